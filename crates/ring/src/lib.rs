@@ -1,0 +1,10 @@
+//! Integers mod 2^k on `u64` lanes, k-bit packing for the wire and AES-CTR
+//! randomness: the arithmetic every other crate stands on.
+
+pub mod pack;
+pub mod prg;
+pub mod random;
+pub mod word;
+
+pub use prg::{Prg, Seed};
+pub use random::Random;

@@ -1,0 +1,21 @@
+//! Typed messages over framed, blocking, metered channels.
+
+mod channel;
+mod cost;
+mod error;
+mod memory;
+mod message;
+mod meter;
+mod tcp;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod tls;
+
+pub use channel::{Channel, Transport};
+pub use cost::{Cost, HEADER_LEN, Role};
+pub use error::{Error, Result};
+pub use memory::memory_pair;
+pub use message::{Message, Packed, Segment};
+pub use meter::{Entry, Meter, Phase};
+pub use tcp::{Timeouts, connect, plaintext};
+pub use tls::{ClientTls, Identity, Pin, ServerTls, Trust};

@@ -1,0 +1,115 @@
+//! Attribution of bytes, rounds and seconds to phases and layers.
+
+use std::time::{Duration, Instant};
+
+use crate::cost::{Cost, Role};
+
+/// When a message is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Once a session: hello, plan, keys, base transfers.
+    Setup,
+    /// Correlations, before or without the input.
+    Offline,
+    /// What needs the input.
+    Online,
+}
+
+impl Phase {
+    /// All phases in order.
+    pub const ALL: [Self; 3] = [Self::Setup, Self::Offline, Self::Online];
+
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Offline => "offline",
+            Self::Online => "online",
+        }
+    }
+}
+
+/// Traffic and time of one layer in one phase.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The phase.
+    pub phase: Phase,
+    /// Index of the layer in the plan; `None` for the session itself.
+    pub layer: Option<usize>,
+    /// What crossed the wire.
+    pub cost: Cost,
+    /// Wall-clock time spent, waiting included.
+    pub time: Duration,
+}
+
+/// Counts what passes through a channel, under the current label.
+#[derive(Debug)]
+pub struct Meter {
+    entries: Vec<Entry>,
+    current: usize,
+    since: Instant,
+    last: Option<Role>,
+}
+
+impl Meter {
+    pub(crate) fn new() -> Self {
+        let start =
+            Entry { phase: Phase::Setup, layer: None, cost: Cost::NONE, time: Duration::ZERO };
+        Self { entries: vec![start], current: 0, since: Instant::now(), last: None }
+    }
+
+    /// Attributes what follows to `layer` in `phase`.
+    pub fn enter(&mut self, phase: Phase, layer: Option<usize>) {
+        self.lap();
+        let found = self.entries.iter().position(|e| e.phase == phase && e.layer == layer);
+        self.current = found.unwrap_or(self.entries.len());
+        if found.is_none() {
+            self.entries.push(Entry { phase, layer, cost: Cost::NONE, time: Duration::ZERO });
+        }
+    }
+
+    /// Everything counted so far. The rounds of an entry are the changes of
+    /// direction that happened in it, so that entries add up to the total.
+    pub fn entries(&mut self) -> &[Entry] {
+        self.lap();
+        &self.entries
+    }
+
+    /// The sum over all entries, or over those of one phase.
+    pub fn total(&mut self, phase: Option<Phase>) -> Entry {
+        self.lap();
+        let mut sum = Entry {
+            phase: phase.unwrap_or(Phase::Online),
+            layer: None,
+            cost: Cost::NONE,
+            time: Duration::ZERO,
+        };
+        for entry in self.entries.iter().filter(|e| phase.is_none_or(|p| p == e.phase)) {
+            sum.cost.client_to_server += entry.cost.client_to_server;
+            sum.cost.server_to_client += entry.cost.server_to_client;
+            sum.cost.rounds += entry.cost.rounds;
+            sum.time += entry.time;
+        }
+        sum
+    }
+
+    pub(crate) fn count(&mut self, message: Cost) {
+        let turned = message.first != self.last;
+        self.last = message.last;
+        if let Some(entry) = self.entries.get_mut(self.current) {
+            entry.cost.client_to_server += message.client_to_server;
+            entry.cost.server_to_client += message.server_to_client;
+            entry.cost.rounds += u64::from(turned);
+            entry.cost.first = entry.cost.first.or(message.first);
+            entry.cost.last = message.last;
+        }
+    }
+
+    fn lap(&mut self) {
+        let now = Instant::now();
+        if let Some(entry) = self.entries.get_mut(self.current) {
+            entry.time += now - self.since;
+        }
+        self.since = now;
+    }
+}

@@ -1,0 +1,244 @@
+//! TCP, with or without TLS.
+//!
+//! A writer thread per connection takes the bytes off the protocol thread, so
+//! that two parties who both send something large cannot block each other.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::channel::{Channel, Transport};
+use crate::cost::Role;
+use crate::error::{Error, Result};
+use crate::tls::Session;
+
+/// How long a party waits before it gives the peer up.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For the connection and the TLS handshake.
+    pub connect: Duration,
+    /// Without a single byte from the peer, or without it taking one.
+    pub idle: Duration,
+    /// For the whole session.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(10), idle: seconds(60), total: seconds(3600) }
+    }
+}
+
+enum Job {
+    Bytes(Vec<u8>),
+    Flush(Sender<()>),
+}
+
+/// A connection whose bytes are written by a thread of its own.
+pub(crate) struct Tcp {
+    reader: TcpStream,
+    queue: Sender<Job>,
+    session: Option<Session>,
+    idle: Duration,
+    deadline: Instant,
+}
+
+impl Tcp {
+    pub(crate) fn new(
+        stream: TcpStream,
+        session: Option<Session>,
+        timeouts: Timeouts,
+    ) -> Result<Self> {
+        let setup = || -> std::io::Result<TcpStream> {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(timeouts.idle))?;
+            stream.set_write_timeout(Some(timeouts.idle))?;
+            stream.try_clone()
+        };
+        let writer = setup().map_err(|e| io_error(&e, timeouts.idle))?;
+        let (queue, jobs) = mpsc::channel();
+        let spawned = thread::Builder::new().name("tacit-writer".into());
+        spawned
+            .spawn(move || write_all(writer, &jobs))
+            .map_err(|e| Error::transport(format!("cannot start the writer thread: {e}")))?;
+        let deadline = Instant::now() + timeouts.total;
+        Ok(Self { reader: stream, queue, session, idle: timeouts.idle, deadline })
+    }
+
+    fn push(&self, bytes: Vec<u8>) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.queue.send(Job::Bytes(bytes)).map_err(|_| closed())
+    }
+
+    fn check_deadline(&self) -> Result<()> {
+        if Instant::now() >= self.deadline {
+            return Err(Error::transport("the session took longer than its time limit"));
+        }
+        Ok(())
+    }
+}
+
+impl Transport for Tcp {
+    fn send(&mut self, bytes: Vec<u8>) -> Result<()> {
+        self.check_deadline()?;
+        let sealed = match &mut self.session {
+            None => bytes,
+            Some(session) => session.seal(&bytes)?,
+        };
+        self.push(sealed)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            self.check_deadline()?;
+            let read = match &mut self.session {
+                None => self.reader.read(rest).map_err(|e| io_error(&e, self.idle))?,
+                Some(session) => {
+                    let (read, reply) = session.open(&mut self.reader, rest, self.idle)?;
+                    self.push(reply)?;
+                    read
+                }
+            };
+            if read == 0 {
+                return Err(closed());
+            }
+            rest = rest.get_mut(read..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let (done, wait) = mpsc::channel();
+        self.queue.send(Job::Flush(done)).map_err(|_| closed())?;
+        wait.recv_timeout(self.idle).map_err(|_| closed())
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        if let Some(Ok(bytes)) = self.session.as_mut().map(Session::goodbye) {
+            // The peer may be gone already; nothing is lost then.
+            let _ = self.push(bytes);
+        }
+    }
+}
+
+/// Runs on the writer thread until the queue closes or the peer is gone.
+fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>) {
+    for job in jobs {
+        match job {
+            Job::Bytes(bytes) => {
+                if stream.write_all(&bytes).is_err() {
+                    let _ = stream.shutdown(Shutdown::Both);
+                    return;
+                }
+            }
+            Job::Flush(done) => drop(done.send(())),
+        }
+    }
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+fn closed() -> Error {
+    Error::transport("the peer closed the connection")
+}
+
+pub(crate) fn io_error(error: &std::io::Error, idle: Duration) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            Error::transport(format!("the peer sent nothing for {} s", idle.as_secs_f32()))
+        }
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => closed(),
+        _ => Error::transport(error.to_string()),
+    }
+}
+
+/// Opens a connection to `server` (HOST:PORT).
+///
+/// # Errors
+/// [`Error::Misuse`] for an address that does not parse or resolve,
+/// [`Error::Transport`] when nobody answers there in time.
+pub fn connect(server: &str, timeouts: Timeouts) -> Result<TcpStream> {
+    let addresses: Vec<SocketAddr> = server
+        .to_socket_addrs()
+        .map_err(|e| Error::misuse(format!("`{server}` is not a HOST:PORT that resolves: {e}")))?
+        .collect();
+    let mut last = "it has no address".to_string();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, timeouts.connect) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => last = e.to_string(),
+        }
+    }
+    Err(Error::transport(format!("no server answers at {server}: {last}")))
+}
+
+/// A channel without encryption or authentication.
+///
+/// # Errors
+/// [`Error::Misuse`] unless both ends are on the loopback interface.
+pub fn plaintext(role: Role, stream: TcpStream, timeouts: Timeouts) -> Result<Channel> {
+    let loopback =
+        |address: std::io::Result<SocketAddr>| address.is_ok_and(|a| a.ip().is_loopback());
+    if !loopback(stream.peer_addr()) || !loopback(stream.local_addr()) {
+        return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+    }
+    Ok(Channel::new(role, Box::new(Tcp::new(stream, None, timeouts)?)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::message::Packed;
+    use std::net::TcpListener;
+
+    type Test = Packed<7>;
+
+    fn pair(idle: Duration) -> (Channel, Channel) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let timeouts = Timeouts { idle, ..Timeouts::default() };
+        let address = listener.local_addr().unwrap().to_string();
+        let client = connect(&address, timeouts).unwrap();
+        let server = listener.accept().unwrap().0;
+        (
+            plaintext(Role::Client, client, timeouts).unwrap(),
+            plaintext(Role::Server, server, timeouts).unwrap(),
+        )
+    }
+
+    #[test]
+    fn two_large_sends_do_not_block_each_other() {
+        let (mut client, mut server) = pair(Duration::from_secs(20));
+        let big = Test::one(vec![5; 4_000_000], 64);
+        let layout = vec![big.0.first().unwrap().0];
+        let expected = big.clone();
+        let peer = thread::spawn(move || {
+            server.send(&big).unwrap();
+            server.receive::<Test>(&layout).unwrap()
+        });
+        client.send(&expected).unwrap();
+        let got: Test = client.receive(&vec![expected.0.first().unwrap().0]).unwrap();
+        assert!(got == expected && peer.join().unwrap() == expected);
+        assert_eq!(client.meter().total(None).cost.rounds, 2);
+    }
+
+    #[test]
+    fn a_silent_or_absent_peer_is_named() {
+        let (mut client, server) = pair(Duration::from_millis(200));
+        let layout = vec![crate::Segment { count: 1, bits: 8 }];
+        let silent = client.receive::<Test>(&layout).unwrap_err();
+        assert!(silent.to_string().contains("sent nothing"), "{silent}");
+        drop(server);
+        let gone = client.receive::<Test>(&layout).unwrap_err();
+        assert!(gone.to_string().contains("closed"), "{gone}");
+        let nobody = connect("127.0.0.1:1", Timeouts::default()).unwrap_err();
+        assert!(nobody.to_string().contains("no server answers"), "{nobody}");
+    }
+}

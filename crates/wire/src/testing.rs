@@ -1,0 +1,135 @@
+//! Both parties in one process, watched or tampered with. Never in a release.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::channel::{Channel, Transport};
+use crate::cost::{Cost, Role};
+use crate::error::Result;
+use crate::memory::transports;
+
+/// What one party ended with.
+#[derive(Debug)]
+pub struct Outcome<T> {
+    /// The closure's value.
+    pub value: T,
+    /// Everything its channel counted (rounds are this party's own view).
+    pub cost: Cost,
+    /// Digest of the bytes it sent, first eight bytes in hexadecimal.
+    pub transcript: String,
+}
+
+/// What an attacker in the middle does to one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tamper {
+    /// Inverts the last bit of the frame.
+    Flip,
+    /// Cuts the last byte off and closes the connection.
+    Truncate,
+    /// Sends the frame twice.
+    Repeat,
+    /// Replaces the tag.
+    Retag,
+    /// Claims a length of 4 GiB.
+    Oversize,
+}
+
+impl Tamper {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize];
+}
+
+type Digests = Arc<Mutex<Sha256>>;
+
+struct Watched<T> {
+    inner: T,
+    sent: Digests,
+    frame: usize,
+    tamper: Option<(usize, Tamper)>,
+}
+
+impl<T: Transport> Transport for Watched<T> {
+    fn send(&mut self, mut bytes: Vec<u8>) -> Result<()> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).update(&bytes);
+        let now = self.tamper.filter(|(at, _)| *at == self.frame).map(|(_, how)| how);
+        self.frame += 1;
+        match now {
+            Some(Tamper::Flip) => {
+                if let Some(last) = bytes.last_mut() {
+                    *last ^= 1;
+                }
+            }
+            Some(Tamper::Truncate) => {
+                bytes.pop();
+            }
+            Some(Tamper::Repeat) => self.inner.send(bytes.clone())?,
+            Some(Tamper::Retag) => {
+                if let Some(tag) = bytes.first_mut() {
+                    *tag ^= 0x80;
+                }
+            }
+            Some(Tamper::Oversize) => {
+                if let Some(len) = bytes.get_mut(1..5) {
+                    len.fill(0xff);
+                }
+            }
+            None => {}
+        }
+        self.inner.send(bytes)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
+        self.inner.receive(buffer)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Runs both parties of a protocol and returns both outcomes.
+pub fn run_pair<A: Send, B: Send>(
+    client: impl FnOnce(&mut Channel) -> A + Send,
+    server: impl FnOnce(&mut Channel) -> B + Send,
+) -> (Outcome<A>, Outcome<B>) {
+    run_tampered(None, client, server)
+}
+
+/// Like [`run_pair`], with frame number `.1` sent by `.0` tampered with.
+#[allow(clippy::panic)]
+pub fn run_tampered<A: Send, B: Send>(
+    tamper: Option<(Role, usize, Tamper)>,
+    client: impl FnOnce(&mut Channel) -> A + Send,
+    server: impl FnOnce(&mut Channel) -> B + Send,
+) -> (Outcome<A>, Outcome<B>) {
+    let (left, right) = transports(Duration::from_secs(if tamper.is_some() { 2 } else { 120 }));
+    let of = |role| tamper.filter(|(who, ..)| *who == role).map(|(_, at, how)| (at, how));
+    thread::scope(|scope| {
+        let client = scope.spawn(move || watch(Role::Client, left, of(Role::Client), client));
+        let server = watch(Role::Server, right, of(Role::Server), server);
+        match client.join() {
+            Ok(client) => (client, server),
+            Err(cause) => std::panic::resume_unwind(cause),
+        }
+    })
+}
+
+fn watch<T: Transport + 'static, A>(
+    role: Role,
+    inner: T,
+    tamper: Option<(usize, Tamper)>,
+    run: impl FnOnce(&mut Channel) -> A,
+) -> Outcome<A> {
+    let sent = Digests::default();
+    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper };
+    let mut channel = Channel::new(role, Box::new(watched));
+    let value = run(&mut channel);
+    let cost = channel.meter().total(None).cost;
+    let digest = sent.lock().unwrap_or_else(PoisonError::into_inner).clone().finalize();
+    let transcript = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Outcome { value, cost, transcript }
+}

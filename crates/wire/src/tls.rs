@@ -1,0 +1,403 @@
+//! TLS 1.3 with a pinned key or a certificate authority.
+//!
+//! The *pin* is the SHA-256 of the server's public key (SubjectPublicKeyInfo),
+//! in hexadecimal. Both parties must hold each other's pin, or the authority's
+//! certificate, before they talk.
+
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring::default_provider};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
+    RootCertStore, ServerConfig, ServerConnection, SignatureScheme, version::TLS13,
+};
+use sha2::{Digest, Sha256};
+
+use crate::channel::Channel;
+use crate::cost::Role;
+use crate::error::{Error, Result};
+use crate::tcp::{Tcp, Timeouts, io_error};
+
+/// SHA-256 of a public key, printed and parsed as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin([u8; 32]);
+
+impl Pin {
+    fn of(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
+        let parsed = rustls::server::ParsedCertificate::try_from(certificate)?;
+        Ok(Self(Sha256::digest(parsed.subject_public_key_info()).into()))
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::str::FromStr for Pin {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || Error::misuse("a pin has 64 hexadecimal digits (`tacit serve` prints it)");
+        let mut pin = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(bad());
+        }
+        for (i, byte) in pin.iter_mut().enumerate() {
+            let digits = text.get(2 * i..2 * i + 2).ok_or_else(bad)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+        }
+        Ok(Self(pin))
+    }
+}
+
+/// A certificate chain and its private key.
+#[derive(Debug)]
+pub struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    /// A fresh self-signed key, good for this process and for pinning.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when no key can be made.
+    pub fn ephemeral() -> Result<Self> {
+        let made = rcgen::generate_simple_self_signed(vec!["tacit".into(), "localhost".into()]);
+        let made = made.map_err(|e| Error::transport(format!("cannot make a TLS key: {e}")))?;
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
+        let key = key.map_err(|e| Error::transport(format!("cannot use the TLS key: {e}")))?;
+        Ok(Self { chain: vec![made.cert.der().clone()], key })
+    }
+
+    /// From two PEM files.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] naming the file that cannot be read.
+    pub fn from_files(certificate: &str, key: &str) -> Result<Self> {
+        let chain = read_certificates(certificate)?;
+        let key = PrivateKeyDer::from_pem_file(key)
+            .map_err(|e| Error::misuse(format!("`{key}` holds no private key: {e}")))?;
+        Ok(Self { chain, key })
+    }
+
+    /// The pin of this identity.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when the first certificate does not parse.
+    pub fn pin(&self) -> Result<Pin> {
+        let bad = |e: String| Error::misuse(format!("unusable certificate: {e}"));
+        let first = self.chain.first().ok_or_else(|| bad("the file is empty".into()))?;
+        Pin::of(first).map_err(|e| bad(e.to_string()))
+    }
+}
+
+/// Whom a client trusts.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// Exactly this public key.
+    Pin(Pin),
+    /// Anybody certified for the host name by the authority in this PEM file.
+    Authority(String),
+}
+
+/// A client's TLS settings.
+#[derive(Clone)]
+pub struct ClientTls(Arc<ClientConfig>);
+
+/// A server's TLS settings.
+#[derive(Clone)]
+pub struct ServerTls(Arc<ServerConfig>);
+
+impl ClientTls {
+    /// Trusts `trust`; shows `identity` when the server asks for one.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for files that do not parse.
+    pub fn new(trust: &Trust, identity: Option<Identity>) -> Result<Self> {
+        let provider = Arc::new(default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone());
+        let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
+        let verifier: Arc<dyn ServerCertVerifier> = match trust {
+            Trust::Pin(pin) => Arc::new(Pinned { pin: *pin, algorithms: algorithms(&provider) }),
+            Trust::Authority(file) => {
+                let roots = Arc::new(read_roots(file)?);
+                WebPkiServerVerifier::builder_with_provider(roots, provider)
+                    .build()
+                    .map_err(|e| Error::misuse(format!("`{file}`: {e}")))?
+            }
+        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let config = match identity {
+            None => builder.with_no_client_auth(),
+            Some(own) => {
+                builder.with_client_auth_cert(own.chain, own.key).map_err(|e| refuse(&e))?
+            }
+        };
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands over `stream` with the server called `host`.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the peer is not who it should be, does not speak
+    /// TLS 1.3 or is too slow.
+    pub fn channel(&self, host: &str, stream: TcpStream, timeouts: Timeouts) -> Result<Channel> {
+        let name = ServerName::try_from(host.to_string())
+            .map_err(|_| Error::misuse(format!("`{host}` is not a host name")))?;
+        let session = ClientConnection::new(self.0.clone(), name).map_err(|e| refuse(&e))?;
+        handshake(Role::Client, session.into(), stream, timeouts)
+    }
+}
+
+impl ServerTls {
+    /// Shows `identity`; with `client_authority` (a PEM file) it also asks every
+    /// client for a certificate issued by that authority.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for files that do not parse.
+    pub fn new(identity: Identity, client_authority: Option<&str>) -> Result<Self> {
+        let provider = Arc::new(default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone());
+        let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
+        let builder = match client_authority {
+            None => builder.with_no_client_auth(),
+            Some(file) => {
+                let roots = Arc::new(read_roots(file)?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+                let verifier = verifier.map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let config =
+            builder.with_single_cert(identity.chain, identity.key).map_err(|e| refuse(&e))?;
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands over an accepted `stream`.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the peer does not speak TLS 1.3, does not
+    /// authenticate as required or is too slow.
+    pub fn channel(&self, stream: TcpStream, timeouts: Timeouts) -> Result<Channel> {
+        let session = ServerConnection::new(self.0.clone()).map_err(|e| refuse(&e))?;
+        handshake(Role::Server, session.into(), stream, timeouts)
+    }
+}
+
+/// An established TLS connection, driven by the protocol thread.
+pub(crate) struct Session(Connection);
+
+impl Session {
+    /// Encrypts `bytes`.
+    pub(crate) fn seal(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
+        self.0.writer().write_all(bytes).map_err(|e| Error::transport(format!("TLS: {e}")))?;
+        self.pending()
+    }
+
+    /// Reads at least one plaintext byte into `out`, 0 at the end; also returns
+    /// what TLS itself wants to send.
+    pub(crate) fn open(
+        &mut self,
+        stream: &mut TcpStream,
+        out: &mut [u8],
+        idle: Duration,
+    ) -> Result<(usize, Vec<u8>)> {
+        loop {
+            match self.0.reader().read(out) {
+                Ok(read) => return Ok((read, self.pending()?)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                Err(e) => return Err(io_error(&e, idle)),
+            }
+            if self.0.read_tls(stream).map_err(|e| io_error(&e, idle))? == 0 {
+                return Ok((0, Vec::new()));
+            }
+            self.0.process_new_packets().map_err(|e| refuse(&e))?;
+        }
+    }
+
+    /// The closing alert.
+    pub(crate) fn goodbye(&mut self) -> Result<Vec<u8>> {
+        self.0.send_close_notify();
+        self.pending()
+    }
+
+    fn pending(&mut self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        while self.0.wants_write() {
+            self.0.write_tls(&mut out).map_err(|e| Error::transport(format!("TLS: {e}")))?;
+        }
+        Ok(out)
+    }
+}
+
+fn handshake(
+    role: Role,
+    mut connection: Connection,
+    mut stream: TcpStream,
+    timeouts: Timeouts,
+) -> Result<Channel> {
+    let limit = Some(timeouts.connect);
+    let set = stream.set_read_timeout(limit).and_then(|()| stream.set_write_timeout(limit));
+    set.and_then(|()| stream.set_nodelay(true)).map_err(|e| io_error(&e, timeouts.connect))?;
+    while connection.is_handshaking() || connection.wants_write() {
+        connection.complete_io(&mut stream).map_err(|e| {
+            let tls = e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+            tls.map_or_else(|| io_error(&e, timeouts.connect), refuse)
+        })?;
+    }
+    connection.set_buffer_limit(None);
+    Ok(Channel::new(role, Box::new(Tcp::new(stream, Some(Session(connection)), timeouts)?)))
+}
+
+/// Says what a TLS failure means for the user.
+fn refuse(error: &rustls::Error) -> Error {
+    let why = match error {
+        rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
+            "the server's key is not the pinned one; ask its operator for the current pin".into()
+        }
+        rustls::Error::InvalidCertificate(CertificateError::Expired) => {
+            "the peer's certificate has expired".into()
+        }
+        rustls::Error::InvalidMessage(_) => "the peer does not speak TLS".into(),
+        other => format!("TLS: {other}"),
+    };
+    Error::transport(why)
+}
+
+fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
+    provider.signature_verification_algorithms
+}
+
+fn read_certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let bad = |e: String| Error::misuse(format!("`{file}` holds no certificate: {e}"));
+    let read = CertificateDer::pem_file_iter(file).map_err(|e| bad(e.to_string()))?;
+    let chain: Vec<_> = read.collect::<Result<_, _>>().map_err(|e| bad(e.to_string()))?;
+    if chain.is_empty() { Err(bad("the file has none".into())) } else { Ok(chain) }
+}
+
+fn read_roots(file: &str) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in read_certificates(file)? {
+        roots.add(certificate).map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
+    }
+    Ok(roots)
+}
+
+/// Accepts one public key, whatever the certificate says about names and dates.
+#[derive(Debug)]
+struct Pinned {
+    pin: Pin,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if Pin::of(end_entity)? == self.pin {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(CertificateError::ApplicationVerificationFailure.into())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 is not offered".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::message::Packed;
+    use std::net::TcpListener;
+    use std::thread;
+
+    type Test = Packed<7>;
+
+    fn meet(pin: Option<Pin>) -> (Result<Channel>, Result<Channel>) {
+        let identity = Identity::ephemeral().unwrap();
+        let pin = pin.unwrap_or(identity.pin().unwrap());
+        let tls = ServerTls::new(identity, None).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let timeouts = Timeouts { connect: Duration::from_secs(5), ..Timeouts::default() };
+        let server = thread::spawn(move || tls.channel(listener.accept().unwrap().0, timeouts));
+        let tls = ClientTls::new(&Trust::Pin(pin), None).unwrap();
+        let stream = TcpStream::connect(address).unwrap();
+        (tls.channel("localhost", stream, timeouts), server.join().unwrap())
+    }
+
+    #[test]
+    fn the_pinned_key_is_accepted_and_large_messages_pass_both_ways() {
+        let (client, server) = meet(None);
+        let (mut client, mut server) = (client.unwrap(), server.unwrap());
+        let big = Test::one(vec![9; 1_000_000], 64);
+        let layout = vec![big.0.first().unwrap().0];
+        let (ours, shape) = (big.clone(), layout.clone());
+        let peer = thread::spawn(move || {
+            server.send(&ours).unwrap();
+            let got = server.receive::<Test>(&shape).unwrap();
+            server.flush().unwrap();
+            got
+        });
+        client.send(&big).unwrap();
+        assert!(client.receive::<Test>(&layout).unwrap() == big);
+        assert!(peer.join().unwrap() == big);
+        let end = client.receive::<Test>(&layout).unwrap_err();
+        assert!(end.to_string().contains("closed"), "{end}");
+    }
+
+    #[test]
+    fn another_key_is_refused_by_name() {
+        let (client, server) = meet(Some(Pin([1; 32])));
+        let error = client.unwrap_err().to_string();
+        assert!(error.contains("not the pinned one"), "{error}");
+        assert!(server.is_err());
+    }
+
+    #[test]
+    fn a_pin_prints_and_parses() {
+        let pin = Pin([0xab; 32]);
+        assert_eq!(pin.to_string().parse(), Ok(pin));
+        for bad in ["", "abc", &"g".repeat(64), &"é".repeat(32)] {
+            assert!(bad.parse::<Pin>().is_err());
+        }
+    }
+}
