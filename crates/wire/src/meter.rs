@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cost::{Cost, Role};
+use crate::cost::Cost;
 
 /// When a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,14 +48,14 @@ pub struct Meter {
     entries: Vec<Entry>,
     current: usize,
     since: Instant,
-    last: Option<Role>,
+    total: Cost,
 }
 
 impl Meter {
     pub(crate) fn new() -> Self {
         let start =
             Entry { phase: Phase::Setup, layer: None, cost: Cost::NONE, time: Duration::ZERO };
-        Self { entries: vec![start], current: 0, since: Instant::now(), last: None }
+        Self { entries: vec![start], current: 0, since: Instant::now(), total: Cost::NONE }
     }
 
     /// Attributes what follows to `layer` in `phase`.
@@ -93,9 +93,14 @@ impl Meter {
         sum
     }
 
+    /// Everything counted so far, as one step.
+    pub fn cost(&self) -> Cost {
+        self.total
+    }
+
     pub(crate) fn count(&mut self, message: Cost) {
-        let turned = message.first != self.last;
-        self.last = message.last;
+        let turned = message.first != self.total.last;
+        self.total = self.total.then(message);
         if let Some(entry) = self.entries.get_mut(self.current) {
             entry.cost.client_to_server += message.client_to_server;
             entry.cost.server_to_client += message.server_to_client;

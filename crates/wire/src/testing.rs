@@ -128,7 +128,7 @@ fn watch<T: Transport + 'static, A>(
     let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper };
     let mut channel = Channel::new(role, Box::new(watched));
     let value = run(&mut channel);
-    let cost = channel.meter().total(None).cost;
+    let cost = channel.meter().cost();
     let digest = sent.lock().unwrap_or_else(PoisonError::into_inner).clone().finalize();
     let transcript = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Outcome { value, cost, transcript }

@@ -1,0 +1,20 @@
+//! Two-party protocols on additive shares. Every protocol states what goes in,
+//! what comes out, what is revealed and what it costs; the party that runs it is
+//! told by its [`wire::Channel`].
+
+pub mod argmax;
+pub mod circuit;
+pub mod compare;
+pub mod cots;
+pub mod linear;
+pub mod maximum;
+pub mod open;
+pub mod relu;
+pub mod share;
+pub mod switch;
+#[cfg(test)]
+mod testing;
+pub mod truncate;
+
+pub use cots::{Cots, Need};
+pub use share::Share;

@@ -1,0 +1,3 @@
+//! Linear layers: one module per protocol.
+
+// coefficient

@@ -1,0 +1,233 @@
+//! Maxima: pairs, and windows as a tournament.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of vectors mod 2^bits whose differences fit in bits; correlations |
+//! | Out | shares of each window's maximum, same width |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | per pair: one comparison of bits - 1, then 2*payload + 2 bits; ceil(log2 window) levels |
+//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), max pooling; FALCON (pool before ReLU) |
+//!
+//! A *payload* of further vectors (an index, say) can follow the winner. Of equal
+//! values the first wins.
+
+use ot::{Group, Job};
+use ring::word::{bit, mask, spread};
+use wire::{Channel, Cost, Error, Result};
+
+use crate::compare::{self, Comparison, Radix};
+use crate::cots::{Cots, Need};
+use crate::share::{Share, server_only};
+use crate::switch::{self, Side, Switch};
+
+/// The tournament of one set of windows: which positions meet at each level.
+#[derive(Clone, Debug)]
+pub struct Tournament {
+    levels: Vec<Vec<(usize, usize)>>,
+    winners: Vec<usize>,
+    inputs: usize,
+}
+
+impl Tournament {
+    /// `windows` list positions below `inputs`; each must have at least one.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an empty window or a position out of range.
+    pub fn new(inputs: usize, windows: &[Vec<usize>]) -> Result<Self> {
+        if windows.iter().any(|w| w.is_empty() || w.iter().any(|i| *i >= inputs)) {
+            return Err(Error::misuse("an empty window or one beyond its input"));
+        }
+        let mut alive: Vec<Vec<usize>> = windows.to_vec();
+        let mut levels = Vec::new();
+        let mut next = inputs;
+        while alive.iter().any(|window| window.len() > 1) {
+            let mut pairs = Vec::new();
+            for window in &mut alive {
+                let mut winners = Vec::with_capacity(window.len().div_ceil(2));
+                for pair in window.chunks(2) {
+                    match *pair {
+                        [left, right] => {
+                            pairs.push((left, right));
+                            winners.push(next);
+                            next += 1;
+                        }
+                        ref rest => winners.extend_from_slice(rest),
+                    }
+                }
+                *window = winners;
+            }
+            levels.push(pairs);
+        }
+        let winners = alive.into_iter().flatten().collect();
+        Ok(Self { levels, winners, inputs })
+    }
+}
+
+/// The public plan of a maximum: the tournament, the value's width and the widths
+/// of what follows the winner.
+#[derive(Clone, Debug)]
+pub struct Maximum {
+    tournament: Tournament,
+    bits: u32,
+    payload: Vec<u32>,
+    comparison: Comparison,
+}
+
+impl Maximum {
+    /// Values of `bits` (2 to 63); payloads of the given widths.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths out of range.
+    pub fn new(tournament: Tournament, bits: u32, payload: Vec<u32>, radix: Radix) -> Result<Self> {
+        if !(2..=63).contains(&bits) || payload.iter().any(|b| !(1..=63).contains(b)) {
+            return Err(Error::misuse("a maximum with these widths"));
+        }
+        Ok(Self { tournament, bits, payload, comparison: Comparison::carry(bits - 1, radix) })
+    }
+
+    fn switch(&self, count: usize) -> Switch {
+        let widths = std::iter::once(self.bits).chain(self.payload.iter().copied());
+        let jobs: Vec<Job> = widths
+            .map(|value_bits| Job { count, choice_bits: 1, value_bits, group: Group::Add })
+            .collect();
+        Switch { to_client: jobs.clone(), to_server: jobs }
+    }
+
+    fn level_need(&self, count: usize) -> Need {
+        self.comparison.need(count) + self.switch(count).need()
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let first = self.comparison.last_sender();
+        let level = |pairs: &Vec<(usize, usize)>| {
+            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
+        };
+        self.tournament.levels.iter().map(level).collect()
+    }
+
+    /// Plays one level: the winners of `left[i]` against `right[i]`, for the value
+    /// and each payload.
+    fn play(
+        &self,
+        channel: &mut Channel,
+        left: &[Share],
+        right: &[Share],
+        mut cots: Cots,
+    ) -> Result<Vec<Share>> {
+        let role = channel.role();
+        let differences: Vec<Share> =
+            left.iter().zip(right).map(|(l, r)| l.add_scaled(r, -1)).collect();
+        let value = differences.first().ok_or_else(|| Error::misuse("a maximum of nothing"))?;
+        let count = value.len();
+        let operands = compare::operand(role, value.words(), self.bits - 1);
+        let comparing = cots.split(role, self.comparison.need(count))?;
+        let carry = compare::run(channel, &self.comparison, &operands, comparing)?.greater;
+        let own = value.words().iter().map(|d| bit(*d, self.bits - 1) ^ server_only(role, 1));
+        let wins: Vec<u64> = own.zip(carry).map(|(own, carry)| own ^ carry).collect();
+        let table = |share: &Share| {
+            let rows = wins.iter().zip(share.words());
+            rows.flat_map(|(win, word)| [0, 1].map(|pick: u64| spread(pick ^ win) & word)).collect()
+        };
+        let side = Side {
+            choices: vec![wins.clone(); differences.len()],
+            tables: differences.iter().map(table).collect(),
+        };
+        let first = self.comparison.last_sender();
+        let switched = switch::run(channel, &self.switch(count), first, &side, cots)?;
+        let gains = switched.received.iter().zip(&switched.sent);
+        let winners = right.iter().zip(gains).map(|(right, (received, sent))| {
+            let gain = received.iter().zip(sent).map(|(r, s)| r.wrapping_add(*s));
+            right.add_scaled(&Share::new(gain.collect(), right.bits()), 1)
+        });
+        Ok(winners.collect())
+    }
+}
+
+/// The maximum of each window, followed by its payloads.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares or correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(
+    channel: &mut Channel,
+    plan: &Maximum,
+    value: &Share,
+    payload: &[Share],
+    mut cots: Cots,
+) -> Result<Vec<Share>> {
+    let inputs = plan.tournament.inputs;
+    let widths = payload.iter().map(Share::bits);
+    if value.bits() != plan.bits
+        || !widths.eq(plan.payload.iter().copied())
+        || std::iter::once(value).chain(payload).any(|share| share.len() != inputs)
+    {
+        return Err(Error::misuse("a share that does not fit its maximum"));
+    }
+    let mut players: Vec<Vec<u64>> =
+        std::iter::once(value).chain(payload).map(|share| share.words().to_vec()).collect();
+    let widths: Vec<u32> = std::iter::once(plan.bits).chain(plan.payload.clone()).collect();
+    let pick = |players: &[Vec<u64>], indices: &[usize]| -> Vec<Share> {
+        let pairs = players.iter().zip(&widths);
+        let chosen = pairs.map(|(words, bits)| {
+            let words = indices.iter().map(|i| words.get(*i).copied().unwrap_or(0) & mask(*bits));
+            Share::new(words.collect(), *bits)
+        });
+        chosen.collect()
+    };
+    for pairs in &plan.tournament.levels {
+        let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+        let now = cots.split(channel.role(), plan.level_need(pairs.len()))?;
+        let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;
+        for (words, winners) in players.iter_mut().zip(winners) {
+            words.extend_from_slice(winners.words());
+        }
+    }
+    Ok(pick(&players, &plan.tournament.winners))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use ring::Random;
+    use ring::word::signed;
+
+    #[test]
+    fn windows_of_any_size_find_their_maximum() {
+        let mut rng = Random::seeded(7);
+        let bits = 9;
+        let mut values: Vec<i64> =
+            rng.uniform(60, bits - 1).iter().map(|w| signed(*w, bits - 1)).collect();
+        values.extend([127, -128, -128, 127, 0, 0]);
+        let windows: Vec<Vec<usize>> =
+            vec![vec![0, 1, 2, 3], vec![60, 61, 62], vec![5], (6..60).collect(), vec![62, 63]];
+        let (client, server) = split(&mut rng, &values, bits);
+        let tournament = Tournament::new(values.len(), &windows).unwrap();
+        let plan = Maximum::new(tournament, bits, Vec::new(), Radix::Four).unwrap();
+        let (c, s) = both(
+            &mut rng,
+            plan.need(),
+            |ch, cots| run(ch, &plan, &client, &[], cots),
+            |ch, cots| run(ch, &plan, &server, &[], cots),
+        );
+        assert_eq!(c.cost, plan.cost());
+        let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
+        let got = Share::reconstruct(&ours[0], &theirs[0]);
+        let want = windows.iter().map(|w| w.iter().map(|i| values[*i]).max().unwrap());
+        assert_eq!(got, want.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn bad_windows_are_refused() {
+        assert!(Tournament::new(3, &[vec![]]).is_err());
+        assert!(Tournament::new(3, &[vec![3]]).is_err());
+    }
+}

@@ -1,0 +1,237 @@
+//! ReLU that saturates and extends on the way.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `y` mod 2^bits with `-2^(bits-1) + 2^a <= y < 2^(bits-1)`; correlations |
+//! | Out | shares of `min(max(y, 0), 2^a - 1)` mod 2^out_bits, any out_bits |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | one comparison of bits - 1, then 5*out_bits + 4 bits; 4 + levels rounds |
+//! | Paper | CrypTFlow2 (sign by carry), SiRNN (extension); fused as in ENGINE section 4 |
+//!
+//! Without saturation the bound on y falls away and the last `out_bits + 1` bits too.
+//!
+//! For non-negative y the carry out of `c + s` is `msb_c OR msb_s`, so with the
+//! shares read as signed integers `y = c + s + 2^bits * msb_c * msb_s`. The client
+//! picks by its share of the sign bit and its msb from the server's table, the
+//! server by its share of the sign bit from the client's.
+
+use ot::{Group, Job};
+use ring::word::{bit, mask, signed, spread};
+use wire::{Channel, Cost, Error, Result, Role};
+
+use crate::compare::{self, Comparison, Radix};
+use crate::cots::{Cots, Need};
+use crate::share::{Share, server_only};
+use crate::switch::{self, Side, Switch};
+
+/// The public plan of one ReLU layer.
+#[derive(Clone, Debug)]
+pub struct Relu {
+    count: usize,
+    bits: u32,
+    saturate: Option<u32>,
+    out_bits: u32,
+    comparison: Comparison,
+}
+
+impl Relu {
+    /// `count` elements from `bits` (3 to 63) to `out_bits` (1 to 63), clipped to
+    /// `2^saturate - 1`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths out of range or `saturate > bits - 2`.
+    pub fn new(
+        count: usize,
+        bits: u32,
+        saturate: Option<u32>,
+        out_bits: u32,
+        radix: Radix,
+    ) -> Result<Self> {
+        let fits = saturate.is_none_or(|a| a >= 1 && a + 2 <= bits && a <= out_bits);
+        if !(3..=63).contains(&bits) || !(1..=63).contains(&out_bits) || !fits {
+            return Err(Error::misuse("a ReLU with these widths"));
+        }
+        let comparison = match saturate {
+            Some(low) => Comparison::with_middle(low, bits - 1, radix),
+            None => Comparison::carry(bits - 1, radix),
+        };
+        Ok(Self { count, bits, saturate, out_bits, comparison })
+    }
+
+    fn switch(&self) -> Switch {
+        let job = |choice_bits| Job {
+            count: self.count,
+            choice_bits,
+            value_bits: self.out_bits,
+            group: Group::Add,
+        };
+        let mut to_client = vec![job(if self.extends() { 2 } else { 1 })];
+        to_client.extend(self.saturate.map(|_| job(1)));
+        Switch { to_client, to_server: vec![job(1)] }
+    }
+
+    fn extends(&self) -> bool {
+        self.out_bits > self.bits
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        self.comparison.need(self.count) + self.switch().need()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let first = self.comparison.last_sender();
+        self.comparison.cost(self.count).then(self.switch().cost(first))
+    }
+
+    /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
+    fn indicators(&self, role: Role, y: &[u64], found: compare::Compared) -> [Vec<u64>; 2] {
+        let own = y.iter().map(|word| bit(*word, self.bits - 1) ^ server_only(role, 1));
+        let positive: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
+        match self.saturate {
+            Some(_) => [positive, found.middle_zero],
+            None => [positive.clone(), positive],
+        }
+    }
+
+    fn side(&self, role: Role, y: &[u64], positive: &[u64], inside: &[u64]) -> Side {
+        let above: Vec<u64> = positive.iter().zip(inside).map(|(p, z)| p ^ z).collect();
+        let value = |word: u64| signed(word, self.bits) as u64;
+        let top = |word: u64| bit(word, self.bits - 1);
+        match role {
+            Role::Client => {
+                let extends = u64::from(self.extends());
+                let picks = inside.iter().zip(y).map(|(z, y)| z | ((top(*y) & extends) << 1));
+                let mut choices = vec![picks.collect()];
+                choices.extend(self.saturate.map(|_| above));
+                let table = inside.iter().zip(y);
+                let table = table.flat_map(|(z, y)| {
+                    [0, 1].map(|pick: u64| spread(pick ^ z) & value(*y) & mask(self.out_bits))
+                });
+                Side { choices, tables: vec![table.collect()] }
+            }
+            Role::Server => {
+                let wraps: &[u64] = if self.extends() { &[0, 1] } else { &[0] };
+                let wrap = 1u64 << self.bits;
+                let mut table = Vec::with_capacity(2 * wraps.len() * y.len());
+                for (z, y) in inside.iter().zip(y) {
+                    for client_top in wraps {
+                        let carried = value(*y).wrapping_add(spread(client_top & top(*y)) & wrap);
+                        let entry = |pick: u64| spread(pick ^ z) & carried & mask(self.out_bits);
+                        table.extend([entry(0), entry(1)]);
+                    }
+                }
+                let mut tables = vec![table];
+                tables.extend(self.saturate.map(|a| {
+                    let cap = mask(a);
+                    above
+                        .iter()
+                        .flat_map(|e| [0, 1].map(|pick: u64| spread(pick ^ e) & cap))
+                        .collect()
+                }));
+                Side { choices: vec![inside.to_vec()], tables }
+            }
+        }
+    }
+}
+
+/// Runs the layer.
+///
+/// # Errors
+/// [`Error::Misuse`] when the share or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut cots: Cots) -> Result<Share> {
+    if (y.len(), y.bits()) != (plan.count, plan.bits) {
+        return Err(Error::misuse("a share that does not fit its ReLU"));
+    }
+    let role = channel.role();
+    let operands = compare::operand(role, y.words(), plan.bits - 1);
+    let comparing = cots.split(role, plan.comparison.need(plan.count))?;
+    let found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let [positive, inside] = plan.indicators(role, y.words(), found);
+    let side = plan.side(role, y.words(), &positive, &inside);
+    let first = plan.comparison.last_sender();
+    let switched = switch::run(channel, &plan.switch(), first, &side, cots)?;
+    Ok(sum_of(plan.count, plan.out_bits, switched))
+}
+
+/// Adds up the shares of all jobs.
+pub(crate) fn sum_of(count: usize, bits: u32, switched: switch::Switched) -> Share {
+    let mut words = vec![0u64; count];
+    for list in switched.received.iter().chain(&switched.sent) {
+        words.iter_mut().zip(list).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
+    }
+    Share::new(words, bits)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use ring::Random;
+
+    fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
+        let (c, s) = both(
+            rng,
+            plan.need(),
+            |ch, cots| run(ch, plan, client, cots),
+            |ch, cots| run(ch, plan, server, cots),
+        );
+        assert_eq!(c.cost, plan.cost());
+        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        for (y, got) in values.iter().zip(got) {
+            let cap = plan.saturate.map_or(i64::MAX, |a| mask(a) as i64);
+            let want = (*y).clamp(0, cap);
+            assert_eq!(got & mask(plan.out_bits) as i64, want & mask(plan.out_bits) as i64, "{y}");
+        }
+    }
+
+    #[test]
+    fn every_pair_of_small_shares() {
+        let mut rng = Random::seeded(3);
+        for (bits, saturate, out_bits) in [
+            (4, None, 9),
+            (5, Some(2), 8),
+            (5, Some(3), 4),
+            (6, Some(1), 6),
+            (6, Some(4), 20),
+            (4, None, 4),
+        ] {
+            let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+            let low = saturate.map_or(i64::MIN, |a| -(1 << (bits - 1)) + (1i64 << a));
+            let pairs = pairs.filter(|(x, y)| signed(x + y, bits) >= low);
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+            let values = Share::reconstruct(&client, &server);
+            let plan = Relu::new(values.len(), bits, saturate, out_bits, Radix::Four).unwrap();
+            check(&plan, &values, &client, &server, &mut rng);
+        }
+    }
+
+    #[test]
+    fn wide_values_at_the_bounds() {
+        let mut rng = Random::seeded(4);
+        for (bits, a, out_bits) in [(13, 8, 24), (22, 8, 30), (12, 10, 20), (40, 16, 50)] {
+            let edge = 1i64 << (bits - 1);
+            let cap = 1i64 << a;
+            let mut values =
+                vec![0, 1, -1, cap - 1, cap, cap + 1, edge - 1, -edge + cap, -edge + cap + 1];
+            values.extend(rng.uniform(200, bits - 1).iter().map(|v| *v as i64));
+            values.extend(rng.uniform(200, bits - 2).iter().map(|v| -(*v as i64)));
+            let (client, server) = split(&mut rng, &values, bits);
+            for radix in [Radix::Two, Radix::Sixteen] {
+                let plan = Relu::new(values.len(), bits, Some(a), out_bits, radix).unwrap();
+                check(&plan, &values, &client, &server, &mut rng);
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_are_four_and_the_depth_of_the_tree() {
+        let plan = Relu::new(10, 12, None, 20, Radix::Four).unwrap();
+        assert_eq!(plan.cost().rounds, 4 + 3);
+    }
+}

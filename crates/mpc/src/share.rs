@@ -1,0 +1,117 @@
+//! Additive shares.
+
+use std::fmt;
+
+use ring::word::{mask, signed};
+use wire::{Error, Result, Role};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// One party's additive share of a vector of signed integers:
+/// `x = client + server mod 2^bits`. Prints only its length and width.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Share {
+    words: Vec<u64>,
+    bits: u32,
+}
+
+impl Share {
+    /// Wraps this party's summands, reducing them mod 2^bits (1 to 64).
+    pub fn new(mut words: Vec<u64>, bits: u32) -> Self {
+        words.iter_mut().for_each(|word| *word &= mask(bits));
+        Self { words, bits }
+    }
+
+    /// The share of a value that only one party knows: `values` for its owner,
+    /// zeros for the other.
+    pub fn known(values: Option<&[i64]>, count: usize, bits: u32) -> Self {
+        match values {
+            Some(values) => Self::new(values.iter().map(|v| *v as u64).collect(), bits),
+            None => Self::new(vec![0; count], bits),
+        }
+    }
+
+    /// Number of shared values.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether nothing is shared.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Width of the ring.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// This party's summands. Local arithmetic only: sending them reveals the value.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The same values in a narrower ring; free.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a wider one, which needs a protocol.
+    pub fn narrow(&self, bits: u32) -> Result<Self> {
+        if bits > self.bits {
+            return Err(Error::misuse(format!("a {}-bit share has no {bits} bits", self.bits)));
+        }
+        Ok(Self::new(self.words.clone(), bits))
+    }
+
+    /// The values at `indices`, in that order.
+    pub fn gather(&self, indices: impl IntoIterator<Item = usize>) -> Self {
+        let words = indices.into_iter().map(|i| self.words.get(i).copied().unwrap_or(0));
+        Self { words: words.collect(), bits: self.bits }
+    }
+
+    /// Element-wise `self + factor * other`, local.
+    pub fn add_scaled(&self, other: &Self, factor: i64) -> Self {
+        let sums = self.words.iter().zip(&other.words);
+        let sums = sums.map(|(x, y)| x.wrapping_add(y.wrapping_mul(factor as u64)));
+        Self::new(sums.collect(), self.bits)
+    }
+
+    /// Adds the two halves back together, as signed integers.
+    pub fn reconstruct(client: &Self, server: &Self) -> Vec<i64> {
+        let sums = client.words.iter().zip(&server.words).map(|(c, s)| c.wrapping_add(*s));
+        sums.map(|word| signed(word, client.bits)).collect()
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Share(<{} hidden values of {} bits>)", self.len(), self.bits)
+    }
+}
+
+/// `value` for the server, zero for the client, without a branch on anything secret.
+pub(crate) fn server_only(role: Role, value: u64) -> u64 {
+    match role {
+        Role::Server => value,
+        Role::Client => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_never_print_their_value() {
+        let share = Share::new(vec![42; 3], 8);
+        assert_eq!(format!("{share:?}"), "Share(<3 hidden values of 8 bits>)");
+    }
+
+    #[test]
+    fn narrowing_keeps_small_values() {
+        let (client, server) = (Share::new(vec![1000], 20), Share::new(vec![(1 << 20) - 1005], 20));
+        assert_eq!(Share::reconstruct(&client, &server), [-5]);
+        let narrow = |s: &Share| s.narrow(5);
+        assert!(matches!((narrow(&client), narrow(&server)),
+            (Ok(c), Ok(s)) if Share::reconstruct(&c, &s) == [-5]));
+        assert!(client.narrow(21).is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! Tables chosen by shared bits, in both directions at once: the multiplexers of
+//! every non-linear layer.
+//!
+//! | | |
+//! |---|---|
+//! | In | each party's choices and tables; correlations |
+//! | Out | for each job, additive shares of the table entry chosen by its receiver |
+//! | Reveals | masked choices |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | choices and answers both ways, three messages runs starting with `first` |
+//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), multiplexer; ENGINE section 4 |
+
+use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
+use ot::{Choices, Job, Masked, choose, respond};
+use wire::{Channel, Cost, Result, Role};
+
+use crate::cots::{Cots, Need};
+
+/// The jobs in which each party receives.
+#[derive(Clone, Debug, Default)]
+pub struct Switch {
+    /// Tables of the server, choices of the client.
+    pub to_client: Vec<Job>,
+    /// Tables of the client, choices of the server.
+    pub to_server: Vec<Job>,
+}
+
+/// One party's side: its choices where it receives, its tables where it sends.
+#[derive(Debug)]
+pub struct Side {
+    /// A list per job in which this party receives.
+    pub choices: Vec<Vec<u64>>,
+    /// A table per job in which it sends.
+    pub tables: Vec<Vec<u64>>,
+}
+
+/// This party's shares.
+#[derive(Debug)]
+pub struct Switched {
+    /// Of the jobs in which it received.
+    pub received: Vec<Vec<u64>>,
+    /// Of the jobs in which it sent.
+    pub sent: Vec<Vec<u64>>,
+}
+
+impl Switch {
+    fn to(&self, receiver: Role) -> &[Job] {
+        match receiver {
+            Role::Client => &self.to_client,
+            Role::Server => &self.to_server,
+        }
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        let of = |receiver| self.to(receiver).iter().map(Job::cots).sum();
+        Need { client_sends: of(Role::Server), server_sends: of(Role::Client) }
+    }
+
+    /// What [`run`] costs when `first` sends first.
+    pub fn cost(&self, first: Role) -> Cost {
+        let choices = |receiver| match self.to(receiver) {
+            [] => Cost::NONE,
+            jobs => choices_cost(receiver, jobs),
+        };
+        let answers = |receiver: Role| match self.to(receiver) {
+            [] => Cost::NONE,
+            jobs => masked_cost(!receiver, jobs),
+        };
+        choices(first).then(choices(!first)).then(answers(first)).then(answers(!first))
+    }
+}
+
+/// Runs all jobs; `first` sends its choices first.
+///
+/// # Errors
+/// [`wire::Error::Misuse`] when lists or correlations do not fit,
+/// [`wire::Error::Peer`], [`wire::Error::Transport`].
+pub fn run(
+    channel: &mut Channel,
+    switch: &Switch,
+    first: Role,
+    side: &Side,
+    cots: Cots,
+) -> Result<Switched> {
+    let role = channel.role();
+    let (receives, sends) = (switch.to(role), switch.to(!role));
+    let mine = choose(receives, cots.receiving, &side.choices)?;
+    let (chooser, choices) = mine;
+    let ask = |channel: &mut Channel| match receives {
+        [] => Ok(()),
+        _ => channel.send(&choices),
+    };
+    let hear = |channel: &mut Channel| -> Result<Choices> {
+        match sends {
+            [] => Ok(wire::Packed(Vec::new())),
+            _ => channel.receive(&choices_layout(sends)),
+        }
+    };
+    let asked = if role == first {
+        ask(channel)?;
+        hear(channel)?
+    } else {
+        let asked = hear(channel)?;
+        ask(channel)?;
+        asked
+    };
+    let (sent, answer) = respond(sends, cots.sending, &side.tables, &asked)?;
+    let reply = |channel: &mut Channel| match sends {
+        [] => Ok(()),
+        _ => channel.send(&answer),
+    };
+    let read = |channel: &mut Channel| -> Result<Masked> {
+        match receives {
+            [] => Ok(wire::Packed(Vec::new())),
+            _ => channel.receive(&masked_layout(receives)),
+        }
+    };
+    let masked = if role == first {
+        let masked = read(channel)?;
+        reply(channel)?;
+        masked
+    } else {
+        reply(channel)?;
+        read(channel)?
+    };
+    Ok(Switched { received: chooser.finish(&masked)?, sent })
+}

@@ -1,0 +1,55 @@
+//! Both parties with ideal correlations.
+
+use ot::ideal::deal;
+use ring::Random;
+use ring::word::mask;
+use wire::testing::{Outcome, Tamper, run_tampered};
+use wire::{Channel, Role};
+
+use crate::cots::{Cots, Need};
+use crate::share::Share;
+
+/// Uniform `bits`-wide words.
+pub(crate) fn random(rng: &mut Random, count: usize, bits: u32) -> Vec<u64> {
+    rng.uniform(count, bits)
+}
+
+/// Splits signed values into two shares.
+pub(crate) fn split(rng: &mut Random, values: &[i64], bits: u32) -> (Share, Share) {
+    let client = random(rng, values.len(), bits);
+    let server = values.iter().zip(&client).map(|(v, c)| (*v as u64).wrapping_sub(*c) & mask(bits));
+    let server = server.collect();
+    (Share::new(client, bits), Share::new(server, bits))
+}
+
+/// Deals what `need` says to both parties.
+pub(crate) fn deal_both(rng: &mut Random, need: Need) -> (Cots, Cots) {
+    let (client_sends, server_receives) = deal(rng, need.client_sends);
+    let (server_sends, client_receives) = deal(rng, need.server_sends);
+    (
+        Cots { sending: client_sends, receiving: client_receives },
+        Cots { sending: server_sends, receiving: server_receives },
+    )
+}
+
+/// Runs both parties with dealt correlations.
+pub(crate) fn both<A: Send, B: Send>(
+    rng: &mut Random,
+    need: Need,
+    client: impl FnOnce(&mut Channel, Cots) -> A + Send,
+    server: impl FnOnce(&mut Channel, Cots) -> B + Send,
+) -> (Outcome<A>, Outcome<B>) {
+    both_tampered(rng, None, need, client, server)
+}
+
+/// Like [`both`], with one frame tampered with.
+pub(crate) fn both_tampered<A: Send, B: Send>(
+    rng: &mut Random,
+    tamper: Option<(Role, usize, Tamper)>,
+    need: Need,
+    client: impl FnOnce(&mut Channel, Cots) -> A + Send,
+    server: impl FnOnce(&mut Channel, Cots) -> B + Send,
+) -> (Outcome<A>, Outcome<B>) {
+    let (ours, theirs) = deal_both(rng, need);
+    run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
+}

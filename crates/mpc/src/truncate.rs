@@ -1,0 +1,123 @@
+//! Exact truncation with reduction.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `x` mod 2^bits; correlations |
+//! | Out | shares of `floor(x / 2^drop)` mod 2^out_bits, out_bits <= bits - drop |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | one comparison of drop bits, then out_bits + 1 bits |
+//! | Paper | Rathee et al., SiRNN (S&P 2021), truncate-and-reduce, section III-B |
+
+use ot::{Group, Job};
+use ring::word::mask;
+use wire::{Channel, Cost, Error, Result, Role};
+
+use crate::compare::{self, Comparison, Radix};
+use crate::cots::{Cots, Need};
+use crate::share::Share;
+use crate::switch::{self, Side, Switch};
+
+/// The public plan of a truncation.
+#[derive(Clone, Debug)]
+pub struct Truncate {
+    count: usize,
+    bits: u32,
+    drop: u32,
+    out_bits: u32,
+    comparison: Comparison,
+}
+
+impl Truncate {
+    /// `count` values of `bits`, dropping `drop >= 1` bits.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.
+    pub fn new(count: usize, bits: u32, drop: u32, out_bits: u32, radix: Radix) -> Result<Self> {
+        if drop == 0 || drop > 63 || out_bits == 0 || out_bits + drop > bits || bits > 64 {
+            return Err(Error::misuse("a truncation with these widths"));
+        }
+        Ok(Self { count, bits, drop, out_bits, comparison: Comparison::carry(drop, radix) })
+    }
+
+    /// The party that spoke last asks for the carry, which saves a round.
+    fn switch(&self) -> Switch {
+        let job =
+            Job { count: self.count, choice_bits: 1, value_bits: self.out_bits, group: Group::Add };
+        match self.comparison.last_sender() {
+            Role::Client => Switch { to_client: vec![job], to_server: Vec::new() },
+            Role::Server => Switch { to_client: Vec::new(), to_server: vec![job] },
+        }
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        self.comparison.need(self.count) + self.switch().need()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let first = self.comparison.last_sender();
+        self.comparison.cost(self.count).then(self.switch().cost(first))
+    }
+}
+
+/// Runs the truncation.
+///
+/// # Errors
+/// [`Error::Misuse`] when the share or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut cots: Cots) -> Result<Share> {
+    if (x.len(), x.bits()) != (plan.count, plan.bits) {
+        return Err(Error::misuse("a share that does not fit its truncation"));
+    }
+    let role = channel.role();
+    let operands = compare::operand(role, x.words(), plan.drop);
+    let comparing = cots.split(role, plan.comparison.need(plan.count))?;
+    let carry = compare::run(channel, &plan.comparison, &operands, comparing)?.greater;
+    let asks = plan.comparison.last_sender();
+    let side = if role == asks {
+        Side { choices: vec![carry], tables: Vec::new() }
+    } else {
+        let table = carry.iter().flat_map(|bit| [*bit, bit ^ 1]).collect();
+        Side { choices: Vec::new(), tables: vec![table] }
+    };
+    let switched = switch::run(channel, &plan.switch(), asks, &side, cots)?;
+    let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
+    let high = Share::new(high, plan.out_bits);
+    Ok(high.add_scaled(&crate::relu::sum_of(plan.count, plan.out_bits, switched), 1))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use ring::Random;
+    use ring::word::signed;
+
+    #[test]
+    fn floors_exactly_and_costs_what_is_said() {
+        let mut rng = Random::seeded(6);
+        for (bits, drop, out_bits) in
+            [(6, 2, 4), (6, 3, 2), (26, 12, 12), (40, 20, 20), (64, 16, 40)]
+        {
+            let values: Vec<i64> =
+                rng.uniform(500, bits).iter().map(|word| signed(*word, bits)).collect();
+            let (client, server) = split(&mut rng, &values, bits);
+            for radix in [Radix::Two, Radix::Four, Radix::Sixteen] {
+                let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
+                let (c, s) = both(
+                    &mut rng,
+                    plan.need(),
+                    |ch, cots| run(ch, &plan, &client, cots),
+                    |ch, cots| run(ch, &plan, &server, cots),
+                );
+                assert_eq!(c.cost, plan.cost());
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
+                assert_eq!(got, want.collect::<Vec<_>>());
+            }
+        }
+    }
+}

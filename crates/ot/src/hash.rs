@@ -1,0 +1,146 @@
+//! The hash that turns correlations into pads.
+//!
+//! `H(x; key, tweak) = E_key(y) xor y` with `y = sigma(x) xor tweak`: the
+//! Matyas-Meyer-Oseas form of Guo, Katz, Wang, Weng, Yu, "Better concrete
+//! security for half-gates garbling (in the multi-instance setting)", CRYPTO
+//! 2020, with AES-128 as E. Keys are `session key xor index`, the index being the
+//! position of the group's first correlation in the stream of this session and
+//! direction; the session key is a hash of both parties' nonces and the
+//! direction. No key is used by two groups, two directions or two sessions.
+//!
+//! *Tweakable circular correlation robust in the ideal-cipher model.* Under one
+//! key the inputs are `sigma(T xor L_a(Delta)) xor tweak`, `T` known to the
+//! receiver, `L_a` the multiplication by the field element whose bits are `a = j
+//! xor c`. `L_a` is linear and invertible for `a != 0`, as is `L_a xor L_b` for
+//! `a != b`, and sigma is linear and bijective: two inputs with different `a` meet,
+//! or one meets a query of the adversary, for one Delta in 2^128 each, whatever
+//! public constant the tweak adds. Inputs with equal `a` belong to different
+//! elements and meet only when their `T` differ by a fixed constant (2^-128 for the
+//! pseudo-random `T` of a semi-honest receiver; equal `T` are kept apart by the
+//! tweak). Sigma is an orthomorphism (`sigma(x) xor x` is bijective too), so that a
+//! mask that contains Delta itself does not cancel the feed-forward. A key serves
+//! at most max(16, 2^m) pads, which bounds the gain of a search for Delta over many
+//! pads to 4 bits for m <= 4 and m bits above.
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128Enc, Block};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::session::Domain;
+
+/// Most pads under one key.
+pub(crate) const GROUP: usize = 256;
+
+/// Elements with `2^choice_bits` pads each that share a key.
+pub(crate) const fn elements_per_key(choice_bits: u32) -> usize {
+    if choice_bits >= 4 { 1 } else { 16 >> choice_bits }
+}
+
+/// The hash of one session and direction. Its key is public.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PadHash {
+    key: u128,
+}
+
+impl PadHash {
+    pub(crate) fn new(domain: &Domain) -> Self {
+        let [key, _] = domain.blocks(b"pad hash", &[]);
+        Self { key }
+    }
+
+    /// A hash with a key of its own, for correlations that come from a dealer.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) const fn with_key(key: u128) -> Self {
+        Self { key }
+    }
+
+    /// Hashes the first `count` inputs (made by [`tweaked`]) of a group in place;
+    /// `index` is the position of the group's first correlation.
+    pub(crate) fn pads<'a>(&self, index: u64, count: usize, group: &'a mut Group) -> &'a [u128] {
+        let cipher = Aes128Enc::new(&(self.key ^ u128::from(index)).to_le_bytes().into());
+        let (inputs, blocks) = (&mut group.inputs[..count], &mut group.blocks[..count]);
+        for (block, input) in blocks.iter_mut().zip(inputs.iter()) {
+            *block = input.to_le_bytes();
+        }
+        cipher.encrypt_blocks(Block::cast_slice_from_core_mut(blocks));
+        for (input, block) in inputs.iter_mut().zip(blocks.iter()) {
+            *input ^= u128::from_le_bytes(*block);
+        }
+        inputs
+    }
+}
+
+/// Room for the inputs that share a key, and for hashing them. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Group {
+    pub(crate) inputs: [u128; GROUP],
+    blocks: [[u8; 16]; GROUP],
+}
+
+impl Group {
+    pub(crate) const fn new() -> Self {
+        Self { inputs: [0; GROUP], blocks: [[0; 16]; GROUP] }
+    }
+}
+
+/// `sigma(x) xor tweak`, sigma(high, low) = (high xor low, high). The tweak of pad
+/// `j` of the group's `lane`-th element is `lane * 2^m + j`.
+#[inline]
+pub(crate) const fn tweaked(x: u128, tweak: u64) -> u128 {
+    let high = x >> 64;
+    let low = x & (u64::MAX as u128);
+    (((high ^ low) << 64) | high) ^ (tweak as u128)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionId;
+    use ring::Random;
+    use wire::Role;
+
+    fn pad(hash: PadHash, index: u64, x: u128, tweak: u64) -> u128 {
+        let mut group = Group::new();
+        group.inputs[0] = tweaked(x, tweak);
+        hash.pads(index, 1, &mut group)[0]
+    }
+
+    #[test]
+    fn pads_depend_on_everything() {
+        let hash = |session, role| PadHash::new(&Domain::new(SessionId([session; 32]), role));
+        let base = hash(1, Role::Client);
+        let pads = [
+            pad(base, 0, 7, 0),
+            pad(base, 1, 7, 0),
+            pad(base, 0, 6, 0),
+            pad(base, 0, 7, 1),
+            pad(hash(2, Role::Client), 0, 7, 0),
+            pad(hash(1, Role::Server), 0, 7, 0),
+        ];
+        assert!((1..pads.len()).all(|i| !pads[..i].contains(&pads[i])));
+    }
+
+    #[test]
+    fn a_full_group_equals_its_parts() {
+        let mut rng = Random::seeded(1);
+        let hash = PadHash::with_key(rng.block());
+        let mut group = Group::new();
+        let inputs: Vec<u128> = (0..GROUP).map(|_| rng.block()).collect();
+        for (to, (x, tweak)) in group.inputs.iter_mut().zip(inputs.iter().zip(0..)) {
+            *to = tweaked(*x, tweak);
+        }
+        let pads = hash.pads(9, GROUP, &mut group);
+        let alone = inputs.iter().zip(0..).map(|(x, tweak)| pad(hash, 9, *x, tweak));
+        assert!(alone.eq(pads.iter().copied()));
+    }
+
+    #[test]
+    fn sigma_is_an_orthomorphism() {
+        let x = Random::seeded(2).block();
+        let sigma = tweaked(x, 0);
+        // Both images determine high and low.
+        let (high, low) = (x >> 64, x & u128::from(u64::MAX));
+        assert_eq!(sigma, ((high ^ low) << 64) | high);
+        assert_eq!(sigma ^ x, (low << 64) | (high ^ low));
+    }
+}

@@ -1,0 +1,28 @@
+//! Oblivious transfer between two semi-honest parties.
+//!
+//! A *correlation* is a block `q` of the sender and a pair `(c, t)` of the
+//! receiver with `t = q xor c*Delta`. [`cot`] makes them (base transfers over
+//! Ristretto, then SoftSpoken extension), [`transfer`] spends them on private
+//! table lookups, `ideal` deals them in tests.
+
+pub mod batch;
+pub mod block;
+pub mod cot;
+#[cfg(any(test, feature = "testing"))]
+pub mod ideal;
+pub mod session;
+pub mod transfer;
+
+mod base;
+mod hash;
+mod setup;
+mod softspoken;
+mod store;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use batch::{ReceiverBatch, SenderBatch};
+pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
+pub use session::SessionId;
+pub use transfer::{Choices, Chooser, Group, Job, Masked, choose, respond};

@@ -1,0 +1,347 @@
+//! Whole-protocol tests: one conformance test for every source of correlations,
+//! costs, tampering, pinned transcripts.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use ring::Random;
+use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
+use wire::{Channel, Cost, Error, Message, Result, Role};
+
+use crate::base::{Offer, Replies};
+use crate::transfer::{
+    Choices, Group, Job, Masked, choices_cost, choices_layout, choose, masked_cost, masked_layout,
+    respond,
+};
+use crate::{
+    CotReceiver, CotSender, ReceiverBatch, SenderBatch, SessionId, extend_cost, ideal, setup_both,
+    setup_both_cost, setup_cost,
+};
+
+const SESSION: SessionId = SessionId([0x5a; 32]);
+/// Not a multiple of the grain, and more than one message.
+const LONG: usize = 70_001;
+
+type Halves = (SenderBatch, ReceiverBatch);
+
+fn sender(ch: &mut Channel, count: usize) -> Result<SenderBatch> {
+    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION)?;
+    cots.extend(ch, count)?;
+    cots.take(count)
+}
+
+fn receiver(ch: &mut Channel, count: usize) -> Result<ReceiverBatch> {
+    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION)?;
+    cots.extend(ch, count)?;
+    cots.take(count)
+}
+
+fn to_server(count: usize) -> (Outcome<Result<ReceiverBatch>>, Outcome<Result<SenderBatch>>) {
+    run_pair(|ch| receiver(ch, count), |ch| sender(ch, count))
+}
+
+fn to_client(count: usize) -> (Outcome<Result<SenderBatch>>, Outcome<Result<ReceiverBatch>>) {
+    run_pair(|ch| sender(ch, count), |ch| receiver(ch, count))
+}
+
+/// Both directions of `setup_both`, the client's Delta first.
+fn both(count: usize) -> [Halves; 2] {
+    let party = |ch: &mut Channel, seed| {
+        let (mut ours, mut theirs) = setup_both(ch, &mut Random::seeded(seed), &SESSION).unwrap();
+        if ch.role() == Role::Client {
+            ours.extend(ch, count).unwrap();
+            theirs.extend(ch, count).unwrap();
+        } else {
+            theirs.extend(ch, count).unwrap();
+            ours.extend(ch, count).unwrap();
+        }
+        (ours.take(count).unwrap(), theirs.take(count).unwrap())
+    };
+    let (client, server) = run_pair(|ch| party(ch, 1), |ch| party(ch, 2));
+    [(client.value.0, server.value.1), (server.value.0, client.value.1)]
+}
+
+fn sources(count: usize) -> Vec<Halves> {
+    let (b, a) = to_server(count);
+    let (c, d) = to_client(count);
+    let [first, second] = both(count);
+    let dealt = ideal::deal(&mut Random::seeded(1), count);
+    let unwrap = |a: Result<_>, b: Result<_>| (a.unwrap(), b.unwrap());
+    vec![unwrap(a.value, b.value), unwrap(c.value, d.value), first, second, dealt]
+}
+
+#[test]
+fn every_source_deals_correlations() {
+    for (sender, receiver) in sources(LONG) {
+        assert_eq!((sender.len(), receiver.len()), (LONG, LONG));
+        let pairs = sender.blocks.iter().zip(receiver.blocks.iter());
+        for ((q, t), c) in pairs.zip(receiver.choices.iter()) {
+            assert_eq!(q ^ t, *sender.delta & u128::from(*c).wrapping_neg());
+        }
+        let ones = receiver.choices.iter().filter(|c| **c == 1).count();
+        let deviation = (LONG as f64).sqrt() / 2.0;
+        assert!((ones as f64 - LONG as f64 / 2.0).abs() < 6.0 * deviation, "{ones} ones");
+        let weight: u32 = sender.blocks.iter().map(|q| q.count_ones()).sum();
+        let (mean, deviation) = (64.0 * LONG as f64, (32.0 * LONG as f64).sqrt());
+        assert!((f64::from(weight) - mean).abs() < 6.0 * deviation, "weight {weight}");
+    }
+}
+
+#[test]
+fn every_source_serves_random_transfers() {
+    for (mut sender, mut receiver) in sources(3000) {
+        let (head, tail) = (sender.split_off(1001), sender);
+        let (head_choice, tail_choice) = (receiver.split_off(1001), receiver);
+        assert_eq!((head.len(), tail.first_index()), (1001, head.first_index() + 1001));
+        let mut seen = std::collections::HashSet::new();
+        for (sender, receiver) in [(head, head_choice), (tail, tail_choice)] {
+            let pairs = sender.random_pairs(64);
+            let (choices, chosen) = receiver.random(64);
+            assert_eq!(pairs.len(), chosen.len());
+            for ((pair, c), pad) in pairs.iter().zip(&choices).zip(&chosen) {
+                assert_eq!(pair[*c as usize], *pad);
+                assert!(seen.insert(pair[0]) && seen.insert(pair[1]), "a pad came twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_source_serves_table_transfers() {
+    let jobs = jobs();
+    let mut rng = Random::seeded(3);
+    let (positions, tables) = inputs(&mut rng);
+    for (sender, receiver) in sources(cots(&jobs)) {
+        let (chooser, choices) = choose(&jobs, receiver, &positions).unwrap();
+        let (ours, masked) = respond(&jobs, sender, &tables, &choices).unwrap();
+        check(&ours, &chooser.finish(&masked).unwrap(), &positions, &tables);
+    }
+}
+
+/// With equal tables and positions, the sender's shares are uniform still.
+#[test]
+fn shares_are_uniform() {
+    let jobs = [Job { count: 16_000, choice_bits: 2, value_bits: 4, group: Group::Add }];
+    let (sender, receiver) = ideal::deal(&mut Random::seeded(5), 32_000);
+    let (chooser, choices) = choose(&jobs, receiver, &[vec![3; 16_000]]).unwrap();
+    let tables = [[9, 1, 1, 9].repeat(16_000)];
+    let (ours, masked) = respond(&jobs, sender, &tables, &choices).unwrap();
+    let theirs = chooser.finish(&masked).unwrap();
+    for list in [&ours[0], &theirs[0], &masked.0[0].1] {
+        let expected = list.len() as f64 / 16.0;
+        let term = |v| {
+            let seen = list.iter().filter(|x| **x == v).count() as f64;
+            (seen - expected).powi(2) / expected
+        };
+        let chi_squared: f64 = (0..16).map(term).sum();
+        // 15 degrees of freedom; above 50 with probability below 2^-16.
+        assert!(chi_squared < 50.0, "{chi_squared}");
+    }
+}
+
+fn jobs() -> [Job; 3] {
+    [
+        Job { count: 82, choice_bits: 1, value_bits: 20, group: Group::Add },
+        Job { count: 9, choice_bits: 4, value_bits: 1, group: Group::Xor },
+        Job { count: 5, choice_bits: 2, value_bits: 64, group: Group::Add },
+    ]
+}
+
+fn cots(jobs: &[Job]) -> usize {
+    jobs.iter().map(Job::cots).sum()
+}
+
+fn inputs(rng: &mut Random) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+    let positions = jobs().map(|job| rng.uniform(job.count, job.choice_bits));
+    let tables = jobs().map(|job| rng.uniform(job.count << job.choice_bits, job.value_bits));
+    (positions.to_vec(), tables.to_vec())
+}
+
+fn correct(ours: &[Vec<u64>], theirs: &[Vec<u64>], at: &[Vec<u64>], tables: &[Vec<u64>]) -> bool {
+    jobs().iter().enumerate().all(|(k, job)| {
+        let low = ring::word::mask(job.value_bits);
+        (0..job.count).all(|i| {
+            let sum = match job.group {
+                Group::Add => ours[k][i].wrapping_add(theirs[k][i]) & low,
+                Group::Xor => ours[k][i] ^ theirs[k][i],
+            };
+            sum == tables[k][(i << job.choice_bits) + at[k][i] as usize]
+        })
+    })
+}
+
+fn check(ours: &[Vec<u64>], theirs: &[Vec<u64>], at: &[Vec<u64>], tables: &[Vec<u64>]) {
+    assert!(correct(ours, theirs, at, tables));
+}
+
+fn assert_cost<A, B>((client, server): &(Outcome<A>, Outcome<B>), wanted: Cost) {
+    let numbers = |c: &Cost| [c.client_to_server, c.server_to_client, c.rounds];
+    assert_eq!(numbers(&client.cost), numbers(&wanted), "seen by the client");
+    assert_eq!(numbers(&server.cost), numbers(&wanted), "seen by the server");
+}
+
+#[test]
+fn measured_costs_equal_the_predicted_ones() {
+    for count in [0, 1, 128, 129, LONG] {
+        let cost = |role| setup_cost(role).then(extend_cost(role, count));
+        assert_cost(&to_server(count), cost(Role::Server));
+        assert_cost(&to_client(count), cost(Role::Client));
+    }
+    let setup = |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION).map(drop);
+    assert_cost(&run_pair(setup, setup), setup_both_cost());
+    assert_eq!(setup_both_cost().rounds, 4);
+    assert_cost(&session(None), session_cost());
+}
+
+#[test]
+fn a_correlation_costs_31_bits() {
+    let cost = extend_cost(Role::Server, 1 << 16);
+    assert_eq!(cost, Cost::message(Role::Client, 31 << 13));
+}
+
+type Run = (Outcome<Result<Vec<Vec<u64>>>>, Outcome<Result<Vec<Vec<u64>>>>);
+
+/// Setup, extension and transfers, the client choosing.
+fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
+    let (positions, tables) = inputs(&mut Random::seeded(4));
+    let jobs = jobs();
+    run_tampered(
+        tamper,
+        |ch| {
+            let batch = receiver(ch, cots(&jobs))?;
+            let (chooser, choices) = choose(&jobs, batch, &positions)?;
+            ch.send(&choices)?;
+            let masked: Masked = ch.receive(&masked_layout(&jobs))?;
+            chooser.finish(&masked)
+        },
+        |ch| {
+            let batch = sender(ch, cots(&jobs))?;
+            let choices: Choices = ch.receive(&choices_layout(&jobs))?;
+            let (shares, masked) = respond(&jobs, batch, &tables, &choices)?;
+            ch.send(&masked)?;
+            Ok(shares)
+        },
+    )
+}
+
+fn session_cost() -> Cost {
+    let jobs = jobs();
+    setup_cost(Role::Server)
+        .then(extend_cost(Role::Server, cots(&jobs)))
+        .then(choices_cost(Role::Client, &jobs))
+        .then(masked_cost(Role::Server, &jobs))
+}
+
+/// Frames: client offer, sums, corrections, choices; server replies, masked.
+const FRAMES: [(Role, usize); 2] = [(Role::Client, 4), (Role::Server, 2)];
+
+#[test]
+fn tampering_is_an_error_or_a_wrong_result() {
+    std::thread::scope(|scope| {
+        for (role, frames) in FRAMES {
+            for (frame, how) in (0..frames).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
+                scope.spawn(move || tampered(role, frame, how));
+            }
+        }
+    });
+}
+
+fn tampered(role: Role, frame: usize, how: Tamper) {
+    let (positions, tables) = inputs(&mut Random::seeded(4));
+    let (client, server) = session(Some((role, frame, how)));
+    // A repeated last frame of a direction is never read; a flipped sum or masked
+    // value may be one that the receiver's secret does not open.
+    let unread = how == Tamper::Repeat && FRAMES.contains(&(role, frame + 1));
+    let maybe = how == Tamper::Flip && frame == 1;
+    match (client.value, server.value) {
+        (Ok(theirs), Ok(ours)) => {
+            let right = correct(&ours, &theirs, &positions, &tables);
+            assert!(maybe || right == unread, "{frame} {how:?}");
+            assert!(matches!(how, Tamper::Flip | Tamper::Repeat), "{frame} {how:?}");
+        }
+        (client, server) => {
+            let blamed = [client.err(), server.err()].into_iter().flatten();
+            let fair = |e: &Error| matches!(e, Error::Peer { .. } | Error::Transport(_));
+            assert!(blamed.inspect(|e| assert!(fair(e), "{e}")).count() > 0);
+        }
+    }
+}
+
+#[test]
+fn transcripts_are_pinned() {
+    let (client, server) = session(None);
+    let (positions, tables) = inputs(&mut Random::seeded(4));
+    check(&server.value.unwrap(), &client.value.unwrap(), &positions, &tables);
+    assert_eq!([client.transcript, server.transcript], ["33aea8870856f334", "e06fa2f136d0c9a3"]);
+}
+
+#[test]
+fn no_bytes_make_a_decoder_panic() {
+    let mut rng = Random::seeded(6);
+    for len in 0..200 {
+        let mut body = vec![0; len];
+        rng.fill(&mut body);
+        for count in [0, 1, 3, 128] {
+            let fits = len == 32 * count;
+            assert!(fits || Offer::decode(&body, &count).is_err());
+            assert!(fits || Replies::decode(&body, &count).is_err());
+            let _ =
+                (Offer::decode(&body, &count), Choices::decode(&body, &choices_layout(&jobs())));
+        }
+    }
+}
+
+#[test]
+fn too_few_correlations_are_misuse() {
+    let party = |ch: &mut Channel| {
+        let (mut ours, mut theirs) = setup_both(ch, &mut Random::seeded(1), &SESSION).unwrap();
+        assert!(matches!(ours.take(1), Err(Error::Misuse(_))));
+        assert!(matches!(theirs.take(1), Err(Error::Misuse(_))));
+        assert!(matches!(ours.extend(ch, usize::MAX), Err(Error::Misuse(_))));
+        assert!(matches!(theirs.extend(ch, usize::MAX), Err(Error::Misuse(_))));
+        assert!(ours.take(0).unwrap().is_empty() && theirs.take(0).unwrap().is_empty());
+    };
+    run_pair(party, party);
+}
+
+/// What is taken after a later extension continues the stream.
+#[test]
+fn the_pool_keeps_its_order_over_extensions() {
+    let counts = [100, 300, 7];
+    let run = |ch: &mut Channel| {
+        let mut cots = CotSender::setup(ch, &mut Random::seeded(1), &SESSION).unwrap();
+        counts.map(|count| {
+            cots.extend(ch, count).unwrap();
+            let batch = cots.take(count).unwrap();
+            (batch.first_index(), batch.random_pairs(64))
+        })
+    };
+    let peer = |ch: &mut Channel| {
+        let mut cots = CotReceiver::setup(ch, &mut Random::seeded(2), &SESSION).unwrap();
+        counts.map(|count| {
+            cots.extend(ch, count).unwrap();
+            cots.take(count).unwrap().random(64)
+        })
+    };
+    let (sender, receiver) = run_pair(run, peer);
+    assert_eq!(sender.value.each_ref().map(|(first, _)| *first), [0, 100, 400]);
+    for ((_, pairs), (choices, chosen)) in sender.value.iter().zip(&receiver.value) {
+        let opened = pairs.iter().zip(choices).map(|(pair, c)| pair[*c as usize]);
+        assert!(opened.eq(chosen.iter().copied()));
+    }
+}
+
+#[test]
+fn nothing_secret_prints() {
+    let (sender, receiver) = ideal::deal(&mut Random::seeded(1), 2);
+    assert_eq!(format!("{sender:?}"), "SenderBatch(<2 correlations>)");
+    assert_eq!(format!("{receiver:?}"), "ReceiverBatch(<2 correlations>)");
+    let jobs = [Job { count: 2, choice_bits: 1, value_bits: 8, group: Group::Xor }];
+    let (chooser, choices) = choose(&jobs, receiver, &[vec![0, 1]]).unwrap();
+    assert_eq!(format!("{chooser:?}"), "Chooser(<1 jobs>)");
+    assert_eq!(format!("{choices:?}"), "[Segment { count: 2, bits: 1 }]");
+    let (client, server) = run_pair(
+        |ch| CotSender::setup(ch, &mut Random::seeded(1), &SESSION).unwrap(),
+        |ch| CotReceiver::setup(ch, &mut Random::seeded(1), &SESSION).unwrap(),
+    );
+    assert_eq!(format!("{:?}", client.value), "CotSender(<0 correlations>)");
+    assert_eq!(format!("{:?}", server.value), "CotReceiver(<0 correlations>)");
+}
