@@ -1,0 +1,75 @@
+# The only entry points, for people and for CI: demo test check bench docs (train and clean besides).
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := demo
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3.11
+MNIST ?= ../shared/data/mnist/mnist.npz
+CARGO_DENY := 0.20.2
+
+PACKAGES := .venv/.packages
+CORE := .venv/.core
+ASSETS := python/tacit/assets
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
+PIP := bin/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test check bench docs train clean
+
+demo: build/mnist.tacit
+	.venv/bin/tacit demo --folder build --mnist $(MNIST)
+
+test: $(CORE)
+	cargo test --release --workspace --locked
+	.venv/bin/python -m pytest
+
+check: $(PACKAGES) .tools/bin/cargo-deny
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --locked -- -D warnings
+	.venv/bin/ruff check python tests
+	.venv/bin/ruff format --check python tests
+	.venv/bin/mypy --strict python/tacit
+	.tools/bin/cargo-deny --locked check bans licenses sources
+
+bench: build/mnist.tacit
+	mkdir -p bench/results
+	.venv/bin/tacit bench model build/mnist.tacit --threads 1 --repeat 5 --json > build/bench-model.json
+	mv build/bench-model.json bench/results/model-mnist.json
+	@echo "wrote bench/results/model-mnist.json"
+
+docs: build/venv-docs/.packages
+	build/venv-docs/bin/mkdocs build --strict --site-dir site
+
+# Needs $(MNIST) and about 6 GB for PyTorch; rewrites the assets shipped with the package.
+train: .venv-train/.packages
+	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST)
+
+clean:
+	rm -rf build site target .venv .venv-train
+
+build/mnist.tacit: $(CORE) $(wildcard $(ASSETS)/*)
+	rm -f $@
+	.venv/bin/tacit demo --folder build --only-build --mnist $(MNIST)
+
+$(CORE): $(PACKAGES) pyproject.toml Cargo.toml Cargo.lock rust-toolchain.toml $(RUST)
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
+	touch $@
+
+$(PACKAGES): requirements.lock
+	$(PYTHON) -m venv .venv
+	.venv/$(PIP) install --requirement requirements.lock
+	touch $@
+
+build/venv-docs/.packages: requirements-docs.lock
+	$(PYTHON) -m venv build/venv-docs
+	build/venv-docs/$(PIP) install --requirement requirements-docs.lock
+	touch $@
+
+.venv-train/.packages: requirements-train.lock
+	$(PYTHON) -m venv .venv-train
+	.venv-train/$(PIP) install --requirement requirements-train.lock
+	touch $@
+
+.tools/bin/cargo-deny:
+	cargo install --locked --root .tools cargo-deny@$(CARGO_DENY)

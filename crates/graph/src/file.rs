@@ -1,0 +1,225 @@
+//! The `.tacit` file: safetensors with the integer weights and, in its
+//! metadata, the public graph.
+//!
+//! Tensors `<node>.weight` (I32, `[out, in / groups, rows, columns]`) and
+//! `<node>.bias` (I64, `[out]`) for each linear node, nothing else. Metadata:
+//! `format` = `tacit`, `version` = `1`, `graph` = JSON. The bytes depend on the
+//! model only.
+
+use crate::ir::{Graph, Linear, Model, NodeWeights, Op};
+use crate::model::{printable, verify_model};
+use crate::{Error, Result};
+use safetensors::{Dtype, SafeTensors, tensor::Metadata};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+const FORMAT: &str = "tacit";
+const FILE_VERSION: &str = "1";
+/// Largest file that [`load`] reads, in bytes.
+const MAX_FILE: u64 = 1 << 32;
+
+/// Writes a model, replacing `path` only when all of it is on disk.
+///
+/// # Errors
+/// [`Error::Invalid`] for a model that [`verify_model`] refuses, [`Error::Io`]
+/// when the file system does.
+pub fn save(model: &Model, path: impl AsRef<Path>) -> Result<()> {
+    verify_model(model)?;
+    let path = path.as_ref();
+    let bytes = encode(model)?;
+    let temporary = beside(path);
+    let written = write(&temporary, &bytes).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+        io(path, &error)
+    })
+}
+
+/// Reads and verifies a model.
+///
+/// # Errors
+/// [`Error::Io`] when the file cannot be read, [`Error::Corrupt`] when it is
+/// damaged, foreign or newer, [`Error::Invalid`] with pass `load` when its
+/// contents break an invariant.
+pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+    let path = path.as_ref();
+    let file = File::open(path).map_err(|error| io(path, &error))?;
+    let size = file.metadata().map_err(|error| io(path, &error))?.len();
+    if size > MAX_FILE {
+        return Err(Error::Corrupt(format!("{}: {size} bytes is too large", path.display())));
+    }
+    let mut bytes = Zeroizing::new(Vec::with_capacity(size as usize));
+    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| io(path, &error))?;
+    decode(&bytes).map_err(|error| match error {
+        Error::Corrupt(why) => Error::Corrupt(format!("{}: {why}", path.display())),
+        other => other,
+    })
+}
+
+fn io(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io(format!("{}: {error}", path.display()))
+}
+
+fn corrupt(why: impl Into<String>) -> Error {
+    Error::Corrupt(why.into())
+}
+
+/// A name in the same directory that no other process uses.
+fn beside(path: &Path) -> PathBuf {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = now.map_or(0, |since| since.subsec_nanos());
+    let name = path.file_name().map_or("model".into(), |name| name.to_string_lossy());
+    path.with_file_name(format!(".{name}.{}-{nanos}", std::process::id()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[derive(Serialize)]
+struct Header {
+    #[serde(rename = "__metadata__")]
+    metadata: BTreeMap<&'static str, String>,
+    #[serde(flatten)]
+    tensors: BTreeMap<String, Entry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    dtype: &'static str,
+    shape: Vec<usize>,
+    data_offsets: [usize; 2],
+}
+
+/// The file's bytes. The header is written here because its keys must come in
+/// a fixed order.
+pub(crate) fn encode(model: &Model) -> Result<Zeroizing<Vec<u8>>> {
+    let json = |error: serde_json::Error| corrupt(format!("header: {error}"));
+    let graph = serde_json::to_string(&model.graph).map_err(json)?;
+    let mut tensors = BTreeMap::new();
+    let mut data = Zeroizing::new(Vec::with_capacity(data_len(model)));
+    let mut put = |name: String, dtype, shape, bytes: &mut dyn Iterator<Item = u8>| {
+        let start = data.len();
+        data.extend(bytes);
+        tensors.insert(name, Entry { dtype, shape, data_offsets: [start, data.len()] });
+    };
+    // All 8-byte integers come first, so that everything is aligned.
+    for (name, linear, weights) in linear_nodes(model) {
+        let mut bytes = weights.bias.iter().flat_map(|b| b.to_le_bytes());
+        put(bias_name(name), "I64", bias_shape(linear), &mut bytes);
+    }
+    for (name, linear, weights) in linear_nodes(model) {
+        let mut bytes = weights.weight.iter().flat_map(|w| w.to_le_bytes());
+        put(weight_name(name), "I32", weight_shape(linear), &mut bytes);
+    }
+    let entries = [("format", FORMAT.into()), ("version", FILE_VERSION.into()), ("graph", graph)];
+    let metadata = BTreeMap::from(entries);
+    let mut header = serde_json::to_vec(&Header { metadata, tensors }).map_err(json)?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    let mut file = Zeroizing::new(Vec::with_capacity(8 + header.len() + data.len()));
+    file.extend_from_slice(&(header.len() as u64).to_le_bytes());
+    file.extend_from_slice(&header);
+    file.extend_from_slice(&data);
+    Ok(file)
+}
+
+fn data_len(model: &Model) -> usize {
+    model.weights.values().map(|w| 4 * w.weight.len() + 8 * w.bias.len()).sum()
+}
+
+fn linear_nodes(model: &Model) -> impl Iterator<Item = (&str, &Linear, &NodeWeights)> {
+    model.weights.iter().filter_map(|(index, weights)| {
+        let node = &model.graph.nodes[*index];
+        match &node.op {
+            Op::Linear(linear) => Some((node.name.as_str(), linear, weights)),
+            _ => None,
+        }
+    })
+}
+
+fn weight_name(node: &str) -> String {
+    format!("{node}.weight")
+}
+
+fn bias_name(node: &str) -> String {
+    format!("{node}.bias")
+}
+
+fn weight_shape(linear: &Linear) -> Vec<usize> {
+    let conv = &linear.conv;
+    vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]]
+}
+
+fn bias_shape(linear: &Linear) -> Vec<usize> {
+    vec![linear.conv.out_channels]
+}
+
+/// A verified model from the file's bytes.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Model> {
+    let (length, header) = SafeTensors::read_metadata(bytes).map_err(|error| {
+        let error = printable(&error.to_string());
+        corrupt(format!("damaged, incomplete, or not a Tacit model: {error}"))
+    })?;
+    // `read_metadata` has seen that the header ends inside the file.
+    let data = bytes.get(8 + length..).unwrap_or_default();
+    let graph = read_graph(&header)?;
+    let mut weights = BTreeMap::new();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if let Op::Linear(linear) = &node.op {
+            let name = weight_name(&node.name);
+            let weight = array(&header, data, &name, Dtype::I32, &weight_shape(linear))?;
+            let name = bias_name(&node.name);
+            let bias = array(&header, data, &name, Dtype::I64, &bias_shape(linear))?;
+            let weight = weight.as_chunks().0.iter().map(|w| i32::from_le_bytes(*w)).collect();
+            let bias = bias.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
+            weights.insert(index, NodeWeights { weight, bias });
+        }
+    }
+    if header.tensors().len() != 2 * weights.len() {
+        return Err(corrupt("holds tensors that belong to no node"));
+    }
+    let model = Model { graph, weights };
+    verify_model(&model).map_err(|error| error.in_pass("load"))?;
+    Ok(model)
+}
+
+fn read_graph(header: &Metadata) -> Result<Graph> {
+    let field = |name: &str| header.metadata().as_ref().and_then(|fields| fields.get(name));
+    if field("format").map(String::as_str) != Some(FORMAT) {
+        return Err(corrupt("a safetensors file, but not a Tacit model"));
+    }
+    match field("version").map(String::as_str) {
+        Some(FILE_VERSION) => {}
+        Some(other) => {
+            let other = printable(other);
+            let why = format!("file version {other}, this program reads version {FILE_VERSION}");
+            return Err(corrupt(format!("{why}: compile the model again or update Tacit")));
+        }
+        None => return Err(corrupt("has no file version")),
+    }
+    Graph::from_json(field("graph").ok_or_else(|| corrupt("has no graph"))?)
+}
+
+/// The bytes of one tensor, of exactly this type and shape.
+fn array<'a>(
+    header: &Metadata,
+    data: &'a [u8],
+    name: &str,
+    dtype: Dtype,
+    shape: &[usize],
+) -> Result<&'a [u8]> {
+    let info = header.info(name).ok_or_else(|| corrupt(format!("tensor `{name}` is missing")))?;
+    if info.dtype != dtype || info.shape != shape {
+        let have = format!("{:?} {:?}", info.dtype, info.shape);
+        return Err(corrupt(format!("tensor `{name}` is {have}, not {dtype:?} {shape:?}")));
+    }
+    let (start, end) = info.data_offsets;
+    data.get(start..end).ok_or_else(|| corrupt(format!("tensor `{name}` is cut off")))
+}

@@ -1,0 +1,301 @@
+//! The integer graph that the protocols run and the interpreter defines.
+//!
+//! [`Graph`] is public: operators, shapes, widths, shifts. [`NodeWeights`] is
+//! the server's secret. Images are channel-major: `[channels, height, width]`;
+//! no tensor has a batch axis.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// Version of the graph's JSON that this crate writes and reads.
+pub const VERSION: u32 = 1;
+
+/// How a tensor's integers are shared and what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Format {
+    /// Width of the additive share: the two summands live mod `2^bits`. In `1..=63`.
+    pub bits: u32,
+    /// Real value of one unit: `real = integer * scale`. In the public part of
+    /// a graph it is 1 for every tensor but the input and the output.
+    pub scale: f64,
+    /// False when every value is known not to be negative.
+    pub signed: bool,
+}
+
+/// A value that exists between two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tensor {
+    /// Name in the imported model where it had one; unique in the graph.
+    pub name: String,
+    /// `[channels, height, width]` or `[length]`, without a batch axis.
+    pub shape: Vec<usize>,
+    /// Width, scale and sign.
+    pub format: Format,
+}
+
+impl Tensor {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements; false in every verified graph.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How a linear layer drops its `shift` low bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rounding {
+    /// `(acc + 2^(shift-1)) >> shift`, bit for bit.
+    Exact,
+    /// Unbiased, within one or two units of the exact result.
+    Stochastic,
+}
+
+/// Geometry of a grouped 2-D convolution; a fully connected layer is a 1x1
+/// kernel on a 1x1 image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conv {
+    /// Channels of the input.
+    pub in_channels: usize,
+    /// Rows of the input, without padding.
+    pub in_height: usize,
+    /// Columns of the input, without padding.
+    pub in_width: usize,
+    /// Channels of the output.
+    pub out_channels: usize,
+    /// Rows and columns of the kernel.
+    pub kernel: [usize; 2],
+    /// Rows and columns between two positions of the kernel.
+    pub stride: [usize; 2],
+    /// Zeros added at top, left, bottom, right.
+    pub padding: [usize; 4],
+    /// Rows and columns between two taps of the kernel; 1 is dense.
+    pub dilation: [usize; 2],
+    /// Number of independent groups of channels.
+    pub groups: usize,
+}
+
+impl Conv {
+    /// A matrix product of `inputs` values into `outputs` values.
+    pub fn fully_connected(inputs: usize, outputs: usize) -> Self {
+        Self {
+            in_channels: inputs,
+            in_height: 1,
+            in_width: 1,
+            out_channels: outputs,
+            kernel: [1, 1],
+            stride: [1, 1],
+            padding: [0; 4],
+            dilation: [1, 1],
+            groups: 1,
+        }
+    }
+
+    /// Rows of the output; 0 when the kernel does not fit.
+    pub fn out_height(&self) -> usize {
+        let [top, _, bottom, _] = self.padding;
+        positions(self.in_height, [top, bottom], self.kernel[0], self.dilation[0], self.stride[0])
+    }
+
+    /// Columns of the output; 0 when the kernel does not fit.
+    pub fn out_width(&self) -> usize {
+        let [_, left, _, right] = self.padding;
+        positions(self.in_width, [left, right], self.kernel[1], self.dilation[1], self.stride[1])
+    }
+
+    /// Whether this is a matrix product: 1x1 kernel on a 1x1 image, no padding, one group.
+    pub fn is_fully_connected(&self) -> bool {
+        *self == Self::fully_connected(self.in_channels, self.out_channels)
+    }
+
+    /// Input channels that one output channel sees; 0 when `groups` is 0.
+    pub fn group_channels(&self) -> usize {
+        self.in_channels.checked_div(self.groups).unwrap_or(0)
+    }
+}
+
+/// Geometry of a pooling window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Channels of input and output.
+    pub channels: usize,
+    /// Rows of the input, without padding.
+    pub height: usize,
+    /// Columns of the input, without padding.
+    pub width: usize,
+    /// Rows and columns of the window.
+    pub kernel: [usize; 2],
+    /// Rows and columns between two windows.
+    pub stride: [usize; 2],
+    /// Positions added at top, left, bottom, right.
+    pub padding: [usize; 4],
+}
+
+impl Window {
+    /// Rows of the output; 0 when the window does not fit.
+    pub fn out_height(&self) -> usize {
+        let [top, _, bottom, _] = self.padding;
+        positions(self.height, [top, bottom], self.kernel[0], 1, self.stride[0])
+    }
+
+    /// Columns of the output; 0 when the window does not fit.
+    pub fn out_width(&self) -> usize {
+        let [_, left, _, right] = self.padding;
+        positions(self.width, [left, right], self.kernel[1], 1, self.stride[1])
+    }
+
+    /// Number of positions under one window, padding included.
+    pub fn size(&self) -> usize {
+        self.kernel[0].saturating_mul(self.kernel[1])
+    }
+}
+
+/// Positions of a kernel along one axis, 0 when it does not fit. Never panics.
+fn positions(side: usize, pad: [usize; 2], kernel: usize, dilation: usize, stride: usize) -> usize {
+    let count = || {
+        let padded = side.checked_add(pad[0])?.checked_add(pad[1])?;
+        let reach = kernel.checked_sub(1)?.checked_mul(dilation)?.checked_add(1)?;
+        padded.checked_sub(reach)?.checked_div(stride)?.checked_add(1)
+    };
+    count().unwrap_or(0)
+}
+
+/// A linear layer with its rescale:
+/// `y = (W*x + bias + addend*skip + 2^(shift-1)) >> shift` (`shift` 0: no rounding).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Linear {
+    /// The geometry.
+    pub conv: Conv,
+    /// Signed width that holds every accumulator, the rounding term included,
+    /// whatever the input. Every input's share is at least this wide and the
+    /// output's share plus `shift` is at most this wide, so that the inputs are
+    /// reduced and the output is shifted locally. Noise that carries an extreme
+    /// accumulator across the wrap moves the output by a multiple of its modulus.
+    pub accumulator_bits: u32,
+    /// Signed width that holds every weight, e.g. 12.
+    pub weight_bits: u32,
+    /// Low bits dropped from the accumulator.
+    pub shift: u32,
+    /// How they are dropped.
+    pub rounding: Rounding,
+    /// Multiplier of `inputs[1]`, which has the output's shape.
+    pub addend: Option<i64>,
+}
+
+/// What a node computes, on exact integers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Op {
+    /// Convolution or matrix product with rescale; one input, two with an addend.
+    Linear(Linear),
+    /// `y = clamp(x, 0, 2^saturate - 1)`.
+    Relu {
+        /// Bits of the largest result.
+        saturate: u32,
+    },
+    /// Largest value of the window; padded positions never win.
+    MaxPool(Window),
+    /// Sum of the window; padded positions add 0. The output's scale is the
+    /// input's divided by the window's size, which makes it an average.
+    SumPool(Window),
+    /// `y = (multipliers[0]*x0 + multipliers[1]*x1 + 2^(shift-1)) >> shift`.
+    Sum {
+        /// Factors that bring both operands to one scale.
+        multipliers: [i64; 2],
+        /// As in [`Linear`].
+        accumulator_bits: u32,
+        /// Low bits dropped.
+        shift: u32,
+    },
+    /// The same elements in the same order under another shape.
+    Reshape,
+}
+
+/// One step. Indices point into [`Graph::tensors`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Name in the imported model; unique in the graph.
+    pub name: String,
+    /// What to compute.
+    pub op: Op,
+    /// Tensors read.
+    pub inputs: Vec<usize>,
+    /// Tensor written.
+    pub output: usize,
+}
+
+/// The public part of a model, in topological order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Graph {
+    /// Always [`VERSION`].
+    pub version: u32,
+    /// Name of the model.
+    pub name: String,
+    /// Choice of protocols it was compiled for, e.g. `auto`.
+    pub suite: String,
+    /// Width of quantised activations, e.g. 8.
+    pub activation_bits: u32,
+    /// Smallest and largest integer of the input; values outside are clipped to it.
+    pub input_range: [i64; 2],
+    /// All tensors.
+    pub tensors: Vec<Tensor>,
+    /// All steps.
+    pub nodes: Vec<Node>,
+    /// Tensor that the client provides.
+    pub input: usize,
+    /// Tensor that the client learns.
+    pub output: usize,
+    /// Name of each output element, or empty.
+    pub labels: Vec<String>,
+}
+
+impl Graph {
+    /// The tensor that a node writes.
+    pub fn output_of(&self, node: &Node) -> &Tensor {
+        &self.tensors[node.output]
+    }
+
+    /// The `index`-th tensor that a node reads.
+    pub fn input_of(&self, node: &Node, index: usize) -> &Tensor {
+        &self.tensors[node.inputs[index]]
+    }
+}
+
+/// The server's integers of one linear node. `Debug` shows lengths only; the
+/// contents are erased on drop.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct NodeWeights {
+    /// `[out_channels, in_channels / groups, kernel rows, kernel columns]`, row-major.
+    pub weight: Vec<i32>,
+    /// `[out_channels]`, at the accumulator's scale, without the rounding term.
+    pub bias: Vec<i64>,
+}
+
+impl fmt::Debug for NodeWeights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (weights, biases) = (self.weight.len(), self.bias.len());
+        write!(f, "NodeWeights(<{weights} hidden weights, {biases} hidden biases>)")
+    }
+}
+
+/// A graph with its weights: what the server holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The public part.
+    pub graph: Graph,
+    /// The private part, by index of the linear node.
+    pub weights: BTreeMap<usize, NodeWeights>,
+}

@@ -1,0 +1,30 @@
+//! A neural network as a typed integer graph: import, passes that fold and
+//! reorder, lowering to integers of proven width, verification after each
+//! step, the interpreter that the protocols are compared with, and the
+//! `.tacit` file.
+
+pub mod error;
+pub mod file;
+pub mod interpret;
+pub mod ir;
+pub mod lower;
+pub mod model;
+pub mod passes;
+pub mod shapes;
+pub mod source;
+pub mod verify;
+mod width;
+
+pub use error::Error;
+pub use file::{load, save};
+pub use interpret::{argmax, interpret, interpret_batch, trace};
+pub use ir::{
+    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION, Window,
+};
+pub use lower::{Options, lower};
+pub use model::{digest, verify_model};
+pub use source::{Calibration, FloatTensor, Floats, Source, SourceInput, SourceNode, SourceOp};
+pub use verify::verify;
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,99 @@
+//! From floats to integers: scales from calibration, weights with per-channel
+//! multipliers, widths from the worst case of the real weights.
+
+mod build;
+mod scale;
+mod weights;
+mod widths;
+
+use crate::ir::{Graph, Model, Op, Rounding};
+use crate::source::{Calibration, Floats, Program, Source};
+use crate::{Error, Result, passes, verify_model};
+use serde::{Deserialize, Serialize};
+
+/// What the user chooses when compiling.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Choice of protocols; only `auto` in this version.
+    pub suite: String,
+    /// Signed width of weights before the per-channel multiplier, in `2..=12`.
+    pub weight_bits: u32,
+    /// Width of quantised activations, in `2..=12`.
+    pub activation_bits: u32,
+    /// Rounding of every linear layer but the last one.
+    pub rounding: Rounding,
+    /// Name of each output, or empty.
+    pub labels: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            suite: "auto".into(),
+            weight_bits: 8,
+            activation_bits: 8,
+            rounding: Rounding::Stochastic,
+            labels: vec![],
+        }
+    }
+}
+
+/// Compiles a float graph. `calibration` needs the range of the input, of every
+/// ReLU without a maximum, and of every sum or linear output that no ReLU follows.
+///
+/// # Errors
+/// [`Error::Misuse`] for options and calibration that do not fit,
+/// [`Error::Unsupported`] for what this version cannot run,
+/// [`Error::Invalid`] for a graph that is wrong or becomes wrong in a pass.
+pub fn lower(
+    source: Source,
+    floats: Floats,
+    calibration: &Calibration,
+    options: &Options,
+) -> Result<Model> {
+    check(options)?;
+    let program = passes::run(Program { source, floats })?;
+    let mut model = build::build(&program, calibration, options)?;
+    let outputs = model.graph.tensors[model.graph.output].len();
+    if !options.labels.is_empty() && options.labels.len() != outputs {
+        let have = options.labels.len();
+        return Err(Error::Misuse(format!("{have} labels for {outputs} outputs")));
+    }
+    make_last_exact(&mut model.graph);
+    widths::assign(&mut model)?;
+    verify_model(&model).map_err(|error| error.in_pass("lower"))?;
+    Ok(model)
+}
+
+fn check(options: &Options) -> Result<()> {
+    let Options { suite, weight_bits, activation_bits, .. } = options;
+    if suite != "auto" {
+        let what = format!("suite `{suite}` is not in this version");
+        return Err(Error::unsupported("graph", what, "use auto"));
+    }
+    for (name, bits) in [("weight_bits", weight_bits), ("activation_bits", activation_bits)] {
+        if !(2..=12).contains(bits) {
+            return Err(Error::Misuse(format!("{name} is {bits}, must be in 2..=12")));
+        }
+    }
+    Ok(())
+}
+
+/// Linear nodes that no other linear node depends on round exactly: what the
+/// client learns carries no rounding noise of the last layer.
+fn make_last_exact(graph: &mut Graph) {
+    let mut feeds_linear = vec![false; graph.tensors.len()];
+    for node in graph.nodes.iter_mut().rev() {
+        let mut after = feeds_linear[node.output];
+        if let Op::Linear(linear) = &mut node.op {
+            if !after {
+                linear.rounding = Rounding::Exact;
+            }
+            after = true;
+        }
+        for input in &node.inputs {
+            feeds_linear[*input] |= after;
+        }
+    }
+}

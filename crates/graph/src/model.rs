@@ -1,0 +1,144 @@
+//! Checks of the private part, and what both parties may say about the public one.
+
+use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
+use crate::shapes::Check;
+use crate::verify::verify;
+use crate::width::{self, Range};
+use crate::{Error, Result};
+use sha2::{Digest, Sha256};
+
+/// Longest JSON that [`Graph::from_json`] reads, in bytes.
+const MAX_JSON: usize = 1 << 24;
+
+/// Checks the graph, the weights' shapes, and that no input in range can make
+/// any value leave its width.
+///
+/// # Errors
+/// [`Error::Invalid`] with pass `verify`, naming the node or tensor.
+pub fn verify_model(model: &Model) -> Result<()> {
+    verify_shapes(model)?;
+    let graph = &model.graph;
+    let ranges = ranges(model);
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
+        check_accumulator(node, model.weights.get(&index), &inputs)
+            .and_then(|()| check_readers(graph, node, &inputs))
+            .map_err(|why| Error::invalid("verify", &node.name, why))?;
+    }
+    for (index, tensor) in graph.tensors.iter().enumerate() {
+        let writer = graph.nodes.iter().find(|node| node.output == index);
+        let need = width::width_of_values(writer, ranges[index], index == graph.output);
+        if need > tensor.format.bits {
+            let why = format!("values need {need} bits, it has {}", tensor.format.bits);
+            return Err(Error::invalid("verify", &tensor.name, why));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the graph and the weights' shapes.
+pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
+    verify(&model.graph)?;
+    for (index, node) in model.graph.nodes.iter().enumerate() {
+        let fits = match (&node.op, model.weights.get(&index)) {
+            (Op::Linear(linear), Some(weights)) => check_weights(linear, weights),
+            (Op::Linear(_), None) => Err("has no weights".into()),
+            (_, Some(_)) => Err("has weights but is not linear".into()),
+            (_, None) => Ok(()),
+        };
+        fits.map_err(|why| Error::invalid("verify", &node.name, why))?;
+    }
+    match model.weights.keys().next_back() {
+        Some(last) if *last >= model.graph.nodes.len() => {
+            Err(Error::invalid("verify", "weights", format!("there is no node #{last}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_weights(linear: &Linear, weights: &NodeWeights) -> Check<()> {
+    let conv = &linear.conv;
+    let want = conv.out_channels * width::taps_per_channel(conv);
+    if weights.weight.len() != want || weights.bias.len() != conv.out_channels {
+        return Err(format!("needs {want} weights and {} biases", conv.out_channels));
+    }
+    let limit = 1i64 << (linear.weight_bits - 1);
+    let fits = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
+    fits.then_some(()).ok_or(format!("a weight exceeds {} bits", linear.weight_bits))
+}
+
+/// Ranges of all tensors of a model whose shapes were verified.
+pub(crate) fn ranges(model: &Model) -> Vec<Range> {
+    let graph = &model.graph;
+    let mut ranges = vec![Range::new(0, 0); graph.tensors.len()];
+    ranges[graph.input] = width::input_range(graph);
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
+        ranges[node.output] = width::output_range(node, model.weights.get(&index), &inputs);
+    }
+    ranges
+}
+
+fn check_accumulator(node: &Node, weights: Option<&NodeWeights>, inputs: &[Range]) -> Check<()> {
+    let (range, bits) = match (&node.op, weights) {
+        (Op::Linear(linear), Some(weights)) => {
+            (width::accumulator(linear, weights, inputs), linear.accumulator_bits)
+        }
+        (Op::Sum { multipliers, accumulator_bits, shift }, _) => {
+            (width::sum_accumulator(*multipliers, *shift, inputs), *accumulator_bits)
+        }
+        _ => return Ok(()),
+    };
+    let need = range.width();
+    (need <= bits).then_some(()).ok_or(format!("accumulator needs {need} bits, has {bits}"))
+}
+
+fn check_readers(graph: &Graph, node: &Node, inputs: &[Range]) -> Check<()> {
+    for (tensor, range) in node.inputs.iter().map(|i| &graph.tensors[*i]).zip(inputs) {
+        let (need, have) = (width::width_for_reader(node, *range), tensor.format.bits);
+        if need > have {
+            return Err(format!("needs `{}` with {need} bits, it has {have}", tensor.name));
+        }
+    }
+    Ok(())
+}
+
+impl Graph {
+    /// Canonical JSON of what the client learns: scales of interior tensors,
+    /// which it does not need, are 1.
+    pub fn public_json(&self) -> String {
+        let mut public = self.clone();
+        for (index, tensor) in public.tensors.iter_mut().enumerate() {
+            if index != self.input && index != self.output {
+                tensor.format.scale = 1.0;
+            }
+        }
+        // A struct of numbers, strings and lists always has a JSON form.
+        serde_json::to_string(&public).unwrap_or_default()
+    }
+
+    /// Reads and verifies a graph from outside.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for text that is not a graph, [`Error::Invalid`] with
+    /// pass `load` for a graph that breaks an invariant.
+    pub fn from_json(text: &str) -> Result<Self> {
+        if text.len() > MAX_JSON {
+            return Err(Error::Corrupt(format!("graph: longer than {MAX_JSON} bytes")));
+        }
+        let graph: Self = serde_json::from_str(text)
+            .map_err(|e| Error::Corrupt(format!("graph: {}", printable(&e.to_string()))))?;
+        verify(&graph).map_err(|error| error.in_pass("load"))?;
+        Ok(graph)
+    }
+}
+
+/// The start of a text from outside, fit for a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// SHA-256 of [`Graph::public_json`]: what both parties compare in the handshake.
+pub fn digest(graph: &Graph) -> [u8; 32] {
+    Sha256::digest(graph.public_json().as_bytes()).into()
+}

@@ -1,0 +1,164 @@
+//! Per-channel `factor * x + offset`: folded into the linear node before it, or
+//! turned into a depthwise 1x1 convolution when there is none.
+
+use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
+use crate::{Error, Result};
+
+/// One factor and one offset per channel.
+pub(super) struct Affine {
+    pub(super) factor: Vec<f64>,
+    pub(super) offset: Vec<f64>,
+}
+
+impl Affine {
+    /// What `node` does to a tensor of `shape`; `None` for any other operator
+    /// and for constants that vary inside a channel.
+    pub(super) fn of(program: &Program, node: &SourceNode, shape: &[usize]) -> Option<Self> {
+        let channels = *shape.first()?;
+        match &node.op {
+            SourceOp::BatchNormalization { scale, bias, mean, variance, epsilon } => {
+                let values =
+                    |name: &String| program.floats[name].data.iter().map(|v| f64::from(*v));
+                let factor: Vec<f64> = values(scale)
+                    .zip(values(variance))
+                    .map(|(scale, variance)| scale / (variance + epsilon).sqrt())
+                    .collect();
+                let shift = values(bias).zip(values(mean)).zip(&factor);
+                let offset = shift.map(|((bias, mean), factor)| bias - mean * factor).collect();
+                Some(Self { factor, offset })
+            }
+            SourceOp::AddConstant { constant } => {
+                let constant = &program.floats[constant].data;
+                let offset = per_channel(constant, channels)?;
+                Some(Self { factor: vec![1.0; channels], offset })
+            }
+            _ => None,
+        }
+    }
+
+    /// Makes the linear node `index` compute `affine(linear(x))`, leaving the
+    /// original weights, which another node may read.
+    pub(super) fn fold_into(&self, program: &mut Program, index: usize) {
+        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) =
+            &program.source.nodes[index].op
+        else {
+            return;
+        };
+        let mut scaled = program.floats[weight].clone();
+        let per_channel = scaled.data.len() / self.factor.len();
+        for (row, factor) in scaled.data.chunks_exact_mut(per_channel).zip(&self.factor) {
+            row.iter_mut().for_each(|w| *w = (f64::from(*w) * factor) as f32);
+        }
+        let old = bias.as_ref().map(|name| program.floats[name].data.clone());
+        let old = old.unwrap_or_else(|| vec![0.0; self.factor.len()]);
+        let terms = old.iter().zip(&self.factor).zip(&self.offset);
+        let moved = terms.map(|((b, factor), offset)| (f64::from(*b) * factor + offset) as f32);
+        let moved = FloatTensor::vector(moved.collect());
+
+        let base = program.source.nodes[index].name.clone();
+        let new_weight = program.store(&format!("{base}.weight"), scaled);
+        let new_bias = program.store(&format!("{base}.bias"), moved);
+        if let SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias } =
+            &mut program.source.nodes[index].op
+        {
+            *weight = new_weight;
+            *bias = Some(new_bias);
+        }
+    }
+
+    fn to_convolution(&self, program: &mut Program, base: &str) -> SourceOp {
+        let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
+        let weight =
+            FloatTensor { shape: vec![self.factor.len(), 1, 1, 1], data: narrow(&self.factor) };
+        let bias = FloatTensor::vector(narrow(&self.offset));
+        SourceOp::Conv {
+            kernel: [1, 1],
+            stride: [1, 1],
+            padding: [0; 4],
+            dilation: [1, 1],
+            groups: self.factor.len(),
+            weight: program.store(&format!("{base}.weight"), weight),
+            bias: Some(program.store(&format!("{base}.bias"), bias)),
+        }
+    }
+}
+
+/// One value per channel out of one value, one per channel or one per element;
+/// `None` when a channel's elements differ.
+fn per_channel(constant: &[f32], channels: usize) -> Option<Vec<f64>> {
+    if let [value] = constant {
+        return Some(vec![f64::from(*value); channels]);
+    }
+    let rows = constant.chunks_exact(constant.len() / channels);
+    rows.map(|row| row.iter().all(|v| *v == row[0]).then(|| f64::from(row[0]))).collect()
+}
+
+/// Folds every affine node of `wanted` kind into the linear node before it
+/// where that node has no other reader.
+pub(super) fn fold(mut program: Program, wanted: fn(&SourceOp) -> bool) -> Result<Program> {
+    let shapes = program.shapes()?;
+    let mut index = 0;
+    while index < program.source.nodes.len() {
+        let node = &program.source.nodes[index];
+        let linear = match node.inputs.first() {
+            Some(input) if wanted(&node.op) => program.source.single_use_linear(input),
+            _ => None,
+        };
+        let affine = Affine::of(&program, node, &shapes[&node.output]);
+        if let (Some(linear), Some(affine)) = (linear, affine) {
+            affine.fold_into(&mut program, linear);
+            let removed = program.source.nodes.remove(index);
+            program.source.nodes[linear].output = removed.output;
+        } else {
+            index += 1;
+        }
+    }
+    Ok(program)
+}
+
+/// Turns what is left into depthwise convolutions, which then take over the
+/// affine nodes behind them.
+pub(super) fn run(mut program: Program) -> Result<Program> {
+    let is_affine = |op: &SourceOp| {
+        matches!(op, SourceOp::BatchNormalization { .. } | SourceOp::AddConstant { .. })
+    };
+    loop {
+        program = fold(program, is_affine)?;
+        match program.source.nodes.iter().position(|node| is_affine(&node.op)) {
+            Some(index) => convert(&mut program, index)?,
+            None => return Ok(program),
+        }
+    }
+}
+
+fn convert(program: &mut Program, index: usize) -> Result<()> {
+    let shapes = program.shapes()?;
+    let node = program.source.nodes[index].clone();
+    let shape = &shapes[&node.output];
+    let Some(affine) = Affine::of(program, &node, shape) else {
+        let what = format!("adds a constant that varies inside a channel of {shape:?}");
+        let instead = "make it one value per channel, or one per output of a Gemm";
+        return Err(Error::unsupported(&node.name, what, instead));
+    };
+    let op = affine.to_convolution(program, &node.name);
+    program.source.nodes.splice(index..=index, as_image(SourceNode { op, ..node }, shape));
+    Ok(())
+}
+
+/// Wraps a convolution on a flat tensor into two reshapes.
+fn as_image(node: SourceNode, shape: &[usize]) -> Vec<SourceNode> {
+    let [length] = *shape else { return vec![node] };
+    let between = |step: &str| format!("{}.{step}", node.output);
+    let reshape = |step: &str, input: &str, output: &str, shape: Vec<usize>| SourceNode {
+        name: format!("{}.{step}", node.name),
+        inputs: vec![input.to_owned()],
+        output: output.to_owned(),
+        op: SourceOp::Reshape { shape },
+    };
+    let (image, result) = (between("image"), between("result"));
+    vec![
+        reshape("image", &node.inputs[0], &image, vec![length, 1, 1]),
+        SourceNode { inputs: vec![image], output: result.clone(), ..node.clone() },
+        reshape("result", &result, &node.output, vec![length]),
+    ]
+}

@@ -1,0 +1,245 @@
+//! Shape inference for source graphs, which is also their verification.
+
+use crate::ir::{Conv, Window};
+use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
+use crate::{Error, Result};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Largest number of elements of one tensor.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 26;
+
+/// Largest number of weights of one node.
+const MAX_WEIGHTS: usize = 1 << 28;
+
+/// Shape of every tensor by name.
+pub type Shapes = BTreeMap<String, Vec<usize>>;
+
+impl Program {
+    /// Shapes of all tensors; checks everything a pass could break.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the node, with `import` as the pass.
+    pub fn shapes(&self) -> Result<Shapes> {
+        let source = &self.source;
+        let mut names = BTreeSet::new();
+        let mut shapes = Shapes::new();
+        let input = &source.input;
+        elements(&input.shape).map_err(|why| invalid(&input.name, why))?;
+        shapes.insert(input.name.clone(), input.shape.clone());
+        for node in &source.nodes {
+            let shape = self.infer(node, &shapes).map_err(|why| invalid(&node.name, why))?;
+            if !names.insert(&node.name) {
+                return Err(invalid(&node.name, "two nodes have this name"));
+            }
+            if shapes.insert(node.output.clone(), shape).is_some() {
+                return Err(invalid(&node.name, format!("tensor `{}` exists", node.output)));
+            }
+        }
+        match source.producer(&source.output) {
+            Some(_) => Ok(shapes),
+            None => Err(invalid(&source.output, "no node writes the graph's output")),
+        }
+    }
+
+    fn infer(&self, node: &SourceNode, shapes: &Shapes) -> Check<Vec<usize>> {
+        let inputs: Vec<&[usize]> = node
+            .inputs
+            .iter()
+            .map(|name| {
+                let known = shapes.get(name).map(Vec::as_slice);
+                known.ok_or_else(|| format!("reads `{name}`, which nothing before it writes"))
+            })
+            .collect::<Check<_>>()?;
+        for name in node.op.floats() {
+            self.check_float(name)?;
+        }
+        let shape = match (&node.op, inputs.as_slice()) {
+            (SourceOp::Add {}, [a, b]) if a == b => a.to_vec(),
+            (SourceOp::Add {}, [a, b]) => return Err(format!("adds {a:?} and {b:?}")),
+            (SourceOp::Add {}, _) => return Err(arity(2, inputs.len())),
+            (op, [input]) => self.infer_unary(op, input)?,
+            _ => return Err(arity(1, inputs.len())),
+        };
+        elements(&shape)?;
+        Ok(shape)
+    }
+
+    fn infer_unary(&self, op: &SourceOp, input: &[usize]) -> Check<Vec<usize>> {
+        match op {
+            SourceOp::Conv { weight, bias, .. } => {
+                let conv = self.conv(op, input)?;
+                let expected =
+                    [&[conv.out_channels, conv.group_channels()][..], &conv.kernel].concat();
+                self.expect(weight, &expected)?;
+                self.expect_bias(bias.as_deref(), conv.out_channels)?;
+                Ok(vec![conv.out_channels, conv.out_height(), conv.out_width()])
+            }
+            SourceOp::Gemm { weight, bias } => {
+                let out = self.conv(op, input)?.out_channels;
+                self.expect(weight, &[out, input[0]])?;
+                self.expect_bias(bias.as_deref(), out)?;
+                Ok(vec![out])
+            }
+            SourceOp::BatchNormalization { scale, bias, mean, variance, epsilon } => {
+                for name in [scale, bias, mean, variance] {
+                    self.expect(name, &input[..1])?;
+                }
+                let smallest = self.floats[variance].data.iter().copied().fold(f32::MAX, f32::min);
+                let positive = f64::from(smallest) + epsilon > 0.0;
+                positive.then(|| input.to_vec()).ok_or("variance + epsilon is not positive".into())
+            }
+            SourceOp::Relu { maximum: Some(m) } if !(m.is_finite() && *m > 0.0) => {
+                Err(format!("maximum is {m}, which is not positive"))
+            }
+            SourceOp::MaxPool { kernel, stride, padding }
+            | SourceOp::AveragePool { kernel, stride, padding, .. } => {
+                let window = window(input, *kernel, *stride, *padding)?;
+                Ok(vec![window.channels, window.out_height(), window.out_width()])
+            }
+            SourceOp::AddConstant { constant } => {
+                let (have, all) = (self.floats[constant].data.len(), input.iter().product());
+                let fits = [1, input[0], all].contains(&have);
+                fits.then(|| input.to_vec())
+                    .ok_or(format!("constant has {have} values for shape {input:?}"))
+            }
+            SourceOp::Reshape { shape } => {
+                let (have, want) = (input.iter().product::<usize>(), elements(shape)?);
+                let same = have == want;
+                same.then(|| shape.clone()).ok_or(format!("reshapes {input:?} to {shape:?}"))
+            }
+            SourceOp::Relu { .. } | SourceOp::Identity {} | SourceOp::Add {} => Ok(input.to_vec()),
+        }
+    }
+
+    /// Geometry of a `Conv` or `Gemm` on `input`.
+    pub(crate) fn conv(&self, op: &SourceOp, input: &[usize]) -> Check<Conv> {
+        let conv = match (op, input) {
+            (SourceOp::Gemm { weight, .. }, [length]) => {
+                Conv::fully_connected(*length, *self.floats[weight].shape.first().unwrap_or(&0))
+            }
+            (SourceOp::Gemm { .. }, _) => {
+                return Err(format!("Gemm needs a flat input, got {input:?}"));
+            }
+            (
+                SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, .. },
+                [channels, height, width],
+            ) => Conv {
+                in_channels: *channels,
+                in_height: *height,
+                in_width: *width,
+                out_channels: *self.floats[weight].shape.first().unwrap_or(&0),
+                kernel: *kernel,
+                stride: *stride,
+                padding: *padding,
+                dilation: *dilation,
+                groups: *groups,
+            },
+            _ => return Err(format!("Conv needs [channels, height, width], got {input:?}")),
+        };
+        check_conv(&conv)?;
+        Ok(conv)
+    }
+
+    fn check_float(&self, name: &str) -> Check<()> {
+        let tensor = self.floats.get(name).ok_or_else(|| format!("no weights named `{name}`"))?;
+        let length = tensor.shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
+        if length != Some(tensor.data.len()) {
+            return Err(format!("`{name}` has {} values, shape says otherwise", tensor.data.len()));
+        }
+        let finite = tensor.data.iter().all(|v| v.is_finite());
+        finite.then_some(()).ok_or(format!("`{name}` has a value that is not finite"))
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Check<&FloatTensor> {
+        let tensor = &self.floats[name];
+        let fits = tensor.shape == shape;
+        fits.then_some(tensor).ok_or(format!("`{name}` is {:?}, not {shape:?}", tensor.shape))
+    }
+
+    fn expect_bias(&self, name: Option<&str>, channels: usize) -> Check<()> {
+        name.map_or(Ok(()), |name| self.expect(name, &[channels]).map(drop))
+    }
+}
+
+/// Ok or the reason why not.
+pub(crate) type Check<T> = std::result::Result<T, String>;
+
+fn invalid(node: &str, why: impl Into<String>) -> Error {
+    Error::invalid("import", node, why)
+}
+
+fn arity(want: usize, have: usize) -> String {
+    format!("has {have} inputs, needs {want}")
+}
+
+/// Number of elements of `shape`: one to three positive axes, at most
+/// [`MAX_ELEMENTS`] elements.
+pub(crate) fn elements(shape: &[usize]) -> Check<usize> {
+    let count = shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
+    match count {
+        Some(count) if (1..=MAX_ELEMENTS).contains(&count) && (1..=3).contains(&shape.len()) => {
+            Ok(count)
+        }
+        _ => Err(format!("shape {shape:?} is empty, too large or has more than three axes")),
+    }
+}
+
+/// Geometry of a pool on `input`.
+pub(crate) fn window(
+    input: &[usize],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 4],
+) -> Check<Window> {
+    let [channels, height, width] = *input else {
+        return Err(format!("pooling needs [channels, height, width], got {input:?}"));
+    };
+    let window = Window { channels, height, width, kernel, stride, padding };
+    check_window(&window)?;
+    Ok(window)
+}
+
+/// Positive, padding smaller than the kernel's reach, at least one position.
+pub(crate) fn check_conv(conv: &Conv) -> Check<()> {
+    let Conv { in_channels, in_height, in_width, out_channels, groups, .. } = *conv;
+    let positive = [in_channels, in_height, in_width, out_channels, groups];
+    check_taps(&positive, conv.kernel, conv.stride, conv.dilation, conv.padding)?;
+    if in_channels % groups != 0 || out_channels % groups != 0 {
+        return Err(format!("{groups} groups do not divide {in_channels} and {out_channels}"));
+    }
+    elements(&[in_channels, in_height, in_width])?;
+    elements(&[out_channels, conv.out_height(), conv.out_width()])?;
+    let taps = conv.kernel[0] * conv.kernel[1];
+    let weights = taps.checked_mul(conv.group_channels()).and_then(|n| n.checked_mul(out_channels));
+    let bounded = weights.is_some_and(|count| count <= MAX_WEIGHTS);
+    bounded.then_some(()).ok_or("too many weights".into())
+}
+
+/// As [`check_conv`]; every window then holds at least one real element.
+pub(crate) fn check_window(window: &Window) -> Check<()> {
+    let Window { channels, height, width, .. } = *window;
+    check_taps(&[channels, height, width], window.kernel, window.stride, [1, 1], window.padding)?;
+    elements(&[channels, height, width])?;
+    elements(&[channels, window.out_height(), window.out_width()])?;
+    Ok(())
+}
+
+fn check_taps(
+    sides: &[usize],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    dilation: [usize; 2],
+    [top, left, bottom, right]: [usize; 4],
+) -> Check<()> {
+    let taps = [kernel, stride, dilation].concat();
+    if sides.iter().chain(&taps).any(|v| !(1..=MAX_ELEMENTS).contains(v)) {
+        return Err("a size is zero or too large".into());
+    }
+    for (axis, pads) in [[top, bottom], [left, right]].into_iter().enumerate() {
+        let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]);
+        if pads.iter().any(|pad| *pad > reach) {
+            return Err(format!("padding {pads:?} is not smaller than the kernel"));
+        }
+    }
+    Ok(())
+}

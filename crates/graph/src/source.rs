@@ -1,0 +1,260 @@
+//! The float graph as an importer hands it over: JSON plus named arrays.
+
+use crate::{Error, Result};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// A named float model. Weights are referred to by name, see [`Floats`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Name of the model.
+    pub name: String,
+    /// What the client provides.
+    pub input: SourceInput,
+    /// Tensor that the client learns.
+    pub output: String,
+    /// Operators in topological order.
+    pub nodes: Vec<SourceNode>,
+}
+
+/// The input tensor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceInput {
+    /// Tensor name.
+    pub name: String,
+    /// `[channels, height, width]` or `[length]`, without the batch axis.
+    pub shape: Vec<usize>,
+}
+
+/// One operator: its inputs are tensors, its weights are fields of the operator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SourceNode {
+    /// Unique name, used in error messages.
+    pub name: String,
+    /// Tensors read.
+    pub inputs: Vec<String>,
+    /// Tensor written.
+    pub output: String,
+    /// What to compute; its fields stand next to the ones above, tagged `op`.
+    #[serde(flatten)]
+    pub op: SourceOp,
+}
+
+/// What an imported operator computes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", deny_unknown_fields)]
+pub enum SourceOp {
+    /// Grouped 2-D convolution on `[channels, height, width]`.
+    Conv {
+        /// Rows and columns.
+        kernel: [usize; 2],
+        /// Rows and columns.
+        stride: [usize; 2],
+        /// Top, left, bottom, right.
+        padding: [usize; 4],
+        /// Rows and columns.
+        dilation: [usize; 2],
+        /// Number of groups.
+        groups: usize,
+        /// `[out, in / groups, rows, columns]`.
+        weight: String,
+        /// `[out]`.
+        bias: Option<String>,
+    },
+    /// Matrix times vector.
+    Gemm {
+        /// `[out, in]`.
+        weight: String,
+        /// `[out]`.
+        bias: Option<String>,
+    },
+    /// `scale * (x - mean) / sqrt(variance + epsilon) + bias`, per channel.
+    BatchNormalization {
+        /// `[channels]`.
+        scale: String,
+        /// `[channels]`.
+        bias: String,
+        /// `[channels]`.
+        mean: String,
+        /// `[channels]`.
+        variance: String,
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// `max(x, 0)`, at most `maximum` when there is one.
+    Relu {
+        /// Upper clip, e.g. 6.
+        maximum: Option<f64>,
+    },
+    /// Largest value of each window.
+    MaxPool {
+        /// Rows and columns.
+        kernel: [usize; 2],
+        /// Rows and columns.
+        stride: [usize; 2],
+        /// Top, left, bottom, right.
+        padding: [usize; 4],
+    },
+    /// Mean of each window.
+    AveragePool {
+        /// Rows and columns.
+        kernel: [usize; 2],
+        /// Rows and columns.
+        stride: [usize; 2],
+        /// Top, left, bottom, right.
+        padding: [usize; 4],
+        /// Whether padded positions count in the divisor.
+        count_include_pad: bool,
+    },
+    /// Sum of two tensors of one shape.
+    Add {},
+    /// Sum of a tensor and a constant.
+    AddConstant {
+        /// One value, one per channel, or one per element.
+        constant: String,
+    },
+    /// Nothing (also dropout).
+    Identity {},
+    /// Same elements, same order, another shape (also flatten).
+    Reshape {
+        /// The new shape, without the batch axis.
+        shape: Vec<usize>,
+    },
+}
+
+impl SourceOp {
+    /// Whether this becomes a linear node.
+    pub(crate) fn is_linear(&self) -> bool {
+        matches!(self, Self::Conv { .. } | Self::Gemm { .. })
+    }
+
+    /// Names of the weights read.
+    pub(crate) fn floats(&self) -> Vec<&str> {
+        match self {
+            Self::Conv { weight, bias, .. } | Self::Gemm { weight, bias } => {
+                [Some(weight), bias.as_ref()].into_iter().flatten().map(String::as_str).collect()
+            }
+            Self::BatchNormalization { scale, bias, mean, variance, .. } => {
+                vec![scale, bias, mean, variance]
+            }
+            Self::AddConstant { constant } => vec![constant],
+            _ => vec![],
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SourceNode {
+    /// `flatten` would switch off the check for unknown fields, so the common
+    /// fields are taken out first and the operator gets the rest.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let mut fields = serde_json::Map::deserialize(deserializer)?;
+        let mut take =
+            |key: &'static str| fields.remove(key).ok_or_else(|| D::Error::missing_field(key));
+        let (name, inputs, output) = (take("name")?, take("inputs")?, take("output")?);
+        let rest = serde_json::Value::Object(fields);
+        Ok(Self {
+            name: serde_json::from_value(name).map_err(D::Error::custom)?,
+            inputs: serde_json::from_value(inputs).map_err(D::Error::custom)?,
+            output: serde_json::from_value(output).map_err(D::Error::custom)?,
+            op: serde_json::from_value(rest).map_err(D::Error::custom)?,
+        })
+    }
+}
+
+/// A float array in row-major order. `Debug` shows its shape only; the values
+/// are erased on drop.
+#[derive(Clone, PartialEq, Zeroize, ZeroizeOnDrop)]
+pub struct FloatTensor {
+    /// Axes, outermost first.
+    pub shape: Vec<usize>,
+    /// As many values as the product of `shape`.
+    pub data: Vec<f32>,
+}
+
+impl FloatTensor {
+    /// A vector.
+    pub fn vector(data: Vec<f32>) -> Self {
+        Self { shape: vec![data.len()], data }
+    }
+}
+
+impl fmt::Debug for FloatTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FloatTensor({:?}, hidden values)", self.shape)
+    }
+}
+
+/// Named weights.
+pub type Floats = BTreeMap<String, FloatTensor>;
+
+/// Smallest and largest value seen in each tensor, by its name in the source.
+pub type Calibration = BTreeMap<String, (f64, f64)>;
+
+/// What passes rewrite: a source graph with its weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The operators.
+    pub source: Source,
+    /// Their weights.
+    pub floats: Floats,
+}
+
+impl Source {
+    /// Reads strict JSON.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for malformed JSON, unknown operators and unknown fields.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|e| Error::Misuse(format!("source graph: {e}")))
+    }
+
+    /// How often `tensor` is read; being the graph's output counts as one.
+    pub(crate) fn uses(&self, tensor: &str) -> usize {
+        let reads = self.nodes.iter().flat_map(|n| &n.inputs).filter(|i| *i == tensor).count();
+        reads + usize::from(self.output == tensor)
+    }
+
+    /// Index of the node that writes `tensor`.
+    pub(crate) fn producer(&self, tensor: &str) -> Option<usize> {
+        self.nodes.iter().position(|n| n.output == tensor)
+    }
+
+    /// Index of the linear node whose only reader is a reader of `tensor`.
+    pub(crate) fn single_use_linear(&self, tensor: &str) -> Option<usize> {
+        let index = self.producer(tensor)?;
+        (self.nodes[index].op.is_linear() && self.uses(tensor) == 1).then_some(index)
+    }
+
+    /// `base`, lengthened until no tensor or node has that name.
+    pub(crate) fn fresh(&self, base: &str) -> String {
+        let taken: BTreeSet<&str> = self
+            .nodes
+            .iter()
+            .flat_map(|n| [n.name.as_str(), n.output.as_str()])
+            .chain([self.input.name.as_str()])
+            .collect();
+        lengthen(base, |name| taken.contains(name))
+    }
+}
+
+impl Program {
+    /// Stores new weights under a name that starts with `base` and returns the name.
+    pub(crate) fn store(&mut self, base: &str, tensor: FloatTensor) -> String {
+        let name = lengthen(base, |name| self.floats.contains_key(name));
+        self.floats.insert(name.clone(), tensor);
+        name
+    }
+}
+
+/// `base` with as many primes as it takes to be free.
+fn lengthen(base: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut name = base.to_owned();
+    while taken(&name) {
+        name.push('\'');
+    }
+    name
+}

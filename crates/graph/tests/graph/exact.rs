@@ -1,0 +1,115 @@
+//! Integer reference in `i128`, written from the definition of each operator,
+//! that asserts every width on the way.
+
+use crate::float::{positions, windows};
+use crate::numbers::Numbers;
+use tacit_graph::{Linear, Model, Op, Tensor};
+
+/// What protocols may be off by after one rescale.
+const SLACK: i128 = 2;
+
+fn fits(value: i128, bits: u32) -> bool {
+    let half = 1i128 << (bits - 1);
+    -half <= value && value < half
+}
+
+/// All tensors; panics when a value, or what a protocol computes from it,
+/// leaves its width. `noise` is drawn from for the error of every rescale.
+pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> Vec<Vec<i64>> {
+    let graph = &model.graph;
+    let mut error = noise_source(noise);
+    let mut values: Vec<Vec<i128>> = vec![vec![]; graph.tensors.len()];
+    values[graph.input] = input.iter().map(|v| i128::from(*v)).collect();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let x = &values[node.inputs[0]];
+        let (from, to) = (graph.input_of(node, 0), graph.output_of(node));
+        let y = match &node.op {
+            Op::Linear(linear) => {
+                let skip = linear.addend.map(|m| (m, &values[node.inputs[1]]));
+                let sums = (0..to.len()).map(|i| {
+                    let sum = accumulate(model, index, linear, x, i);
+                    sum + skip.map_or(0, |(m, skip)| i128::from(m) * skip[i])
+                });
+                sums.map(|s| rescale(s, linear.accumulator_bits, linear.shift, to)).collect()
+            }
+            Op::Relu { saturate } => x.iter().map(|v| relu(*v, *saturate, from)).collect(),
+            Op::MaxPool(w) => windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
+                .map(|taps| largest(&taps, from))
+                .collect(),
+            Op::SumPool(w) => windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
+                .map(|taps| taps.iter().sum())
+                .collect(),
+            Op::Sum { multipliers: [m0, m1], accumulator_bits, shift } => {
+                let sum = |(a, b): (&i128, &i128)| a * i128::from(*m0) + b * i128::from(*m1);
+                let pairs = x.iter().zip(&values[node.inputs[1]]);
+                pairs.map(|pair| rescale(sum(pair), *accumulator_bits, *shift, to)).collect()
+            }
+            Op::Reshape => x.clone(),
+        };
+        let rescales = matches!(node.op, Op::Linear(_) | Op::Sum { .. });
+        values[node.output] =
+            if rescales { y.into_iter().map(|v| v + error()).collect() } else { y };
+    }
+    for (tensor, values) in graph.tensors.iter().zip(&values) {
+        assert!(values.iter().all(|v| fits(*v, tensor.format.bits)), "{}", tensor.name);
+        assert!(tensor.format.signed || values.iter().all(|v| *v >= 0), "{}", tensor.name);
+    }
+    let output = &values[graph.output];
+    largest(output, &graph.tensors[graph.output]);
+    values.into_iter().map(|t| t.into_iter().map(|v| v as i64).collect()).collect()
+}
+
+fn noise_source(noise: Option<&mut Numbers>) -> impl FnMut() -> i128 {
+    let mut noise = noise;
+    move || noise.as_mut().map_or(0, |numbers| numbers.below(5) as i128 - SLACK)
+}
+
+/// One output element of `W*x + bias`.
+pub(crate) fn accumulate(
+    model: &Model,
+    node: usize,
+    linear: &Linear,
+    x: &[i128],
+    at: usize,
+) -> i128 {
+    let (conv, weights) = (&linear.conv, &model.weights[&node]);
+    let (height, width) = (conv.out_height(), conv.out_width());
+    let [o, y, x0] = [at / (height * width), at / width % height, at % width];
+    let group = conv.in_channels / conv.groups;
+    let mut sum = i128::from(weights.bias[o]);
+    for [i, ky, kx] in positions(&[group, conv.kernel[0], conv.kernel[1]]) {
+        let iy = (y * conv.stride[0] + ky * conv.dilation[0]).wrapping_sub(conv.padding[0]);
+        let ix = (x0 * conv.stride[1] + kx * conv.dilation[1]).wrapping_sub(conv.padding[1]);
+        if iy < conv.in_height && ix < conv.in_width {
+            let channel = o / (conv.out_channels / conv.groups) * group + i;
+            let tap = ((o * group + i) * conv.kernel[0] + ky) * conv.kernel[1] + kx;
+            let value = x[(channel * conv.in_height + iy) * conv.in_width + ix];
+            sum += i128::from(weights.weight[tap]) * value;
+        }
+    }
+    sum
+}
+
+pub(crate) fn rescale(sum: i128, accumulator_bits: u32, shift: u32, output: &Tensor) -> i128 {
+    let rounded = if shift == 0 { sum } else { sum + (1 << (shift - 1)) };
+    assert!(fits(rounded, accumulator_bits), "{rounded} in {accumulator_bits} bits");
+    assert!(output.format.bits + shift <= accumulator_bits);
+    let y = rounded >> shift;
+    assert!(fits(y - SLACK, output.format.bits) && fits(y + SLACK, output.format.bits));
+    y
+}
+
+fn relu(v: i128, saturate: u32, input: &Tensor) -> i128 {
+    let top = 1i128 << saturate;
+    // The protocol looks at the signs of v and of v - 2^saturate.
+    let near = [v, v - top, v + top];
+    assert!(near.iter().all(|v| fits(*v, input.format.bits)), "{v} saturated at {saturate}");
+    v.clamp(0, top - 1)
+}
+
+/// Maximum by differences, each of which must fit.
+fn largest(values: &[i128], tensor: &Tensor) -> i128 {
+    let (low, high) = (values.iter().min().unwrap(), values.iter().max().unwrap());
+    assert!(fits(high - low, tensor.format.bits) && fits(low - high, tensor.format.bits));
+    *high
+}

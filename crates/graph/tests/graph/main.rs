@@ -1,0 +1,11 @@
+//! The crate from outside: random models through every pass, the lowering, the
+//! interpreter and the file, against references that share no code with it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod exact;
+mod files;
+mod float;
+mod hostile;
+mod lowering;
+mod models;
+mod numbers;

@@ -1,0 +1,7 @@
+//! Lattice encryption for linear layers. Pure computation: nothing here knows
+//! of a network, and every value that crosses one is handed over as integers.
+
+mod error;
+pub mod rlwe;
+
+pub use error::{Error, Result};

@@ -1,0 +1,195 @@
+//! Ciphertexts on the server: shares added, weights multiplied, products summed.
+
+use std::fmt;
+
+use ring::Seed;
+use ring::word::mask;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::key::CIPHER_DOMAIN;
+use super::ntt::{Kernel, LARGEST_COEFFICIENT, LARGEST_NORM, Sum, Transformed};
+use super::params::Params;
+use super::sample;
+use crate::error::{Error, Result, expect_len};
+
+/// A secret-key encryption as it is sent: 16 bytes and N integers of K bits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fresh {
+    /// Expands to the uniform half.
+    pub seed: Seed,
+    /// N integers mod 2^K.
+    pub body: Vec<u64>,
+}
+
+/// A ciphertext with phase `c0 + c1 * secret` mod 2^K. On the server it may hold
+/// the server's own share, so it is zeroized and prints nothing.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Ciphertext {
+    #[zeroize(skip)]
+    pub(crate) params: Params,
+    pub(crate) c0: Vec<u64>,
+    pub(crate) c1: Vec<u64>,
+}
+
+/// A ciphertext in the evaluation basis, ready to be multiplied.
+pub struct Operand {
+    params: Params,
+    c0: Transformed,
+    c1: Transformed,
+}
+
+/// A polynomial of plain weights in the evaluation basis.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Weights {
+    poly: Transformed,
+    norm: u64,
+}
+
+/// A sum of products of ciphertexts and weights.
+pub struct Accumulator {
+    params: Params,
+    c0: Sum,
+    c1: Sum,
+}
+
+impl Fresh {
+    /// The ciphertext this stands for.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when the body is not N integers mod 2^K.
+    pub fn expand(&self, params: Params) -> Result<Ciphertext> {
+        let (degree, bits) = (params.degree(), params.modulus_bits());
+        expect_len("ciphertext body", degree, self.body.len())?;
+        if self.body.iter().any(|value| value & !mask(bits) != 0) {
+            return Err(Error::shape(
+                "ciphertext body",
+                format!("integers of {bits} bits"),
+                "more",
+            ));
+        }
+        let c1 = sample::expand(&self.seed, CIPHER_DOMAIN, degree, bits);
+        Ok(Ciphertext { params, c0: self.body.clone(), c1 })
+    }
+}
+
+impl Ciphertext {
+    /// The parameters.
+    pub const fn params(&self) -> Params {
+        self.params
+    }
+
+    /// Adds N plain `values` mod 2^plain_bits.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a wrong number of values or too many plain bits.
+    pub fn add_plain(&mut self, values: &[u64], plain_bits: u32) -> Result<()> {
+        let bits = self.params.modulus_bits();
+        self.params.check_bits("plain bits", plain_bits)?;
+        expect_len("values to add", self.params.degree(), values.len())?;
+        for (c, value) in self.c0.iter_mut().zip(values) {
+            *c = c.wrapping_add(value << (bits - plain_bits)) & mask(bits);
+        }
+        Ok(())
+    }
+
+    /// Changes basis. The old value is gone, so nobody transforms twice.
+    ///
+    /// # Errors
+    /// None for a ciphertext that exists.
+    pub fn into_operand(self) -> Result<Operand> {
+        let kernel = Kernel::of(self.params.degree())?;
+        let (c0, c1) = (kernel.unsigned(&self.c0), kernel.unsigned(&self.c1));
+        Ok(Operand { params: self.params, c0, c1 })
+    }
+}
+
+impl Weights {
+    /// Transforms N plain coefficients of magnitude at most 2^31, their
+    /// magnitudes adding up to at most 2^34. Zeros are not treated specially.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] beyond these limits.
+    pub fn new(params: Params, coefficients: &[i64]) -> Result<Self> {
+        expect_len("weight polynomial", params.degree(), coefficients.len())?;
+        let kernel = Kernel::of(params.degree())?;
+        let (mut largest, mut norm) = (0u64, 0u64);
+        for coefficient in coefficients {
+            largest |= coefficient.unsigned_abs();
+            norm = norm.saturating_add(coefficient.unsigned_abs());
+        }
+        if largest > LARGEST_COEFFICIENT || norm > LARGEST_NORM {
+            return Err(Error::shape("weights", "at most 2^31 each and 2^34 together", "more"));
+        }
+        Ok(Self { poly: kernel.signed(coefficients), norm })
+    }
+}
+
+impl Accumulator {
+    /// The empty sum.
+    ///
+    /// # Errors
+    /// None for parameters that exist.
+    pub fn new(params: Params) -> Result<Self> {
+        let kernel = Kernel::of(params.degree())?;
+        Ok(Self { params, c0: kernel.zero(), c1: kernel.zero() })
+    }
+
+    /// Adds `operand * weights`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when parameters differ or the weights' magnitudes add up
+    /// to more than 2^34 (see the product kernel's bound).
+    pub fn accumulate(&mut self, operand: &Operand, weights: &Weights) -> Result<()> {
+        if operand.params != self.params {
+            return Err(Error::shape("operand parameters", self.params, operand.params));
+        }
+        let kernel = Kernel::of(self.params.degree())?;
+        kernel.accumulate(&mut self.c0, &operand.c0, &weights.poly, weights.norm)?;
+        kernel.accumulate(&mut self.c1, &operand.c1, &weights.poly, weights.norm)
+    }
+
+    /// The sum as a ciphertext.
+    ///
+    /// # Errors
+    /// None for an accumulator that exists.
+    pub fn finish(self) -> Result<Ciphertext> {
+        let kernel = Kernel::of(self.params.degree())?;
+        let bits = self.params.modulus_bits();
+        let [c0, c1] = [self.c0, self.c1].map(|sum| {
+            let mut values = kernel.finish(sum);
+            values.iter_mut().for_each(|value| *value &= mask(bits));
+            values
+        });
+        Ok(Ciphertext { params: self.params, c0, c1 })
+    }
+}
+
+impl fmt::Debug for Fresh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fresh(<{} coefficients>)", self.body.len())
+    }
+}
+
+impl fmt::Debug for Ciphertext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ciphertext({})", self.params)
+    }
+}
+
+impl fmt::Debug for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Operand({})", self.params)
+    }
+}
+
+impl fmt::Debug for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Weights(<hidden>)")
+    }
+}
+
+impl fmt::Debug for Accumulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Accumulator({})", self.params)
+    }
+}

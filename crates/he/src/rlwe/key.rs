@@ -1,0 +1,160 @@
+//! The client's keys.
+
+use std::fmt;
+
+use ring::word::mask;
+use ring::{Random, Seed};
+use zeroize::Zeroizing;
+
+use super::cipher::Fresh;
+use super::ntt::{Kernel, Transformed};
+use super::params::Params;
+use super::response::Response;
+use super::sample;
+use crate::error::{Error, Result, expect_len};
+
+/// Separates the uniform halves of ciphertexts from every other use of a seed.
+pub(crate) const CIPHER_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.cta");
+/// Separates the uniform half of the public key.
+const PUBLIC_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.pka");
+
+/// A ternary secret. Serves every modulus up to that of its parameters
+/// ([`Params::within`]). Zeroized on drop, prints nothing.
+pub struct SecretKey {
+    params: Params,
+    secret: Transformed,
+}
+
+/// An encryption of zero that the server re-randomises its responses with.
+/// Serves every modulus up to that of its parameters.
+pub struct PublicKey {
+    params: Params,
+    body: Vec<u64>,
+    pub(crate) a: Transformed,
+    pub(crate) b: Transformed,
+}
+
+impl SecretKey {
+    /// A fresh secret. One per session.
+    ///
+    /// # Errors
+    /// None for parameters that exist.
+    pub fn generate(params: Params, rng: &mut Random) -> Result<Self> {
+        let kernel = Kernel::of(params.degree())?;
+        let secret = kernel.signed(&sample::ternary(rng, params.degree()));
+        Ok(Self { params, secret })
+    }
+
+    /// The parameters, with the largest modulus this key serves.
+    pub const fn params(&self) -> Params {
+        self.params
+    }
+
+    /// The public key for `seed`, which must come from a hash of both parties'
+    /// nonces: a key with a chosen uniform half would unmask responses.
+    ///
+    /// # Errors
+    /// None for parameters that exist.
+    pub fn public_key(&self, seed: &Seed, rng: &mut Random) -> Result<PublicKey> {
+        let (degree, bits) = (self.params.degree(), self.params.modulus_bits());
+        let a = sample::expand(seed, PUBLIC_DOMAIN, degree, bits);
+        let product = self.times_secret(&a)?;
+        let error = sample::narrow(rng, degree);
+        let body = product.iter().zip(error.iter());
+        let body = body.map(|(p, e)| (*e as u64).wrapping_sub(*p) & mask(bits)).collect();
+        PublicKey::new(self.params, seed, body)
+    }
+
+    /// Encrypts N `values` mod 2^plain_bits, lifted to the top of the modulus.
+    /// Every call draws a new seed.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for parameters beyond this key, a wrong number of values
+    /// or more plain bits than modulus bits.
+    pub fn encrypt(
+        &self,
+        params: Params,
+        values: &[u64],
+        plain_bits: u32,
+        rng: &mut Random,
+    ) -> Result<Fresh> {
+        params.check_within(&self.params)?;
+        params.check_bits("plain bits", plain_bits)?;
+        expect_len("values to encrypt", params.degree(), values.len())?;
+        let (degree, bits) = (params.degree(), params.modulus_bits());
+        let seed = rng.seed();
+        let product = self.times_secret(&sample::expand(&seed, CIPHER_DOMAIN, degree, bits))?;
+        let error = sample::narrow(rng, degree);
+        let hidden = product.iter().zip(error.iter()).zip(values);
+        let body = hidden.map(|((p, e), value)| {
+            let lifted = value << (bits - plain_bits);
+            lifted.wrapping_add(*e as u64).wrapping_sub(*p) & mask(bits)
+        });
+        Ok(Fresh { seed, body: body.collect() })
+    }
+
+    /// The phases mod 2^K' of the coefficients `keep` that the response carries.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when the response has other lengths or widths.
+    pub fn decrypt(&self, response: &Response, keep: &[usize]) -> Result<Zeroizing<Vec<u64>>> {
+        let bits = response.bits;
+        self.params.check_bits("response bits", bits)?;
+        expect_len("response c1", self.params.degree(), response.c1.len())?;
+        expect_len("response c0", keep.len(), response.c0.len())?;
+        let product = self.times_secret(&response.c1)?;
+        let phases = keep.iter().zip(&response.c0).map(|(index, c0)| {
+            let product = product.get(*index).ok_or_else(|| {
+                Error::shape("kept coefficient", format!("below {}", product.len()), index)
+            })?;
+            Ok(c0.wrapping_add(*product) & mask(bits))
+        });
+        phases.collect::<Result<Vec<u64>>>().map(Zeroizing::new)
+    }
+
+    fn times_secret(&self, a: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
+        let kernel = Kernel::of(self.params.degree())?;
+        let norm = self.params.degree() as u64;
+        kernel.product(&kernel.unsigned(a), &self.secret, norm).map(Zeroizing::new)
+    }
+}
+
+impl PublicKey {
+    /// From the agreed seed and the N integers mod 2^K that the client sent.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a wrong length or integers beyond the modulus.
+    pub fn new(params: Params, seed: &Seed, body: Vec<u64>) -> Result<Self> {
+        let (degree, bits) = (params.degree(), params.modulus_bits());
+        expect_len("public key", degree, body.len())?;
+        if body.iter().any(|value| value & !mask(bits) != 0) {
+            return Err(Error::shape("public key", format!("integers of {bits} bits"), "more"));
+        }
+        let kernel = Kernel::of(degree)?;
+        let a = kernel.unsigned(&sample::expand(seed, PUBLIC_DOMAIN, degree, bits));
+        let b = kernel.unsigned(&body);
+        Ok(Self { params, body, a, b })
+    }
+
+    /// The parameters, with the largest modulus this key serves.
+    pub const fn params(&self) -> Params {
+        self.params
+    }
+
+    /// The N integers mod 2^K to send.
+    pub fn body(&self) -> &[u64] {
+        &self.body
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey({}, <hidden>)", self.params)
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", self.params)
+    }
+}

@@ -1,0 +1,37 @@
+//! Coefficient-packed RLWE over Z_q\[X\]/(X^N + 1) with q = 2^K.
+//!
+//! The client encrypts its share under its own secret key, the server adds its
+//! own share, multiplies by plain weights and answers with a re-randomised,
+//! uniformly masked and shortened ciphertext. The client's phase and the
+//! server's mask are then additive shares of the result.
+//!
+//! # Sharing convention
+//! Let `v` be the result mod 2^P (P = `plain_bits`), `R` the server's mask mod
+//! 2^K ([`Ciphertext::respond`]) and `p` the client's phase mod 2^K'
+//! ([`SecretKey::decrypt`]). Then, mod 2^K,
+//!
+//! `v * 2^(K-P) = p * 2^(K-K') - R + noise`,
+//!
+//! with |noise| bounded by [`noise`]. [`rescale`] turns `p` and `-R` into shares
+//! mod 2^out of `v / 2^(P-out)`.
+//!
+//! # Security
+//! Semi-honest, under RLWE with ternary secret and deviation 3.2 ([`Params`]).
+//! The client sees `c1 + pk_a*u + e1` and `c0 + pk_b*u + e0 + R`: the first is
+//! pseudo-random because `u`, `e1` are fresh, the second uniform because `R` is.
+//! Source: Huang, Lu, Hong, Ding, "Cheetah" (USENIX Security 2022), section 3;
+//! re-randomisation in place of noise flooding.
+
+mod cipher;
+mod key;
+pub mod noise;
+mod ntt;
+mod params;
+pub mod rescale;
+mod response;
+mod sample;
+
+pub use cipher::{Accumulator, Ciphertext, Fresh, Operand, Weights};
+pub use key::{PublicKey, SecretKey};
+pub use params::{LEAST_MODULUS_BITS, Params, TABLE};
+pub use response::Response;

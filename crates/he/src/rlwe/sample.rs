@@ -1,0 +1,205 @@
+//! Secret samples, in time that does not depend on them.
+
+use ring::word::{mask, spread};
+use ring::{Prg, Random, Seed};
+use zeroize::Zeroizing;
+
+/// Deviation of the narrow Gaussian: the RLWE error.
+pub(crate) const NARROW: f64 = 3.2;
+
+/// Deviation of the wide Gaussian: sqrt(sum of LEVELS^2) * 3.2, just below 2^12.
+pub(crate) const WIDE: f64 = 4095.19;
+
+/// `TABLE[k]` = 2^63 * P(|X| <= k) for the discrete Gaussian of deviation 3.2,
+/// rounded; the rest of the tail is below 2^-63.
+const TABLE: [u64; 29] = [
+    0x0ff5_2b40_64a1_f258,
+    0x2e5a_25d4_026f_ff6e,
+    0x489a_e268_2e3d_b9bb,
+    0x5d2b_c20d_e6f9_5106,
+    0x6bc8_694a_862f_cdcf,
+    0x7532_d898_e9d1_95da,
+    0x7ab3_96c9_80f5_facb,
+    0x7d9e_4e8f_6717_ea70,
+    0x7f05_4956_150a_592b,
+    0x7fa1_ce99_f8db_f691,
+    0x7fdf_b3f0_0a8f_3398,
+    0x7ff5_e6f7_c97d_68d9,
+    0x7ffd_1f95_b372_bd36,
+    0x7fff_40f7_f7ae_dc64,
+    0x7fff_d2e6_2d05_7ef0,
+    0x7fff_f650_3aaa_2875,
+    0x7fff_fe1b_ab99_a744,
+    0x7fff_ffaa_0140_ce53,
+    0x7fff_fff2_1f8a_3a77,
+    0x7fff_fffd_f723_01f4,
+    0x7fff_ffff_ba9f_d472,
+    0x7fff_ffff_f79b_78ce,
+    0x7fff_ffff_ff13_f6f9,
+    0x7fff_ffff_ffe8_748a,
+    0x7fff_ffff_fffd_de24,
+    0x7fff_ffff_ffff_d320,
+    0x7fff_ffff_ffff_fca7,
+    0x7fff_ffff_ffff_ffc6,
+    0x7fff_ffff_ffff_fffc,
+];
+
+/// Multipliers of the narrow samples that add up to a wide one.
+///
+/// Adding c * X (X narrow) to a Gaussian of deviation s is within a relative
+/// 2 * exp(-2 pi^2 / ((c/s)^2 + 1/3.2^2)) of a Gaussian at every point (Micciancio
+/// and Walter, "Gaussian sampling over the integers", CRYPTO 2017, section 4).
+/// The worst level is the first, with 2^-57.
+const LEVELS: [i64; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1135];
+
+/// `count` integers uniform below 2^bits, expanded from a public seed.
+pub(crate) fn expand(seed: &Seed, domain: u64, count: usize, bits: u32) -> Vec<u64> {
+    words(&mut Prg::new(seed, domain), count).iter().map(|word| word & mask(bits)).collect()
+}
+
+/// `count` integers uniform below 2^bits.
+pub(crate) fn uniform(rng: &mut Random, count: usize, bits: u32) -> Zeroizing<Vec<u64>> {
+    let mut values = words(rng, count);
+    values.iter_mut().for_each(|word| *word &= mask(bits));
+    values
+}
+
+/// `count` values of {-1, 0, 1}, uniform up to 2^-63.
+pub(crate) fn ternary(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
+    let digit = |word: &u64| ((u128::from(*word) * 3) >> 64) as i64 - 1;
+    Zeroizing::new(words(rng, count).iter().map(digit).collect())
+}
+
+/// `count` samples of the discrete Gaussian of deviation [`NARROW`].
+pub(crate) fn narrow(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
+    combine(rng, count, &LEVELS[..1])
+}
+
+/// `count` samples of deviation [`WIDE`], close to a discrete Gaussian ([`LEVELS`]).
+pub(crate) fn wide(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
+    combine(rng, count, &LEVELS)
+}
+
+/// Sums of `levels` times independent narrow samples.
+fn combine(rng: &mut Random, count: usize, levels: &[i64]) -> Zeroizing<Vec<i64>> {
+    let mut sums = Zeroizing::new(vec![0; count.next_multiple_of(LANES)]);
+    for level in levels {
+        let uniform = words(rng, sums.len());
+        for (sums, words) in
+            sums.as_chunks_mut::<LANES>().0.iter_mut().zip(uniform.as_chunks::<LANES>().0)
+        {
+            let samples = invert(words);
+            for lane in 0..LANES {
+                sums[lane] += level * samples[lane];
+            }
+        }
+    }
+    sums.truncate(count);
+    sums
+}
+
+const LANES: usize = 8;
+
+/// Maps uniform words to Gaussian samples by comparing 63 bits of each with the
+/// whole table; the remaining bit is the sign.
+fn invert(words: &[u64; LANES]) -> [i64; LANES] {
+    let levels = words.map(|word| word >> 1);
+    let mut magnitudes = [TABLE.len() as u64; LANES];
+    for bound in TABLE {
+        for lane in 0..LANES {
+            magnitudes[lane] -= levels[lane].wrapping_sub(bound) >> 63;
+        }
+    }
+    std::array::from_fn(|lane| {
+        let sign = spread(words[lane] & 1);
+        (magnitudes[lane] ^ sign).wrapping_sub(sign) as i64
+    })
+}
+
+fn words(prg: &mut Prg, count: usize) -> Zeroizing<Vec<u64>> {
+    let mut bytes = Zeroizing::new(vec![0; 8 * count]);
+    prg.fill(&mut bytes);
+    let (words, _) = bytes.as_chunks::<8>();
+    Zeroizing::new(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNT: usize = 1 << 20;
+
+    fn moments(samples: &[i64]) -> (f64, f64) {
+        let count = samples.len() as f64;
+        let mean = samples.iter().map(|x| *x as f64).sum::<f64>() / count;
+        let square = samples.iter().map(|x| (*x as f64 - mean).powi(2)).sum::<f64>() / count;
+        (mean, square.sqrt())
+    }
+
+    #[test]
+    fn table_is_the_discrete_gaussian() {
+        let weight = |k: i32| (-f64::from(k * k) / (2.0 * NARROW * NARROW)).exp();
+        let total: f64 = (-60..=60).map(weight).sum();
+        let mut sum = 0.0;
+        for (k, entry) in TABLE.iter().enumerate() {
+            sum += if k == 0 { 1.0 } else { 2.0 * weight(k as i32) };
+            assert!((sum / total - *entry as f64 / 2f64.powi(63)).abs() < 1e-14, "entry {k}");
+        }
+        assert!(TABLE.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn inversion_hits_every_boundary() {
+        for (k, bound) in TABLE.into_iter().enumerate() {
+            let (on, below, negative) = (bound << 1, (bound - 1) << 1, (bound << 1) | 1);
+            let next = k as i64 + 1;
+            let want = [next, next - 1, -next, 0, 0, 0, 0, 0];
+            assert_eq!(invert(&[on, below, negative, 0, 0, 0, 0, 0]), want);
+        }
+    }
+
+    #[test]
+    fn samples_have_their_moments() {
+        let mut rng = Random::seeded(1);
+        let error = 6.0 / (COUNT as f64).sqrt();
+        for (samples, deviation) in [
+            (narrow(&mut rng, COUNT), NARROW),
+            (wide(&mut rng, COUNT / 16), WIDE),
+            (ternary(&mut rng, COUNT), (2f64 / 3.0).sqrt()),
+        ] {
+            let scale = (COUNT as f64 / samples.len() as f64).sqrt();
+            let (mean, got) = moments(&samples);
+            assert!(mean.abs() < error * scale * deviation, "mean {mean} at {deviation}");
+            assert!((got / deviation - 1.0).abs() < error * scale, "{got} at {deviation}");
+        }
+    }
+
+    #[test]
+    fn narrow_samples_follow_the_distribution() {
+        let mut counts = [0f64; 41];
+        for sample in narrow(&mut Random::seeded(2), COUNT).iter() {
+            counts[(sample + 20) as usize] += 1.0;
+        }
+        let weight = |k: usize| (-(k as f64 - 20.0).powi(2) / (2.0 * NARROW * NARROW)).exp();
+        let total: f64 = (0..41).map(weight).sum();
+        let chi: f64 = (8..33)
+            .map(|k| {
+                let want = COUNT as f64 * weight(k) / total;
+                (counts[k] - want).powi(2) / want
+            })
+            .sum();
+        assert!(chi < 60.0, "chi-square {chi} with 24 degrees of freedom");
+    }
+
+    #[test]
+    fn the_wide_deviation_is_that_of_its_levels() {
+        let squares: i64 = LEVELS.iter().map(|level| level * level).sum();
+        assert!((NARROW * (squares as f64).sqrt() - WIDE).abs() < 0.01);
+        let mut before: f64 = NARROW;
+        for level in &LEVELS[1..] {
+            let spread = (*level as f64 / before).powi(2) + NARROW.powi(-2);
+            assert!(2.0 * (-2.0 * std::f64::consts::PI.powi(2) / spread).exp() < 2f64.powi(-56));
+            before = before.hypot(NARROW * *level as f64);
+        }
+    }
+}

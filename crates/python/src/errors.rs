@@ -1,0 +1,33 @@
+//! One exception tree with the words of the Rust errors.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(tacit._core, TacitError, PyException, "Any failure of this package.");
+create_exception!(tacit._core, MisuseError, TacitError, "The caller's fault; nothing was sent.");
+create_exception!(tacit._core, PeerError, TacitError, "The other party broke the protocol.");
+create_exception!(tacit._core, TransportError, TacitError, "The connection failed.");
+create_exception!(tacit._core, UnsupportedError, TacitError, "A model this version cannot run.");
+
+/// Raises `error` as the exception of its kind.
+pub(crate) fn raise(error: tacit::Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        tacit::Error::Misuse(why) => MisuseError::new_err(why),
+        tacit::Error::Peer { .. } => PeerError::new_err(message),
+        tacit::Error::Transport(why) => TransportError::new_err(why),
+        tacit::Error::Unsupported { .. } => UnsupportedError::new_err(message),
+        _ => TacitError::new_err(message),
+    }
+}
+
+/// Parses options given as JSON.
+pub(crate) fn options<T: serde::de::DeserializeOwned>(json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|e| MisuseError::new_err(format!("options: {e}")))
+}
+
+/// Writes a result as JSON.
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| TacitError::new_err(e.to_string()))
+}

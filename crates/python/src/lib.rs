@@ -1,0 +1,26 @@
+//! The module `tacit._core`: converts, releases the interpreter lock, raises.
+
+mod errors;
+mod model;
+mod session;
+
+use pyo3::prelude::*;
+
+use errors::{MisuseError, PeerError, TacitError, TransportError, UnsupportedError};
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("TacitError", py.get_type::<TacitError>())?;
+    module.add("MisuseError", py.get_type::<MisuseError>())?;
+    module.add("PeerError", py.get_type::<PeerError>())?;
+    module.add("TransportError", py.get_type::<TransportError>())?;
+    module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
+    module.add_function(wrap_pyfunction!(model::compile, module)?)?;
+    module.add_function(wrap_pyfunction!(model::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(model::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(session::predict, module)?)?;
+    module.add_class::<session::Server>()
+}

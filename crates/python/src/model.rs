@@ -1,0 +1,97 @@
+//! Compiling, describing, simulating and planning.
+
+use std::collections::BTreeMap;
+
+use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use tacit::{Error, FloatTensor, Floats, Model, Reveal};
+
+use crate::errors::{MisuseError, json, options, raise};
+
+/// Reads a model file.
+pub(crate) fn open(path: &str) -> PyResult<Model> {
+    tacit::load(path).map_err(|e| MisuseError::new_err(e.to_string()))
+}
+
+/// The values of an (N, ...) array and N.
+pub(crate) fn inputs(x: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<(Vec<f32>, usize)> {
+    let count = x.shape().first().copied().unwrap_or(0);
+    let values = x.as_slice().map_err(|_| MisuseError::new_err("the array is not contiguous"))?;
+    if count == 0 {
+        return Err(MisuseError::new_err("there is no input in the array"));
+    }
+    Ok((values.to_vec(), count))
+}
+
+/// Rows of integers as an (N, outputs) array.
+pub(crate) fn rows<'py>(
+    py: Python<'py>,
+    rows: &[Vec<i64>],
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    PyArray2::from_vec2(py, rows).map_err(|_| MisuseError::new_err("outputs differ in length"))
+}
+
+/// Compiles an imported network into the file `path`.
+#[pyfunction]
+pub(crate) fn compile(
+    py: Python<'_>,
+    source_json: &str,
+    tensors: BTreeMap<String, PyReadonlyArrayDyn<'_, f32>>,
+    calibration: BTreeMap<String, (f64, f64)>,
+    options_json: &str,
+    path: &str,
+) -> PyResult<String> {
+    let chosen = options(options_json)?;
+    let mut floats = Floats::new();
+    for (name, array) in tensors {
+        let data = array.as_slice().map_err(|_| {
+            MisuseError::new_err(format!("weights `{name}` are not contiguous"))
+        })?;
+        floats.insert(name, FloatTensor { shape: array.shape().to_vec(), data: data.to_vec() });
+    }
+    let described = py.detach(|| {
+        let model = tacit::compile(source_json, floats, &calibration, &chosen)?;
+        tacit::save(&model, path).map_err(|e| Error::misuse(e.to_string()))?;
+        Ok(tacit::describe(&model))
+    });
+    json(&described.map_err(raise)?)
+}
+
+/// Describes the model in `path`.
+#[pyfunction]
+pub(crate) fn describe(path: &str) -> PyResult<String> {
+    json(&tacit::describe(&open(path)?))
+}
+
+/// Runs the integers of the model in the clear on `x` (N, *shape).
+#[pyfunction]
+pub(crate) fn simulate<'py>(
+    py: Python<'py>,
+    path: &str,
+    x: PyReadonlyArrayDyn<'py, f32>,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    let model = open(path)?;
+    let (values, count) = inputs(&x)?;
+    let outputs = py.detach(|| tacit::simulate(&model, &values, count)).map_err(raise)?;
+    rows(py, &outputs)
+}
+
+#[derive(serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PlanOptions {
+    inputs: usize,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self { inputs: 1 }
+    }
+}
+
+/// What a session costs.
+#[pyfunction]
+pub(crate) fn plan(path: &str, reveal: &str, options_json: &str) -> PyResult<String> {
+    let reveal: Reveal = options(&format!("\"{reveal}\""))?;
+    let chosen: PlanOptions = options(options_json)?;
+    json(&tacit::plan(&open(path)?, reveal, chosen.inputs).map_err(raise)?)
+}

@@ -1,0 +1,133 @@
+//! Serving and predicting.
+
+use std::time::Duration;
+
+use numpy::{PyArray2, PyReadonlyArrayDyn};
+use pyo3::prelude::*;
+use tacit::{Answer, Event, PredictOptions, Report, Reveal, ServeOptions, Welcome};
+
+use crate::errors::{MisuseError, json, options, raise};
+use crate::model::{inputs, open, rows};
+
+/// The client's report: the session's, and how to read its results.
+#[derive(serde::Serialize)]
+struct ClientReport {
+    #[serde(flatten)]
+    session: Report,
+    digest: String,
+    output_scale: f64,
+    labels: Vec<String>,
+}
+
+impl ClientReport {
+    fn new(answer: &Answer) -> Self {
+        let graph = answer.plan.graph();
+        let digest = answer.plan.digest();
+        let scale = graph.tensors.get(graph.output).map_or(1.0, |t| t.format.scale);
+        let revealed = answer.plan.settings().reveal;
+        Self {
+            session: answer.report.clone(),
+            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            output_scale: if revealed == Reveal::Output { scale } else { 1.0 },
+            labels: graph.labels.clone(),
+        }
+    }
+}
+
+/// Runs one session with `server` over `x` (N, *shape).
+#[pyfunction]
+#[pyo3(signature = (server, x, options_json, progress=None))]
+pub(crate) fn predict<'py>(
+    py: Python<'py>,
+    server: &str,
+    x: PyReadonlyArrayDyn<'py, f32>,
+    options_json: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
+    let chosen: PredictOptions = options(options_json)?;
+    let (values, count) = inputs(&x)?;
+    let mut told = |done: usize, all: usize| {
+        if let Some(progress) = &progress {
+            // A progress bar that fails must not fail the prediction.
+            Python::attach(|py| drop(progress.call1(py, (done, all))));
+        }
+    };
+    let answer = py
+        .detach(|| tacit::predict(server, &values, count, &chosen, &mut told))
+        .map_err(raise)?;
+    Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer))?))
+}
+
+/// A bound server.
+#[pyclass(frozen)]
+pub(crate) struct Server(Welcome);
+
+#[pymethods]
+impl Server {
+    #[new]
+    fn new(py: Python<'_>, path: &str, listen: &str, options_json: &str) -> PyResult<Self> {
+        let chosen: ServeOptions = options(options_json)?;
+        let model = open(path)?;
+        py.detach(|| tacit::serve(model, listen, &chosen)).map(Self).map_err(raise)
+    }
+
+    /// Where it listens, HOST:PORT.
+    #[getter]
+    fn address(&self) -> PyResult<String> {
+        self.0.server.address().map(|address| address.to_string()).map_err(raise)
+    }
+
+    /// Its key's pin.
+    #[getter]
+    fn pin(&self) -> PyResult<String> {
+        let pin = self.0.pin.map(|pin| pin.to_string());
+        pin.ok_or_else(|| MisuseError::new_err("a plaintext server has no key to pin"))
+    }
+
+    /// Serves until `stop`, or one session with `once`.
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.server.run()).map_err(raise)
+    }
+
+    /// Makes `run` return.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.0.server.stop());
+    }
+
+    /// The next session's report or `{"client", "error": {kind, message}}` as JSON,
+    /// or `None` after `timeout` seconds.
+    fn next_report(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<String>> {
+        let patience = Duration::try_from_secs_f64(timeout)
+            .map_err(|e| MisuseError::new_err(e.to_string()))?;
+        let event = py.detach(|| self.0.server.next_event(patience));
+        event.map(|event| outcome(&event)).transpose()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Outcome<'a> {
+    client: &'a str,
+    #[serde(flatten)]
+    report: Option<&'a Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+}
+
+#[derive(serde::Serialize)]
+struct Failure {
+    kind: &'static str,
+    message: String,
+}
+
+fn outcome(event: &Event) -> PyResult<String> {
+    let kind = |error: &tacit::Error| match error {
+        tacit::Error::Misuse(_) => "misuse",
+        tacit::Error::Peer { .. } => "peer",
+        tacit::Error::Transport(_) => "transport",
+        _ => "unsupported",
+    };
+    let error = event.outcome.as_ref().err();
+    let error = error.map(|e| Failure { kind: kind(e), message: e.to_string() });
+    let report = event.outcome.as_ref().ok();
+    json(&Outcome { client: &event.client, report, error })
+}

@@ -1,0 +1,95 @@
+//! The client's session.
+
+use graph::Graph;
+use ring::Random;
+use ring::word::signed;
+use wire::{Channel, Error, Phase, Result};
+
+use crate::execute::{self, Party};
+use crate::hello::{self, MOST_INPUTS};
+use crate::keys::ClientKeys;
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::steps::Action;
+
+/// What a client wants: real-valued inputs, one after another.
+pub struct Request<'a> {
+    /// `count` inputs, each of the model's input length, in model units.
+    pub values: &'a [f32],
+    /// Number of inputs, 1 to [`MOST_INPUTS`].
+    pub count: usize,
+    /// Told how many inputs are done.
+    pub progress: &'a mut dyn FnMut(usize, usize),
+}
+
+/// What it gets.
+#[derive(Debug)]
+pub struct Answer {
+    /// For each input the output integers, or one label, by the server's policy.
+    pub results: Vec<Vec<i64>>,
+    /// The plan that was verified and run.
+    pub plan: Plan,
+    /// What it cost.
+    pub report: Report,
+}
+
+/// Runs a session over `channel`.
+///
+/// # Errors
+/// [`Error::Misuse`] for inputs that do not fit the model (nothing about them has
+/// been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
+/// plan this release cannot run.
+pub fn predict(mut channel: Channel, request: Request<'_>) -> Result<Answer> {
+    let mut rng = random()?;
+    let count = u32::try_from(request.count).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
+    let count = count.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
+    let mut inputs = Vec::new();
+    let (plan, agreed) = hello::client(&mut channel, &mut rng, count, |plan| {
+        inputs = quantize(plan.graph(), &request)?;
+        Ok(())
+    })?;
+    let keys = ClientKeys::setup(&mut channel, &plan, &agreed, &mut rng)?;
+    let (mut sender, mut receiver) =
+        ot::setup_both(&mut channel, &mut rng, &ot::SessionId(agreed.session))?;
+    let mut results = Vec::with_capacity(inputs.len());
+    for (done, input) in inputs.iter().enumerate() {
+        let cots = execute::correlations(&mut channel, &plan, &mut sender, &mut receiver)?;
+        let mut party = Party::Client { keys: &keys, input };
+        let words = execute::run(&mut channel, &plan, &mut party, cots, &mut rng)?;
+        results.push(decode(&plan, &words));
+        (request.progress)(done + 1, inputs.len());
+    }
+    channel.flush()?;
+    channel.enter(Phase::Setup, None);
+    let report = Report::metered(&plan, inputs.len(), channel.meter());
+    Ok(Answer { results, plan, report })
+}
+
+pub(crate) fn random() -> Result<Random> {
+    Random::from_os().map_err(|e| Error::transport(format!("no entropy from the system: {e}")))
+}
+
+fn quantize(graph: &Graph, request: &Request<'_>) -> Result<Vec<Vec<i64>>> {
+    let input = graph.tensors.get(graph.input).ok_or_else(|| Error::misuse("no input"))?;
+    let wanted = input.len().checked_mul(request.count);
+    if wanted != Some(request.values.len()) || input.is_empty() {
+        let got = request.values.len() / request.count.max(1);
+        return Err(Error::misuse(format!(
+            "the model takes inputs of shape {:?} ({} values), not {got} values",
+            input.shape,
+            input.len()
+        )));
+    }
+    let each = request.values.chunks_exact(input.len());
+    let quantized = each.map(|values| graph.quantize_input(values));
+    quantized.collect::<graph::Result<_>>().map_err(|e| Error::misuse(e.to_string()))
+}
+
+fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {
+    let last = plan.steps().last().map(|step| &step.action);
+    let signed_bits = match last {
+        Some(Action::Open { bits, signed: true, .. }) => Some(*bits),
+        _ => None,
+    };
+    words.iter().map(|word| signed_bits.map_or(*word as i64, |bits| signed(*word, bits))).collect()
+}

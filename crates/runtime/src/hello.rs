@@ -1,0 +1,209 @@
+//! The handshake: versions, the public plan, consent.
+//!
+//! The client asks, the server shows graph and settings, the client verifies them,
+//! plans for itself and accepts with the digest of its own plan. Nothing secret has
+//! been sent by then.
+
+use ring::{Random, Seed};
+use sha2::{Digest, Sha256};
+use wire::{Channel, Cost, Error, Message, Result, Role};
+
+use crate::plan::{Plan, Settings};
+
+/// Changes with every change of the bytes on the wire.
+const PROTOCOL: u32 = 1;
+/// Names the fixed parameters: RLWE table and deviations, SoftSpoken k = 4, hashes.
+const PARAMETERS: &[u8; 16] = b"rlwe1-ssk4-mccr1";
+/// Longest public graph that a client reads.
+const MOST_JSON: u64 = 16 << 20;
+/// Most inputs in one session.
+pub const MOST_INPUTS: u32 = 1_000_000;
+
+const HELLO_LEN: usize = 4 + 16 + 32;
+
+struct Hello {
+    protocol: u32,
+    parameters: [u8; 16],
+    nonce: [u8; 32],
+}
+
+impl Message for Hello {
+    type Shape = ();
+    const TAG: u8 = 0x01;
+    const NAME: &'static str = "hello";
+
+    fn bounds((): &()) -> (u64, u64) {
+        (HELLO_LEN as u64, HELLO_LEN as u64)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.protocol.to_le_bytes());
+        out.extend(self.parameters);
+        out.extend(self.nonce);
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        let read = || {
+            let (protocol, rest) = body.split_first_chunk::<4>()?;
+            let (parameters, rest) = rest.split_first_chunk::<16>()?;
+            let nonce = rest.try_into().ok()?;
+            Some(Self { protocol: u32::from_le_bytes(*protocol), parameters: *parameters, nonce })
+        };
+        read().ok_or_else(|| Error::peer("a hello", format!("{} bytes", body.len())))
+    }
+}
+
+impl Hello {
+    fn ours(rng: &mut Random) -> Self {
+        let mut nonce = [0; 32];
+        rng.fill(&mut nonce);
+        Self { protocol: PROTOCOL, parameters: *PARAMETERS, nonce }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.protocol != PROTOCOL {
+            let got = format!("version {}; install the same release on both sides", self.protocol);
+            return Err(Error::peer(format!("protocol version {PROTOCOL}"), got));
+        }
+        if self.parameters != *PARAMETERS {
+            return Err(Error::peer("this release's cryptographic parameters", "others"));
+        }
+        Ok(())
+    }
+}
+
+/// What the server offers: public graph and settings as JSON.
+struct Offer {
+    json: String,
+}
+
+impl Message for Offer {
+    type Shape = ();
+    const TAG: u8 = 0x02;
+    const NAME: &'static str = "plan";
+
+    fn bounds((): &()) -> (u64, u64) {
+        (2, MOST_JSON)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.json.as_bytes());
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        let json = std::str::from_utf8(body).map_err(|_| Error::peer("a plan in UTF-8", "bytes"))?;
+        Ok(Self { json: json.into() })
+    }
+}
+
+/// The client's consent: how many inputs, under which plan.
+struct Accept {
+    inputs: u32,
+    digest: [u8; 32],
+}
+
+impl Message for Accept {
+    type Shape = ();
+    const TAG: u8 = 0x03;
+    const NAME: &'static str = "accept";
+
+    fn bounds((): &()) -> (u64, u64) {
+        (36, 36)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.inputs.to_le_bytes());
+        out.extend(self.digest);
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        let (inputs, digest) = body
+            .split_first_chunk::<4>()
+            .and_then(|(inputs, rest)| Some((u32::from_le_bytes(*inputs), rest.try_into().ok()?)))
+            .ok_or_else(|| Error::peer("an acceptance", format!("{} bytes", body.len())))?;
+        if !(1..=MOST_INPUTS).contains(&inputs) {
+            return Err(Error::peer(format!("1 to {MOST_INPUTS} inputs"), format!("{inputs}")));
+        }
+        Ok(Self { inputs, digest })
+    }
+}
+
+/// What both parties hold after the handshake.
+pub(crate) struct Agreed {
+    /// Inputs of this session.
+    pub(crate) inputs: usize,
+    /// Binds everything that follows to both nonces and the plan.
+    pub(crate) session: [u8; 32],
+}
+
+impl Agreed {
+    fn new(inputs: u32, client: &[u8; 32], server: &[u8; 32], digest: &[u8; 32]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"tacit session v1");
+        hash.update(client);
+        hash.update(server);
+        hash.update(digest);
+        Self { inputs: inputs as usize, session: hash.finalize().into() }
+    }
+
+    /// The seed of the public half of the key for ring degree `degree`, fixed by
+    /// both nonces.
+    pub(crate) fn key_seed(&self, degree: usize) -> Seed {
+        let mut hash = Sha256::new();
+        hash.update(b"tacit public key v1");
+        hash.update(self.session);
+        hash.update((degree as u64).to_le_bytes());
+        let mut seed = Seed([0; 16]);
+        seed.0.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+        seed
+    }
+}
+
+/// The client's side. `inspect` sees the verified plan and may refuse it.
+pub(crate) fn client(
+    channel: &mut Channel,
+    rng: &mut Random,
+    inputs: u32,
+    inspect: impl FnOnce(&Plan) -> Result<()>,
+) -> Result<(Plan, Agreed)> {
+    let ours = Hello::ours(rng);
+    channel.send(&ours)?;
+    let theirs: Hello = channel.receive(&())?;
+    theirs.check()?;
+    let offer: Offer = channel.receive(&())?;
+    let plan = Plan::from_offer(&offer.json)?;
+    inspect(&plan)?;
+    let digest = plan.digest();
+    channel.send(&Accept { inputs, digest })?;
+    let agreed = Agreed::new(inputs, &ours.nonce, &theirs.nonce, &digest);
+    Ok((plan, agreed))
+}
+
+/// The server's side.
+pub(crate) fn server(channel: &mut Channel, rng: &mut Random, plan: &Plan) -> Result<Agreed> {
+    let theirs: Hello = channel.receive(&())?;
+    let ours = Hello::ours(rng);
+    channel.send(&ours)?;
+    theirs.check()?;
+    channel.send(&Offer { json: plan.offer() })?;
+    let accept: Accept = channel.receive(&())?;
+    if accept.digest != plan.digest() {
+        return Err(Error::peer("the digest of the offered plan", "another one"));
+    }
+    Ok(Agreed::new(accept.inputs, &theirs.nonce, &ours.nonce, &accept.digest))
+}
+
+/// What the handshake costs.
+pub(crate) fn cost(plan: &Plan) -> Cost {
+    let hello = |role| Cost::message(role, HELLO_LEN as u64);
+    hello(Role::Client)
+        .then(hello(Role::Server))
+        .then(Cost::message(Role::Server, plan.offer().len() as u64))
+        .then(Cost::message(Role::Client, 36))
+}
+
+/// Canonical JSON of settings and public graph.
+pub(crate) fn offer_json(settings: &Settings, graph: &str) -> String {
+    let settings = serde_json::to_string(settings).unwrap_or_default();
+    format!("{{\"settings\":{settings},\"graph\":{graph}}}")
+}

@@ -1,0 +1,18 @@
+//! Plans a graph, runs the plan between two parties and reports what it cost.
+
+mod client;
+mod execute;
+mod hello;
+mod keys;
+mod plan;
+mod report;
+mod server;
+mod steps;
+mod suites;
+
+pub use client::{Answer, Request, predict};
+pub use hello::MOST_INPUTS;
+pub use plan::{Plan, Reveal, Settings};
+pub use report::{LayerReport, Report, Traffic, Usage};
+pub use server::{Access, Event, Options, Server};
+pub use steps::{Action, Step};

@@ -1,0 +1,137 @@
+//! The public plan: what runs, in which order, at which cost. Both parties derive
+//! it from the public graph, so neither takes parameters on trust.
+
+use graph::{Graph, Op};
+use mpc::Need;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use wire::{Cost, Error, Result, Role};
+
+use crate::hello;
+use crate::keys;
+use crate::steps::Step;
+use crate::suites;
+
+/// What the client learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reveal {
+    /// Every output value.
+    #[default]
+    Output,
+    /// Only the position of the largest.
+    Label,
+}
+
+/// The server's choices that the client must agree to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// What the client learns.
+    pub reveal: Reveal,
+}
+
+/// A verified graph with a protocol for every node.
+#[derive(Debug)]
+pub struct Plan {
+    graph: Graph,
+    settings: Settings,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfferJson {
+    settings: Settings,
+    graph: serde_json::Value,
+}
+
+impl Plan {
+    /// Plans `graph`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] naming the node that no protocol fits,
+    /// [`Error::Misuse`] for a graph that breaks an invariant.
+    pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
+        graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
+        let steps = suites::steps(&graph, settings)?;
+        Ok(Self { graph, settings, steps })
+    }
+
+    /// Plans what a server offered.
+    pub(crate) fn from_offer(json: &str) -> Result<Self> {
+        let bad = |why: String| Error::peer("a plan this client can verify", why);
+        let offer: OfferJson = serde_json::from_str(json).map_err(|e| bad(e.to_string()))?;
+        let graph = Graph::from_json(&offer.graph.to_string()).map_err(|e| bad(e.to_string()))?;
+        Self::new(graph, offer.settings).map_err(|e| match e {
+            Error::Misuse(why) => bad(why),
+            other => other,
+        })
+    }
+
+    pub(crate) fn offer(&self) -> String {
+        hello::offer_json(&self.settings, &self.graph.public_json())
+    }
+
+    /// SHA-256 of settings and public graph.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.offer()).into()
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// The steps in order; their indices are the meter's layers.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Values that the client learns per input.
+    pub fn result_len(&self) -> usize {
+        match self.settings.reveal {
+            Reveal::Label => 1,
+            Reveal::Output => self.graph.tensors.get(self.graph.output).map_or(0, |t| t.len()),
+        }
+    }
+
+    /// Correlations for one input.
+    pub fn need(&self) -> Need {
+        self.steps.iter().map(Step::need).sum()
+    }
+
+    /// Handshake, keys and base transfers.
+    pub fn setup_cost(&self) -> Cost {
+        hello::cost(self).then(keys::cost(self)).then(ot::setup_both_cost())
+    }
+
+    /// Correlations for one input.
+    pub fn offline_cost(&self) -> Cost {
+        let need = self.need();
+        ot::extend_cost(Role::Client, need.client_sends)
+            .then(ot::extend_cost(Role::Server, need.server_sends))
+    }
+
+    /// The steps for one input.
+    pub fn online_cost(&self) -> Cost {
+        self.steps.iter().map(Step::cost).collect()
+    }
+
+    /// Everything, for a session with `inputs` inputs.
+    pub fn cost(&self, inputs: usize) -> Cost {
+        let each = self.offline_cost().then(self.online_cost());
+        std::iter::repeat_n(each, inputs).fold(self.setup_cost(), Cost::then)
+    }
+
+    /// The node of a step, if it has one.
+    pub(crate) fn op(&self, node: usize) -> Result<&Op> {
+        let node = self.graph.nodes.get(node);
+        node.map(|n| &n.op).ok_or_else(|| Error::misuse("a step without its node"))
+    }
+}

@@ -1,0 +1,199 @@
+//! The server: a listener, a thread per session, a report for each.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use graph::Model;
+use wire::{Channel, Error, Result, Role, ServerTls, Timeouts};
+
+use crate::client::random;
+use crate::execute::{self, Party, Prepared};
+use crate::hello;
+use crate::keys::ServerKeys;
+use crate::plan::{Plan, Settings};
+use crate::report::Report;
+
+/// Who may connect and how.
+#[derive(Clone)]
+pub enum Access {
+    /// TLS 1.3.
+    Tls(ServerTls),
+    /// No encryption; both ends on loopback.
+    Plaintext,
+}
+
+/// How a server behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// What clients must agree to.
+    pub settings: Settings,
+    /// How clients connect.
+    pub access: Access,
+    /// How long to wait for them.
+    pub timeouts: Timeouts,
+    /// Sessions at the same time; more wait in the listener's queue.
+    pub sessions: usize,
+    /// Most inputs per session (a query budget).
+    pub most_inputs: usize,
+    /// Stop after the first session.
+    pub once: bool,
+}
+
+/// What happened to one client.
+#[derive(Debug)]
+pub struct Event {
+    /// Its address.
+    pub client: String,
+    /// What the session cost, or why it failed.
+    pub outcome: Result<Report>,
+}
+
+/// A bound server.
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    events: Mutex<Receiver<Event>>,
+}
+
+struct Shared {
+    plan: Plan,
+    prepared: Prepared,
+    options: Options,
+    stop: AtomicBool,
+    running: AtomicUsize,
+    reports: Mutex<Sender<Event>>,
+}
+
+impl Server {
+    /// Plans `model`, transforms its weights and binds `listen` (HOST:PORT; port 0
+    /// takes any free one).
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an address that cannot be bound,
+    /// [`Error::Unsupported`] for a model without a plan.
+    pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
+        graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
+        let plan = Plan::new(model.graph.clone(), options.settings)?;
+        let prepared = Prepared::new(&plan, &model)?;
+        let listener = TcpListener::bind(listen)
+            .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
+        let (reports, events) = mpsc::channel();
+        let shared = Shared {
+            plan,
+            prepared,
+            options,
+            stop: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
+            reports: Mutex::new(reports),
+        };
+        Ok(Self { listener, shared: Arc::new(shared), events: Mutex::new(events) })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the socket is gone.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.listener.local_addr().map_err(|e| Error::transport(e.to_string()))
+    }
+
+    /// The plan that clients are offered.
+    pub fn plan(&self) -> &Plan {
+        &self.shared.plan
+    }
+
+    /// Serves until [`Server::stop`], or one session with `once`. A client that
+    /// fails costs nobody else anything.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the listener fails.
+    pub fn run(&self) -> Result<()> {
+        loop {
+            let (stream, peer) =
+                self.listener.accept().map_err(|e| Error::transport(e.to_string()))?;
+            if self.shared.stop.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+            if self.shared.options.once {
+                serve(&self.shared, stream, peer);
+                return Ok(());
+            }
+            while self.shared.running.load(Ordering::SeqCst) >= self.shared.options.sessions {
+                thread::sleep(Duration::from_millis(5));
+            }
+            self.shared.running.fetch_add(1, Ordering::SeqCst);
+            let shared = self.shared.clone();
+            let spawned = thread::Builder::new().name("tacit-session".into()).spawn(move || {
+                let _running = Running(&shared.running);
+                serve(&shared, stream, peer);
+            });
+            if spawned.is_err() {
+                self.shared.running.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Makes [`Server::run`] return; sessions under way go on to their end.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        if let Ok(address) = self.address() {
+            // Wakes the listener; when that fails it has ended already.
+            let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
+        }
+    }
+
+    /// The next client's outcome, waiting up to `patience`.
+    pub fn next_event(&self, patience: Duration) -> Option<Event> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.recv_timeout(patience).ok()
+    }
+}
+
+/// Counts a session down however it ends.
+struct Running<'a>(&'a AtomicUsize);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn serve(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
+    let outcome = open(shared, stream).and_then(|channel| session(shared, channel));
+    let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
+    // The receiver lives as long as the server.
+    let _ = reports.send(Event { client: peer.to_string(), outcome });
+}
+
+fn open(shared: &Shared, stream: TcpStream) -> Result<Channel> {
+    let timeouts = shared.options.timeouts;
+    match &shared.options.access {
+        Access::Tls(tls) => tls.channel(stream, timeouts),
+        Access::Plaintext => wire::plaintext(Role::Server, stream, timeouts),
+    }
+}
+
+fn session(shared: &Shared, mut channel: Channel) -> Result<Report> {
+    let plan = &shared.plan;
+    let mut rng = random()?;
+    let agreed = hello::server(&mut channel, &mut rng, plan)?;
+    let most = shared.options.most_inputs;
+    if agreed.inputs > most {
+        let got = format!("{}", agreed.inputs);
+        return Err(Error::peer(format!("at most {most} inputs in a session"), got));
+    }
+    let keys = ServerKeys::setup(&mut channel, plan, &agreed)?;
+    let (mut sender, mut receiver) =
+        ot::setup_both(&mut channel, &mut rng, &ot::SessionId(agreed.session))?;
+    for _ in 0..agreed.inputs {
+        let cots = execute::correlations(&mut channel, plan, &mut sender, &mut receiver)?;
+        let mut party = Party::Server { keys: &keys, prepared: &shared.prepared };
+        execute::run(&mut channel, plan, &mut party, cots, &mut rng)?;
+    }
+    channel.flush()?;
+    Ok(Report::metered(plan, agreed.inputs, channel.meter()))
+}

@@ -1,0 +1,72 @@
+//! The default suite: coefficient-packed RLWE for linear layers, oblivious
+//! transfer for the rest (ENGINE sections 2 and 4).
+
+use graph::{Graph, Node, Op};
+use mpc::argmax::Argmax;
+use mpc::compare::Radix;
+use mpc::maximum::{Maximum, Tournament};
+use mpc::relu::Relu;
+use mpc::truncate::Truncate;
+use wire::{Error, Result};
+
+use crate::plan::{Reveal, Settings};
+use crate::steps::{Action, LinearStep, Step, SumStep, windows};
+
+/// Digit width of comparisons: fewest bytes per bit together with few rounds.
+const RADIX: Radix = Radix::Four;
+
+pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let action = action(graph, node).map_err(|e| at(&node.name, e))?;
+        steps.push(Step { name: node.name.clone(), node: Some(index), action });
+    }
+    let output = graph.tensors.get(graph.output);
+    let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
+    let (count, bits) = (output.len(), output.format.bits);
+    let opened = match settings.reveal {
+        Reveal::Output => Action::Open { count, bits, signed: true },
+        Reveal::Label => {
+            let argmax = Argmax::new(count, bits, RADIX)?;
+            let bits = argmax.index_bits();
+            let action = Action::Argmax(Box::new(argmax));
+            steps.push(Step { name: "argmax".into(), node: None, action });
+            Action::Open { count: 1, bits, signed: false }
+        }
+    };
+    steps.push(Step { name: "result".into(), node: None, action: opened });
+    Ok(steps)
+}
+
+fn action(graph: &Graph, node: &Node) -> Result<Action> {
+    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
+    let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len());
+    Ok(match &node.op {
+        Op::Linear(linear) => Action::Linear(Box::new(LinearStep::new(linear, out_bits, RADIX)?)),
+        Op::Relu { saturate } => {
+            let saturate = (saturate + 2 <= bits).then_some(*saturate);
+            Action::Relu(Box::new(Relu::new(count, bits, saturate, out_bits, RADIX)?))
+        }
+        Op::MaxPool(window) => {
+            let tournament = Tournament::new(input.len(), &windows(window))?;
+            Action::MaxPool(Box::new(Maximum::new(tournament, bits, Vec::new(), RADIX)?))
+        }
+        Op::SumPool(window) => Action::SumPool(windows(window)),
+        Op::Sum { multipliers, accumulator_bits, shift } => {
+            let width = (*accumulator_bits).max(out_bits + shift);
+            let truncate = match shift {
+                0 => None,
+                drop => Some(Truncate::new(count, width, *drop, out_bits, RADIX)?),
+            };
+            Action::Sum(Box::new(SumStep { multipliers: *multipliers, width, shift: *shift, truncate }))
+        }
+        Op::Reshape => Action::Reshape,
+    })
+}
+
+fn at(node: &str, error: Error) -> Error {
+    match error {
+        Error::Misuse(why) => Error::Unsupported { node: node.into(), instead: why },
+        other => other,
+    }
+}

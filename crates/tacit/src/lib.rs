@@ -1,0 +1,16 @@
+//! Private neural-network inference between two parties. A client holds an input,
+//! a server holds the weights; the client learns the result, the server nothing.
+//!
+//! [`compile`] turns an imported network into a [`Model`] of integers, [`simulate`]
+//! runs its integers in the clear, [`serve`] and [`predict`] run it privately.
+
+mod model;
+mod session;
+
+pub use graph::{
+    Calibration, FloatTensor, Floats, Model, Options as CompileOptions, Rounding, load, save,
+};
+pub use model::{Description, compile, describe, plan, simulate};
+pub use runtime::{Answer, Event, Report, Reveal, Server, Settings};
+pub use session::{PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve};
+pub use wire::{Error, Pin, Result};

@@ -1,0 +1,177 @@
+//! Models before anybody connects.
+
+use graph::{Calibration, Floats, Graph, Model, Op, Options, Source};
+use runtime::{Plan, Report, Reveal, Settings};
+use serde::Serialize;
+use wire::{Error, Result};
+
+/// A compiled model, for people and programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// Name of the imported network.
+    pub name: String,
+    /// The suite it was compiled for.
+    pub suite: String,
+    /// SHA-256 of the public part, in hexadecimal.
+    pub digest: String,
+    /// What goes in.
+    pub input: InputDescription,
+    /// What comes out.
+    pub output: OutputDescription,
+    /// Names of the outputs, or empty.
+    pub labels: Vec<String>,
+    /// A row per node.
+    pub layers: Vec<LayerDescription>,
+}
+
+/// What goes in.
+#[derive(Clone, Debug, Serialize)]
+pub struct InputDescription {
+    /// Shape of one input.
+    pub shape: Vec<usize>,
+    /// Smallest and largest integer after quantisation; beyond it inputs saturate.
+    pub range: [i64; 2],
+    /// Real value of one unit.
+    pub scale: f64,
+}
+
+/// What comes out.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutputDescription {
+    /// Shape of one output.
+    pub shape: Vec<usize>,
+    /// Real value of one unit.
+    pub scale: f64,
+}
+
+/// One node.
+#[derive(Clone, Debug, Serialize)]
+pub struct LayerDescription {
+    /// The node's name.
+    pub name: String,
+    /// What it computes.
+    pub operator: &'static str,
+    /// Shape of its (first) input.
+    pub input_shape: Vec<usize>,
+    /// Shape of its output.
+    pub output_shape: Vec<usize>,
+    /// Width of the output's shares.
+    pub bits: u32,
+    /// Width of the accumulator, of linear nodes.
+    pub accumulator_bits: Option<u32>,
+    /// Bits dropped after it.
+    pub shift: Option<u32>,
+    /// How they are dropped.
+    pub rounding: Option<graph::Rounding>,
+}
+
+/// Compiles an imported network (see [`graph::Source`] for the JSON). The ranges of
+/// `calibration` are in model units, by tensor name.
+///
+/// # Errors
+/// [`Error::Unsupported`] naming the first node that this version cannot run,
+/// [`Error::Misuse`] for anything that does not fit together.
+pub fn compile(
+    source_json: &str,
+    floats: Floats,
+    calibration: &Calibration,
+    options: &Options,
+) -> Result<Model> {
+    let source = Source::from_json(source_json).map_err(refused)?;
+    let model = graph::lower(source, floats, calibration, options).map_err(refused)?;
+    Plan::new(model.graph.clone(), Settings::default())?;
+    Ok(model)
+}
+
+/// Describes `model`.
+pub fn describe(model: &Model) -> Description {
+    let graph = &model.graph;
+    let tensor = |index: usize| graph.tensors.get(index);
+    let shape = |index: usize| tensor(index).map(|t| t.shape.clone()).unwrap_or_default();
+    let scale = |index: usize| tensor(index).map_or(1.0, |t| t.format.scale);
+    let digest = graph::digest(graph).iter().map(|byte| format!("{byte:02x}")).collect();
+    Description {
+        name: graph.name.clone(),
+        suite: graph.suite.clone(),
+        digest,
+        input: InputDescription {
+            shape: shape(graph.input),
+            range: graph.input_range,
+            scale: scale(graph.input),
+        },
+        output: OutputDescription { shape: shape(graph.output), scale: scale(graph.output) },
+        labels: graph.labels.clone(),
+        layers: layers(graph),
+    }
+}
+
+fn layers(graph: &Graph) -> Vec<LayerDescription> {
+    let rows = graph.nodes.iter().map(|node| {
+        let output = graph.output_of(node);
+        let (accumulator_bits, shift, rounding) = match &node.op {
+            Op::Linear(l) => (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding)),
+            Op::Sum { accumulator_bits, shift, .. } => {
+                (Some(*accumulator_bits), Some(*shift), Some(graph::Rounding::Exact))
+            }
+            _ => (None, None, None),
+        };
+        LayerDescription {
+            name: node.name.clone(),
+            operator: operator(&node.op),
+            input_shape: graph.input_of(node, 0).shape.clone(),
+            output_shape: output.shape.clone(),
+            bits: output.format.bits,
+            accumulator_bits,
+            shift,
+            rounding,
+        }
+    });
+    rows.collect()
+}
+
+fn operator(op: &Op) -> &'static str {
+    match op {
+        Op::Linear(linear) if linear.conv.is_fully_connected() => "fully connected",
+        Op::Linear(_) => "convolution",
+        Op::Relu { .. } => "relu",
+        Op::MaxPool(_) => "max pool",
+        Op::SumPool(_) => "average pool",
+        Op::Sum { .. } => "sum",
+        Op::Reshape => "reshape",
+    }
+}
+
+/// Runs the model's integers in the clear: the oracle that private runs equal.
+/// `values` holds `count` inputs in model units.
+///
+/// # Errors
+/// [`Error::Misuse`] when the inputs do not fit or are not finite.
+pub fn simulate(model: &Model, values: &[f32], count: usize) -> Result<Vec<Vec<i64>>> {
+    let input = model.graph.tensors.get(model.graph.input).map_or(0, |t| t.len());
+    if input == 0 || input.checked_mul(count) != Some(values.len()) {
+        let shape = describe(model).input.shape;
+        return Err(Error::misuse(format!("the model takes inputs of shape {shape:?}")));
+    }
+    let inputs = values.chunks_exact(input).map(|one| model.graph.quantize_input(one));
+    let inputs: Vec<_> = inputs.collect::<graph::Result<_>>().map_err(refused)?;
+    graph::interpret_batch(model, &inputs).map_err(refused)
+}
+
+/// What a session with `inputs` inputs costs, to the byte and the round.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a node without a protocol.
+pub fn plan(model: &Model, reveal: Reveal, inputs: usize) -> Result<Report> {
+    let plan = Plan::new(model.graph.clone(), Settings { reveal })?;
+    Ok(Report::predicted(&plan, inputs))
+}
+
+/// The graph's errors in the words of the public API.
+pub(crate) fn refused(error: graph::Error) -> Error {
+    match error {
+        graph::Error::Unsupported { node, what, instead } => {
+            Error::Unsupported { node, instead: format!("{what}; {instead}") }
+        }
+        other => Error::misuse(other.to_string()),
+    }
+}

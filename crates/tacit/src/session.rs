@@ -1,0 +1,171 @@
+//! Sessions: options as users give them, turned into channels.
+
+use std::time::Duration;
+
+use graph::Model;
+use runtime::{Access, Answer, Options, Request, Reveal, Server, Settings};
+use serde::Deserialize;
+use wire::{
+    Channel, ClientTls, Error, Identity, Pin, Result, Role, ServerTls, Timeouts, Trust, connect,
+};
+
+/// No session lasts longer.
+const LONGEST_SESSION: Duration = Duration::from_secs(24 * 3600);
+
+/// PEM files of a server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsFiles {
+    /// Certificate chain; with `key`. Without them a fresh self-signed key is made.
+    pub certificate: Option<String>,
+    /// Private key.
+    pub key: Option<String>,
+    /// Authority whose certificates clients must show.
+    pub client_ca: Option<String>,
+}
+
+/// How to serve.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServeOptions {
+    /// What clients learn.
+    pub reveal: Reveal,
+    /// TLS, or `None` for plaintext on loopback.
+    pub tls: Option<TlsFiles>,
+    /// Longest silence of a client, in seconds.
+    pub timeout_seconds: f64,
+    /// Stop after one session.
+    pub once: bool,
+    /// Sessions at the same time.
+    pub sessions: usize,
+    /// Most inputs in one session.
+    pub most_inputs: usize,
+    /// Threads per session; 1 in this version.
+    pub threads: usize,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            reveal: Reveal::Output,
+            tls: Some(TlsFiles::default()),
+            timeout_seconds: 30.0,
+            once: false,
+            sessions: 64,
+            most_inputs: 1_000_000,
+            threads: 1,
+        }
+    }
+}
+
+/// How to reach a server: by `pin`, `ca` or `plaintext`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PredictOptions {
+    /// The server's key, as `tacit serve` prints it.
+    pub pin: Option<String>,
+    /// PEM file of the authority that certified the server.
+    pub ca: Option<String>,
+    /// No TLS; loopback only.
+    pub plaintext: bool,
+    /// Own certificate chain, for servers that ask for it.
+    pub certificate: Option<String>,
+    /// Its private key.
+    pub key: Option<String>,
+    /// Longest silence of the server, in seconds; 0 means 30.
+    pub timeout_seconds: f64,
+    /// Threads; 1 in this version.
+    pub threads: Option<usize>,
+}
+
+/// A bound server and how clients know it.
+pub struct Welcome {
+    /// The server.
+    pub server: Server,
+    /// Its key's pin; `None` in plaintext.
+    pub pin: Option<Pin>,
+}
+
+/// Binds `listen` (HOST:PORT) for `model`.
+///
+/// # Errors
+/// [`Error::Misuse`] for options, files and addresses that cannot be used.
+pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welcome> {
+    one_thread(options.threads)?;
+    let (access, pin) = match &options.tls {
+        None => (Access::Plaintext, None),
+        Some(files) => {
+            let identity = match (&files.certificate, &files.key) {
+                (Some(certificate), Some(key)) => Identity::from_files(certificate, key)?,
+                (None, None) => Identity::ephemeral()?,
+                _ => return Err(Error::misuse("a certificate and its key belong together")),
+            };
+            let pin = identity.pin()?;
+            (Access::Tls(ServerTls::new(identity, files.client_ca.as_deref())?), Some(pin))
+        }
+    };
+    let options = Options {
+        settings: Settings { reveal: options.reveal },
+        access,
+        timeouts: timeouts(options.timeout_seconds)?,
+        sessions: options.sessions.max(1),
+        most_inputs: options.most_inputs,
+        once: options.once,
+    };
+    Ok(Welcome { server: Server::bind(model, listen, options)?, pin })
+}
+
+/// Runs one session with `server` (HOST:PORT) over `count` inputs in model units.
+///
+/// # Errors
+/// [`Error::Misuse`] for inputs or options that do not fit, [`Error::Peer`] when the
+/// server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
+pub fn predict(
+    server: &str,
+    values: &[f32],
+    count: usize,
+    options: &PredictOptions,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Answer> {
+    one_thread(options.threads.unwrap_or(1))?;
+    if values.iter().any(|value| !value.is_finite()) {
+        return Err(Error::misuse("the input has NaN or infinite values"));
+    }
+    let channel = open(server, options)?;
+    runtime::predict(channel, Request { values, count, progress })
+}
+
+fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
+    let seconds = if options.timeout_seconds == 0.0 { 30.0 } else { options.timeout_seconds };
+    let timeouts = timeouts(seconds)?;
+    let trust = match (&options.pin, &options.ca, options.plaintext) {
+        (Some(pin), None, false) => Trust::Pin(pin.parse()?),
+        (None, Some(file), false) => Trust::Authority(file.clone()),
+        (None, None, true) => {
+            return wire::plaintext(Role::Client, connect(server, timeouts)?, timeouts);
+        }
+        _ => return Err(Error::misuse("exactly one of pin, ca and plaintext")),
+    };
+    let identity = match (&options.certificate, &options.key) {
+        (Some(certificate), Some(key)) => Some(Identity::from_files(certificate, key)?),
+        (None, None) => None,
+        _ => return Err(Error::misuse("a certificate and its key belong together")),
+    };
+    let tls = ClientTls::new(&trust, identity)?;
+    let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    tls.channel(host, connect(server, timeouts)?, timeouts)
+}
+
+fn timeouts(seconds: f64) -> Result<Timeouts> {
+    let silence = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
+    let silence = silence.ok_or_else(|| Error::misuse("a timeout is a positive number of seconds"))?;
+    Ok(Timeouts { connect: silence, idle: silence, total: LONGEST_SESSION })
+}
+
+fn one_thread(threads: usize) -> Result<()> {
+    match threads {
+        1 => Ok(()),
+        _ => Err(Error::misuse("this version runs one thread per session; use --threads 1")),
+    }
+}

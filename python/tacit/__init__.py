@@ -1,0 +1,42 @@
+"""Private neural-network inference between two parties.
+
+A client holds an input, a server holds the weights; the client learns the result, the server
+learns nothing, and neither learns the other's data.
+
+    from tacit import Client, Listening, Model, Server, compile_model
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tacit._core import __version__
+from tacit.client import Client, Prediction
+from tacit.errors import MisuseError, PeerError, TacitError, TransportError, UnsupportedError
+from tacit.model import Model
+from tacit.server import Listening, Server
+
+if TYPE_CHECKING:
+    from tacit.compile import compile_model
+
+__all__ = [
+    "Client",
+    "Listening",
+    "MisuseError",
+    "Model",
+    "PeerError",
+    "Prediction",
+    "Server",
+    "TacitError",
+    "TransportError",
+    "UnsupportedError",
+    "__version__",
+    "compile_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the compiler, and with it onnx and onnxruntime, only when it is asked for."""
+    if name != "compile_model":
+        raise AttributeError(f"module `tacit` has no attribute `{name}`")
+    from tacit.compile import compile_model
+
+    return compile_model

@@ -1,0 +1,341 @@
+"""The `tacit` command. Results go to standard output, progress and errors to standard error."""
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from typer.exceptions import Abort, Exit, TyperException
+
+from tacit import __version__, evaluation, network, report
+from tacit.bench import bench_model, random_examples
+from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
+from tacit.data import Examples, load
+from tacit.demo import prepare, run_demo
+from tacit.errors import MisuseError, TacitError
+from tacit.model import Model
+from tacit.options import (
+    AsJson,
+    InputFile,
+    ModelFile,
+    RevealTo,
+    Suite,
+    Threads,
+    Timeout,
+    class_names,
+    interval,
+)
+from tacit.pair import Pair
+from tacit.server import Listening, Server
+
+app = typer.Typer(
+    help="Private neural-network inference between two parties.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
+app.add_typer(bench, name="bench")
+
+
+def example(command: str) -> str:
+    """The last line of a command's help."""
+    return f"Example: `tacit {command}`"
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        typer.echo(f"tacit {__version__}")
+        raise Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[bool, typer.Option("--version", callback=show_version, is_eager=True, help="Version.")] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Private neural-network inference between two parties.
+
+    A server holds the weights, a client holds an input. The client learns the result, the server
+    learns nothing, and neither learns the other's data.
+    """
+
+
+@app.command("compile", epilog=example("compile mnist.onnx -o mnist.tacit --calibrate train.npz"))
+def compile_command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="Trained float model.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
+    suite: Annotated[Suite, typer.Option(help="Protocols to use; this version has auto.")] = Suite.AUTO,
+    calibrate: Annotated[
+        Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32, N first.")
+    ] = None,
+    input_range: Annotated[
+        str | None, typer.Option(metavar="LO,HI", help="Range of the input. Default: 0,1 or what DATA shows.")
+    ] = None,
+    weight_bits: Annotated[int, typer.Option(min=2, max=16, help="Bits of a weight, before channel factors.")] = 8,
+    activation_bits: Annotated[int, typer.Option(min=2, max=16, help="Bits of an activation.")] = 8,
+    rounding: Annotated[
+        Literal["stochastic", "exact"],
+        typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
+    ] = "stochastic",
+    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Names of the classes, one per line.")] = None,
+    accept_leakage: Annotated[
+        bool, typer.Option("--accept-leakage", help="Allow suites that leak more than the result; auto never does.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Quantise a trained ONNX model into a .tacit file that `serve` and `run` can use.
+
+    Shapes, operators and bit widths in it are public to clients; the weights are not. Calibrate
+    with a hundred or so typical inputs: activations saturate at the ranges seen there.
+    """
+    from tacit.compile import Options, compile_model
+
+    del accept_leakage  # asked for by no suite of this version
+    bounds = None if input_range is None else interval(input_range)
+    x = None if calibrate is None else load(calibrate).x
+    if x is None:
+        low, high = bounds or (0.0, 1.0)
+        report.warn(
+            f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
+        )
+    options = Options(str(suite), weight_bits, activation_bits, rounding, class_names(labels))
+    summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
+    if json:
+        report.emit_json(summary)
+        return
+    report.console.print(report.model_table(summary))
+    report.console.print(f"wrote {output}", highlight=False)
+
+
+@app.command(epilog=example("plan mnist.tacit --network wan"))
+def plan(
+    model: ModelFile,
+    link: Annotated[str | None, typer.Option("--network", metavar="LINK", help="lan, wan or RTTms,Mbps.")] = None,
+    reveal: RevealTo = "output",
+    json: AsJson = False,
+) -> None:
+    """Show what one prediction will cost, layer by layer, before running it.
+
+    Bytes and rounds equal those of a run exactly. With --network, the time on that link is added.
+    """
+    planned = {**Model(model).plan(reveal), "model": str(model)}
+    if link is not None:
+        planned["network_seconds"] = network.parse(link).seconds(planned)
+    if json:
+        report.emit_json(planned)
+        return
+    report.console.print(report.layer_table(planned))
+    report.console.print(report.phase_table(planned))
+    if link is not None:
+        report.console.print(
+            f"time on the wire ({link}): {report.duration(planned['network_seconds'])}", highlight=False
+        )
+
+
+@app.command(epilog=example("simulate mnist.tacit digits.npy"))
+def simulate(model: ModelFile, inputs: InputFile, json: AsJson = False) -> None:
+    """Run the integer interpreter in the clear: the result a private run must give."""
+    compiled = Model(model)
+    x = load(inputs, compiled.input_shape).x
+    with report.progress("simulating") as advance:
+        outputs = compiled.simulate(x, advance)
+    scale = compiled.output_scale
+    labels = classes(outputs)
+    if json:
+        content = {"model": str(model), "inputs": len(x), "output": labels.tolist()}
+        report.emit_json({**content, "logits": outputs.tolist(), "output_scale": scale})
+        return
+    report.show_labels(labels.tolist(), compiled.description.get("labels", []))
+
+
+@app.command(epilog=example("serve mnist.tacit --listen 127.0.0.1:7000"))
+def serve(
+    model: ModelFile,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address; port 0 picks a free one.")],
+    reveal: RevealTo = "output",
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
+    client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None,
+    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop after one session.")] = False,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    threads: Threads = None,
+    json: AsJson = False,
+) -> None:
+    """Answer clients until interrupted.
+
+    Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
+    server. With --json, one line says where it listens, and one line follows per session.
+    """
+    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, timeout, once, threads)
+    server = Server(model, listening)
+    if json:
+        report.emit_json({"listening": server.address, "pin": server.pin})
+    else:
+        report.console.print(f"listening on {server.address}", highlight=False)
+        know = f"--pin {server.pin}" if server.pin else "--plaintext"
+        report.console.print(f"tacit predict --server {server.address} {know} IN.npy", highlight=False, soft_wrap=True)
+    try:
+        for session in server.sessions():
+            report.show_session(session, json)
+    except KeyboardInterrupt:
+        server.stop()
+
+
+@app.command(epilog=example("predict --server 10.0.0.2:7000 --pin sha256:... digits.npy"))
+def predict(
+    inputs: InputFile,
+    server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")],
+    pin: Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")] = None,
+    ca: Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
+    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    threads: Threads = None,
+    json: AsJson = False,
+) -> None:
+    """Send an input, encrypted and shared, to a server and print the result.
+
+    The server learns neither the input nor the result. No model file is needed: the client gets
+    the public plan, checks it, and shows what it cost.
+    """
+    client = Client(server, pin, ca, plaintext, certificate, key, timeout, threads)
+    x = load(inputs).x
+    with report.progress("predicting") as advance:
+        prediction = client.predict(x, advance)
+    if json:
+        content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
+        report.emit_json({**content, **logits(prediction)})
+        return
+    report.show_labels(prediction.classes.tolist(), prediction.report.get("labels", []))
+    report.console.print(report.phase_table(prediction.report))
+
+
+def logits(prediction: Prediction) -> dict[str, Any]:
+    """Integer logits when the server reveals them; null otherwise."""
+    return {"logits": prediction.outputs.tolist() if prediction.reveals_logits else None}
+
+
+@app.command(epilog=example("run mnist.tacit digits.npy"))
+def run(
+    model: ModelFile,
+    inputs: InputFile,
+    reveal: RevealTo = "output",
+    threads: Threads = None,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    json: AsJson = False,
+) -> None:
+    """Try a private prediction on this machine: client and server as two processes over TLS.
+
+    Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
+    """
+    compiled = Model(model)
+    examples = load(inputs, compiled.input_shape)
+    with report.progress("running") as advance:
+        done = Pair(compiled, reveal, threads, timeout).run(examples.x, examples.y, advance)
+    if json:
+        report.emit_json({**done.report, **logits(done.prediction)})
+        return
+    report.show_labels(done.report["output"], done.prediction.report.get("labels", []))
+    report.show_run(done.report)
+
+
+@app.command(epilog=example("evaluate mnist.tacit test.npz --mode private --limit 100"))
+def evaluate(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA.npz", help="Inputs `x` and labels `y`.", show_default=False)],
+    mode: Annotated[
+        Literal["plain", "simulate", "private"], typer.Option(help="Float source, interpreter, or two processes.")
+    ] = "simulate",
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N inputs.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--model", metavar="M.onnx", help="Float source, for --mode plain.")
+    ] = None,
+    reveal: RevealTo = "output",
+    threads: Threads = None,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    json: AsJson = False,
+) -> None:
+    """Measure accuracy on labelled data, in float, in integers or in a private run."""
+    compiled = Model(model)
+    examples = load(data, compiled.input_shape)
+    examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
+    with report.progress("evaluating") as advance:
+        if mode == "private":
+            content = evaluation.private(Pair(compiled, reveal, threads, timeout), examples, advance)
+        elif mode == "simulate":
+            content = evaluation.simulated(compiled, examples, advance)
+        elif source is None:
+            raise MisuseError("--mode plain needs the float source: --model M.onnx")
+        else:
+            content = evaluation.plain(source, examples)
+    if json:
+        report.emit_json(content)
+    else:
+        report.show_run(content)
+
+
+@bench.command("model", epilog=example("bench model mnist.tacit --threads 1 --repeat 5"))
+def bench_model_command(
+    model: ModelFile,
+    inputs: Annotated[Path | None, typer.Option("--input", metavar="IN.npy", help="Default: one random input.")] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Fresh sessions; the one of median time is reported.")] = 3,
+    reveal: RevealTo = "output",
+    threads: Threads = 1,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    json: AsJson = False,
+) -> None:
+    """Measure private predictions with a model: two processes over TLS on loopback."""
+    compiled = Model(model)
+    examples = random_examples(compiled) if inputs is None else load(inputs, compiled.input_shape)
+    with report.progress("measuring") as advance:
+        content = bench_model(Pair(compiled, reveal, threads, timeout), examples, repeat, advance)
+    if json:
+        report.emit_json(content)
+    else:
+        report.show_run(content)
+
+
+@app.command(epilog=example("demo"))
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to leave mnist.tacit and mnist_test.npz.")] = Path("build"),
+    mnist: Annotated[Path | None, typer.Option(metavar="mnist.npz", help="The full data set, if you have it.")] = None,
+    only_build: Annotated[bool, typer.Option("--only-build", help="Leave the two files and stop.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Classify ten handwritten digits with a server that never sees them, and show the cost."""
+    model = prepare(folder, mnist)
+    content = {"model": str(model.path)}
+    if not only_build:
+        content = run_demo(model, Console(stderr=True) if json else report.console)
+    if json:
+        report.emit_json(content)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """One line on standard error, then exit."""
+    typer.echo(f"error: {message}", err=True)
+    sys.exit(code)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point. Exit code 0, 1 for an error, 2 for wrong usage, 130 when interrupted."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(arguments, prog_name="tacit", standalone_mode=False)
+    except TyperException as error:
+        fail(error.format_message() or "see tacit --help", error.exit_code)
+    except (Abort, KeyboardInterrupt):
+        fail("interrupted", 130)
+    except Exception as error:  # noqa: BLE001 (a user gets one line, never a traceback)
+        if "--debug" in arguments:
+            traceback.print_exc()
+        known = isinstance(error, TacitError | OSError)
+        fail(str(error) if known else f"unexpected {type(error).__name__}: {error}", 1)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,57 @@
+"""From a float model to a .tacit file: import, calibrate, compile."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import _core
+from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.onnx import import_onnx
+from tacit.quantize import calibrate
+
+Rounding = Literal["stochastic", "exact"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to quantise. Widths in bits; `labels` names the classes, or is empty."""
+
+    suite: str = "auto"
+    weight_bits: int = 8
+    activation_bits: int = 8
+    rounding: Rounding = "stochastic"
+    labels: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Options as `_core.compile` reads them."""
+        return json.dumps({**vars(self), "labels": list(self.labels)})
+
+
+def compile_model(
+    source: Path,
+    output: Path,
+    x: NDArray[np.float32] | None = None,
+    input_range: tuple[float, float] | None = None,
+    options: Options | None = None,
+) -> dict[str, Any]:
+    """Compile an ONNX file into `output` and return the summary of its layers.
+
+    `x` (N, *shape) calibrates the activations; without it, random inputs in `input_range` do.
+    Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
+    """
+    options = options or Options()
+    if options.suite != "auto":
+        raise UnsupportedError(f"suite `{options.suite}` is not in this version; use --suite auto")
+    graph = import_onnx(source)
+    if x is not None and x.shape[1:] != graph.input_shape:
+        wanted = ["N", *graph.input_shape]
+        raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
+    ranges = calibrate(source, graph, x, input_range)
+    summary: dict[str, Any] = json.loads(
+        _core.compile(graph.to_json(), dict(graph.weights), ranges, options.to_json(), str(output))
+    )
+    return summary

@@ -1,0 +1,184 @@
+"""ONNX to the source graph; the only module that imports `onnx`."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper, shape_inference
+
+from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.operators import CONVERTERS, Call, Shape
+from tacit.importers.source import Node, Source
+
+OPSETS = range(9, 26)
+Constants = dict[str, NDArray[Any]]
+
+
+class Signature(NamedTuple):
+    """The model's single input and output; `batched` is false when the file fixes the batch at 1."""
+
+    input_name: str
+    input_shape: Shape
+    output_name: str
+    batched: bool
+
+
+def import_onnx(path: Path) -> Source:
+    """Read an ONNX file.
+
+    Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
+    node and the operator, when it holds something Tacit cannot run.
+    """
+    model = read(path)
+    signature = sign(model)
+    shapes = infer_shapes(model, signature)
+    constants: Constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    weights: dict[str, NDArray[np.float32]] = {}
+    nodes = []
+    for name, node in named_nodes(model):
+        if fold_constant(name, node, constants):
+            continue
+        call = prepare(name, node, shapes, constants)
+        operation = CONVERTERS[node.op_type](call)
+        inputs = tuple(tensor for tensor in call.inputs if tensor and tensor not in constants)
+        nodes.append(Node(name, inputs, node.output[0], operation))
+        weights.update(call.weights)
+        for unused in node.output[1:]:
+            shapes.pop(unused, None)
+    if not nodes:
+        raise UnsupportedError("the model computes nothing; give a model with at least one operator")
+    graph_name = model.graph.name or path.stem
+    return Source(graph_name, signature.input_name, signature.input_shape, signature.output_name, tuple(nodes), weights)
+
+
+def read(path: Path) -> onnx.ModelProto:
+    """Load and check a file; the opset must be one the converters were written for."""
+    try:
+        model = onnx.load(path)
+        onnx.checker.check_model(model)
+    except FileNotFoundError:
+        raise MisuseError(f"{path} does not exist") from None
+    except (DecodeError, OSError, ValueError, onnx.checker.ValidationError) as error:
+        reason = str(error).strip().splitlines()
+        raise MisuseError(f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}") from error
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    version = versions.get("", versions.get("ai.onnx", 0))
+    if version not in OPSETS:
+        advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"
+        raise UnsupportedError(f"{path} uses opset {version}; {advice}")
+    return model
+
+
+def sign(model: onnx.ModelProto) -> Signature:
+    """The one float32 input (batch first, dynamic or 1) and the one output."""
+    graph = model.graph
+    stored = {tensor.name for tensor in graph.initializer}
+    inputs = [entry for entry in graph.input if entry.name not in stored]
+    if len(inputs) != 1 or len(graph.output) != 1:
+        what = f"the model has {len(inputs)} inputs and {len(graph.output)} outputs"
+        raise UnsupportedError(f"{what}; export it with one input and one output")
+    (entry,) = inputs
+    tensor = entry.type.tensor_type
+    for end in (entry, graph.output[0]):
+        if end.type.tensor_type.elem_type != TensorProto.FLOAT:
+            kind = TensorProto.DataType.Name(end.type.tensor_type.elem_type)
+            raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32")
+    dimensions = list(tensor.shape.dim)
+    sizes = [d.dim_value if d.HasField("dim_value") else 0 for d in dimensions]
+    if len(sizes) < 2 or sizes[0] not in (0, 1):
+        what = f"input `{entry.name}` has shape {sizes}"
+        raise UnsupportedError(f"{what}; its first dimension must be the batch, dynamic or 1")
+    if min(sizes[1:]) < 1:
+        what = f"input `{entry.name}` has a dynamic size beside the batch"
+        raise UnsupportedError(f"{what}; export the model at the fixed size you will run")
+    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[0] == 0)
+
+
+def infer_shapes(model: onnx.ModelProto, signature: Signature) -> dict[str, Shape]:
+    """Shapes of all activations for a batch of one, batch dropped."""
+    single = onnx.ModelProto()
+    single.CopyFrom(model)
+    del single.graph.value_info[:]
+    for entry in single.graph.input:
+        if entry.name == signature.input_name:
+            entry.type.tensor_type.shape.dim[0].dim_value = 1
+    single.graph.output[0].type.tensor_type.ClearField("shape")
+    try:
+        inferred = shape_inference.infer_shapes(single, strict_mode=True, data_prop=True).graph
+    except shape_inference.InferenceError as error:
+        raise MisuseError(f"shapes of the model do not fit together: {str(error).strip()}") from error
+    shapes: dict[str, Shape] = {}
+    for entry in [*inferred.input, *inferred.value_info, *inferred.output]:
+        sizes = [d.dim_value for d in entry.type.tensor_type.shape.dim]
+        if len(sizes) >= 2 and sizes[0] == 1 and min(sizes) >= 1:
+            shapes[entry.name] = tuple(sizes[1:])
+    return shapes
+
+
+def named_nodes(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.NodeProto]]:
+    """Nodes with names that are present and unique."""
+    taken = Counter(node.name for node in model.graph.node)
+    for index, node in enumerate(model.graph.node):
+        name = node.name if node.name and taken[node.name] == 1 else f"{node.name or node.op_type}_{index}"
+        yield name, node
+
+
+def refuse(name: str, what: str, instead: str) -> NoReturn:
+    """Raise `UnsupportedError` in the words of the Rust side."""
+    raise UnsupportedError(f"node `{name}`: {what}; {instead}")
+
+
+def fold_constant(name: str, node: onnx.NodeProto, constants: Constants) -> bool:
+    """Record the value of a `Constant`, or of an `Identity` of a constant; tells whether it did."""
+    if node.op_type == "Identity" and node.input[0] in constants:
+        constants[node.output[0]] = constants[node.input[0]]
+        return True
+    if node.op_type != "Constant":
+        return False
+    (attribute,) = node.attribute
+    value = helper.get_attribute_value(attribute)
+    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+    if attribute.name == "value":
+        constants[node.output[0]] = numpy_helper.to_array(value)
+    elif attribute.name in kinds:
+        constants[node.output[0]] = np.asarray(value, kinds[attribute.name])
+    else:
+        refuse(name, f"Constant of kind {attribute.name}", "use a dense numeric tensor")
+    return True
+
+
+def prepare(name: str, node: onnx.NodeProto, shapes: Mapping[str, Shape], constants: Constants) -> Call:
+    """The node as its converter reads it; refuses unknown operators and tensors without a batch."""
+    if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERTERS:
+        operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        advice = f"supported are {', '.join(sorted(CONVERTERS))}; rewrite the layer or simplify the export"
+        refuse(name, f"operator {operator} is not supported", advice)
+    if all(tensor in constants for tensor in node.input):
+        refuse(name, f"{node.op_type} of constants only", "fold constants before the import")
+    output = node.output[0]
+    for tensor in [*node.input, output]:
+        if tensor and tensor not in constants and tensor not in shapes:
+            what = f"{node.op_type} on `{tensor}`, which is no activation of shape (batch, ...)"
+            refuse(name, what, "keep the batch as the first dimension and every other size fixed")
+    attributes = {a.name: text(helper.get_attribute_value(a)) for a in node.attribute}
+    return Call(name, node.op_type, list(node.input), attributes, shapes, constants, shapes[output])
+
+
+def text(value: Any) -> Any:
+    """Attribute strings come as bytes."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def expose(path: Path, tensors: Iterable[str]) -> tuple[bytes, Signature]:
+    """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
+    model = read(path)
+    signature = sign(model)
+    present = {signature.input_name, signature.output_name}
+    added = [name for name in tensors if name not in present]
+    model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in added)
+    return model.SerializeToString(), signature

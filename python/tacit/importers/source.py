@@ -1,0 +1,49 @@
+"""The source graph: a float network in the words of the Rust crate `graph`, before any pass."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator: `operation` holds its tag `op` and its attributes; tensors are named."""
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+    operation: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A float network with one input and one output; shapes leave the batch out."""
+
+    name: str
+    input_name: str
+    input_shape: tuple[int, ...]
+    output: str
+    nodes: tuple[Node, ...]
+    weights: Mapping[str, NDArray[np.float32]] = field(repr=False)
+
+    def to_json(self) -> str:
+        """The graph without its weights, as `_core.compile` reads it."""
+        nodes = [
+            {"name": node.name, "inputs": list(node.inputs), "output": node.output, **node.operation}
+            for node in self.nodes
+        ]
+        graph = {
+            "name": self.name,
+            "input": {"name": self.input_name, "shape": list(self.input_shape)},
+            "output": self.output,
+            "nodes": nodes,
+        }
+        return json.dumps(graph)
+
+    def tensor_names(self) -> list[str]:
+        """The input and every tensor a node computes, in order: what calibration observes."""
+        return [self.input_name, *(node.output for node in self.nodes)]

@@ -1,0 +1,59 @@
+"""Compiled models: what a .tacit file says of itself, and its interpreter."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import _core
+
+SIMULATION_BATCH = 128
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A .tacit file; both methods raise `MisuseError` when it is missing or corrupt."""
+
+    path: Path
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """Public facts: name, suite, digest, input, output, layers."""
+        described: dict[str, Any] = json.loads(_core.describe(str(self.path)))
+        return described
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input, without the batch."""
+        return tuple(self.description["input"]["shape"])
+
+    @property
+    def output_scale(self) -> float:
+        """Real value of one last place of the output."""
+        return float(self.description["output"]["scale"])
+
+    def plan(self, reveal: str) -> dict[str, Any]:
+        """The public plan of a session and its predicted cost for one input."""
+        planned: dict[str, Any] = json.loads(_core.plan(str(self.path), reveal, "{}"))
+        return planned
+
+    def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:
+        """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape)."""
+        outputs = []
+        for part in parts(x):
+            outputs.append(_core.simulate(str(self.path), part))
+            if progress is not None:
+                progress(sum(map(len, outputs)), len(x))
+        return np.concatenate(outputs)
+
+
+def parts(x: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    """Batches small enough for progress to be seen."""
+    for start in range(0, len(x), SIMULATION_BATCH):
+        yield x[start : start + SIMULATION_BATCH]

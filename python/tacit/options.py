@@ -1,0 +1,48 @@
+"""Arguments and options that several commands share."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+class Suite(StrEnum):
+    """Choices of protocols; this version runs `auto`."""
+
+    AUTO = "auto"
+    UFO = "ufo"
+    GALA = "gala"
+    GAZELLE = "gazelle"
+    LOLA = "lola"
+    COMET = "comet"
+    FALCON = "falcon"
+    FALCON_NTT = "falcon-ntt"
+
+
+Reveal = Literal["output", "label"]
+ModelFile = Annotated[Path, typer.Argument(metavar="X.tacit", help="Compiled model.", show_default=False)]
+InputFile = Annotated[
+    Path, typer.Argument(metavar="IN.npy", help="float32 input, or a batch with a leading axis.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
+RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without progress before giving up.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party. Default: all cores.")]
+
+
+def interval(text: str) -> tuple[float, float]:
+    """`lo,hi` as two numbers."""
+    low, _, high = text.partition(",")
+    try:
+        bounds = float(low), float(high)
+    except ValueError:
+        raise typer.BadParameter(f"`{text}` is not of the form lo,hi") from None
+    if not -float("inf") < bounds[0] < bounds[1] < float("inf"):
+        raise typer.BadParameter(f"`{text}` is no interval: lo must be below hi")
+    return bounds
+
+
+def class_names(path: Path | None) -> tuple[str, ...]:
+    """One name per line of a file; none without a file."""
+    return () if path is None else tuple(path.read_text(encoding="utf-8").splitlines())

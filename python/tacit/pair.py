@@ -1,0 +1,130 @@
+"""A whole run on this machine: the client here, the server in a process of its own, TLS between."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from selectors import EVENT_READ, DefaultSelector
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
+from tacit.errors import TacitError, TransportError
+from tacit.model import Model, Progress
+from tacit.usage import Usage
+
+START_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run gave: the prediction and the merged report of both processes."""
+
+    prediction: Prediction
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How to run a model between two processes over loopback."""
+
+    model: Model
+    reveal: str = "output"
+    threads: int | None = None
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+    def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
+        """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
+
+        The report carries the cost of both sides and how far the result is from the interpreter.
+        """
+        with self.server() as server:
+            client = Client(server.address, pin=server.pin, timeout_seconds=self.timeout_seconds, threads=self.threads)
+            usage = Usage()
+            prediction = client.predict(x, progress)
+            mine = usage.report()
+            theirs = server.final_report(self.timeout_seconds)
+        used = {field: {"client": mine[field], "server": theirs[field]} for field in mine}
+        report = {
+            **prediction.report,
+            "model": str(self.model.path),
+            "inputs": len(x),
+            **used,
+            **quality(self.model, x, y, prediction),
+        }
+        return Run(prediction, report)
+
+    @contextmanager
+    def server(self) -> Iterator["ServerProcess"]:
+        """A server process that listens; killed on the way out if it still runs."""
+        command = [sys.executable, "-m", "tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
+        command += ["--reveal", self.reveal, "--timeout", str(self.timeout_seconds), "--once", "--json"]
+        if self.threads is not None:
+            command += ["--threads", str(self.threads)]
+        with tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+            try:
+                yield ServerProcess(process, errors)
+            finally:
+                process.kill()
+                process.wait()
+                if process.stdout is not None:
+                    process.stdout.close()
+
+
+class ServerProcess:
+    """A `tacit serve --once --json` process: two lines of JSON on its standard output."""
+
+    def __init__(self, process: "subprocess.Popen[str]", errors: IO[str]) -> None:
+        """Wait until it listens; raises `TacitError` with its own words when it does not."""
+        self.process = process
+        self.errors = errors
+        first = self.line(START_SECONDS)
+        self.address: str = first["listening"]
+        self.pin: str = first["pin"]
+
+    def final_report(self, seconds: float) -> dict[str, Any]:
+        """The report of its one session."""
+        return self.line(seconds)
+
+    def line(self, seconds: float) -> dict[str, Any]:
+        """The next line within `seconds`."""
+        assert self.process.stdout is not None
+        with DefaultSelector() as selector:
+            selector.register(self.process.stdout, EVENT_READ)
+            if not selector.select(seconds):
+                raise TransportError(f"the server process said nothing for {seconds:g} s")
+        text = self.process.stdout.readline()
+        if not text:
+            raise self.failure()
+        content: dict[str, Any] = json.loads(text)
+        return content
+
+    def failure(self) -> TacitError:
+        """Why it ended early, from its standard error."""
+        self.process.wait()
+        self.errors.seek(0)
+        said = self.errors.read().strip().removeprefix("error: ")
+        return TacitError(f"the server process ended: {said or 'without a word'}")
+
+
+def quality(
+    model: Model, x: NDArray[np.float32], y: NDArray[np.int64] | None, prediction: Prediction
+) -> dict[str, Any]:
+    """`max_error` in last places and `agreement` of labels against the interpreter; `top1` against `y`."""
+    expected = model.simulate(x)
+    labels = prediction.classes
+    exact = prediction.reveals_logits
+    difference = np.abs(prediction.outputs - expected) if exact else None
+    return {
+        "max_error": None if difference is None else int(difference.max()),
+        "equal_outputs": None if difference is None else int((difference.max(axis=1) == 0).sum()),
+        "agreement": float((labels == classes(expected)).mean()),
+        "top1": None if y is None else float((labels == y).mean()),
+        "output": labels.tolist(),
+    }

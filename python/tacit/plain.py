@@ -1,0 +1,46 @@
+"""The float model in the clear, under onnxruntime: calibration and `--mode plain` only."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from tacit.errors import MisuseError
+from tacit.importers.onnx import expose
+
+BATCH = 64
+
+
+class FloatModel:
+    """An ONNX model that gives its output and, on request, the tensors named in `tensors`."""
+
+    def __init__(self, path: Path, tensors: Sequence[str] = ()) -> None:
+        """Load the model; raises `MisuseError` or `UnsupportedError` as the importer does."""
+        serialised, self.signature = expose(path, tensors)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        self.tensors = [*tensors] if tensors else [self.signature.output_name]
+        try:
+            self.session = onnxruntime.InferenceSession(serialised, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's own exceptions share no base class
+            raise MisuseError(f"onnxruntime cannot load {path}: {error}") from error
+
+    def batches(self, x: NDArray[np.float32]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        """Values of the requested tensors for inputs (N, *shape), batch by batch."""
+        shape = self.signature.input_shape
+        if x.shape[1:] != shape:
+            raise MisuseError(f"input has shape {list(x.shape)}; the model takes {['N', *shape]}")
+        size = BATCH if self.signature.batched else 1
+        computed = [name for name in self.tensors if name != self.signature.input_name]
+        for start in range(0, len(x), size):
+            part = x[start : start + size]
+            values = self.session.run(computed, {self.signature.input_name: part})
+            yield {self.signature.input_name: part} | dict(zip(computed, values, strict=True))
+
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The output, flattened to (N, outputs)."""
+        name = self.signature.output_name
+        outputs = [values[name].reshape(len(values[name]), -1) for values in self.batches(x)]
+        return np.concatenate(outputs)

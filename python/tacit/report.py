@@ -1,0 +1,165 @@
+"""What the command line prints: one JSON object, or tables for people."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tacit.model import Progress as Callback
+
+console = Console()
+COST = ("to server", "to client", "rounds", "time")
+PHASES = ("setup", "offline", "online")
+
+
+def emit_json(content: dict[str, Any]) -> None:
+    """One JSON object on one line of standard output, at once."""
+    sys.stdout.write(json.dumps(content, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callback]:
+    """A progress bar on standard error; the value is called with (done, total)."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def size(count: float) -> str:
+    """Bytes for people, decimal units."""
+    for unit, factor in (("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.2f} {unit}"
+    return f"{count:.0f} B"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def traffic(cost: dict[str, Any]) -> tuple[str, str]:
+    """Bytes each way: client to server, server to client."""
+    return size(cost["bytes"]["client_to_server"]), size(cost["bytes"]["server_to_client"])
+
+
+def cells(cost: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Bytes each way, rounds and time; a dash when a cost is only predicted."""
+    time = duration(cost["seconds"]) if "seconds" in cost else "-"
+    return (*traffic(cost), str(cost["rounds"]), time)
+
+
+def phase_table(report: dict[str, Any]) -> Table:
+    """A row per phase and one for the total."""
+    table = Table(title="Cost by phase", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("phase")
+    for heading in COST:
+        table.add_column(heading, justify="right")
+    for phase in PHASES:
+        cost = report["phases"][phase]
+        table.add_row(phase, *cells(cost))
+    table.add_section()
+    table.add_row("total", *cells(report))
+    return table
+
+
+def layer_table(report: dict[str, Any]) -> Table:
+    """A row per layer; setup and correlations are rows of their own."""
+    table = Table(title="Cost by layer", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("layer", "protocol", "phase"):
+        table.add_column(heading, overflow="fold")
+    for heading in COST:
+        table.add_column(heading, justify="right")
+    for layer in report["layers"]:
+        table.add_row(layer["name"], layer["protocol"], layer["phase"], *cells(layer))
+    return table
+
+
+def model_table(summary: dict[str, Any]) -> Table:
+    """A row per compiled layer."""
+    table = Table(title="Compiled layers")
+    for heading in ("layer", "operator", "input", "output", "bits", "accumulator", "shift"):
+        table.add_column(heading, justify="left" if heading in ("layer", "operator") else "right")
+    for layer in summary["layers"]:
+        shapes = ("x".join(map(str, layer.get(key) or [])) for key in ("input_shape", "output_shape"))
+        numbers = (layer.get(key) for key in ("bits", "accumulator_bits", "shift"))
+        widths = ("-" if number is None else str(number) for number in numbers)
+        table.add_row(layer["name"], layer["operator"], *shapes, *widths)
+    return table
+
+
+def knowledge_table(reveal: str) -> Table:
+    """Who learned what in a session."""
+    result = "the logits of its inputs" if reveal == "output" else "the label of each input"
+    table = Table(title="Who learned what", show_lines=True)
+    for heading in ("party", "held", "learned", "did not learn"):
+        table.add_column(heading)
+    public = "operators, shapes, bit widths"
+    table.add_row("client", "the inputs", f"{result}; {public}", "the weights")
+    table.add_row("server", "the weights", "how many inputs, and when", "the inputs and the results")
+    return table
+
+
+def named(labels: list[str], index: int) -> str:
+    """The class's name, or its number when it has none."""
+    return labels[index] if 0 <= index < len(labels) else str(index)
+
+
+def quality_lines(report: dict[str, Any]) -> Iterator[str]:
+    """Inputs, accuracy and agreement with the interpreter, as far as known."""
+    yield f"inputs: {report['inputs']}"
+    if report.get("top1") is not None:
+        yield f"top-1 accuracy: {report['top1']:.2%}"
+    if "agreement" in report:
+        yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
+    if report.get("max_error") is not None:
+        yield f"largest difference from the interpreter: {report['max_error']} in the last place"
+    if "cpu_seconds" in report:
+        for party in ("client", "server"):
+            memory = size(report["peak_memory_bytes"][party])
+            yield f"{party}: {duration(report['cpu_seconds'][party])} CPU, {memory} peak memory"
+
+
+def show_labels(labels: list[int], names: list[str]) -> None:
+    """One line per input."""
+    for index, label in enumerate(labels):
+        console.print(f"input {index}: {named(names, label)}", highlight=False, markup=False)
+
+
+def show_run(content: dict[str, Any]) -> None:
+    """Costs, where there are any, and quality."""
+    if "layers" in content:
+        console.print(layer_table(content))
+        console.print(phase_table(content))
+    for line in quality_lines(content):
+        console.print(line, highlight=False)
+
+
+def show_session(session: dict[str, Any], json: bool) -> None:
+    """One line about a session that ended, well or badly."""
+    if json:
+        emit_json(session)
+    elif "error" in session:
+        warn(f"session failed: {session['error']}")
+    else:
+        sent, received = traffic(session)
+        time = duration(session["seconds"])
+        console.print(f"session: {sent} from the client, {received} to it, {time}", highlight=False)
+
+
+def note(message: str) -> None:
+    """A line on standard error that is no part of the result."""
+    sys.stderr.write(f"{message}\n")
+
+
+def warn(message: str) -> None:
+    """A warning on standard error."""
+    note(f"warning: {message}")

@@ -1,0 +1,80 @@
+"""The server: it holds the weights, answers sessions, and learns nothing of the inputs."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit import _core
+from tacit.client import TIMEOUT_SECONDS
+from tacit.errors import MisuseError
+from tacit.usage import Usage
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Listening:
+    """How to serve a model. TLS with a fresh key unless `certificate` and `key` (PEM files) are given.
+
+    `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
+    off and works on loopback only; `once` stops after the first session.
+    """
+
+    listen: str
+    reveal: str = "output"
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    plaintext: bool = False
+    timeout_seconds: float = TIMEOUT_SECONDS
+    once: bool = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise MisuseError("--certificate and --key belong together")
+        if self.plaintext and (self.certificate or self.client_ca):
+            raise MisuseError("--plaintext excludes --certificate, --key and --client-ca")
+
+    def options_json(self) -> str:
+        """Options as `_core.Server` reads them."""
+        files = {"key": self.key, "certificate": self.certificate, "client_ca": self.client_ca}
+        tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
+        options: dict[str, Any] = {"reveal": self.reveal, "tls": tls, "timeout_seconds": self.timeout_seconds}
+        if self.threads is not None:
+            options["threads"] = self.threads
+        return json.dumps({**options, "once": self.once})
+
+
+class Server:
+    """A bound server; `sessions` answers clients until `stop` or, with `once`, one session."""
+
+    def __init__(self, model: Path, listening: Listening) -> None:
+        """Bind; raises `MisuseError` for a bad model and `TransportError` when the port is taken."""
+        self.core = _core.Server(str(model), listening.listen, listening.options_json())
+        self.address = self.core.address
+        self.pin = None if listening.plaintext else self.core.pin
+
+    def stop(self) -> None:
+        """End `sessions` after the session in progress."""
+        self.core.stop()
+
+    def sessions(self) -> Iterator[dict[str, Any]]:
+        """Serve, and give each session's report with what this process used since the last.
+
+        The core runs in a thread, so that the caller's stays free for signals.
+        """
+        usage = Usage()
+        with ThreadPoolExecutor(1, "tacit-server") as pool:
+            serving = pool.submit(self.core.run)
+            try:
+                while (report := self.core.next_report(POLL_SECONDS)) is not None or not serving.done():
+                    if report is not None:
+                        yield {**json.loads(report), **usage.report()}
+                        usage = Usage()
+            finally:
+                self.core.stop()
+            serving.result()

@@ -1,0 +1,73 @@
+"""Fixtures shared by all tests."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ASSETS = Path(__file__).parents[1] / "python" / "tacit" / "assets"
+MNIST = Path(__file__).parents[2] / "shared" / "data" / "mnist" / "mnist.npz"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Standard output, which must be exactly one JSON object."""
+        content = json.loads(self.out)
+        assert isinstance(content, dict)
+        return content
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def tacit() -> Command:
+    """Run `tacit` in a process of its own; a traceback fails the test."""
+
+    def run(*arguments: object, seconds: float = 120) -> Outcome:
+        command = [sys.executable, "-m", "tacit", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def compiled(tacit: Command, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The shipped MNIST network compiled with a rounding, once per session."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    def build(rounding: str) -> Path:
+        path = folder / f"mnist-{rounding}.tacit"
+        if not path.exists():
+            calibration = ASSETS / "mnist_calibration.npz"
+            arguments = ("--calibrate", calibration, "--rounding", rounding)
+            done = tacit("compile", ASSETS / "mnist.onnx", "-o", path, *arguments)
+            assert done.code == 0, done.err
+        return path
+
+    return build
+
+
+@pytest.fixture
+def one_digit(tmp_path: Path) -> Path:
+    """A .npy file with one digit, without a batch axis."""
+    path = tmp_path / "digit.npy"
+    with np.load(ASSETS / "mnist_digits.npz") as digits:
+        np.save(path, digits["x"][7])
+    return path

@@ -1,0 +1,123 @@
+"""The command line: help, JSON, and errors in one line."""
+
+import numpy as np
+import pytest
+from conftest import ASSETS
+from networks import Network
+
+COMMANDS = {
+    "compile": ["--suite", "--calibrate", "--weight-bits", "--activation-bits", "--rounding", "--input-range"],
+    "plan": ["--network", "--reveal"],
+    "simulate": [],
+    "serve": ["--listen", "--reveal", "--client-ca", "--plaintext"],
+    "predict": ["--server", "--pin", "--ca", "--plaintext"],
+    "run": ["--reveal", "--threads"],
+    "evaluate": ["--mode", "--limit", "--model"],
+    "bench model": ["--repeat", "--threads"],
+    "demo": ["--folder", "--mnist"],
+}
+DIGITS = ASSETS / "mnist_digits.npz"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_an_example(tacit, command):
+    done = tacit(*command.split(), "--help")
+    assert done.code == 0
+    assert f"Example: tacit {command}" in done.out
+    for option in [*COMMANDS[command], "--json"]:
+        assert option in done.out
+
+
+def test_version(tacit):
+    assert tacit("--version").out.startswith("tacit ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run", "--frobnicate"], ["nothing"], ["compile", "m.onnx"], ["plan", "x", "--reveal", "all"]]
+)
+def test_wrong_usage(tacit, arguments):
+    done = tacit(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("suite", ["gala", "lola", "falcon-ntt"])
+def test_other_suites(tacit, tmp_path, suite):
+    done = tacit("compile", ASSETS / "mnist.onnx", "-o", tmp_path / "x.tacit", "--suite", suite)
+    assert done.code == 1
+    assert f"error: suite `{suite}` is not in this version" in done.err
+
+
+def test_compile_without_data_warns_on_standard_error(tacit, tmp_path):
+    path = tmp_path / "x.tacit"
+    done = tacit("compile", ASSETS / "mnist.onnx", "-o", path, "--input-range", "0,1", "--json")
+    assert done.code == 0
+    assert done.err.startswith("warning: no --calibrate")
+    names = [layer["name"] for layer in done.json["layers"]]
+    assert {"conv1", "conv2", "fc1", "fc2"} <= set(names)
+    assert path.exists()
+
+
+def test_compile_names_what_it_cannot_run(tacit, tmp_path):
+    model = Network().add("Sigmoid", name="squash").save(tmp_path)
+    done = tacit("compile", model, "-o", tmp_path / "x.tacit")
+    assert done.code == 1
+    assert "error: node `squash`: operator Sigmoid is not supported; " in done.err
+    assert not (tmp_path / "x.tacit").exists()
+
+
+def test_simulate(tacit, compiled, one_digit):
+    content = tacit("simulate", compiled("exact"), one_digit, "--json").json
+    assert content["output"] == [7]
+    assert np.array(content["logits"]).shape == (1, 10)
+    assert content["output_scale"] > 0
+
+
+@pytest.mark.parametrize("reveal", ["output", "label"])
+def test_plan(tacit, compiled, reveal):
+    content = tacit("plan", compiled("exact"), "--reveal", reveal, "--network", "20ms,100", "--json").json
+    assert set(content["phases"]) == {"setup", "offline", "online"}
+    for direction in ("client_to_server", "server_to_client"):
+        assert content["bytes"][direction] == sum(p["bytes"][direction] for p in content["phases"].values())
+    assert content["rounds"] == sum(phase["rounds"] for phase in content["phases"].values())
+    assert content["network_seconds"] > 0
+    assert {"conv1", "fc2"} <= {layer["name"] for layer in content["layers"]}
+
+
+def test_inputs_of_the_wrong_kind(tacit, compiled, tmp_path):
+    path = tmp_path / "in.npy"
+    for x, word in ((np.zeros((1, 28, 28)), "float32"), (np.zeros((28, 28), np.float32), "[1, 28, 28]")):
+        np.save(path, x)
+        done = tacit("run", compiled("exact"), path)
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("error: ")
+        assert word in done.err
+
+
+@pytest.mark.parametrize("keep", [0, 7, 100, 5000, -1])
+def test_corrupt_models(tacit, compiled, tmp_path, keep):
+    path = tmp_path / "corrupt.tacit"
+    path.write_bytes(compiled("exact").read_bytes()[:keep])
+    for arguments in (("plan", path), ("simulate", path, DIGITS), ("serve", path, "--listen", "127.0.0.1:0")):
+        done = tacit(*arguments, seconds=30)
+        assert done.code == 1
+        assert "error: " in done.err
+
+
+def test_absent_models(tacit, tmp_path):
+    done = tacit("run", tmp_path / "absent.tacit", DIGITS)
+    assert done.code == 1
+    assert "absent.tacit" in done.err
+
+
+def test_plain_mode_needs_the_float_model(tacit, compiled):
+    done = tacit("evaluate", compiled("exact"), DIGITS, "--mode", "plain")
+    assert done.code == 1
+    assert "--model" in done.err
+
+
+def test_plain_and_simulate_modes(tacit, compiled):
+    plain = tacit("evaluate", compiled("exact"), DIGITS, "--mode", "plain", "--model", ASSETS / "mnist.onnx", "--json")
+    simulated = tacit("evaluate", compiled("exact"), DIGITS, "--mode", "simulate", "--limit", 4, "--json")
+    assert (plain.json["top1"], plain.json["output"]) == (1.0, list(range(10)))
+    assert (simulated.json["top1"], simulated.json["output"]) == (1.0, list(range(4)))

@@ -1,0 +1,97 @@
+"""Each operator through the whole compiler: integers near the float model, protocol equal to both."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from networks import Network
+from tacit.compile import Options, compile_model
+from tacit.importers.onnx import import_onnx
+from tacit.model import Model
+from tacit.pair import Pair
+from tacit.plain import FloatModel
+
+
+def plain_conv() -> Network:
+    return Network().conv((8, 3, 3, 3), pads=[1, 1, 1, 1]).add("Relu").add("Flatten").gemm(512, 6)
+
+
+def strided_grouped_conv() -> Network:
+    network = Network().conv((6, 1, 3, 3), group=3, strides=[2, 2], pads=[1, 0, 0, 1]).add("Relu")
+    return network.conv((4, 6, 2, 2), dilations=[2, 1]).add("Relu").add("Flatten").gemm(16, 6)
+
+
+def max_pool() -> Network:
+    network = Network().conv((4, 3, 3, 3)).add("Relu")
+    network.add("MaxPool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    return network.add("Flatten").gemm(36, 6)
+
+
+def average_pool() -> Network:
+    network = Network().conv((4, 3, 3, 3)).add("Relu").add("AveragePool", kernel_shape=[2, 2], strides=[2, 2])
+    return network.add("Flatten").gemm(36, 6)
+
+
+def global_average_pool() -> Network:
+    network = Network().conv((8, 3, 3, 3)).add("Relu").add("GlobalAveragePool").add("Flatten")
+    return network.gemm(8, 6)
+
+
+def residual() -> Network:
+    network = Network().conv((4, 3, 3, 3), pads=[1, 1, 1, 1]).add("Relu", name="skip")
+    network.conv((4, 4, 3, 3), pads=[1, 1, 1, 1])
+    network.add("Add", inputs=[network.last, "skip.out"]).add("Relu").add("Flatten")
+    return network.gemm(256, 6)
+
+
+def batch_norm() -> Network:
+    network = Network().conv((4, 3, 3, 3), bias=False)
+    values = [network.random.uniform(0.5, 1.5, 4).astype(np.float32) for _ in range(4)]
+    names = [network.constant(name, value) for name, value in zip("sbmv", values, strict=True)]
+    return network.add("BatchNormalization", *names).add("Relu").add("Flatten").gemm(144, 6)
+
+
+def added_constant() -> Network:
+    network = Network(("N", 12))
+    network.add("MatMul", network.constant("w", network.normal(12, 9)))
+    network.add("Add", network.constant("b", network.normal(9, 4)[:, 0])).add("Relu")
+    return network.gemm(9, 6)
+
+
+def clipped() -> Network:
+    network = Network().conv((4, 3, 3, 3))
+    bounds = [network.constant(name, np.float32(value)) for name, value in (("low", 0), ("high", 0.5))]
+    return network.add("Clip", *bounds).add("Dropout").add("Identity").add("Flatten").gemm(144, 6)
+
+
+NETWORKS = [
+    plain_conv,
+    strided_grouped_conv,
+    max_pool,
+    average_pool,
+    global_average_pool,
+    residual,
+    batch_norm,
+    added_constant,
+    clipped,
+]
+
+
+def inputs(path: Path, count: int) -> np.ndarray:
+    """Signed inputs of the model's shape, so that the input is quantised with a sign too."""
+    shape = (count, *import_onnx(path).input_shape)
+    return np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("build", NETWORKS)
+def test_operator(build, tmp_path):
+    source = build().save(tmp_path)
+    x = inputs(source, 64)
+    compile_model(source, tmp_path / "x.tacit", x, options=Options(rounding="exact"))
+    model = Model(tmp_path / "x.tacit")
+    expected = FloatModel(source)(x)
+    difference = np.abs(model.simulate(x) * model.output_scale - expected)
+    spread = np.abs(expected).max()
+    assert difference.mean() < 0.02 * spread
+    assert difference.max() < 0.08 * spread
+    assert Pair(model).run(x[:2], None).report["max_error"] == 0

@@ -1,0 +1,60 @@
+"""Options of the command line and of sessions."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from tacit.client import Client
+from tacit.errors import MisuseError
+from tacit.network import Network, parse
+from tacit.options import interval
+from tacit.server import Listening
+
+
+def test_networks():
+    assert parse("20ms,100") == Network(20, 100)
+    assert parse("0.5,1000Mbps") == Network(0.5, 1000)
+    assert parse("wan").round_trip_ms > parse("lan").round_trip_ms
+
+
+@pytest.mark.parametrize("text", ["", "fast", "20ms", "20ms,0", "-1,10", "nan,10", "1,inf", "1,2,3"])
+def test_networks_that_are_none(text):
+    with pytest.raises(MisuseError, match="RTTms,Mbps"):
+        parse(text)
+
+
+def test_time_on_the_wire():
+    cost = {"bytes": {"client_to_server": 1_000_000, "server_to_client": 250_000}, "rounds": 4}
+    assert Network(10, 100).seconds(cost) == pytest.approx(0.1 + 0.02)
+
+
+def test_intervals():
+    assert interval("-1,2.5") == (-1, 2.5)
+    for text in ("1", "a,b", "1,1", "2,1", "0,inf", "nan,1"):
+        with pytest.raises(typer.BadParameter):
+            interval(text)
+
+
+@pytest.mark.parametrize("how", [{}, {"pin": "p", "plaintext": True}, {"ca": Path("a"), "pin": "p"}])
+def test_a_client_knows_its_server_in_one_way(how):
+    with pytest.raises(MisuseError, match="exactly one"):
+        Client("127.0.0.1:1", **how)
+
+
+def test_certificates_come_with_keys():
+    with pytest.raises(MisuseError, match="belong together"):
+        Client("127.0.0.1:1", pin="p", certificate=Path("c"))
+    with pytest.raises(MisuseError, match="belong together"):
+        Listening("127.0.0.1:0", key=Path("k"))
+    with pytest.raises(MisuseError, match="excludes"):
+        Listening("127.0.0.1:0", plaintext=True, client_ca=Path("a"))
+
+
+def test_options_travel_as_json():
+    client = json.loads(Client("127.0.0.1:1", ca=Path("a.pem"), timeout_seconds=3).options_json())
+    assert client == {"ca": "a.pem", "plaintext": False, "timeout_seconds": 3}
+    assert json.loads(Listening("127.0.0.1:0", plaintext=True).options_json())["tls"] is None
+    listening = json.loads(Listening("127.0.0.1:0", client_ca=Path("a.pem"), threads=2, once=True).options_json())
+    assert listening["tls"] == {"client_ca": "a.pem"}
+    assert (listening["reveal"], listening["threads"], listening["once"]) == ("output", 2, True)

@@ -1,0 +1,62 @@
+"""Calibration observes every tensor of the source graph."""
+
+import numpy as np
+import pytest
+from networks import Network
+from tacit.errors import MisuseError
+from tacit.importers.onnx import import_onnx
+from tacit.plain import FloatModel
+from tacit.quantize import calibrate
+
+
+@pytest.fixture(params=["N", 1])
+def model(request, tmp_path):
+    """A small network, with a dynamic batch and with a batch fixed at one."""
+    network = Network((request.param, 3, 8, 8))
+    network.conv((4, 3, 3, 3)).add("Relu").add("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).add("Flatten")
+    return network.gemm(36, 5).save(tmp_path)
+
+
+def images(count):
+    return np.random.default_rng(1).uniform(-1, 2, (count, 3, 8, 8)).astype(np.float32)
+
+
+def test_ranges_are_those_of_the_float_model(model):
+    source = import_onnx(model)
+    x = images(70)
+    ranges = calibrate(model, source, x)
+    assert list(ranges) == source.tensor_names()
+    assert ranges["x"] == (x.min(), x.max())
+    assert ranges["relu1.out"][0] == 0
+    assert ranges["relu1.out"][1] == ranges["conv0.out"][1] == ranges["flatten3.out"][1]
+    output = FloatModel(model)(x)
+    assert ranges["gemm4.out"] == (output.min(), output.max())
+
+
+def test_batches_of_one_give_the_same_ranges(tmp_path):
+    results = []
+    for batch in ("N", 1):
+        path = Network((batch, 3, 8, 8)).conv((4, 3, 3, 3)).save(tmp_path)
+        results.append(calibrate(path, import_onnx(path), images(9))["conv0.out"])
+    assert results[0] == pytest.approx(results[1], rel=1e-5)
+
+
+def test_a_declared_range_widens_the_input_only(model):
+    source = import_onnx(model)
+    x = images(5)
+    narrow, wide = calibrate(model, source, x), calibrate(model, source, x, (-4, 1))
+    assert wide["x"] == (-4, x.max())
+    assert {k: v for k, v in wide.items() if k != "x"} == {k: v for k, v in narrow.items() if k != "x"}
+
+
+def test_without_data_the_input_is_drawn_from_the_range(model):
+    source = import_onnx(model)
+    ranges = calibrate(model, source, None, (-3, 5))
+    assert ranges["x"] == (-3, 5)
+    assert calibrate(model, source, None)["x"] == (0, 1)
+    assert ranges == calibrate(model, source, None, (-3, 5))
+
+
+def test_inputs_of_another_shape_are_refused(model):
+    with pytest.raises(MisuseError, match="the model takes"):
+        calibrate(model, import_onnx(model), np.zeros((2, 3, 9, 8), np.float32))

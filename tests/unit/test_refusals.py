@@ -1,0 +1,150 @@
+"""Refusals name the node, the operator and what to do instead."""
+
+import numpy as np
+import onnx
+import pytest
+from networks import Network
+from onnx import TensorProto, helper
+from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.onnx import import_onnx
+
+
+def refusal(network, folder):
+    """The words of the `UnsupportedError`, which has both halves."""
+    with pytest.raises(UnsupportedError) as caught:
+        import_onnx(network.save(folder))
+    words = str(caught.value)
+    assert "; " in words
+    return words
+
+
+def clip(low, high):
+    network = Network()
+    bounds = [network.constant(name, np.float32(value)) for name, value in (("low", low), ("high", high))]
+    return network.add("Clip", *bounds, name="bad")
+
+
+def constant_of(dtype):
+    network = Network(("N", 4))
+    return network.add("MatMul", network.constant("w", np.ones((4, 2), dtype)), name="bad")
+
+
+def reshaped(shape, **attributes):
+    network = Network()
+    return network.add("Reshape", network.constant("s", np.array(shape, np.int64)), name="bad", **attributes)
+
+
+CASES = {
+    "unknown operator": (lambda: Network().add("Sigmoid", name="bad"), ["`bad`", "Sigmoid", "supported are"]),
+    "foreign domain": (
+        lambda: Network().add("Relu", name="bad", domain="com.example"),
+        ["`bad`", "com.example.Relu"],
+    ),
+    "clip below zero": (lambda: clip(-1, 1), ["`bad`", "Clip", "[-1, 1]", "ReLU6"]),
+    "clip to nothing": (lambda: clip(0, -1), ["`bad`", "Clip"]),
+    "flatten of the batch": (lambda: Network().add("Flatten", axis=0, name="bad"), ["`bad`", "Flatten", "axis=1"]),
+    "flatten of half": (lambda: Network().add("Flatten", axis=2, name="bad"), ["`bad`", "Flatten"]),
+    "reshape into the batch": (lambda: reshaped([-1, 64]), ["`bad`", "Reshape", "batch"]),
+    "pool that rounds up": (
+        lambda: Network().add("MaxPool", name="bad", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+        ["`bad`", "MaxPool", "ceil_mode=0"],
+    ),
+    "dilated pool": (
+        lambda: Network().add("MaxPool", name="bad", kernel_shape=[2, 2], dilations=[2, 2]),
+        ["`bad`", "MaxPool", "dilations"],
+    ),
+    "one-dimensional pool": (
+        lambda: Network(("N", 3, 8)).add("MaxPool", name="bad", kernel_shape=[2]),
+        ["`bad`", "MaxPool", "image"],
+    ),
+    "double weights": (lambda: constant_of(np.float64), ["MatMul", "float32"]),
+    "product of activations": (
+        lambda: Network(("N", 3, 8, 8)).add("MatMul", inputs=["x", "x"], name="bad"),
+        ["`bad`", "MatMul", "Gemm"],
+    ),
+    "old opset": (lambda: Network(opset=8).add("Relu"), ["opset 8", "from 9"]),
+    "fixed batch": (lambda: Network((8, 3, 8, 8)).add("Relu"), ["`x`", "batch"]),
+    "dynamic size": (lambda: Network(("N", 3, "H", "W")).add("Relu"), ["`x`", "fixed size"]),
+    "no batch": (lambda: Network((3,)).add("Relu"), ["`x`", "batch"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refusal_names_the_node(case, tmp_path):
+    build, expected = CASES[case]
+    words = refusal(build(), tmp_path)
+    for word in expected:
+        assert word in words
+
+
+def test_weights_must_be_finite(tmp_path):
+    network = Network(("N", 4))
+    network.add("MatMul", network.constant("w", np.full((4, 2), np.nan, np.float32)), name="bad")
+    assert "not finite" in refusal(network, tmp_path)
+
+
+def test_computed_weights(tmp_path):
+    network = Network(("N", 3, 8, 8))
+    network.add("Conv", inputs=["x", "x"], name="bad")
+    assert "Conv with a computed weight" in refusal(network, tmp_path)
+
+
+def test_transposed_activation(tmp_path):
+    network = Network((1, 4))
+    network.add("Gemm", network.constant("w", network.normal(1, 3)), name="bad", transA=1)
+    words = refusal(network, tmp_path)
+    assert "`bad`" in words
+
+
+def test_two_inputs_and_no_operator(tmp_path):
+    network = Network(("N", 4)).add("Relu")
+    proto = network.proto()
+    proto.graph.input.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4]))
+    onnx.save(proto, tmp_path / "two.onnx")
+    with pytest.raises(UnsupportedError, match="2 inputs and 1 outputs"):
+        import_onnx(tmp_path / "two.onnx")
+
+
+def test_half_precision_input(tmp_path):
+    proto = Network(("N", 4)).add("Relu").proto()
+    proto.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT16
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT16
+    onnx.save(proto, tmp_path / "half.onnx")
+    with pytest.raises(UnsupportedError, match="FLOAT16"):
+        import_onnx(tmp_path / "half.onnx")
+
+
+def test_a_mask_is_no_result(tmp_path):
+    proto = Network(("N", 4)).add("Dropout", outputs=["mask"]).add("Identity", inputs=["mask"]).proto()
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.BOOL
+    onnx.save(proto, tmp_path / "mask.onnx")
+    with pytest.raises(UnsupportedError, match=r"`identity1\.out` is of type BOOL"):
+        import_onnx(tmp_path / "mask.onnx")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256))])
+def test_files_that_are_no_models(tmp_path, content):
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(content)
+    with pytest.raises(MisuseError, match=r"broken\.onnx"):
+        import_onnx(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(MisuseError, match="does not exist"):
+        import_onnx(tmp_path / "absent.onnx")
+
+
+def test_truncated_models_never_crash(tmp_path):
+    whole = Network().conv((2, 3, 3, 3)).proto().SerializeToString()
+    path = tmp_path / "cut.onnx"
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises((MisuseError, UnsupportedError)):
+            import_onnx(path)
+
+
+def test_shapes_that_do_not_fit(tmp_path):
+    network = Network(("N", 4)).gemm(5, 2)
+    with pytest.raises(MisuseError, match="do not fit"):
+        import_onnx(network.save(tmp_path))
