@@ -6,6 +6,8 @@ pub mod argmax;
 pub mod circuit;
 pub mod compare;
 pub mod cots;
+#[cfg(test)]
+mod ladder;
 pub mod linear;
 pub mod maximum;
 pub mod open;

@@ -13,14 +13,13 @@ pub(crate) fn open(path: &str) -> PyResult<Model> {
     tacit::load(path).map_err(|e| MisuseError::new_err(e.to_string()))
 }
 
-/// The values of an (N, ...) array and N.
-pub(crate) fn inputs(x: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<(Vec<f32>, usize)> {
-    let count = x.shape().first().copied().unwrap_or(0);
+/// The values of an array and its shape.
+pub(crate) fn inputs(x: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<(Vec<f32>, Vec<usize>)> {
     let values = x.as_slice().map_err(|_| MisuseError::new_err("the array is not contiguous"))?;
-    if count == 0 {
+    if values.is_empty() {
         return Err(MisuseError::new_err("there is no input in the array"));
     }
-    Ok((values.to_vec(), count))
+    Ok((values.to_vec(), x.shape().to_vec()))
 }
 
 /// Rows of integers as an (N, outputs) array.
@@ -71,8 +70,8 @@ pub(crate) fn simulate<'py>(
     x: PyReadonlyArrayDyn<'py, f32>,
 ) -> PyResult<Bound<'py, PyArray2<i64>>> {
     let model = open(path)?;
-    let (values, count) = inputs(&x)?;
-    let outputs = py.detach(|| tacit::simulate(&model, &values, count)).map_err(raise)?;
+    let (values, shape) = inputs(&x)?;
+    let outputs = py.detach(|| tacit::simulate(&model, &values, &shape)).map_err(raise)?;
     rows(py, &outputs)
 }
 

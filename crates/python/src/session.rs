@@ -45,7 +45,7 @@ pub(crate) fn predict<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
     let chosen: PredictOptions = options(options_json)?;
-    let (values, count) = inputs(&x)?;
+    let (values, shape) = inputs(&x)?;
     let mut told = |done: usize, all: usize| {
         if let Some(progress) = &progress {
             // A progress bar that fails must not fail the prediction.
@@ -53,7 +53,7 @@ pub(crate) fn predict<'py>(
         }
     };
     let answer = py
-        .detach(|| tacit::predict(server, &values, count, &chosen, &mut told))
+        .detach(|| tacit::predict(server, &values, &shape, &chosen, &mut told))
         .map_err(raise)?;
     Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer))?))
 }

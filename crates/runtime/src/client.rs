@@ -6,18 +6,18 @@ use ring::word::signed;
 use wire::{Channel, Error, Phase, Result};
 
 use crate::execute::{self, Party};
-use crate::hello::{self, MOST_INPUTS};
+use crate::hello;
 use crate::keys::ClientKeys;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::steps::Action;
 
-/// What a client wants: real-valued inputs, one after another.
+/// What a client wants: one real-valued input, or several with a leading axis.
 pub struct Request<'a> {
-    /// `count` inputs, each of the model's input length, in model units.
+    /// The values in row-major order, in model units.
     pub values: &'a [f32],
-    /// Number of inputs, 1 to [`MOST_INPUTS`].
-    pub count: usize,
+    /// Their shape: the model's input shape, or (N, *input shape).
+    pub shape: &'a [usize],
     /// Told how many inputs are done.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -41,12 +41,10 @@ pub struct Answer {
 /// plan this release cannot run.
 pub fn predict(mut channel: Channel, request: Request<'_>) -> Result<Answer> {
     let mut rng = random()?;
-    let count = u32::try_from(request.count).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
-    let count = count.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
     let mut inputs = Vec::new();
-    let (plan, agreed) = hello::client(&mut channel, &mut rng, count, |plan| {
-        inputs = quantize(plan.graph(), &request)?;
-        Ok(())
+    let (plan, agreed) = hello::client(&mut channel, &mut rng, |plan| {
+        inputs = quantize(plan.graph(), request.values, request.shape)?;
+        Ok(inputs.len())
     })?;
     let keys = ClientKeys::setup(&mut channel, &plan, &agreed, &mut rng)?;
     let (mut sender, mut receiver) =
@@ -69,20 +67,28 @@ pub(crate) fn random() -> Result<Random> {
     Random::from_os().map_err(|e| Error::transport(format!("no entropy from the system: {e}")))
 }
 
-fn quantize(graph: &Graph, request: &Request<'_>) -> Result<Vec<Vec<i64>>> {
+/// Quantises one input or a batch.
+///
+/// # Errors
+/// [`Error::Misuse`] for another shape than the model's, or values that are not
+/// finite.
+pub fn quantize(graph: &Graph, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
     let input = graph.tensors.get(graph.input).ok_or_else(|| Error::misuse("no input"))?;
-    let wanted = input.len().checked_mul(request.count);
-    if wanted != Some(request.values.len()) || input.is_empty() {
-        let got = request.values.len() / request.count.max(1);
+    let count = match shape.split_first() {
+        _ if shape == input.shape => 1,
+        Some((count, rest)) if rest == input.shape => *count,
+        _ => 0,
+    };
+    let fits = input.len().checked_mul(count) == Some(values.len());
+    if count == 0 || input.is_empty() || !fits {
+        let wanted = &input.shape;
         return Err(Error::misuse(format!(
-            "the model takes inputs of shape {:?} ({} values), not {got} values",
-            input.shape,
-            input.len()
+            "the model takes one input of shape {wanted:?}, or N of them with a leading axis; \
+             this one has shape {shape:?}"
         )));
     }
-    let each = request.values.chunks_exact(input.len());
-    let quantized = each.map(|values| graph.quantize_input(values));
-    quantized.collect::<graph::Result<_>>().map_err(|e| Error::misuse(e.to_string()))
+    let each = values.chunks_exact(input.len()).map(|values| graph.quantize_input(values));
+    each.collect::<graph::Result<_>>().map_err(|e| Error::misuse(e.to_string()))
 }
 
 fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {

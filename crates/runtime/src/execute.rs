@@ -33,9 +33,10 @@ impl Prepared {
                 let Op::Linear(op) = plan.op(node)? else {
                     return Err(Error::misuse("a linear step without a linear node"));
                 };
-                let weights = model.weights.get(&node).ok_or_else(|| {
-                    Error::misuse(format!("node `{}` has no weights", step.name))
-                })?;
+                let weights = model
+                    .weights
+                    .get(&node)
+                    .ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))?;
                 let bias = rounded(&weights.bias, op);
                 let ready = ServerWeights::new(&linear.layer, &weights.weight, &bias)?;
                 prepared.insert(node, ready);
@@ -208,18 +209,17 @@ fn multiply(
     addend: Option<&Share>,
     rng: &mut Random,
 ) -> Result<Share> {
-    let x = x.narrow(linear.plain_bits.min(x.bits()))?;
     let degree = linear.layer.params().degree();
     match party {
         Party::Client { keys, .. } => {
             let key = keys.for_degree(degree)?;
-            coefficient::client(channel, &linear.layer, key, &x, addend, rng)
+            coefficient::client(channel, &linear.layer, key, x, addend, rng)
         }
         Party::Server { keys, prepared } => {
             let key = keys.for_degree(degree)?;
             let weights = step.node.and_then(|node| prepared.0.get(&node));
             let weights = weights.ok_or_else(|| Error::misuse("a layer without weights"))?;
-            coefficient::server(channel, &linear.layer, key, weights, &x, addend, rng)
+            coefficient::server(channel, &linear.layer, key, weights, x, addend, rng)
         }
     }
 }

@@ -91,7 +91,8 @@ impl Message for Offer {
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
-        let json = std::str::from_utf8(body).map_err(|_| Error::peer("a plan in UTF-8", "bytes"))?;
+        let json =
+            std::str::from_utf8(body).map_err(|_| Error::peer("a plan in UTF-8", "bytes"))?;
         Ok(Self { json: json.into() })
     }
 }
@@ -159,12 +160,12 @@ impl Agreed {
     }
 }
 
-/// The client's side. `inspect` sees the verified plan and may refuse it.
+/// The client's side. `inspect` sees the verified plan, may refuse it and says how
+/// many inputs there will be.
 pub(crate) fn client(
     channel: &mut Channel,
     rng: &mut Random,
-    inputs: u32,
-    inspect: impl FnOnce(&Plan) -> Result<()>,
+    inspect: impl FnOnce(&Plan) -> Result<usize>,
 ) -> Result<(Plan, Agreed)> {
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
@@ -172,7 +173,8 @@ pub(crate) fn client(
     theirs.check()?;
     let offer: Offer = channel.receive(&())?;
     let plan = Plan::from_offer(&offer.json)?;
-    inspect(&plan)?;
+    let inputs = u32::try_from(inspect(&plan)?).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
+    let inputs = inputs.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
     let digest = plan.digest();
     channel.send(&Accept { inputs, digest })?;
     let agreed = Agreed::new(inputs, &ours.nonce, &theirs.nonce, &digest);

@@ -9,8 +9,11 @@ mod report;
 mod server;
 mod steps;
 mod suites;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
-pub use client::{Answer, Request, predict};
+pub use client::{Answer, Request, predict, quantize};
 pub use hello::MOST_INPUTS;
 pub use plan::{Plan, Reveal, Settings};
 pub use report::{LayerReport, Report, Traffic, Usage};

@@ -99,9 +99,10 @@ impl Report {
             online: Usage::of(&meter.total(Some(Phase::Online))),
         };
         let total = Usage::of(&meter.total(None));
-        let layers = meter.entries().iter().filter_map(|entry| {
-            Some(layer(plan, entry.phase, entry.layer, Usage::of(entry))?)
-        });
+        let layers = meter
+            .entries()
+            .iter()
+            .filter_map(|entry| Some(layer(plan, entry.phase, entry.layer, Usage::of(entry))?));
         Self::new(plan, inputs, total, phases, layers.collect())
     }
 
@@ -180,9 +181,10 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
     Some(match (phase, index) {
         (Phase::Setup, _) => row("session", "setup", "hello, plan, keys, base transfers".into()),
         (Phase::Offline, _) => row("correlations", "oblivious transfer", "SoftSpoken k=4".into()),
-        (Phase::Online, None) => return (usage.bytes != Traffic::default()).then(|| {
-            row("session", "other", "unattributed".into())
-        }),
+        (Phase::Online, None) => {
+            return (usage.bytes != Traffic::default())
+                .then(|| row("session", "other", "unattributed".into()));
+        }
         (Phase::Online, Some(index)) => {
             let step = plan.steps().get(index)?;
             row(&step.name, step.operator(), step.protocol())

@@ -163,7 +163,9 @@ impl Drop for Running<'_> {
 }
 
 fn serve(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let outcome = open(shared, stream).and_then(|channel| session(shared, channel));
+    let outcome = open(shared, stream).and_then(|channel| {
+        session(&shared.plan, &shared.prepared, shared.options.most_inputs, channel)
+    });
     let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
     // The receiver lives as long as the server.
     let _ = reports.send(Event { client: peer.to_string(), outcome });
@@ -177,11 +179,15 @@ fn open(shared: &Shared, stream: TcpStream) -> Result<Channel> {
     }
 }
 
-fn session(shared: &Shared, mut channel: Channel) -> Result<Report> {
-    let plan = &shared.plan;
+/// One session over `channel` with a client of at most `most` inputs.
+pub(crate) fn session(
+    plan: &Plan,
+    prepared: &Prepared,
+    most: usize,
+    mut channel: Channel,
+) -> Result<Report> {
     let mut rng = random()?;
     let agreed = hello::server(&mut channel, &mut rng, plan)?;
-    let most = shared.options.most_inputs;
     if agreed.inputs > most {
         let got = format!("{}", agreed.inputs);
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
@@ -191,7 +197,7 @@ fn session(shared: &Shared, mut channel: Channel) -> Result<Report> {
         ot::setup_both(&mut channel, &mut rng, &ot::SessionId(agreed.session))?;
     for _ in 0..agreed.inputs {
         let cots = execute::correlations(&mut channel, plan, &mut sender, &mut receiver)?;
-        let mut party = Party::Server { keys: &keys, prepared: &shared.prepared };
+        let mut party = Party::Server { keys: &keys, prepared };
         execute::run(&mut channel, plan, &mut party, cots, &mut rng)?;
     }
     channel.flush()?;

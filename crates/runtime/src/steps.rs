@@ -55,8 +55,6 @@ pub enum Action {
 pub struct LinearStep {
     /// The homomorphic part.
     pub layer: Layer,
-    /// Width of the input and addend shares: of the accumulator.
-    pub plain_bits: u32,
     /// The rest of an exact rescale.
     pub truncate: Option<Truncate>,
 }
@@ -80,17 +78,16 @@ impl LinearStep {
     /// # Errors
     /// [`Error::Misuse`] when no secure parameters hold the precision.
     pub(crate) fn new(linear: &Linear, out_bits: u32, radix: Radix) -> Result<Self> {
-        let plain_bits = linear.accumulator_bits.max(out_bits + linear.shift);
-        let layer = Layer::new(linear, plain_bits, out_bits)?;
+        let layer = Layer::new(linear, out_bits)?;
         let truncate = match linear.rounding {
             Rounding::Stochastic => None,
             Rounding::Exact => {
                 let spare = he::rlwe::EXACT_BITS;
-                let (count, width) = (layer.outputs(), plain_bits + spare);
+                let (count, width) = (layer.outputs(), layer.result_bits());
                 Some(Truncate::new(count, width, linear.shift + spare, out_bits, radix)?)
             }
         };
-        Ok(Self { layer, plain_bits, truncate })
+        Ok(Self { layer, truncate })
     }
 }
 
@@ -109,9 +106,8 @@ impl Step {
 
     /// What it costs online.
     pub fn cost(&self) -> Cost {
-        let truncation = |truncate: &Option<Truncate>| {
-            truncate.as_ref().map_or(Cost::NONE, Truncate::cost)
-        };
+        let truncation =
+            |truncate: &Option<Truncate>| truncate.as_ref().map_or(Cost::NONE, Truncate::cost);
         match &self.action {
             Action::Linear(step) => step.layer.cost().then(truncation(&step.truncate)),
             Action::Relu(relu) => relu.cost(),

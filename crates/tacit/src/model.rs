@@ -142,18 +142,13 @@ fn operator(op: &Op) -> &'static str {
 }
 
 /// Runs the model's integers in the clear: the oracle that private runs equal.
-/// `values` holds `count` inputs in model units.
+/// `values` holds one input of the model's shape, or several with a leading axis,
+/// in model units.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the inputs do not fit or are not finite.
-pub fn simulate(model: &Model, values: &[f32], count: usize) -> Result<Vec<Vec<i64>>> {
-    let input = model.graph.tensors.get(model.graph.input).map_or(0, |t| t.len());
-    if input == 0 || input.checked_mul(count) != Some(values.len()) {
-        let shape = describe(model).input.shape;
-        return Err(Error::misuse(format!("the model takes inputs of shape {shape:?}")));
-    }
-    let inputs = values.chunks_exact(input).map(|one| model.graph.quantize_input(one));
-    let inputs: Vec<_> = inputs.collect::<graph::Result<_>>().map_err(refused)?;
+pub fn simulate(model: &Model, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
+    let inputs = runtime::quantize(&model.graph, values, shape)?;
     graph::interpret_batch(model, &inputs).map_err(refused)
 }
 

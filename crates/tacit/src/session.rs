@@ -115,7 +115,8 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
     Ok(Welcome { server: Server::bind(model, listen, options)?, pin })
 }
 
-/// Runs one session with `server` (HOST:PORT) over `count` inputs in model units.
+/// Runs one session with `server` (HOST:PORT) over `values` of the given shape, one input or
+/// several with a leading axis, in model units.
 ///
 /// # Errors
 /// [`Error::Misuse`] for inputs or options that do not fit, [`Error::Peer`] when the
@@ -123,7 +124,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
 pub fn predict(
     server: &str,
     values: &[f32],
-    count: usize,
+    shape: &[usize],
     options: &PredictOptions,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Answer> {
@@ -132,7 +133,7 @@ pub fn predict(
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
     let channel = open(server, options)?;
-    runtime::predict(channel, Request { values, count, progress })
+    runtime::predict(channel, Request { values, shape, progress })
 }
 
 fn open(server: &str, options: &PredictOptions) -> Result<Channel> {

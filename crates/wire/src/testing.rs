@@ -106,7 +106,8 @@ pub fn run_tampered<A: Send, B: Send>(
     client: impl FnOnce(&mut Channel) -> A + Send,
     server: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
-    let (left, right) = transports(Duration::from_secs(if tamper.is_some() { 2 } else { 120 }));
+    let (left, right) =
+        transports(Duration::from_millis(if tamper.is_some() { 300 } else { 120_000 }));
     let of = |role| tamper.filter(|(who, ..)| *who == role).map(|(_, at, how)| (at, how));
     thread::scope(|scope| {
         let client = scope.spawn(move || watch(Role::Client, left, of(Role::Client), client));

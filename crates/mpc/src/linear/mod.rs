@@ -1,3 +1,3 @@
 //! Linear layers: one module per protocol.
 
-// coefficient
+pub mod coefficient;

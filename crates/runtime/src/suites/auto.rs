@@ -58,7 +58,12 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
                 0 => None,
                 drop => Some(Truncate::new(count, width, *drop, out_bits, RADIX)?),
             };
-            Action::Sum(Box::new(SumStep { multipliers: *multipliers, width, shift: *shift, truncate }))
+            Action::Sum(Box::new(SumStep {
+                multipliers: *multipliers,
+                width,
+                shift: *shift,
+                truncate,
+            }))
         }
         Op::Reshape => Action::Reshape,
     })

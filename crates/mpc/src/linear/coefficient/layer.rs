@@ -1,0 +1,175 @@
+//! The public plan of a layer: parameters and packing of the fewest bytes.
+
+use graph::{Conv, Linear, Rounding};
+use he::rlwe::{self, Params, PublicKey, noise};
+use wire::{Cost, Error, Packed, Result, Role, Segment};
+
+use super::packing::{Packing, Place};
+
+/// Ciphertexts from the client: seed and body of each.
+pub(super) type Inputs = Packed<0x41>;
+/// Responses from the server: c1 and the useful part of c0 of each.
+pub(super) type Responses = Packed<0x42>;
+
+/// A message is closed when it reaches this many bytes, so that sending,
+/// computing and receiving overlap.
+const CHUNK: u64 = 1 << 20;
+
+/// The public plan of a linear layer.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub(super) conv: Conv,
+    pub(super) packing: Packing,
+    pub(super) params: Params,
+    pub(super) response_bits: u32,
+    pub(super) plain_bits: u32,
+    pub(super) out_bits: u32,
+    pub(super) rounding: Rounding,
+    pub(super) addend: Option<i64>,
+}
+
+impl Layer {
+    /// Plans `linear` for results of `out_bits`. Stochastic rounding yields shares
+    /// mod 2^out_bits of the rescaled result, exact rounding shares mod
+    /// 2^(out_bits + shift + 4), see [`super`].
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when no secure parameters hold the precision.
+    pub fn new(linear: &Linear, out_bits: u32) -> Result<Self> {
+        let plain_bits = out_bits + linear.shift;
+        let largest = 1u64 << (linear.weight_bits.clamp(1, 31) - 1);
+        let mut best: Option<(u64, usize, Self)> = None;
+        for (degree, _) in rlwe::TABLE {
+            for packing in Packing::candidates(&linear.conv, degree) {
+                let load = noise::Load::bounded(packing.weights_per_response(), largest);
+                let chosen = match linear.rounding {
+                    Rounding::Exact => noise::exact_at(degree, plain_bits, load),
+                    Rounding::Stochastic => {
+                        noise::stochastic_at(degree, plain_bits, out_bits, load)
+                    }
+                };
+                let Ok((params, response_bits)) = chosen else { continue };
+                let layer = Self {
+                    conv: linear.conv.clone(),
+                    params,
+                    response_bits,
+                    plain_bits,
+                    out_bits,
+                    rounding: linear.rounding,
+                    addend: linear.addend,
+                    packing,
+                };
+                let (bytes, products) = (layer.payload(), layer.packing.products());
+                if best.as_ref().is_none_or(|(b, p, _)| (bytes, products) < (*b, *p)) {
+                    best = Some((bytes, products, layer));
+                }
+            }
+        }
+        best.map(|(.., layer)| layer).ok_or_else(|| {
+            Error::misuse(format!(
+                "a {plain_bits}-bit accumulator over {} weights per output needs more precision \
+                 than 128-bit secure parameters have; use fewer weight or activation bits",
+                linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]
+            ))
+        })
+    }
+
+    /// Encryption parameters.
+    pub fn params(&self) -> Params {
+        self.params
+    }
+
+    /// Values of the output.
+    pub fn outputs(&self) -> usize {
+        self.conv.out_channels * self.conv.out_height() * self.conv.out_width()
+    }
+
+    /// Values of the input.
+    pub fn inputs(&self) -> usize {
+        self.conv.in_channels * self.conv.in_height * self.conv.in_width
+    }
+
+    /// Whether it is a matrix times a vector.
+    pub fn is_fully_connected(&self) -> bool {
+        self.conv.is_fully_connected()
+    }
+
+    /// P: width to which input and addend shares are reduced.
+    pub fn plain_bits(&self) -> u32 {
+        self.plain_bits
+    }
+
+    /// Width of the resulting shares.
+    pub fn result_bits(&self) -> u32 {
+        match self.rounding {
+            Rounding::Stochastic => self.out_bits,
+            Rounding::Exact => self.plain_bits + rlwe::EXACT_BITS,
+        }
+    }
+
+    /// Parameters and packing, for people.
+    pub fn describe(&self) -> String {
+        let packing = &self.packing;
+        format!("RLWE {}, {} in, {} out", self.params, packing.inputs(), packing.responses())
+    }
+
+    /// What a run costs.
+    pub fn cost(&self) -> Cost {
+        let inputs = chunks(self.input_layouts());
+        let responses = chunks(self.response_layouts());
+        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
+        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
+        up.chain(down).collect()
+    }
+
+    /// Whether `key` can answer this layer.
+    pub(super) fn check_key(&self, key: &PublicKey) -> Result<()> {
+        if self.params.within(&key.params()) {
+            Ok(())
+        } else {
+            Err(Error::misuse("a key that does not fit the layer"))
+        }
+    }
+
+    /// Layout of each input ciphertext.
+    pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
+        let seed = Segment { count: 2, bits: 64 };
+        let body = Segment { count: self.params.degree(), bits: self.params.modulus_bits() };
+        vec![vec![seed, body]; self.packing.inputs()]
+    }
+
+    /// Layout of each response.
+    pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
+        let bits = self.response_bits;
+        let of = |place: Place| {
+            let useful = self.packing.outputs(place).len();
+            vec![Segment { count: self.params.degree(), bits }, Segment { count: useful, bits }]
+        };
+        self.packing.places().map(of).collect()
+    }
+
+    fn payload(&self) -> u64 {
+        let degree = self.params.degree() as u64;
+        let input = degree * u64::from(self.params.modulus_bits()) / 8 + 16;
+        let response = degree * u64::from(self.response_bits) / 8;
+        let useful = self.outputs() as u64 * u64::from(self.response_bits) / 8;
+        self.packing.inputs() as u64 * input + self.packing.responses() as u64 * response + useful
+    }
+}
+
+/// Groups layouts into messages of about [`CHUNK`] bytes.
+pub(super) fn chunks(layouts: Vec<Vec<Segment>>) -> Vec<Vec<Segment>> {
+    let mut messages: Vec<Vec<Segment>> = Vec::new();
+    let mut filled = CHUNK;
+    for layout in layouts {
+        if filled >= CHUNK {
+            messages.push(Vec::new());
+            filled = 0;
+        }
+        filled += layout.iter().map(Segment::len).sum::<u64>();
+        if let Some(message) = messages.last_mut() {
+            message.extend(layout);
+        }
+    }
+    messages
+}

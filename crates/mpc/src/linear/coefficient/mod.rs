@@ -1,0 +1,268 @@
+//! Convolution and matrix product under coefficient-packed RLWE.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `x` mod 2^P or wider; the server's weights and bias; shares of an addend |
+//! | Out | stochastic: shares mod 2^out of `(W*x + b + m*addend) / 2^shift`, off by less than [`noise::stochastic_error`](he::rlwe::noise::stochastic_error); exact: shares mod 2^(P+4) of `16*(W*x + b + m*addend) + e`, 0 < e < 16 |
+//! | Reveals | to the client: phases masked by uniform R; to the server: ciphertexts |
+//! | Security | semi-honest, under RLWE; the functionality is a linear map of the client's perturbed input plus weight-independent noise (ENGINE section 2) |
+//! | Cost | `inputs*(16 + N*K/8)` up, `responses*N*K'/8 + outputs*K'/8` down, 2 rounds ([`Layer::cost`]) |
+//! | Paper | Huang, Lu, Hong, Ding, "Cheetah" (USENIX Security 2022), sections 3 and 4 |
+//!
+//! P is `out + shift`: a result that fits `out` bits has an accumulator that fits P.
+//!
+//! Bias and the server's part of the addend go into the mask: R is uniform, so R
+//! minus anything is. The client adds its part of the addend to the phase before
+//! it rounds; when K' < P that adds less than 2^-8 to the rounding error.
+//! Zero weights are multiplied like any other: messages and work depend on the
+//! plan only.
+
+mod layer;
+mod packing;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+
+use graph::Rounding;
+use he::rlwe::{
+    Accumulator, Ciphertext, Fresh, Operand, PublicKey, Response, SecretKey, Weights, rescale,
+};
+use ring::word::mask;
+use ring::{Random, Seed};
+use wire::{Channel, Error, Message, Result, Segment};
+use zeroize::Zeroizing;
+
+pub use layer::Layer;
+use layer::{Inputs, Responses, chunks};
+
+use crate::share::Share;
+
+/// The server's weights, encoded and transformed once for all runs.
+pub struct ServerWeights {
+    /// By group, output block, input block.
+    polynomials: Vec<Weights>,
+    /// One per output channel, at accumulator scale.
+    bias: Zeroizing<Vec<i64>>,
+}
+
+impl ServerWeights {
+    /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for wrong lengths or weights too large for the layer.
+    pub fn new(layer: &Layer, weight: &[i32], bias: &[i64]) -> Result<Self> {
+        let conv = &layer.conv;
+        let per_output = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
+        if weight.len() != conv.out_channels * per_output || bias.len() != conv.out_channels {
+            return Err(Error::misuse("weights that do not fit their layer"));
+        }
+        let encoded = layer.packing.encode_weights(weight, layer.params.degree());
+        let polynomials = encoded.into_iter().map(|coefficients| {
+            let coefficients = Zeroizing::new(coefficients);
+            Weights::new(layer.params, &coefficients).map_err(misuse)
+        });
+        let polynomials = polynomials.collect::<Result<_>>()?;
+        Ok(Self { polynomials, bias: Zeroizing::new(bias.to_vec()) })
+    }
+}
+
+impl std::fmt::Debug for ServerWeights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ServerWeights(<{} hidden polynomials>)", self.polynomials.len())
+    }
+}
+
+fn misuse(error: he::Error) -> Error {
+    Error::misuse(error.to_string())
+}
+
+/// Sends the parts in chunks, each part a few segments.
+fn send_chunks<M: Message>(
+    channel: &mut Channel,
+    layouts: &[Vec<Segment>],
+    parts: &mut dyn Iterator<Item = Result<Vec<Vec<u64>>>>,
+    wrap: impl Fn(Vec<(Segment, Vec<u64>)>) -> M,
+) -> Result<()> {
+    for layout in layouts {
+        let mut segments = Vec::with_capacity(layout.len());
+        let mut rest = layout.iter();
+        while rest.len() > 0 {
+            let part = parts.next().ok_or_else(|| Error::misuse("too few parts"))??;
+            segments.extend(rest.by_ref().take(part.len()).copied().zip(part));
+        }
+        channel.send(&wrap(segments))?;
+    }
+    Ok(())
+}
+
+/// The client's side: encrypts its share, decrypts the responses.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares or key do not fit the layer, [`Error::Peer`],
+/// [`Error::Transport`].
+pub fn client(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    x: &Share,
+    addend: Option<&Share>,
+    rng: &mut Random,
+) -> Result<Share> {
+    let added = check(layer, x, addend)?;
+    let polynomials = layer.packing.encode_inputs(x.words(), layer.params.degree());
+    let mut fresh = polynomials.into_iter().map(|values| {
+        let values = Zeroizing::new(values);
+        let fresh = key.encrypt(layer.params, &values, layer.plain_bits, rng).map_err(misuse)?;
+        Ok(vec![words_of(&fresh.seed), fresh.body])
+    });
+    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x41>)?;
+
+    let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
+    let mut places = layer.packing.places();
+    for layout in chunks(layer.response_layouts()) {
+        let message: Responses = channel.receive(&layout)?;
+        let mut parts = message.into_values();
+        while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
+            let place = places.next().ok_or_else(|| Error::misuse("too many responses"))?;
+            let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
+            let response = Response { c1, c0, bits: layer.response_bits };
+            let opened = key.decrypt(&response, &keep).map_err(misuse)?;
+            scatter(&mut phases, &to, &opened);
+        }
+    }
+    client_share(layer, &phases, &added)
+}
+
+/// The server's side: adds its share, multiplies, masks.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares, key or weights do not fit the layer,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn server(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &PublicKey,
+    weights: &ServerWeights,
+    x: &Share,
+    addend: Option<&Share>,
+    rng: &mut Random,
+) -> Result<Share> {
+    let added = check(layer, x, addend)?;
+    layer.check_key(key)?;
+    let operands = receive_operands(channel, layer, x)?;
+    let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
+    {
+        let mut responses = layer.packing.places().map(|place| {
+            let blocks = layer.packing.input_blocks();
+            let first = layer.packing.tile_index(place) * blocks;
+            let row = (place.group * layer.packing.output_blocks() + place.block) * blocks;
+            let operands = operands.get(first..first + blocks);
+            let weights = weights.polynomials.get(row..row + blocks);
+            let (Some(operands), Some(weights)) = (operands, weights) else {
+                return Err(Error::misuse("weights that do not fit their layer"));
+            };
+            let sum = multiply(layer, operands, weights)?;
+            let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
+            let (response, hidden) =
+                sum.respond(key, &keep, layer.response_bits, rng).map_err(misuse)?;
+            scatter(&mut masks, &to, &hidden);
+            Ok(vec![response.c1, response.c0])
+        });
+        let layouts = chunks(layer.response_layouts());
+        send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x42>)?;
+    }
+    server_share(layer, &mut masks, &weights.bias, &added)
+}
+
+fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<Vec<u64>>> {
+    let fits = |share: &Share, len| share.len() == len && share.bits() >= layer.plain_bits;
+    let added = match (layer.addend, addend) {
+        (None, None) => Some(vec![0; layer.outputs()]),
+        (Some(factor), Some(share)) if fits(share, layer.outputs()) => {
+            let terms = share.words().iter().map(|word| word.wrapping_mul(factor as u64));
+            Some(terms.map(|term| term & mask(layer.plain_bits)).collect())
+        }
+        _ => None,
+    };
+    match added {
+        Some(added) if fits(x, layer.inputs()) => Ok(Zeroizing::new(added)),
+        _ => Err(Error::misuse("shares that do not fit their linear layer")),
+    }
+}
+
+fn receive_operands(channel: &mut Channel, layer: &Layer, x: &Share) -> Result<Vec<Operand>> {
+    let degree = layer.params.degree();
+    let mut own = layer.packing.encode_inputs(x.words(), degree).into_iter();
+    let mut operands = Vec::with_capacity(layer.packing.inputs());
+    for layout in chunks(layer.input_layouts()) {
+        let message: Inputs = channel.receive(&layout)?;
+        let mut parts = message.into_values();
+        while let (Some(seed), Some(body)) = (parts.next(), parts.next()) {
+            let fresh = Fresh { seed: seed_of(&seed), body };
+            let mut cipher = fresh
+                .expand(layer.params)
+                .map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
+            let own = Zeroizing::new(own.next().unwrap_or_default());
+            cipher.add_plain(&own, layer.plain_bits).map_err(misuse)?;
+            operands.push(cipher.into_operand().map_err(misuse)?);
+        }
+    }
+    Ok(operands)
+}
+
+fn multiply(layer: &Layer, operands: &[Operand], weights: &[Weights]) -> Result<Ciphertext> {
+    let mut sum = Accumulator::new(layer.params).map_err(misuse)?;
+    for (operand, weights) in operands.iter().zip(weights) {
+        sum.accumulate(operand, weights).map_err(misuse)?;
+    }
+    sum.finish().map_err(misuse)
+}
+
+fn client_share(layer: &Layer, phases: &[u64], added: &[u64]) -> Result<Share> {
+    let (plain, response) = (layer.plain_bits, layer.response_bits);
+    let width = plain.max(response);
+    let sums = phases.iter().zip(added).map(|(phase, added)| {
+        (phase << (width - response)).wrapping_add(added << (width - plain)) & mask(width)
+    });
+    let sums = Zeroizing::new(sums.collect::<Vec<u64>>());
+    let words = match layer.rounding {
+        Rounding::Stochastic => rescale::client(&sums, width, layer.out_bits),
+        Rounding::Exact => rescale::exact_client(&sums, width, plain),
+    };
+    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
+}
+
+fn server_share(layer: &Layer, masks: &mut [u64], bias: &[i64], added: &[u64]) -> Result<Share> {
+    let (plain, modulus) = (layer.plain_bits, layer.params.modulus_bits());
+    let per_channel = layer.conv.out_height() * layer.conv.out_width();
+    let biases = bias.iter().flat_map(|b| std::iter::repeat_n(*b as u64, per_channel));
+    for ((word, added), bias) in masks.iter_mut().zip(added).zip(biases) {
+        let known = added.wrapping_add(bias) << (modulus - plain);
+        *word = word.wrapping_sub(known) & mask(modulus);
+    }
+    let words = match layer.rounding {
+        Rounding::Stochastic => rescale::server(masks, modulus, layer.out_bits),
+        Rounding::Exact => rescale::exact_server(masks, modulus, plain),
+    };
+    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
+}
+
+fn scatter(all: &mut [u64], to: &[usize], values: &[u64]) {
+    for (index, value) in to.iter().zip(values) {
+        if let Some(slot) = all.get_mut(*index) {
+            *slot = *value;
+        }
+    }
+}
+
+fn words_of(seed: &Seed) -> Vec<u64> {
+    let (words, _) = seed.0.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+fn seed_of(words: &[u64]) -> Seed {
+    let mut seed = Seed([0; 16]);
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    seed.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    seed
+}

@@ -1,0 +1,255 @@
+//! Every shape against a plain convolution.
+
+use graph::{Conv, Linear, Rounding};
+use he::rlwe::{Params, SecretKey, TABLE};
+use ring::word::{reduce, signed};
+use ring::{Random, Seed};
+use wire::testing::{Outcome, Tamper, run_tampered};
+use wire::{Error, Role};
+
+use super::*;
+use crate::testing::split;
+
+const WEIGHT_BITS: u32 = 8;
+
+fn conv(channels: [usize; 2], side: [usize; 2], kernel: usize, stride: usize, pad: usize) -> Conv {
+    Conv {
+        in_channels: channels[0],
+        in_height: side[0],
+        in_width: side[1],
+        out_channels: channels[1],
+        kernel: [kernel; 2],
+        stride: [stride; 2],
+        padding: [pad; 4],
+        dilation: [1, 1],
+        groups: 1,
+    }
+}
+
+fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> {
+    let (height, width) = (conv.in_height as isize, conv.in_width as isize);
+    let mut out = Vec::new();
+    for o in 0..conv.out_channels {
+        let first = o / (conv.out_channels / conv.groups) * conv.group_channels();
+        for i in 0..conv.out_height() {
+            for j in 0..conv.out_width() {
+                let mut sum = bias[o];
+                for c in 0..conv.group_channels() {
+                    for k in 0..conv.kernel[0] {
+                        for l in 0..conv.kernel[1] {
+                            let at = |axis: usize, out: usize, tap: usize| {
+                                (out * conv.stride[axis] + tap * conv.dilation[axis]) as isize
+                                    - conv.padding[axis] as isize
+                            };
+                            let (row, column) = (at(0, i, k), at(1, j, l));
+                            if (0..height).contains(&row) && (0..width).contains(&column) {
+                                let from = ((first + c) as isize * height + row) * width + column;
+                                let w = ((o * conv.group_channels() + c) * conv.kernel[0] + k)
+                                    * conv.kernel[1]
+                                    + l;
+                                sum += x[from as usize] * i64::from(weight[w]);
+                            }
+                        }
+                    }
+                }
+                out.push(sum);
+            }
+        }
+    }
+    out
+}
+
+struct Case {
+    layer: Layer,
+    weights: ServerWeights,
+    x: (Share, Share),
+    addend: Option<(Share, Share)>,
+    want: Vec<i64>,
+}
+
+/// Random 8-bit inputs and weights, all at their extremes with `extreme`.
+fn case(
+    conv: &Conv,
+    rounding: Rounding,
+    addend: Option<i64>,
+    extreme: bool,
+    rng: &mut Random,
+) -> Case {
+    let per_output = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
+    let mut value = |bits: u32| match extreme {
+        true => 1 - (1i64 << (bits - 1)),
+        false => signed(rng.uniform(1, bits)[0], bits),
+    };
+    let x: Vec<i64> = (0..conv.in_channels * conv.in_height * conv.in_width)
+        .map(|_| value(9).clamp(0, 255).max(if extreme { 255 } else { 0 }))
+        .collect();
+    let weight: Vec<i32> =
+        (0..conv.out_channels * per_output).map(|_| value(WEIGHT_BITS) as i32).collect();
+    let bias: Vec<i64> = (0..conv.out_channels).map(|_| value(12)).collect();
+    let mut want = clear(conv, &x, &weight, &bias);
+    let skip: Vec<i64> = want.iter().map(|_| value(8)).collect();
+    if let Some(factor) = addend {
+        want.iter_mut().zip(&skip).for_each(|(sum, skip)| *sum += factor * skip);
+    }
+    let accumulator_bits = 1 + 16 + per_output.next_power_of_two().ilog2() + 1;
+    let shift = 9;
+    let linear = Linear {
+        conv: conv.clone(),
+        accumulator_bits,
+        weight_bits: WEIGHT_BITS,
+        shift,
+        rounding,
+        addend,
+    };
+    let layer = Layer::new(&linear, accumulator_bits - shift).unwrap();
+    let weights = ServerWeights::new(&layer, &weight, &bias).unwrap();
+    let x = split(rng, &x, accumulator_bits);
+    let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
+    Case { layer, weights, x, addend, want }
+}
+
+fn run(
+    case: &Case,
+    tamper: Option<(Role, usize, Tamper)>,
+) -> (Outcome<Result<Share>>, Outcome<Result<Share>>) {
+    let degree = case.layer.params().degree();
+    let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
+    let mut rng = Random::seeded(77);
+    let key = SecretKey::generate(Params::new(degree, most).unwrap(), &mut rng).unwrap();
+    let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
+    let addend = case.addend.as_ref();
+    run_tampered(
+        tamper,
+        |ch| {
+            let mut rng = Random::seeded(78);
+            client(ch, &case.layer, &key, &case.x.0, addend.map(|a| &a.0), &mut rng)
+        },
+        |ch| {
+            let mut rng = Random::seeded(79);
+            let addend = addend.map(|a| &a.1);
+            server(ch, &case.layer, &public, &case.weights, &case.x.1, addend, &mut rng)
+        },
+    )
+}
+
+fn check(case: &Case) {
+    let (ours, theirs) = run(case, None);
+    assert_eq!(ours.cost, case.layer.cost());
+    let (ours, theirs) = (ours.value.unwrap(), theirs.value.unwrap());
+    let got = Share::reconstruct(&ours, &theirs);
+    let shift = case.layer.plain_bits - case.layer.out_bits;
+    let mut total = 0.0;
+    for (got, want) in got.iter().zip(&case.want) {
+        match case.layer.rounding {
+            Rounding::Exact => {
+                let low = reduce(*got - 16 * want, case.layer.result_bits());
+                assert!((1..16).contains(&low), "{got} for 16 * {want}");
+            }
+            Rounding::Stochastic => {
+                let error = *got as f64 - *want as f64 / f64::from(1 << shift);
+                assert!(error.abs() < 1.5, "{got} for {want}");
+                total += error;
+            }
+        }
+    }
+    if case.layer.rounding == Rounding::Stochastic && got.len() > 1000 {
+        let mean = total / got.len() as f64;
+        assert!(mean.abs() < 4.0 * 0.6 / (got.len() as f64).sqrt(), "mean error {mean}");
+    }
+}
+
+fn shapes() -> Vec<Conv> {
+    let grouped = Conv { groups: 2, ..conv([4, 6], [9, 7], 3, 1, 1) };
+    let depthwise = Conv { groups: 5, ..conv([5, 5], [8, 8], 3, 2, 1) };
+    let dilated = Conv { dilation: [2, 3], ..conv([3, 2], [14, 15], 3, 1, 2) };
+    let uneven = Conv { padding: [0, 1, 2, 0], stride: [2, 1], ..conv([2, 3], [11, 9], 3, 1, 0) };
+    vec![
+        conv([1, 16], [28, 28], 5, 1, 0),
+        conv([16, 16], [12, 12], 5, 1, 0),
+        conv([3, 4], [17, 13], 3, 1, 1),
+        conv([3, 4], [17, 13], 3, 2, 1),
+        conv([8, 3], [10, 10], 1, 1, 0),
+        conv([8, 3], [10, 11], 1, 2, 0),
+        conv([2, 2], [90, 70], 3, 1, 1),
+        conv([1, 1], [5, 5], 5, 1, 0),
+        Conv::fully_connected(256, 100),
+        Conv::fully_connected(100, 10),
+        Conv::fully_connected(5000, 3),
+        grouped,
+        depthwise,
+        dilated,
+        uneven,
+    ]
+}
+
+#[test]
+fn every_shape_convolves_and_costs_what_is_said() {
+    let mut rng = Random::seeded(1);
+    for conv in shapes() {
+        for rounding in [Rounding::Exact, Rounding::Stochastic] {
+            check(&case(&conv, rounding, None, false, &mut rng));
+        }
+    }
+}
+
+#[test]
+fn addends_join_the_accumulator() {
+    let mut rng = Random::seeded(2);
+    for rounding in [Rounding::Exact, Rounding::Stochastic] {
+        check(&case(&conv([4, 4], [9, 9], 3, 1, 1), rounding, Some(37), false, &mut rng));
+    }
+}
+
+#[test]
+fn extremes_stay_inside_the_bounds() {
+    let mut rng = Random::seeded(3);
+    for rounding in [Rounding::Exact, Rounding::Stochastic] {
+        check(&case(&conv([16, 8], [10, 10], 3, 1, 1), rounding, None, true, &mut rng));
+        check(&case(&Conv::fully_connected(784, 50), rounding, None, true, &mut rng));
+    }
+}
+
+#[test]
+fn the_clients_share_is_uniform() {
+    let mut rng = Random::seeded(4);
+    let case = case(&conv([1, 16], [28, 28], 5, 1, 0), Rounding::Stochastic, None, false, &mut rng);
+    let (ours, _) = run(&case, None);
+    let share = ours.value.unwrap();
+    let mut bins = [0f64; 16];
+    for word in share.words() {
+        bins[(word >> (share.bits() - 4)) as usize] += 1.0;
+    }
+    let expected = share.len() as f64 / 16.0;
+    let statistic: f64 = bins.iter().map(|n| (n - expected).powi(2) / expected).sum();
+    assert!(statistic < 50.0, "chi-square {statistic} of 15 degrees of freedom");
+}
+
+#[test]
+fn tampered_frames_are_noticed_or_harmless() {
+    let mut rng = Random::seeded(5);
+    let case = case(&conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
+    for sender in [Role::Client, Role::Server] {
+        for how in Tamper::ALL {
+            let (ours, theirs) = run(&case, Some((sender, 0, how)));
+            let victim = if sender == Role::Client { theirs.value } else { ours.value };
+            match how {
+                Tamper::Retag | Tamper::Oversize => {
+                    assert!(matches!(victim, Err(Error::Peer { .. })), "{how:?}");
+                }
+                Tamper::Truncate => assert!(victim.is_err()),
+                Tamper::Flip | Tamper::Repeat => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn transcripts_are_pinned() {
+    let mut rng = Random::seeded(6);
+    let case = case(&conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
+    let (ours, theirs) = run(&case, None);
+    assert!(ours.value.is_ok() && theirs.value.is_ok());
+    let line = format!("coefficient: {} {}", ours.transcript, theirs.transcript);
+    let pinned = include_str!("../../../../../tests/golden/transcripts.txt");
+    assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+}

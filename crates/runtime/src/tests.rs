@@ -1,0 +1,190 @@
+//! Whole sessions in memory: results against the interpreter, costs against the
+//! plan, and what each party can see.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use graph::{Calibration, FloatTensor, Floats, Model, Rounding, Source};
+use ring::Random;
+use wire::{Error, Result, memory_pair};
+
+use crate::client::{Answer, Request, predict};
+use crate::execute::Prepared;
+use crate::plan::{Plan, Reveal, Settings};
+use crate::report::Report;
+use crate::server::session;
+
+const SIDE: usize = 10;
+
+/// conv 3x3 -> relu -> max pool 2 -> conv 3x3 (padded) -> relu -> average pool 2 -> fc.
+fn network(rng: &mut Random, rounding: Rounding) -> Model {
+    let source = r#"{"name":"small","input":{"name":"x","shape":[2,10,10]},"output":"y","nodes":[
+      {"name":"conv1","op":"Conv","inputs":["x"],"output":"a","kernel":[3,3],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w1","bias":"b1"},
+      {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
+      {"name":"pool1","op":"MaxPool","inputs":["b"],"output":"c","kernel":[2,2],"stride":[2,2],"padding":[0,0,0,0]},
+      {"name":"conv2","op":"Conv","inputs":["c"],"output":"d","kernel":[3,3],"stride":[1,1],"padding":[1,1,1,1],"dilation":[1,1],"groups":1,"weight":"w2","bias":"b2"},
+      {"name":"add","op":"Add","inputs":["d","c"],"output":"e"},
+      {"name":"relu2","op":"Relu","inputs":["e"],"output":"f","maximum":null},
+      {"name":"pool2","op":"AveragePool","inputs":["f"],"output":"g","kernel":[2,2],"stride":[2,2],"padding":[0,0,0,0],"count_include_pad":true},
+      {"name":"flat","op":"Reshape","inputs":["g"],"output":"h","shape":[16]},
+      {"name":"fc","op":"Gemm","inputs":["h"],"output":"y","weight":"w3","bias":"b3"}]}"#;
+    let mut tensor = |shape: &[usize], scale: f32| {
+        let len = shape.iter().product();
+        let data = rng.uniform(len, 16).iter().map(|w| (*w as f32 / 32768.0 - 1.0) * scale);
+        FloatTensor { shape: shape.to_vec(), data: data.collect() }
+    };
+    let floats = Floats::from([
+        ("w1".into(), tensor(&[4, 2, 3, 3], 0.3)),
+        ("b1".into(), tensor(&[4], 0.1)),
+        ("w2".into(), tensor(&[4, 4, 3, 3], 0.3)),
+        ("b2".into(), tensor(&[4], 0.1)),
+        ("w3".into(), tensor(&[10, 16], 0.5)),
+        ("b3".into(), tensor(&[10], 0.1)),
+    ]);
+    let ranges = [("x", 0.0), ("b", 0.0), ("c", 0.0), ("d", -1.5), ("e", -1.5), ("f", 0.0)];
+    let mut calibration: Calibration =
+        ranges.iter().map(|(name, low)| ((*name).into(), (*low, 1.5))).collect();
+    for name in ["a", "g", "h", "y"] {
+        calibration.insert(name.into(), (-2.0, 2.0));
+    }
+    calibration.insert("x".into(), (0.0, 1.0));
+    let options = graph::Options { rounding, ..graph::Options::default() };
+    graph::lower(Source::from_json(source).unwrap(), floats, &calibration, &options).unwrap()
+}
+
+fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
+    let mut values: Vec<f32> =
+        rng.uniform(count * 2 * SIDE * SIDE, 16).iter().map(|w| *w as f32 / 65536.0).collect();
+    values.iter_mut().take(2 * SIDE * SIDE).for_each(|v| *v = 1.0);
+    values
+}
+
+fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
+    let settings = Settings { reveal };
+    let (client, server) = memory_pair();
+    let plan = Plan::new(model.graph.clone(), settings).unwrap();
+    let prepared = Prepared::new(&plan, model).unwrap();
+    let count = values.len() / (2 * SIDE * SIDE);
+    thread::scope(|scope| {
+        let server = scope.spawn(move || session(&plan, &prepared, usize::MAX, server));
+        let shape = [count, 2, SIDE, SIDE];
+        let request = Request { values, shape: &shape, progress: &mut |_, _| {} };
+        (predict(client, request).unwrap(), server.join().unwrap())
+    })
+}
+
+fn clear(model: &Model, values: &[f32]) -> Vec<Vec<i64>> {
+    let inputs: Vec<_> = values
+        .chunks_exact(2 * SIDE * SIDE)
+        .map(|one| model.graph.quantize_input(one).unwrap())
+        .collect();
+    graph::interpret_batch(model, &inputs).unwrap()
+}
+
+fn costs_as_planned(answer: &Answer, server: &Report, inputs: usize) {
+    let predicted = Report::predicted(&answer.plan, inputs);
+    let facts = |report: &Report| {
+        let phases = [report.phases.setup, report.phases.offline, report.phases.online];
+        phases.map(|usage| (usage.bytes, usage.rounds))
+    };
+    assert_eq!(facts(&answer.report), facts(&predicted));
+    assert_eq!(answer.report.total.bytes, server.total.bytes);
+    let rows = |report: &Report| -> BTreeMap<String, u64> {
+        report.layers.iter().map(|row| (row.name.clone(), row.usage.rounds)).collect()
+    };
+    assert_eq!(rows(&answer.report), rows(&predicted));
+}
+
+#[test]
+fn exact_rounding_equals_the_interpreter_in_every_value() {
+    let mut rng = Random::seeded(1);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 3);
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    assert_eq!(answer.results, clear(&model, &values));
+    costs_as_planned(&answer, &server.unwrap(), 3);
+}
+
+#[test]
+fn labels_are_the_interpreters_first_maxima() {
+    let mut rng = Random::seeded(2);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 4);
+    let (answer, server) = run(&model, Reveal::Label, &values);
+    let want: Vec<Vec<i64>> =
+        clear(&model, &values).iter().map(|row| vec![graph::argmax(row) as i64]).collect();
+    assert_eq!(answer.results, want);
+    costs_as_planned(&answer, &server.unwrap(), 4);
+}
+
+#[test]
+fn stochastic_rounding_stays_near_the_interpreter() {
+    let mut rng = Random::seeded(3);
+    let model = network(&mut rng, Rounding::Stochastic);
+    let values = inputs(&mut rng, 4);
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    costs_as_planned(&answer, &server.unwrap(), 4);
+    let want = clear(&model, &values);
+    let spread = want.iter().flatten().map(|v| v.abs()).max().unwrap();
+    for (got, want) in answer.results.iter().flatten().zip(want.iter().flatten()) {
+        assert!((got - want).abs() * 20 <= spread, "{got} for {want} of {spread}");
+    }
+}
+
+#[test]
+fn what_a_server_sends_depends_on_the_public_plan_only() {
+    let mut rng = Random::seeded(4);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 1);
+    let mut silent = model.clone();
+    for weights in silent.weights.values_mut() {
+        weights.weight.fill(0);
+        weights.bias.fill(0);
+    }
+    let (first, _) = run(&model, Reveal::Output, &values);
+    let (second, _) = run(&silent, Reveal::Output, &values);
+    let sizes = |answer: &Answer| -> Vec<_> {
+        answer.report.layers.iter().map(|row| (row.usage.bytes, row.usage.rounds)).collect()
+    };
+    assert_eq!(sizes(&first), sizes(&second));
+    assert_eq!(second.results, [vec![0; 10]]);
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused_before_they_leave() {
+    let mut rng = Random::seeded(5);
+    let model = network(&mut rng, Rounding::Exact);
+    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let prepared = Prepared::new(&plan, &model).unwrap();
+    for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
+        let (client, server) = memory_pair();
+        let (plan, prepared) = (&plan, &prepared);
+        let (ours, theirs) = thread::scope(|scope| {
+            let server = scope.spawn(move || session(plan, prepared, 9, server));
+            let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+            (predict(client, request), server.join().unwrap())
+        });
+        assert!(matches!(ours, Err(Error::Misuse(_))), "{ours:?}");
+        assert!(matches!(theirs, Err(Error::Transport(_))), "{theirs:?}");
+    }
+}
+
+#[test]
+fn a_hostile_plan_is_refused() {
+    let mut rng = Random::seeded(6);
+    let model = network(&mut rng, Rounding::Exact);
+    let offer = Plan::new(model.graph, Settings::default()).unwrap().offer();
+    assert!(Plan::from_offer(&offer).is_ok());
+    for (from, to) in [
+        ("\"auto\"", "\"magic\""),
+        ("\"reveal\":\"output\"", "\"reveal\":\"input\""),
+        ("\"in_channels\":2", "\"in_channels\":1000000000000"),
+        ("\"accumulator_bits\":2", "\"accumulator_bits\":6"),
+        ("\"shift\":", "\"shift\":-"),
+        ("\"settings\"", "\"other\""),
+    ] {
+        let changed = offer.replacen(from, to, 1);
+        assert_ne!(changed, offer, "{from}");
+        assert!(Plan::from_offer(&changed).is_err(), "{from} -> {to}");
+    }
+}
