@@ -30,8 +30,9 @@ fn network(rng: &mut Random, rounding: Rounding) -> Model {
       {"name":"fc","op":"Gemm","inputs":["h"],"output":"y","weight":"w3","bias":"b3"}]}"#;
     let mut tensor = |shape: &[usize], scale: f32| {
         let len = shape.iter().product();
-        let data = rng.uniform(len, 16).iter().map(|w| (*w as f32 / 32768.0 - 1.0) * scale);
-        FloatTensor { shape: shape.to_vec(), data: data.collect() }
+        let words = rng.uniform(len, 16);
+        let data = words.iter().map(|w| (*w as f32 / 32768.0 - 1.0) * scale).collect();
+        FloatTensor { shape: shape.to_vec(), data }
     };
     let floats = Floats::from([
         ("w1".into(), tensor(&[4, 2, 3, 3], 0.3)),
