@@ -174,13 +174,11 @@ def serve(
     """
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, timeout, once, threads)
     server = Server(model, listening)
-    if json:
-        report.emit_json({"listening": server.address, "pin": server.pin})
-    else:
-        report.console.print(f"listening on {server.address}", highlight=False)
-        know = f"--pin {server.pin}" if server.pin else "--plaintext"
-        report.console.print(f"tacit predict --server {server.address} {know} IN.npy", highlight=False, soft_wrap=True)
     try:
+        if json:
+            report.emit_json({"listening": server.address, "pin": server.pin})
+        else:
+            report.show_address(server.address, server.pin)
         for session in server.sessions():
             report.show_session(session, json)
     except KeyboardInterrupt:
@@ -214,6 +212,7 @@ def predict(
         report.emit_json({**content, **logits(prediction)})
         return
     report.show_labels(prediction.classes.tolist(), prediction.report.get("labels", []))
+    report.console.print(report.layer_table(prediction.report))
     report.console.print(report.phase_table(prediction.report))
 
 

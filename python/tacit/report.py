@@ -28,7 +28,8 @@ def emit_json(content: dict[str, Any]) -> None:
 def progress(what: str) -> Iterator[Callback]:
     """A progress bar on standard error; the value is called with (done, total)."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    errors = Console(stderr=True)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -141,6 +142,13 @@ def show_run(content: dict[str, Any]) -> None:
         console.print(phase_table(content))
     for line in quality_lines(content):
         console.print(line, highlight=False)
+
+
+def show_address(address: str, pin: str | None) -> None:
+    """Where a server listens, and the command that reaches it."""
+    console.print(f"listening on {address}", highlight=False)
+    know = f"--pin {pin}" if pin else "--plaintext"
+    console.print(f"tacit predict --server {address} {know} IN.npy", highlight=False, soft_wrap=True)
 
 
 def show_session(session: dict[str, Any], json: bool) -> None:

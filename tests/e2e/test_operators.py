@@ -18,7 +18,7 @@ def plain_conv() -> Network:
 
 def strided_grouped_conv() -> Network:
     network = Network().conv((6, 1, 3, 3), group=3, strides=[2, 2], pads=[1, 0, 0, 1]).add("Relu")
-    return network.conv((4, 6, 2, 2), dilations=[2, 1]).add("Relu").add("Flatten").gemm(16, 6)
+    return network.conv((4, 6, 2, 2), dilations=[2, 1]).add("Relu").add("Flatten").gemm(24, 6)
 
 
 def max_pool() -> Network:

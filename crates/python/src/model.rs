@@ -23,10 +23,7 @@ pub(crate) fn inputs(x: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<(Vec<f32>, Vec
 }
 
 /// Rows of integers as an (N, outputs) array.
-pub(crate) fn rows<'py>(
-    py: Python<'py>,
-    rows: &[Vec<i64>],
-) -> PyResult<Bound<'py, PyArray2<i64>>> {
+pub(crate) fn rows<'py>(py: Python<'py>, rows: &[Vec<i64>]) -> PyResult<Bound<'py, PyArray2<i64>>> {
     PyArray2::from_vec2(py, rows).map_err(|_| MisuseError::new_err("outputs differ in length"))
 }
 
@@ -43,9 +40,9 @@ pub(crate) fn compile(
     let chosen = options(options_json)?;
     let mut floats = Floats::new();
     for (name, array) in tensors {
-        let data = array.as_slice().map_err(|_| {
-            MisuseError::new_err(format!("weights `{name}` are not contiguous"))
-        })?;
+        let data = array
+            .as_slice()
+            .map_err(|_| MisuseError::new_err(format!("weights `{name}` are not contiguous")))?;
         floats.insert(name, FloatTensor { shape: array.shape().to_vec(), data: data.to_vec() });
     }
     let described = py.detach(|| {

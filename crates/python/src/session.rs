@@ -17,6 +17,7 @@ struct ClientReport {
     digest: String,
     output_scale: f64,
     labels: Vec<String>,
+    plan: serde_json::Value,
 }
 
 impl ClientReport {
@@ -30,6 +31,7 @@ impl ClientReport {
             digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             output_scale: if revealed == Reveal::Output { scale } else { 1.0 },
             labels: graph.labels.clone(),
+            plan: serde_json::from_str(&answer.plan.offer()).unwrap_or_default(),
         }
     }
 }
@@ -52,9 +54,8 @@ pub(crate) fn predict<'py>(
             Python::attach(|py| drop(progress.call1(py, (done, all))));
         }
     };
-    let answer = py
-        .detach(|| tacit::predict(server, &values, &shape, &chosen, &mut told))
-        .map_err(raise)?;
+    let answer =
+        py.detach(|| tacit::predict(server, &values, &shape, &chosen, &mut told)).map_err(raise)?;
     Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer))?))
 }
 

@@ -69,7 +69,8 @@ impl Plan {
         })
     }
 
-    pub(crate) fn offer(&self) -> String {
+    /// Settings and public graph, as the server offers them, in canonical JSON.
+    pub fn offer(&self) -> String {
         hello::offer_json(&self.settings, &self.graph.public_json())
     }
 

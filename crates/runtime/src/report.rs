@@ -102,7 +102,7 @@ impl Report {
         let layers = meter
             .entries()
             .iter()
-            .filter_map(|entry| Some(layer(plan, entry.phase, entry.layer, Usage::of(entry))?));
+            .filter_map(|entry| layer(plan, entry.phase, entry.layer, Usage::of(entry)));
         Self::new(plan, inputs, total, phases, layers.collect())
     }
 

@@ -81,6 +81,10 @@ impl Server {
         let prepared = Prepared::new(&plan, &model)?;
         let listener = TcpListener::bind(listen)
             .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
+        let local = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;
+        if matches!(options.access, Access::Plaintext) && !local.ip().is_loopback() {
+            return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+        }
         let (reports, events) = mpsc::channel();
         let shared = Shared {
             plan,

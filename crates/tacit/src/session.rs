@@ -160,7 +160,8 @@ fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
 
 fn timeouts(seconds: f64) -> Result<Timeouts> {
     let silence = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
-    let silence = silence.ok_or_else(|| Error::misuse("a timeout is a positive number of seconds"))?;
+    let silence =
+        silence.ok_or_else(|| Error::misuse("a timeout is a positive number of seconds"))?;
     Ok(Timeouts { connect: silence, idle: silence, total: LONGEST_SESSION })
 }
 

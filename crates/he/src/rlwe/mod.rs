@@ -33,6 +33,6 @@ mod sample;
 
 pub use cipher::{Accumulator, Ciphertext, Fresh, Operand, Weights};
 pub use key::{PublicKey, SecretKey};
-pub use rescale::EXACT_BITS;
 pub use params::{LEAST_MODULUS_BITS, Params, TABLE};
+pub use rescale::EXACT_BITS;
 pub use response::Response;
