@@ -156,7 +156,7 @@ def show_session(session: dict[str, Any], json: bool) -> None:
     if json:
         emit_json(session)
     elif "error" in session:
-        warn(f"session failed: {session['error']}")
+        warn(f"session with {session['client']} failed: {session['error']['message']}")
     else:
         sent, received = traffic(session)
         time = duration(session["seconds"])

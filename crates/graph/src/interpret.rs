@@ -8,6 +8,7 @@ use crate::model::verify_shapes;
 use crate::width::{half, taps_per_channel};
 use crate::{Error, Result};
 use rayon::prelude::*;
+use ring::Fixed;
 use std::ops::Range;
 
 /// The output integers for one quantised input.
@@ -207,16 +208,13 @@ impl Graph {
                 values.len()
             )));
         }
-        if let Some(index) = values.iter().position(|v| !v.is_finite()) {
-            return Err(Error::Misuse(format!("input value {index} is not a finite number")));
-        }
-        let [low, high] = self.input_range;
-        let scale = tensor.format.scale;
-        // A cast from f64 saturates.
-        Ok(values
-            .iter()
-            .map(|v| ((f64::from(*v) / scale).round() as i64).clamp(low, high))
-            .collect())
+        let fixed = Fixed { scale: tensor.format.scale, range: self.input_range };
+        let encode = |(index, value): (usize, &f32)| {
+            let integer = fixed.encode(f64::from(*value));
+            let why = || Error::Misuse(format!("input value {index} is not a finite number"));
+            integer.ok_or_else(why)
+        };
+        values.iter().enumerate().map(encode).collect()
     }
 
     /// Real values of output integers.

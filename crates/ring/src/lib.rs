@@ -1,10 +1,12 @@
-//! Integers mod 2^k on `u64` lanes, k-bit packing for the wire and AES-CTR
-//! randomness: the arithmetic every other crate stands on.
+//! Integers mod 2^k on `u64` lanes, fixed point, k-bit packing for the wire and
+//! AES-CTR randomness: the arithmetic every other crate stands on.
 
+pub mod fixed;
 pub mod pack;
 pub mod prg;
 pub mod random;
 pub mod word;
 
+pub use fixed::Fixed;
 pub use prg::{Prg, Seed};
 pub use random::Random;

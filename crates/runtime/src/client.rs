@@ -39,21 +39,21 @@ pub struct Answer {
 /// [`Error::Misuse`] for inputs that do not fit the model (nothing about them has
 /// been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
 /// plan this release cannot run.
-pub fn predict(mut channel: Channel, request: Request<'_>) -> Result<Answer> {
+pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let mut rng = random()?;
     let mut inputs = Vec::new();
-    let (plan, agreed) = hello::client(&mut channel, &mut rng, |plan| {
+    let (plan, agreed) = hello::client(channel, &mut rng, |plan| {
         inputs = quantize(plan.graph(), request.values, request.shape)?;
         Ok(inputs.len())
     })?;
-    let keys = ClientKeys::setup(&mut channel, &plan, &agreed, &mut rng)?;
+    let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
     let (mut sender, mut receiver) =
-        ot::setup_both(&mut channel, &mut rng, &ot::SessionId(agreed.session))?;
+        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
     let mut results = Vec::with_capacity(inputs.len());
     for (done, input) in inputs.iter().enumerate() {
-        let cots = execute::correlations(&mut channel, &plan, &mut sender, &mut receiver)?;
+        let cots = execute::correlations(channel, &plan, &mut sender, &mut receiver)?;
         let mut party = Party::Client { keys: &keys, input };
-        let words = execute::run(&mut channel, &plan, &mut party, cots, &mut rng)?;
+        let words = execute::run(channel, &plan, &mut party, cots, &mut rng)?;
         results.push(decode(&plan, &words));
         (request.progress)(done + 1, inputs.len());
     }

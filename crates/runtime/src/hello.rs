@@ -21,7 +21,7 @@ pub const MOST_INPUTS: u32 = 1_000_000;
 
 const HELLO_LEN: usize = 4 + 16 + 32;
 
-struct Hello {
+pub(crate) struct Hello {
     protocol: u32,
     parameters: [u8; 16],
     nonce: [u8; 32],
@@ -54,7 +54,7 @@ impl Message for Hello {
 }
 
 impl Hello {
-    fn ours(rng: &mut Random) -> Self {
+    pub(crate) fn ours(rng: &mut Random) -> Self {
         let mut nonce = [0; 32];
         rng.fill(&mut nonce);
         Self { protocol: PROTOCOL, parameters: *PARAMETERS, nonce }
@@ -73,7 +73,7 @@ impl Hello {
 }
 
 /// What the server offers: public graph and settings as JSON.
-struct Offer {
+pub(crate) struct Offer {
     json: String,
 }
 
@@ -98,9 +98,9 @@ impl Message for Offer {
 }
 
 /// The client's consent: how many inputs, under which plan.
-struct Accept {
-    inputs: u32,
-    digest: [u8; 32],
+pub(crate) struct Accept {
+    pub(crate) inputs: u32,
+    pub(crate) digest: [u8; 32],
 }
 
 impl Message for Accept {

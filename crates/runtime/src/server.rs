@@ -167,8 +167,8 @@ impl Drop for Running<'_> {
 }
 
 fn serve(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let outcome = open(shared, stream).and_then(|channel| {
-        session(&shared.plan, &shared.prepared, shared.options.most_inputs, channel)
+    let outcome = open(shared, stream).and_then(|mut channel| {
+        session(&shared.plan, &shared.prepared, shared.options.most_inputs, &mut channel)
     });
     let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
     // The receiver lives as long as the server.
@@ -188,21 +188,21 @@ pub(crate) fn session(
     plan: &Plan,
     prepared: &Prepared,
     most: usize,
-    mut channel: Channel,
+    channel: &mut Channel,
 ) -> Result<Report> {
     let mut rng = random()?;
-    let agreed = hello::server(&mut channel, &mut rng, plan)?;
+    let agreed = hello::server(channel, &mut rng, plan)?;
     if agreed.inputs > most {
         let got = format!("{}", agreed.inputs);
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
-    let keys = ServerKeys::setup(&mut channel, plan, &agreed)?;
+    let keys = ServerKeys::setup(channel, plan, &agreed)?;
     let (mut sender, mut receiver) =
-        ot::setup_both(&mut channel, &mut rng, &ot::SessionId(agreed.session))?;
+        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
     for _ in 0..agreed.inputs {
-        let cots = execute::correlations(&mut channel, plan, &mut sender, &mut receiver)?;
+        let cots = execute::correlations(channel, plan, &mut sender, &mut receiver)?;
         let mut party = Party::Server { keys: &keys, prepared };
-        execute::run(&mut channel, plan, &mut party, cots, &mut rng)?;
+        execute::run(channel, plan, &mut party, cots, &mut rng)?;
     }
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))

@@ -6,10 +6,12 @@ use std::thread;
 
 use graph::{Calibration, FloatTensor, Floats, Model, Rounding, Source};
 use ring::Random;
-use wire::{Error, Result, memory_pair};
+use wire::testing::{Tamper, run_pair, run_tampered};
+use wire::{Error, Message, Result, Role, memory_pair};
 
 use crate::client::{Answer, Request, predict};
 use crate::execute::Prepared;
+use crate::hello;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::report::Report;
 use crate::server::session;
@@ -62,15 +64,15 @@ fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
 
 fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
     let settings = Settings { reveal };
-    let (client, server) = memory_pair();
+    let (mut client, mut server) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
     let count = values.len() / (2 * SIDE * SIDE);
     thread::scope(|scope| {
-        let server = scope.spawn(move || session(&plan, &prepared, usize::MAX, server));
+        let server = scope.spawn(|| session(&plan, &prepared, usize::MAX, &mut server));
         let shape = [count, 2, SIDE, SIDE];
         let request = Request { values, shape: &shape, progress: &mut |_, _| {} };
-        (predict(client, request).unwrap(), server.join().unwrap())
+        (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
 
@@ -158,15 +160,15 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
     let prepared = Prepared::new(&plan, &model).unwrap();
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
-        let (client, server) = memory_pair();
-        let (plan, prepared) = (&plan, &prepared);
-        let (ours, theirs) = thread::scope(|scope| {
-            let server = scope.spawn(move || session(plan, prepared, 9, server));
-            let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
-            (predict(client, request), server.join().unwrap())
-        });
-        assert!(matches!(ours, Err(Error::Misuse(_))), "{ours:?}");
-        assert!(matches!(theirs, Err(Error::Transport(_))), "{theirs:?}");
+        let (ours, theirs) = run_pair(
+            |channel| {
+                let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                predict(channel, request)
+            },
+            |channel| session(&plan, &prepared, 9, channel),
+        );
+        assert!(matches!(ours.value, Err(Error::Misuse(_))), "{:?}", ours.value);
+        assert!(matches!(theirs.value, Err(Error::Transport(_))), "{:?}", theirs.value);
     }
 }
 
@@ -188,4 +190,76 @@ fn a_hostile_plan_is_refused() {
         assert_ne!(changed, offer, "{from}");
         assert!(Plan::from_offer(&changed).is_err(), "{from} -> {to}");
     }
+}
+
+/// Every frame of a session in turn: the other side closes instead of sending it, or
+/// sends it under another tag.
+#[test]
+fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
+    let mut rng = Random::seeded(7);
+    let model = network(&mut rng, Rounding::Stochastic);
+    let settings = Settings { reveal: Reveal::Label };
+    let plan = Plan::new(model.graph.clone(), settings).unwrap();
+    let prepared = Prepared::new(&plan, &model).unwrap();
+    let values = inputs(&mut rng, 1);
+    for sender in [Role::Client, Role::Server] {
+        for how in [Tamper::Close, Tamper::Retag, Tamper::Oversize] {
+            let mut frames = 0;
+            loop {
+                let (ours, theirs) = run_tampered(
+                    Some((sender, frames, how)),
+                    |channel| {
+                        let shape = [2, SIDE, SIDE];
+                        let request =
+                            Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                        predict(channel, request).map(|_| ())
+                    },
+                    |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+                );
+                if ours.value.is_ok() && theirs.value.is_ok() {
+                    break;
+                }
+                let victim = if sender == Role::Client { theirs.value } else { ours.value };
+                match how {
+                    Tamper::Close => assert!(matches!(victim, Err(Error::Transport(_)))),
+                    _ => assert!(matches!(victim, Err(Error::Peer { .. })), "{victim:?}"),
+                }
+                frames += 1;
+            }
+            assert!(frames > 30, "{frames} frames from {sender:?}");
+        }
+    }
+}
+
+#[test]
+fn other_versions_and_plans_are_refused_by_name() {
+    let mut rng = Random::seeded(8);
+    let model = network(&mut rng, Rounding::Exact);
+    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let prepared = Prepared::new(&plan, &model).unwrap();
+    let mut hello = Vec::new();
+    hello::Hello::ours(&mut rng).encode(&mut hello);
+    hello[0] ^= 7;
+    let stranger = hello::Hello::decode(&hello, &()).unwrap();
+    let (_, theirs) = run_pair(
+        |channel| {
+            channel.send(&stranger)?;
+            channel.receive::<hello::Hello>(&()).map(|_| ())
+        },
+        |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+    );
+    let error = theirs.value.unwrap_err().to_string();
+    assert!(error.contains("same release on both sides"), "{error}");
+
+    let (_, theirs) = run_pair(
+        |channel| {
+            channel.send(&hello::Hello::ours(&mut Random::seeded(9)))?;
+            channel.receive::<hello::Hello>(&())?;
+            channel.receive::<hello::Offer>(&())?;
+            channel.send(&hello::Accept { inputs: 1, digest: [1; 32] })
+        },
+        |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+    );
+    let error = theirs.value.unwrap_err().to_string();
+    assert!(error.contains("digest of the offered plan"), "{error}");
 }

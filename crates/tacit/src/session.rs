@@ -132,8 +132,8 @@ pub fn predict(
     if values.iter().any(|value| !value.is_finite()) {
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
-    let channel = open(server, options)?;
-    runtime::predict(channel, Request { values, shape, progress })
+    let mut channel = open(server, options)?;
+    runtime::predict(&mut channel, Request { values, shape, progress })
 }
 
 fn open(server: &str, options: &PredictOptions) -> Result<Channel> {

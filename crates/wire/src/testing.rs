@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::channel::{Channel, Transport};
 use crate::cost::{Cost, Role};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::transports;
 
 /// What one party ended with.
@@ -35,12 +35,14 @@ pub enum Tamper {
     Retag,
     /// Claims a length of 4 GiB.
     Oversize,
+    /// Closes the connection in its place.
+    Close,
 }
 
 impl Tamper {
     /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize];
+    pub const ALL: [Self; 6] =
+        [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize, Self::Close];
 }
 
 type Digests = Arc<Mutex<Sha256>>;
@@ -77,6 +79,7 @@ impl<T: Transport> Transport for Watched<T> {
                     len.fill(0xff);
                 }
             }
+            Some(Tamper::Close) => return Err(Error::transport("the test closed the connection")),
             None => {}
         }
         self.inner.send(bytes)
