@@ -18,6 +18,7 @@
 use ot::{ReceiverBatch, SenderBatch};
 use ring::word::spread;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::cots::{Cots, Need};
 use crate::share::server_only;
@@ -106,6 +107,7 @@ fn layout(gates: &[Gate], count: usize) -> Vec<Segment> {
 }
 
 /// This party's half of the correlated triples of one gate, k-bit rows.
+#[derive(Zeroize, ZeroizeOnDrop)]
 struct Triples {
     a: Vec<u64>,
     b: Vec<u64>,
@@ -129,7 +131,7 @@ struct Runner<'a> {
     role: Role,
     circuit: &'a Circuit,
     count: usize,
-    wires: Vec<Vec<u64>>,
+    wires: Zeroizing<Vec<Vec<u64>>>,
     triples: Vec<Vec<Triples>>,
     opened: Option<Opening>,
 }
@@ -235,7 +237,7 @@ pub fn run(
     inputs: Vec<Vec<u64>>,
     mut cots: Cots,
     first: Role,
-) -> Result<Vec<Vec<u64>>> {
+) -> Result<Zeroizing<Vec<Vec<u64>>>> {
     let role = channel.role();
     let count = inputs.first().map_or(0, Vec::len);
     let need = circuit.need(count);
@@ -252,7 +254,7 @@ pub fn run(
         each.collect()
     });
     let triples = triples.collect();
-    let mut wires = inputs;
+    let mut wires = Zeroizing::new(inputs);
     wires.resize_with(circuit.wires, Vec::new);
     let mut runner = Runner { role, circuit, count, wires, triples, opened: None };
     if !circuit.levels.is_empty() {

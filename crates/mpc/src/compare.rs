@@ -20,6 +20,7 @@
 use ot::{Choices, Group, Job, Masked, choose, respond};
 use ring::word::{bit, mask};
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::circuit::{self, Circuit, Gate, Partner, Wire};
 use crate::cots::{Cots, Need};
@@ -79,6 +80,7 @@ pub struct Comparison {
 }
 
 /// Xor shares of what a comparison found.
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Compared {
     /// `[B > A]`.
     pub greater: Vec<u64>,
@@ -245,7 +247,7 @@ impl Comparison {
         table
     }
 
-    fn place(&self, shares: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+    fn place(&self, shares: &[Vec<u64>]) -> Vec<Vec<u64>> {
         let mut wires = Vec::with_capacity(self.circuit.wires);
         for (leaf, rows) in self.leaves.iter().zip(shares) {
             for index in 0..leaf.outputs() {
@@ -280,17 +282,17 @@ pub fn run(
             let (chooser, choices) = choose(&jobs, leaf_cots.receiving, &digits)?;
             channel.send(&choices)?;
             let masked: Masked = channel.receive(&ot::transfer::masked_layout(&jobs))?;
-            chooser.finish(&masked)?
+            Zeroizing::new(chooser.finish(&masked)?)
         }
         Role::Server => {
             let tables: Vec<_> = plan.leaves.iter().map(|l| plan.table(l, operands)).collect();
             let choices: Choices = channel.receive(&ot::transfer::choices_layout(&jobs))?;
             let (shares, masked) = respond(&jobs, leaf_cots.sending, &tables, &choices)?;
             channel.send(&masked)?;
-            shares
+            Zeroizing::new(shares)
         }
     };
-    let mut wires = circuit::run(channel, &plan.circuit, plan.place(shares), cots, Role::Server)?;
+    let mut wires = circuit::run(channel, &plan.circuit, plan.place(&shares), cots, Role::Server)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let greater = take(plan.greater).ok_or_else(|| Error::misuse("a comparison of no bits"))?;

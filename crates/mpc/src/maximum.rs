@@ -128,9 +128,9 @@ impl Maximum {
         let count = value.len();
         let operands = compare::operand(role, value.words(), self.bits - 1);
         let comparing = cots.split(role, self.comparison.need(count))?;
-        let carry = compare::run(channel, &self.comparison, &operands, comparing)?.greater;
+        let found = compare::run(channel, &self.comparison, &operands, comparing)?;
         let own = value.words().iter().map(|d| bit(*d, self.bits - 1) ^ server_only(role, 1));
-        let wins: Vec<u64> = own.zip(carry).map(|(own, carry)| own ^ carry).collect();
+        let wins: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
         let table = |share: &Share| {
             let rows = wins.iter().zip(share.words());
             rows.flat_map(|(win, word)| [0, 1].map(|pick: u64| spread(pick ^ win) & word)).collect()

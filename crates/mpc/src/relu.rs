@@ -87,11 +87,11 @@ impl Relu {
     }
 
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
-    fn indicators(&self, role: Role, y: &[u64], found: compare::Compared) -> [Vec<u64>; 2] {
+    fn indicators(&self, role: Role, y: &[u64], found: &mut compare::Compared) -> [Vec<u64>; 2] {
         let own = y.iter().map(|word| bit(*word, self.bits - 1) ^ server_only(role, 1));
         let positive: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
         match self.saturate {
-            Some(_) => [positive, found.middle_zero],
+            Some(_) => [positive, std::mem::take(&mut found.middle_zero)],
             None => [positive.clone(), positive],
         }
     }
@@ -149,16 +149,16 @@ pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut cots: Cots) -> Res
     let role = channel.role();
     let operands = compare::operand(role, y.words(), plan.bits - 1);
     let comparing = cots.split(role, plan.comparison.need(plan.count))?;
-    let found = compare::run(channel, &plan.comparison, &operands, comparing)?;
-    let [positive, inside] = plan.indicators(role, y.words(), found);
+    let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let [positive, inside] = plan.indicators(role, y.words(), &mut found);
     let side = plan.side(role, y.words(), &positive, &inside);
     let first = plan.comparison.last_sender();
     let switched = switch::run(channel, &plan.switch(), first, &side, cots)?;
-    Ok(sum_of(plan.count, plan.out_bits, switched))
+    Ok(sum_of(plan.count, plan.out_bits, &switched))
 }
 
 /// Adds up the shares of all jobs.
-pub(crate) fn sum_of(count: usize, bits: u32, switched: switch::Switched) -> Share {
+pub(crate) fn sum_of(count: usize, bits: u32, switched: &switch::Switched) -> Share {
     let mut words = vec![0u64; count];
     for list in switched.received.iter().chain(&switched.sent) {
         words.iter_mut().zip(list).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));

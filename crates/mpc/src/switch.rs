@@ -13,6 +13,7 @@
 use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Job, Masked, choose, respond};
 use wire::{Channel, Cost, Result, Role};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cots::{Cots, Need};
 
@@ -26,7 +27,7 @@ pub struct Switch {
 }
 
 /// One party's side: its choices where it receives, its tables where it sends.
-#[derive(Debug)]
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Side {
     /// A list per job in which this party receives.
     pub choices: Vec<Vec<u64>>,
@@ -35,7 +36,7 @@ pub struct Side {
 }
 
 /// This party's shares.
-#[derive(Debug)]
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Switched {
     /// Of the jobs in which it received.
     pub received: Vec<Vec<u64>>,

@@ -74,7 +74,8 @@ pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut cots: Cots) ->
     let role = channel.role();
     let operands = compare::operand(role, x.words(), plan.drop);
     let comparing = cots.split(role, plan.comparison.need(plan.count))?;
-    let carry = compare::run(channel, &plan.comparison, &operands, comparing)?.greater;
+    let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let carry = std::mem::take(&mut found.greater);
     let asks = plan.comparison.last_sender();
     let side = if role == asks {
         Side { choices: vec![carry], tables: Vec::new() }
@@ -85,7 +86,7 @@ pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut cots: Cots) ->
     let switched = switch::run(channel, &plan.switch(), asks, &side, cots)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
     let high = Share::new(high, plan.out_bits);
-    Ok(high.add_scaled(&crate::relu::sum_of(plan.count, plan.out_bits, switched), 1))
+    Ok(high.add_scaled(&crate::relu::sum_of(plan.count, plan.out_bits, &switched), 1))
 }
 
 #[cfg(test)]
