@@ -34,7 +34,8 @@ def bench_model(pair: Pair, examples: Examples, repeat: int, progress: Progress 
 
 def random_examples(model: Model) -> Examples:
     """One uniform input from the model's input range, under a fixed seed."""
-    low, high = model.description["input"]["range"]
+    facts = model.description["input"]
+    low, high = (bound * facts["scale"] for bound in facts["range"])
     x = np.random.default_rng(0).uniform(low, high, (1, *model.input_shape)).astype(np.float32)
     return Examples(x, None)
 
