@@ -34,7 +34,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 
 bench: build/mnist.tacit
 	mkdir -p bench/results
-	.venv/bin/tacit bench model build/mnist.tacit --threads 1 --repeat 5 --json > build/bench-model.json
+	.venv/bin/tacit bench model build/mnist.tacit --threads 1 --repeat 15 --json > build/bench-model.json
 	mv build/bench-model.json bench/results/model-mnist.json
 	@echo "wrote bench/results/model-mnist.json"
 

@@ -76,8 +76,8 @@ def compile_command(
     input_range: Annotated[
         str | None, typer.Option(metavar="LO,HI", help="Range of the input. Default: 0,1 or what DATA shows.")
     ] = None,
-    weight_bits: Annotated[int, typer.Option(min=2, max=16, help="Bits of a weight, before channel factors.")] = 8,
-    activation_bits: Annotated[int, typer.Option(min=2, max=16, help="Bits of an activation.")] = 8,
+    weight_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of a weight, before channel factors.")] = 8,
+    activation_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of an activation.")] = 8,
     rounding: Annotated[
         Literal["stochastic", "exact"],
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
@@ -185,7 +185,7 @@ def serve(
         server.stop()
 
 
-@app.command(epilog=example("predict --server 10.0.0.2:7000 --pin sha256:... digits.npy"))
+@app.command(epilog=example("predict --server 10.0.0.2:7000 --pin 4f0c...e1 digits.npy"))
 def predict(
     inputs: InputFile,
     server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")],

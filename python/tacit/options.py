@@ -28,7 +28,7 @@ InputFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
 RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without progress before giving up.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party. Default: all cores.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party; this version runs one.")]
 
 
 def interval(text: str) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 //! Invariants of the public graph. A client runs these on the plan of a server
 //! it does not trust, so nothing here panics or allocates by what it reads.
 
-use crate::ir::{Graph, Linear, Node, Op, Tensor, VERSION, Window};
+use crate::ir::{Graph, Linear, Node, Op, Rounding, Tensor, VERSION, Window};
 use crate::shapes::{Check, check_conv, check_window, elements};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
@@ -32,7 +32,35 @@ pub fn verify(graph: &Graph) -> Result<()> {
     }
     input(graph).map_err(|why| invalid("input", why))?;
     nodes(graph)?;
+    last_rounding(graph)?;
     labels(graph).map_err(|why| invalid("labels", why))
+}
+
+/// For each tensor whether the output can be reached from it without a product of
+/// a linear node; its addend is no product. Indices are in range.
+pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
+    let mut opened = vec![false; graph.tensors.len()];
+    opened[graph.output] = true;
+    for node in graph.nodes.iter().rev() {
+        if opened[node.output] {
+            let multiplied = usize::from(matches!(node.op, Op::Linear(_)));
+            node.inputs.iter().skip(multiplied).for_each(|input| opened[*input] = true);
+        }
+    }
+    opened
+}
+
+/// A result that was rounded locally would tell the client about noise and weights.
+fn last_rounding(graph: &Graph) -> Result<()> {
+    let opened = opened(graph);
+    for node in &graph.nodes {
+        if let Op::Linear(Linear { rounding: Rounding::Stochastic, .. }) = node.op
+            && opened[node.output]
+        {
+            return Err(invalid(&node.name, "its result is opened, so it must round exactly"));
+        }
+    }
+    Ok(())
 }
 
 fn invalid(node: &str, why: impl Into<String>) -> Error {

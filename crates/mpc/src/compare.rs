@@ -6,7 +6,7 @@
 //! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]` |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | about 7 bits per bit at radix 2; 2 + levels rounds |
+//! | Cost | about 7 bits per bit at radix 4, 9 at radix 2; 2 + levels rounds |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), algorithm 1 (leaves and tree) |
 //!
 //! For shares `x = c + s mod 2^n` the carry into bit p is `[c mod 2^p > A mod 2^p]`

@@ -9,7 +9,8 @@
 //! | Cost | one comparison of bits - 1, then 5*out_bits + 4 bits; 4 + levels rounds |
 //! | Paper | CrypTFlow2 (sign by carry), SiRNN (extension); fused as in ENGINE section 4 |
 //!
-//! Without saturation the bound on y falls away and the last `out_bits + 1` bits too.
+//! Without saturation the lower bound on y falls away, and the last `out_bits + 1`
+//! bits too; without extension (out_bits <= bits) another `2*out_bits + 1`.
 //!
 //! For non-negative y the carry out of `c + s` is `msb_c OR msb_s`, so with the
 //! shares read as signed integers `y = c + s + 2^bits * msb_c * msb_s`. The client

@@ -80,20 +80,13 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Linear nodes that no other linear node depends on round exactly: what the
-/// client learns carries no rounding noise of the last layer.
+/// Linear nodes that reach the output without another product round exactly: what
+/// the client learns carries no local rounding.
 fn make_last_exact(graph: &mut Graph) {
-    let mut feeds_linear = vec![false; graph.tensors.len()];
-    for node in graph.nodes.iter_mut().rev() {
-        let mut after = feeds_linear[node.output];
-        if let Op::Linear(linear) = &mut node.op {
-            if !after {
-                linear.rounding = Rounding::Exact;
-            }
-            after = true;
-        }
-        for input in &node.inputs {
-            feeds_linear[*input] |= after;
+    let opened = crate::verify::opened(graph);
+    for node in &mut graph.nodes {
+        if let (Op::Linear(linear), true) = (&mut node.op, opened[node.output]) {
+            linear.rounding = Rounding::Exact;
         }
     }
 }

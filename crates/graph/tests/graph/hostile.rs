@@ -58,7 +58,7 @@ fn changed_leaves_never_panic() {
 #[test]
 fn invariants_are_refused_one_by_one() {
     type Break = (&'static str, fn(&mut Value));
-    let breaks: [Break; 22] = [
+    let breaks: [Break; 23] = [
         ("version", |g| g["version"] = json!(2)),
         ("control characters", |g| g["name"] = json!("\u{1b}[2J")),
         ("long name", |g| g["tensors"][0]["name"] = json!("n".repeat(257))),
@@ -80,6 +80,9 @@ fn invariants_are_refused_one_by_one() {
         ("labels", |g| g["labels"] = json!(["one"])),
         ("stride", |g| g["nodes"][0]["op"]["linear"]["conv"]["stride"] = json!([0, 1])),
         ("shift", |g| g["nodes"][0]["op"]["linear"]["shift"] = json!(60)),
+        ("opened rounding", |g| {
+            g["nodes"][2]["op"]["linear"]["rounding"] = json!("stochastic");
+        }),
         ("saturate", |g| g["nodes"][1]["op"]["relu"]["saturate"] = json!(17)),
     ];
     let mut builder = models::Builder::new(7, &[3]);

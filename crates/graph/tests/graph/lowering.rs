@@ -261,6 +261,25 @@ fn only_the_last_linear_layer_is_exact() {
 }
 
 #[test]
+fn addends_of_the_opened_sum_are_exact_too() {
+    let mut builder = Builder::new(5, &[3]);
+    builder.gemm(4);
+    let (first, shape) = builder.last();
+    builder.relu();
+    builder.gemm(4);
+    let (second, _) = builder.last();
+    builder.push(&[&second, &first], SourceOp::Add {}, shape);
+    let program = builder.finish();
+    let (_, ranges) = float::calibrate(&program, 5, 0.0);
+    let model = compile(&program, &ranges, &Options::default()).unwrap();
+    for node in &model.graph.nodes {
+        if let Op::Linear(linear) = &node.op {
+            assert_eq!(linear.rounding, Rounding::Exact, "{}", node.name);
+        }
+    }
+}
+
+#[test]
 fn options_and_calibration_are_checked() {
     let program = residual(3);
     let (_, ranges) = float::calibrate(&program, 3, 0.0);

@@ -133,9 +133,8 @@ impl Packing {
         let [rows, columns] = self.view.out;
         let [top, left] = self.tile_corner(place.tile);
         self.out_range(place.block).flat_map(move |channel| {
-            self.cells(place.tile).map(move |[row, column]| {
-                (channel * rows + top + row) * columns + left + column
-            })
+            self.cells(place.tile)
+                .map(move |[row, column]| (channel * rows + top + row) * columns + left + column)
         })
     }
 
@@ -223,7 +222,8 @@ impl Packing {
 
 fn candidates(view: &View, degree: usize) -> impl Iterator<Item = Packing> {
     let [rows, columns] = view.out.map(parts);
-    let tiles = rows.into_iter().flat_map(move |r| columns.clone().into_iter().map(move |c| [r, c]));
+    let tiles =
+        rows.into_iter().flat_map(move |r| columns.clone().into_iter().map(move |c| [r, c]));
     let channels = parts(view.channels());
     tiles.flat_map(move |tile| {
         let area: usize = [0, 1].iter().map(|a| tile[*a] + view.kernel[*a] - 1).product();
