@@ -44,25 +44,16 @@ impl Packing {
     pub(super) fn candidates(conv: &Conv, degree: usize) -> Vec<Self> {
         let mut found = Vec::new();
         for out_tile in tilings(conv, degree) {
-            let mut last = 0;
-            for blocks in 1..=conv.group_channels() {
-                let in_channels = conv.group_channels().div_ceil(blocks);
-                if in_channels == last {
-                    continue;
-                }
-                last = in_channels;
-                found.extend(Self::new(conv, degree, out_tile, in_channels));
-            }
+            let channels = cuts(conv.group_channels());
+            found.extend(channels.filter_map(|c| Self::new(conv, degree, out_tile, c)));
         }
         found
     }
 
     fn new(conv: &Conv, degree: usize, out_tile: [usize; 2], in_channels: usize) -> Option<Self> {
         let (step, tile) = (step(conv), tile(conv, out_tile));
-        let most = degree / (in_channels * tile[0] * tile[1]);
-        if most == 0 {
-            return None;
-        }
+        let used = tile.iter().try_fold(in_channels, |used, side| used.checked_mul(*side))?;
+        let most = degree.checked_div(used).filter(|most| *most > 0)?;
         let outputs = conv.out_channels / conv.groups;
         let out_channels = outputs.div_ceil(outputs.div_ceil(most));
         Some(Self { conv: conv.clone(), out_tile, tile, step, in_channels, out_channels })
@@ -298,18 +289,43 @@ fn tilings(conv: &Conv, degree: usize) -> Vec<[usize; 2]> {
     const FINER: usize = 3;
     let (height, width) = (conv.out_height(), conv.out_width());
     let mut found: Vec<[usize; 2]> = Vec::new();
-    for columns in 1..=width {
-        let out_width = width.div_ceil(columns);
-        let fitting = (1..=height).map(|rows| [height.div_ceil(rows), out_width]);
-        let mut fitting: Vec<_> =
-            fitting.filter(|out| tile(conv, *out).iter().product::<usize>() <= degree).collect();
-        fitting.dedup();
-        fitting.truncate(FINER);
-        found.extend(fitting);
+    let fits = |out: [usize; 2]| {
+        let [rows, columns] = tile(conv, out);
+        rows.checked_mul(columns).is_some_and(|area| area <= degree)
+    };
+    if !fits([1, 1]) {
+        return found;
+    }
+    for (columns, out_width) in (1..).zip(cuts(width)) {
+        let fitting = cuts(height).map(|out_height| [out_height, out_width]);
+        found.extend(fitting.filter(|out| fits(*out)).take(FINER));
         if columns > 2 && found.len() > 4 * FINER {
             break;
         }
     }
-    found.dedup();
     found
+}
+
+/// The sizes of the largest part when `whole` is cut into 1, 2, ... `whole` even
+/// parts, each once: about `2 * sqrt(whole)` values, descending.
+fn cuts(whole: usize) -> impl Iterator<Item = usize> {
+    let first = (whole > 0).then_some(whole);
+    std::iter::successors(first, move |part| {
+        let smaller = part.checked_sub(1).filter(|smaller| *smaller > 0)?;
+        Some(whole.div_ceil(whole.div_ceil(smaller)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cuts;
+
+    #[test]
+    fn cuts_are_the_distinct_quotients() {
+        for whole in 0..300usize {
+            let mut all: Vec<_> = (1..=whole).map(|parts| whole.div_ceil(parts)).collect();
+            all.dedup();
+            assert_eq!(cuts(whole).collect::<Vec<_>>(), all);
+        }
+    }
 }
