@@ -5,6 +5,8 @@
 
 pub mod error;
 pub mod file;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 pub mod interpret;
 pub mod ir;
 pub mod lower;

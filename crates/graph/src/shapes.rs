@@ -237,6 +237,9 @@ fn check_taps(
     }
     for (axis, pads) in [[top, bottom], [left, right]].into_iter().enumerate() {
         let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]);
+        if reach > MAX_ELEMENTS {
+            return Err(format!("a kernel that reaches over {reach} positions"));
+        }
         if pads.iter().any(|pad| *pad > reach) {
             return Err(format!("padding {pads:?} is not smaller than the kernel"));
         }

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 const MAX_NODES: usize = 10_000;
 /// Elements of all tensors together.
 const MAX_TOTAL: usize = 1 << 28;
+/// Positions read by all pooling windows together; a plan lists each.
+const MAX_POOLED: usize = 1 << 24;
 const MAX_NAME: usize = 256;
 /// Bits of a multiplier's magnitude.
 const MULTIPLIER_BITS: u32 = 31;
@@ -126,6 +128,7 @@ fn nodes(graph: &Graph) -> Result<()> {
     let mut written = vec![false; graph.tensors.len()];
     written[graph.input] = true;
     let mut names = BTreeSet::new();
+    let mut pooled = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
         let label = shown(&node.name, index);
         let unique = names.insert(&node.name);
@@ -133,10 +136,21 @@ fn nodes(graph: &Graph) -> Result<()> {
             .and_then(|()| ensure(unique, || "the name is taken".into()))
             .and_then(|()| wiring(node, &mut written))
             .and_then(|()| check_node(graph, node))
+            .and_then(|()| check_pooled(node, &mut pooled))
             .map_err(|why| invalid(&label, why))?;
     }
     let output = written.get(graph.output).copied() == Some(true) && graph.output != graph.input;
     ensure(output, || "no node writes it".into()).map_err(|why| invalid("output", why))
+}
+
+/// Counts what the windows of a pooling node read.
+fn check_pooled(node: &Node, pooled: &mut usize) -> Check<()> {
+    if let Op::MaxPool(window) | Op::SumPool(window) = &node.op {
+        let outputs = window.channels * window.out_height() * window.out_width();
+        let taps = window.kernel[0].saturating_mul(window.kernel[1]);
+        *pooled = pooled.saturating_add(outputs.saturating_mul(taps));
+    }
+    ensure(*pooled <= MAX_POOLED, || format!("windows read more than {MAX_POOLED} positions"))
 }
 
 /// Inputs exist already, the output does not; two inputs only where the operator takes two.

@@ -16,6 +16,9 @@ use crate::cots::{Cots, Need};
 use crate::maximum::{self, Maximum, Tournament};
 use crate::share::Share;
 
+/// Most values compared: the tournament is written out in full.
+const MOST_CLASSES: usize = 1 << 20;
+
 /// The public plan: a tournament with the index as payload.
 #[derive(Clone, Debug)]
 pub struct Argmax {
@@ -25,11 +28,14 @@ pub struct Argmax {
 }
 
 impl Argmax {
-    /// Over `classes >= 1` values of `bits`.
+    /// Over 1 to 2^20 values of `bits`.
     ///
     /// # Errors
-    /// [`wire::Error::Misuse`] for no class or widths out of range.
+    /// [`wire::Error::Misuse`] for a number of classes or widths out of range.
     pub fn new(classes: usize, bits: u32, radix: Radix) -> Result<Self> {
+        if classes > MOST_CLASSES {
+            return Err(wire::Error::misuse(format!("an argmax of {classes} values")));
+        }
         let index_bits = classes.max(2).next_power_of_two().ilog2();
         let tournament = Tournament::new(classes, &[(0..classes).collect()])?;
         let maximum = Maximum::new(tournament, bits, vec![index_bits], radix)?;

@@ -9,6 +9,8 @@ pub mod batch;
 pub mod block;
 pub mod cot;
 #[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
+#[cfg(any(test, feature = "testing"))]
 pub mod ideal;
 pub mod session;
 pub mod transfer;

@@ -2,6 +2,8 @@
 //! AES-CTR randomness: the arithmetic every other crate stands on.
 
 pub mod fixed;
+#[cfg(any(test, feature = "testing"))]
+pub mod mutate;
 pub mod pack;
 pub mod prg;
 pub mod random;

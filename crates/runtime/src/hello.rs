@@ -74,7 +74,7 @@ impl Hello {
 
 /// What the server offers: public graph and settings as JSON.
 pub(crate) struct Offer {
-    json: String,
+    pub(crate) json: String,
 }
 
 impl Message for Offer {

@@ -2,6 +2,8 @@
 
 mod client;
 mod execute;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 mod hello;
 mod keys;
 mod plan;

@@ -43,7 +43,7 @@ pub struct Plan {
 #[serde(deny_unknown_fields)]
 struct OfferJson {
     settings: Settings,
-    graph: serde_json::Value,
+    graph: Graph,
 }
 
 impl Plan {
@@ -60,10 +60,9 @@ impl Plan {
 
     /// Plans what a server offered.
     pub(crate) fn from_offer(json: &str) -> Result<Self> {
-        let bad = |why: String| Error::peer("a plan this client can verify", why);
+        let bad = |why: String| Error::peer("a plan this client can verify", printable(&why));
         let offer: OfferJson = serde_json::from_str(json).map_err(|e| bad(e.to_string()))?;
-        let graph = Graph::from_json(&offer.graph.to_string()).map_err(|e| bad(e.to_string()))?;
-        Self::new(graph, offer.settings).map_err(|e| match e {
+        Self::new(offer.graph, offer.settings).map_err(|e| match e {
             Error::Misuse(why) => bad(why),
             other => other,
         })
@@ -135,4 +134,9 @@ impl Plan {
         let node = self.graph.nodes.get(node);
         node.map(|n| &n.op).ok_or_else(|| Error::misuse("a step without its node"))
     }
+}
+
+/// The start of what a parser said about the peer's text, fit for a terminal.
+fn printable(why: &str) -> String {
+    why.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

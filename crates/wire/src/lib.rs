@@ -3,6 +3,8 @@
 mod channel;
 mod cost;
 mod error;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 mod memory;
 mod message;
 mod meter;

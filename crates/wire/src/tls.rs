@@ -50,7 +50,7 @@ impl std::str::FromStr for Pin {
     fn from_str(text: &str) -> Result<Self> {
         let bad = || Error::misuse("a pin has 64 hexadecimal digits (`tacit serve` prints it)");
         let mut pin = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(bad());
         }
         for (i, byte) in pin.iter_mut().enumerate() {

@@ -14,6 +14,9 @@ pub(super) type Responses = Packed<0x42>;
 /// A message is closed when it reaches this many bytes, so that sending,
 /// computing and receiving overlap.
 const CHUNK: u64 = 1 << 20;
+/// Most ciphertexts each way in one layer: a plan from outside is priced before it
+/// is accepted, and that takes memory for each.
+const MOST_CIPHERTEXTS: usize = 1 << 20;
 
 /// The public plan of a linear layer.
 #[derive(Clone, Debug)]
@@ -41,6 +44,9 @@ impl Layer {
         let mut best: Option<(u64, usize, Self)> = None;
         for (degree, _) in rlwe::TABLE {
             for packing in Packing::candidates(&linear.conv, degree) {
+                if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
+                    continue;
+                }
                 let load = noise::Load::bounded(packing.weights_per_response(), largest);
                 let chosen = match linear.rounding {
                     Rounding::Exact => noise::exact_at(degree, plain_bits, load),
@@ -68,7 +74,8 @@ impl Layer {
         best.map(|(.., layer)| layer).ok_or_else(|| {
             Error::misuse(format!(
                 "a {plain_bits}-bit accumulator over {} weights per output needs more precision \
-                 than 128-bit secure parameters have; use fewer weight or activation bits",
+                 than 128-bit secure parameters have; use fewer weight or activation bits, \
+                 or smaller layers",
                 linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]
             ))
         })

@@ -1,252 +1,331 @@
-//! Which value sits in which coefficient (Cheetah, section 4).
+//! Where inputs, weights and outputs sit in polynomials.
 //!
-//! A tile of the stride-1 view has `tile` outputs per channel and, with its halo,
-//! S = (tile rows + kernel rows - 1) * (tile columns + kernel columns - 1) inputs.
-//! A polynomial holds `in_block` channels of a tile, channel c, row i, column j at
-//! coefficient `c*S + i*W + j` (W the tile's width with halo). The weights of
-//! output slot m stand reversed below `base(m)`, the slots `in_block * S` apart; in
-//! the product, coefficient `base(m) + i*W + j` is output (i, j) of slot m, summed
-//! over the polynomial's channels. With in_block * out_block * S <= N no other
-//! term, wrapped around or not, falls on these coefficients.
+//! A *tile* is a window of the padded input, `T = tile_height * tile_width`
+//! positions. A polynomial holds `C_w` channels of a tile; a weight polynomial
+//! yields `M_w` output channels (Huang et al., Cheetah, section 3.1 and 4.2):
+//!
+//! ```text
+//! input   x[c*T + i*tile_width + j]
+//! weight  w[O + m*C_w*T - c*T - k*tile_width - l],  O = (C_w-1)*T + (kh-1)*tile_width + kw-1
+//! output  y[O + m*C_w*T + i*stride*tile_width + j*stride]
+//! ```
+//!
+//! Products that wrap around X^N + 1 land below O as long as `C_w*M_w*T <= N`.
 
-use ring::pack::packed_len;
-use wire::{Error, Result};
+use graph::Conv;
 
-use super::shape::{Shape, View};
-
-/// How a convolution is cut into polynomials. Follows from public facts alone.
+/// The tile and channel packing of one layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packing {
-    pub(super) view: View,
-    degree: usize,
+pub(super) struct Packing {
+    conv: Conv,
+    /// Rows and columns of the output that one tile yields.
+    out_tile: [usize; 2],
+    /// Rows and columns of a tile.
     tile: [usize; 2],
-    in_block: usize,
-    out_block: usize,
+    /// Distance of neighbouring outputs inside a tile.
+    step: [usize; 2],
+    /// Input channels per polynomial, C_w.
+    in_channels: usize,
+    /// Output channels per polynomial, M_w.
+    out_channels: usize,
 }
 
-/// A response: a tile and a block of output channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A response: which group, tile and block of output channels.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    pub(super) tile: usize,
+    pub(super) group: usize,
+    row: usize,
+    column: usize,
     pub(super) block: usize,
 }
 
 impl Packing {
-    /// The packing with the fewest bytes, then the fewest products, for ciphertexts
-    /// of `modulus_bits` and responses of `response_bits` at ring degree `degree`.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for an impossible shape or a kernel with more taps than a
-    /// polynomial has coefficients.
-    pub fn choose(
-        shape: &Shape,
-        degree: usize,
-        modulus_bits: u32,
-        response_bits: u32,
-    ) -> Result<Self> {
-        let view = View::new(shape)?;
-        let input = 16 + packed_len(degree, modulus_bits);
-        let response = packed_len(degree, response_bits);
-        let cost = |packing: &Self| {
-            let bytes = packing.inputs() * input + packing.responses() * response;
-            (bytes, packing.responses() * packing.in_blocks())
-        };
-        candidates(&view, degree)
-            .min_by_key(cost)
-            .ok_or_else(|| Error::misuse(format!("a kernel too large for degree {degree}")))
+    /// All packings worth pricing at ring degree `degree`.
+    pub(super) fn candidates(conv: &Conv, degree: usize) -> Vec<Self> {
+        let mut found = Vec::new();
+        for out_tile in tilings(conv, degree) {
+            let channels = cuts(conv.group_channels());
+            found.extend(channels.filter_map(|c| Self::new(conv, degree, out_tile, c)));
+        }
+        found
     }
 
-    /// Ring degree N.
-    pub const fn degree(&self) -> usize {
-        self.degree
+    fn new(conv: &Conv, degree: usize, out_tile: [usize; 2], in_channels: usize) -> Option<Self> {
+        let (step, tile) = (step(conv), tile(conv, out_tile));
+        let used = tile.iter().try_fold(in_channels, |used, side| used.checked_mul(*side))?;
+        let most = degree.checked_div(used).filter(|most| *most > 0)?;
+        let outputs = conv.out_channels / conv.groups;
+        let out_channels = outputs.div_ceil(outputs.div_ceil(most));
+        Some(Self { conv: conv.clone(), out_tile, tile, step, in_channels, out_channels })
     }
 
-    /// Ciphertexts that the client sends.
-    pub fn inputs(&self) -> usize {
-        self.tiles() * self.in_blocks()
+    /// Weights that meet in one output coefficient.
+    pub(super) fn weights_per_response(&self) -> usize {
+        self.conv.group_channels() * self.conv.kernel[0] * self.conv.kernel[1] * self.out_channels
     }
 
-    /// Responses that the server sends.
-    pub fn responses(&self) -> usize {
-        self.tiles() * self.out_blocks()
+    pub(super) fn groups(&self) -> usize {
+        self.conv.groups
     }
 
-    /// Output channels per response.
-    pub const fn out_block(&self) -> usize {
-        self.out_block
+    /// Polynomials per tile and group.
+    pub(super) fn input_blocks(&self) -> usize {
+        self.conv.group_channels().div_ceil(self.in_channels)
     }
 
-    /// The convolution.
-    pub fn shape(&self) -> &Shape {
-        self.view.shape()
+    /// Responses per tile and group.
+    pub(super) fn output_blocks(&self) -> usize {
+        (self.conv.out_channels / self.conv.groups).div_ceil(self.out_channels)
     }
 
-    /// Number of outputs, channel-major.
-    pub fn outputs(&self) -> usize {
-        self.view.outputs()
-    }
-
-    /// Output channels and outputs per channel.
-    pub(super) fn out_channels(&self) -> [usize; 2] {
-        let [rows, columns] = self.view.out;
-        [self.shape().out_channels, rows * columns]
+    fn tile_grid(&self) -> [usize; 2] {
+        let [rows, columns] = self.out_tile;
+        [self.conv.out_height().div_ceil(rows), self.conv.out_width().div_ceil(columns)]
     }
 
     pub(super) fn tiles(&self) -> usize {
         self.tile_grid().iter().product()
     }
 
-    pub(super) fn in_blocks(&self) -> usize {
-        self.view.channels().div_ceil(self.in_block)
+    /// Input polynomials in all.
+    pub(super) fn inputs(&self) -> usize {
+        self.groups() * self.tiles() * self.input_blocks()
     }
 
-    pub(super) fn out_blocks(&self) -> usize {
-        self.shape().out_channels.div_ceil(self.out_block)
+    /// Responses in all.
+    pub(super) fn responses(&self) -> usize {
+        self.groups() * self.tiles() * self.output_blocks()
     }
 
-    /// All responses in the order in which they are sent.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
-        let blocks = self.out_blocks();
-        (0..self.tiles()).flat_map(move |tile| (0..blocks).map(move |block| Place { tile, block }))
+    /// Ciphertext products in all.
+    pub(super) fn products(&self) -> usize {
+        self.responses() * self.input_blocks()
     }
 
-    /// The coefficients of a response that hold outputs, ascending.
-    pub fn useful(&self, response: usize) -> Vec<usize> {
-        self.places().nth(response).map_or_else(Vec::new, |place| self.kept(place))
+    /// The responses in the order in which they are sent.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let blocks = self.output_blocks();
+        self.tiles_of_groups()
+            .flat_map(move |place| (0..blocks).map(move |block| Place { block, ..place }))
     }
 
-    pub(super) fn kept(&self, place: Place) -> Vec<usize> {
-        let width = self.halo()[1];
-        let slots = 0..self.out_range(place.block).len();
-        let cells = slots.flat_map(|slot| self.cells(place.tile).map(move |cell| (slot, cell)));
-        cells.map(|(slot, [row, column])| self.base(slot) + row * width + column).collect()
-    }
-
-    /// Number of coefficients in [`Packing::kept`].
-    pub(super) fn kept_len(&self, place: Place) -> usize {
-        let [rows, columns] = self.tile_size(place.tile);
-        self.out_range(place.block).len() * rows * columns
-    }
-
-    /// The outputs that [`Packing::kept`] holds, in the same order.
-    pub(super) fn destinations(&self, place: Place) -> impl Iterator<Item = usize> {
-        let [rows, columns] = self.view.out;
-        let [top, left] = self.tile_corner(place.tile);
-        self.out_range(place.block).flat_map(move |channel| {
-            self.cells(place.tile)
-                .map(move |[row, column]| (channel * rows + top + row) * columns + left + column)
+    /// Groups and tiles in order, with block 0.
+    fn tiles_of_groups(&self) -> impl Iterator<Item = Place> + '_ {
+        let [rows, columns] = self.tile_grid();
+        (0..self.groups()).flat_map(move |group| {
+            (0..rows * columns).map(move |tile| Place {
+                group,
+                row: tile / columns,
+                column: tile % columns,
+                block: 0,
+            })
         })
     }
 
-    /// Input polynomial `block` of `tile`: N values of a share in channel-major order.
-    pub(super) fn input(&self, share: &[u64], tile: usize, block: usize) -> Vec<u64> {
-        let ([height, width], [top, left]) = (self.halo(), self.tile_corner(tile));
-        let mut poly = vec![0; self.degree];
-        let first = block * self.in_block;
-        let channels = first..self.view.channels().min(first + self.in_block);
-        let rows = channels.flat_map(|channel| (0..height).map(move |row| (channel, row)));
-        for (line, (channel, row)) in poly.chunks_mut(width).zip(rows) {
-            for (column, value) in line.iter_mut().enumerate() {
-                let pixel = self.view.pixel(channel, top + row, left + column);
-                *value = pixel.and_then(|at| share.get(at)).copied().unwrap_or(0);
+    /// Index of the tile of `place` among all tiles of all groups.
+    pub(super) fn tile_index(&self, place: Place) -> usize {
+        let [rows, columns] = self.tile_grid();
+        (place.group * rows + place.row) * columns + place.column
+    }
+
+    /// The input polynomials of a share in channel-major order: by group, tile and
+    /// block of channels. Padding is zero.
+    pub(super) fn encode_inputs(&self, share: &[u64], degree: usize) -> Vec<Vec<u64>> {
+        let blocks = self.input_blocks();
+        let polynomials = self.tiles_of_groups().flat_map(|place| {
+            (0..blocks).map(move |block| self.encode_input(share, degree, place, block))
+        });
+        polynomials.collect()
+    }
+
+    fn encode_input(&self, share: &[u64], degree: usize, place: Place, block: usize) -> Vec<u64> {
+        let conv = &self.conv;
+        let [height, width] = self.tile;
+        let mut polynomial = vec![0; degree];
+        for c in 0..self.in_channels {
+            let channel = block * self.in_channels + c;
+            if channel >= conv.group_channels() {
+                break;
             }
-        }
-        poly
-    }
-
-    /// Whether any output channel of `out` sees any channel of input block `block`:
-    /// a fact of the shape, not of the weights.
-    pub(super) fn connected(&self, block: usize, out: usize) -> bool {
-        let first = block * self.in_block;
-        self.out_range(out).any(|channel| {
-            let seen = self.view.seen_by(channel);
-            seen.start < first + self.in_block && first < seen.end
-        })
-    }
-
-    /// The weight polynomial between input block `block` and output block `out`.
-    pub(super) fn weights(&self, weights: &[i32], block: usize, out: usize) -> Vec<i64> {
-        let ([height, width], mut poly) = (self.halo(), vec![0; self.degree]);
-        let first = block * self.in_block;
-        for (slot, channel) in self.out_range(out).enumerate() {
-            let seen = self.view.seen_by(channel);
-            for source in seen.start.max(first)..seen.end.min(first + self.in_block) {
-                for ([row, column], weight) in self.view.taps(channel, source) {
-                    let back = (source - first) * height * width + row * width + column;
-                    poly[self.base(slot) - back] = i64::from(weights[weight]);
+            let plane = (place.group * conv.group_channels() + channel) * conv.in_height;
+            for i in 0..height {
+                let Some(row) = self.source(place, 0, i) else { continue };
+                for j in 0..width {
+                    let Some(column) = self.source(place, 1, j) else { continue };
+                    let from = (plane + row) * conv.in_width + column;
+                    let to = (c * height + i) * width + j;
+                    if let (Some(to), Some(from)) = (polynomial.get_mut(to), share.get(from)) {
+                        *to = *from;
+                    }
                 }
             }
         }
-        poly
+        polynomial
     }
 
-    fn tile_grid(&self) -> [usize; 2] {
-        [0, 1].map(|axis| self.view.out[axis].div_ceil(self.tile[axis]))
+    /// The row (axis 0) or column (axis 1) of the unpadded input that position `at`
+    /// of the tile shows.
+    fn source(&self, place: Place, axis: usize, at: usize) -> Option<usize> {
+        let (index, pad, side) = match axis {
+            0 => (place.row, self.conv.padding[0], self.conv.in_height),
+            _ => (place.column, self.conv.padding[1], self.conv.in_width),
+        };
+        // With a kernel of one, only every stride-th position is packed.
+        let spread = self.conv.stride[axis] / self.step[axis];
+        let padded = (index * self.out_tile[axis] * self.step[axis] + at) * spread;
+        padded.checked_sub(pad).filter(|source| *source < side)
     }
 
-    /// First output row and column of a tile.
-    fn tile_corner(&self, tile: usize) -> [usize; 2] {
-        let across = self.tile_grid()[1];
-        [tile / across * self.tile[0], tile % across * self.tile[1]]
+    /// Weight polynomials by group, output block, input block, for weights
+    /// `[O, I/g, kh, kw]`.
+    pub(super) fn encode_weights(&self, weight: &[i32], degree: usize) -> Vec<Vec<i64>> {
+        let mut polynomials = Vec::with_capacity(self.groups() * self.output_blocks());
+        for group in 0..self.groups() {
+            for output in 0..self.output_blocks() {
+                for input in 0..self.input_blocks() {
+                    polynomials.push(self.encode_weight(weight, degree, group, output, input));
+                }
+            }
+        }
+        polynomials
     }
 
-    /// Output rows and columns of a tile; the last ones may be smaller.
-    fn tile_size(&self, tile: usize) -> [usize; 2] {
-        let corner = self.tile_corner(tile);
-        [0, 1].map(|axis| self.tile[axis].min(self.view.out[axis] - corner[axis]))
+    fn encode_weight(
+        &self,
+        weight: &[i32],
+        degree: usize,
+        group: usize,
+        output: usize,
+        input: usize,
+    ) -> Vec<i64> {
+        let conv = &self.conv;
+        let [height, width] = self.tile;
+        let area = height * width;
+        let [kernel_height, kernel_width] = conv.kernel;
+        let mut polynomial = vec![0; degree];
+        for m in 0..self.out_channels {
+            let out = output * self.out_channels + m;
+            if out >= conv.out_channels / conv.groups {
+                break;
+            }
+            let out = group * (conv.out_channels / conv.groups) + out;
+            for c in 0..self.in_channels {
+                let channel = input * self.in_channels + c;
+                if channel >= conv.group_channels() {
+                    break;
+                }
+                for k in 0..kernel_height {
+                    for l in 0..kernel_width {
+                        let from = (out * conv.group_channels() + channel) * kernel_height + k;
+                        let from = from * kernel_width + l;
+                        let to = self.origin() + m * self.in_channels * area
+                            - c * area
+                            - k * conv.dilation[0] * width
+                            - l * conv.dilation[1];
+                        if let (Some(to), Some(from)) = (polynomial.get_mut(to), weight.get(from)) {
+                            *to = i64::from(*from);
+                        }
+                    }
+                }
+            }
+        }
+        polynomial
     }
 
-    fn cells(&self, tile: usize) -> impl Iterator<Item = [usize; 2]> {
-        let [rows, columns] = self.tile_size(tile);
-        (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
+    /// O: the coefficient of the first output.
+    fn origin(&self) -> usize {
+        let [height, width] = self.tile;
+        let [reach_height, reach_width] = reach(&self.conv);
+        (self.in_channels - 1) * height * width + (reach_height - 1) * width + reach_width - 1
     }
 
-    fn out_range(&self, block: usize) -> std::ops::Range<usize> {
-        let first = block * self.out_block;
-        first..self.shape().out_channels.min(first + self.out_block)
-    }
-
-    /// Input rows and columns of a tile.
-    fn halo(&self) -> [usize; 2] {
-        [0, 1].map(|axis| self.tile[axis] + self.view.kernel[axis] - 1)
-    }
-
-    /// Coefficient of output (0, 0) of `slot`.
-    fn base(&self, slot: usize) -> usize {
-        let [height, width] = self.halo();
-        let [rows, columns] = self.view.kernel;
-        let last_channel = ((slot + 1) * self.in_block - 1) * height * width;
-        last_channel + (rows - 1) * width + columns - 1
+    /// The useful coefficients of a response, ascending, each with the index of its
+    /// value in the channel-major output.
+    pub(super) fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
+        let conv = &self.conv;
+        let [rows, columns] = self.out_tile;
+        let outputs = conv.out_channels / conv.groups;
+        let (out_height, out_width) = (conv.out_height(), conv.out_width());
+        let mut useful = Vec::new();
+        for m in 0..self.out_channels {
+            let channel = place.block * self.out_channels + m;
+            if channel >= outputs {
+                break;
+            }
+            let channel = place.group * outputs + channel;
+            let start = self.origin() + m * self.in_channels * self.tile[0] * self.tile[1];
+            for i in 0..rows.min(out_height - place.row * rows) {
+                for j in 0..columns.min(out_width - place.column * columns) {
+                    let inside = i * self.step[0] * self.tile[1] + j * self.step[1];
+                    let row = place.row * rows + i;
+                    let column = place.column * columns + j;
+                    useful
+                        .push((start + inside, (channel * out_height + row) * out_width + column));
+                }
+            }
+        }
+        useful
     }
 }
 
-fn candidates(view: &View, degree: usize) -> impl Iterator<Item = Packing> {
-    let [rows, columns] = view.out.map(parts);
-    let tiles =
-        rows.into_iter().flat_map(move |r| columns.clone().into_iter().map(move |c| [r, c]));
-    let channels = parts(view.channels());
-    tiles.flat_map(move |tile| {
-        let area: usize = [0, 1].iter().map(|a| tile[*a] + view.kernel[*a] - 1).product();
-        let room = degree / area;
-        let blocks = channels.clone().into_iter().filter(move |block| *block <= room);
-        blocks.map(move |in_block| {
-            let most = view.shape().out_channels.min(room / in_block);
-            let count = view.shape().out_channels.div_ceil(most);
-            let out_block = view.shape().out_channels.div_ceil(count);
-            Packing { view: view.clone(), degree, tile, in_block, out_block }
-        })
+/// Height and width that the dilated kernel covers.
+fn reach(conv: &Conv) -> [usize; 2] {
+    [0, 1].map(|axis| (conv.kernel[axis] - 1) * conv.dilation[axis] + 1)
+}
+
+/// A kernel of one position lets both parties drop what the stride skips.
+fn step(conv: &Conv) -> [usize; 2] {
+    if conv.kernel == [1, 1] { [1, 1] } else { conv.stride }
+}
+
+fn tile(conv: &Conv, out_tile: [usize; 2]) -> [usize; 2] {
+    let (reach, step) = (reach(conv), step(conv));
+    [0, 1].map(|axis| (out_tile[axis] - 1) * step[axis] + reach[axis])
+}
+
+/// Output tiles that fit: the whole output, or cut into equal rows and columns.
+fn tilings(conv: &Conv, degree: usize) -> Vec<[usize; 2]> {
+    /// Cuts tried beyond the coarsest that fit.
+    const FINER: usize = 3;
+    let (height, width) = (conv.out_height(), conv.out_width());
+    let mut found: Vec<[usize; 2]> = Vec::new();
+    let fits = |out: [usize; 2]| {
+        let [rows, columns] = tile(conv, out);
+        rows.checked_mul(columns).is_some_and(|area| area <= degree)
+    };
+    if !fits([1, 1]) {
+        return found;
+    }
+    for (columns, out_width) in (1..).zip(cuts(width)) {
+        let fitting = cuts(height).map(|out_height| [out_height, out_width]);
+        found.extend(fitting.filter(|out| fits(*out)).take(FINER));
+        if columns > 2 && found.len() > 4 * FINER {
+            break;
+        }
+    }
+    found
+}
+
+/// The sizes of the largest part when `whole` is cut into 1, 2, ... `whole` even
+/// parts, each once: about `2 * sqrt(whole)` values, descending.
+fn cuts(whole: usize) -> impl Iterator<Item = usize> {
+    let first = (whole > 0).then_some(whole);
+    std::iter::successors(first, move |part| {
+        let smaller = part.checked_sub(1).filter(|smaller| *smaller > 0)?;
+        Some(whole.div_ceil(whole.div_ceil(smaller)))
     })
 }
 
-/// The sizes ceil(total / n), descending, each once.
-fn parts(total: usize) -> Vec<usize> {
-    let mut sizes = vec![total];
-    let mut size = total;
-    while size > 1 {
-        // The fewest parts that are smaller than `size`.
-        let count = total.div_ceil(size - 1);
-        size = total.div_ceil(count);
-        sizes.push(size);
+#[cfg(test)]
+mod tests {
+    use super::cuts;
+
+    #[test]
+    fn cuts_are_the_distinct_quotients() {
+        for whole in 0..300usize {
+            let mut all: Vec<_> = (1..=whole).map(|parts| whole.div_ceil(parts)).collect();
+            all.dedup();
+            assert_eq!(cuts(whole).collect::<Vec<_>>(), all);
+        }
     }
-    sizes
 }

@@ -1,0 +1,72 @@
+//! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
+
+use ring::Random;
+use wire::{Message, Segment};
+
+use crate::base::{Offer, Replies};
+use crate::ideal::deal;
+use crate::setup::{TreeSums, sums_layout};
+use crate::transfer::{
+    Choices, Group, Job, Masked, choices_layout, choose, masked_layout, respond,
+};
+
+/// Points of a base transfer, their number from the first byte: what decodes has
+/// exactly one encoding.
+///
+/// # Panics
+/// When it has another.
+pub fn points(data: &[u8]) {
+    let Some((count, body)) = data.split_first() else { return };
+    let count = usize::from(count % 5);
+    let mut again = Vec::new();
+    match (Offer::decode(body, &count), Replies::decode(body, &count)) {
+        (Ok(offer), Ok(replies)) => {
+            offer.encode(&mut again);
+            assert_eq!(again, body);
+            again.clear();
+            replies.encode(&mut again);
+            assert_eq!(again, body);
+        }
+        (offer, replies) => assert!(offer.is_err() && replies.is_err()),
+    }
+}
+
+/// Both messages of a table transfer and the sums of a setup, the widths from the
+/// first bytes: whatever decodes is answered and finished without complaint.
+///
+/// # Panics
+/// When it is not.
+pub fn transfer(data: &[u8]) {
+    let Some(([count, choice, value, group], body)) = data.split_first_chunk::<4>() else { return };
+    let job = Job {
+        count: usize::from(count % 16),
+        choice_bits: u32::from(choice % 4) + 1,
+        value_bits: u32::from(value % 64) + 1,
+        group: if group & 1 == 0 { Group::Add } else { Group::Xor },
+    };
+    let jobs = [job];
+    let (sender, receiver) = deal(&mut Random::seeded(1), job.cots());
+    if let Ok(choices) = Choices::decode(body, &choices_layout(&jobs)) {
+        let tables = [vec![0; job.count << job.choice_bits]];
+        assert!(respond(&jobs, sender, &tables, &choices).is_ok());
+    }
+    if let Ok(masked) = Masked::decode(body, &masked_layout(&jobs)) {
+        let chooser = choose(&jobs, receiver, &[vec![0; job.count]]);
+        assert!(chooser.and_then(|(chooser, _)| chooser.finish(&masked)).is_ok());
+    }
+    let sums: Vec<Segment> = sums_layout().to_vec();
+    assert_eq!(TreeSums::decode(body, &sums).is_ok(), body.len() as u64 == sums[0].len());
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::mutate::replay;
+
+    const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
+
+    #[test]
+    fn decoders_stand_their_corpus_and_mutations_of_it() {
+        replay(&format!("{CORPUS}/ot_points"), 100_000, super::points);
+        replay(&format!("{CORPUS}/ot_transfer"), 100_000, super::transfer);
+    }
+}

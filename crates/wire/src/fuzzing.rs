@@ -1,0 +1,101 @@
+//! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
+
+use crate::channel::{Channel, Transport};
+use crate::cost::Role;
+use crate::error::{Error, Result};
+use crate::message::{Message, Packed, Segment};
+use crate::tls::Pin;
+
+type Test = Packed<7>;
+
+/// A layout from the first bytes: a count of segments, then two bytes of count and
+/// one of width for each.
+fn layout(data: &[u8]) -> Option<(Vec<Segment>, &[u8])> {
+    let (segments, mut rest) = data.split_first()?;
+    let mut layout = Vec::new();
+    for _ in 0..segments % 5 {
+        let ([low, high, bits], later) = rest.split_first_chunk::<3>()?;
+        let count = usize::from(u16::from_le_bytes([*low, *high]) % 2048);
+        layout.push(Segment { count, bits: u32::from(bits % 64) + 1 });
+        rest = later;
+    }
+    Some((layout, rest))
+}
+
+/// [`Packed`]: what decodes has exactly one encoding, of the announced length.
+///
+/// # Panics
+/// When it does not.
+pub fn packed(data: &[u8]) {
+    let Some((layout, body)) = layout(data) else { return };
+    if let Ok(message) = Test::decode(body, &layout) {
+        let mut again = Vec::new();
+        message.encode(&mut again);
+        assert_eq!(again, body);
+        assert_eq!(Test::bounds(&layout), (body.len() as u64, body.len() as u64));
+    }
+}
+
+/// [`Channel::receive`] on arbitrary bytes: a message of the layout or an error, and
+/// never a request for more bytes than the layout has.
+///
+/// # Panics
+/// When more is asked for.
+pub fn frames(data: &[u8]) {
+    let Some((layout, stream)) = layout(data) else { return };
+    let most = usize::try_from(Test::body_len(&layout)).unwrap_or(usize::MAX).max(5);
+    let feed = Feed { bytes: stream.to_vec(), at: 0, most };
+    let mut channel = Channel::new(Role::Client, Box::new(feed));
+    while channel.receive::<Test>(&layout).is_ok() {}
+}
+
+/// Bytes that run out.
+struct Feed {
+    bytes: Vec<u8>,
+    at: usize,
+    most: usize,
+}
+
+impl Transport for Feed {
+    fn send(&mut self, _: Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
+        assert!(buffer.len() <= self.most, "{} bytes asked for", buffer.len());
+        let end = self.at + buffer.len();
+        let bytes = self.bytes.get(self.at..end).ok_or_else(|| Error::transport("the end"))?;
+        buffer.copy_from_slice(bytes);
+        self.at = end;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// [`Pin`]: what parses prints as it was read, but for case.
+///
+/// # Panics
+/// When it does not.
+pub fn pin(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(pin) = text.parse::<Pin>() {
+        assert_eq!(pin.to_string(), text.to_ascii_lowercase());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::mutate::replay;
+
+    const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
+
+    #[test]
+    fn decoders_stand_their_corpus_and_mutations_of_it() {
+        replay(&format!("{CORPUS}/wire_packed"), 100_000, super::packed);
+        replay(&format!("{CORPUS}/wire_frames"), 100_000, super::frames);
+        replay(&format!("{CORPUS}/wire_pin"), 100_000, super::pin);
+    }
+}
