@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from networks import Network
-from parties import IDLE, ServerProcess
+from parties import IDLE, ServerProcess, ask
 from tacit import Model
 from tacit.compile import Options, compile_model
 
@@ -23,6 +23,11 @@ class Job:
     def serve(self, *options: object, **popen: object) -> ServerProcess:
         """A plaintext server with short timeouts unless told otherwise."""
         return ServerProcess(self.model, *(options or ("--plaintext", "--timeout", IDLE)), **popen)
+
+    def served_by(self, server: ServerProcess, **how: object) -> bool:
+        """The next client of `server` gets the right result, and nothing else is in its log."""
+        patience = {"timeout_seconds": 30, "connect_seconds": 30}
+        return self.right(ask(server.address, self.x, **{**patience, **how})) and "error" not in server.line(30)
 
     def right(self, outcome: dict, reveal: str = "output") -> bool:
         """The session gave the interpreter's integers, or its label."""
@@ -45,10 +50,10 @@ def job(tmp_path_factory) -> Job:
     return Job(model, x[:1], folder / "x.npy", Model(model).simulate(x[:1]))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(job):
-    """A plaintext server that must outlive the test."""
+    """A plaintext server that must outlive all tests of a module."""
     server = job.serve()
     yield server
     assert server.alive
-    server.close()
+    assert "panicked" not in server.close()

@@ -24,6 +24,17 @@ SLACK = 8.0
 COMMAND = [sys.executable, "-m", "tacit"]
 
 
+def strike(process: int, number: int) -> None:
+    """Send a signal; SIGSTOP has taken effect on every thread when this returns."""
+    os.kill(process, number)
+    until = time.monotonic() + SLACK
+    while number == signal.SIGSTOP and time.monotonic() < until:
+        states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{process}/task").glob("*/stat")]
+        if set(states) <= {"T"}:
+            return
+        time.sleep(0.001)
+
+
 class ServerProcess:
     """`tacit serve --json`; its lines arrive in a queue."""
 
@@ -48,7 +59,7 @@ class ServerProcess:
         return self.lines.get(timeout=seconds)
 
     def signal(self, number: int) -> None:
-        os.kill(self.process.pid, number)
+        strike(self.process.pid, number)
 
     @property
     def alive(self) -> bool:
@@ -61,6 +72,8 @@ class ServerProcess:
             self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+        if self.errors.closed:
+            return ""
         with self.errors:
             self.errors.seek(0)
             return self.errors.read()
@@ -93,7 +106,7 @@ class ClientProcess:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def signal(self, number: int) -> None:
-        os.kill(self.process.pid, number)
+        strike(self.process.pid, number)
 
     def outcome(self, seconds: float) -> dict[str, Any]:
         """The object on its standard output; an error must have exit code 1 and one line for people."""
