@@ -50,17 +50,19 @@ class Network:
         fan = int(np.prod(shape[1:])) or 1
         return (self.random.standard_normal(shape) / np.sqrt(fan)).astype(np.float32)
 
-    def conv(self, weight: tuple[int, ...], bias: bool = True, **attributes: Any) -> "Network":
+    def conv(
+        self, weight: tuple[int, ...], bias: bool = True, name: str | None = None, **attributes: Any
+    ) -> "Network":
         """A convolution with random weights of shape (out, in / groups, height, width)."""
-        name = f"conv{len(self.nodes)}"
+        name = name or f"conv{len(self.nodes)}"
         names = [self.constant(f"{name}.w", self.normal(*weight))]
         if bias:
             names.append(self.constant(f"{name}.b", self.normal(weight[0], 4)[:, 0]))
         return self.add("Conv", *names, name=name, **attributes)
 
-    def gemm(self, inputs: int, outputs: int) -> "Network":
+    def gemm(self, inputs: int, outputs: int, name: str | None = None) -> "Network":
         """A fully connected layer with random weights."""
-        name = f"gemm{len(self.nodes)}"
+        name = name or f"gemm{len(self.nodes)}"
         weight = self.constant(f"{name}.w", self.normal(outputs, inputs))
         bias = self.constant(f"{name}.b", self.normal(outputs, 4)[:, 0])
         return self.add("Gemm", weight, bias, name=name, transB=1)

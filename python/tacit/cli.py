@@ -11,16 +11,18 @@ from typer.exceptions import Abort, Exit, TyperException
 
 from tacit import __version__, evaluation, network, report
 from tacit.bench import bench_model, random_examples
-from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
+from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client, Prediction, classes
 from tacit.data import Examples, load
 from tacit.demo import prepare, run_demo
-from tacit.errors import MisuseError, TacitError
+from tacit.errors import MisuseError, TacitError, failure
 from tacit.model import Model
 from tacit.options import (
     AsJson,
+    ConnectTimeout,
     InputFile,
     ModelFile,
     RevealTo,
+    SessionTimeout,
     Suite,
     Threads,
     Timeout,
@@ -164,15 +166,20 @@ def serve(
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Stop after one session.")] = False,
     timeout: Timeout = TIMEOUT_SECONDS,
+    connect_timeout: ConnectTimeout = CONNECT_SECONDS,
+    session_timeout: SessionTimeout = SESSION_SECONDS,
     threads: Threads = None,
     json: AsJson = False,
 ) -> None:
     """Answer clients until interrupted.
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
-    server. With --json, one line says where it listens, and one line follows per session.
+    server. With --json, one line says where it listens, and one line follows per session. A client
+    that is silent for --timeout seconds, needs more than --connect-timeout for the TLS handshake, or
+    more than --session-timeout in all, is dropped; the others notice nothing.
     """
-    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, timeout, once, threads)
+    patience = (timeout, connect_timeout, session_timeout)
+    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *patience, once, threads)
     server = Server(model, listening)
     try:
         if json:
@@ -180,7 +187,10 @@ def serve(
         else:
             report.show_address(server.address, server.pin)
         for session in server.sessions():
-            report.show_session(session, json)
+            try:
+                report.show_session(session, json)
+            except OSError as error:  # a full disk under the log is no reason to turn clients away
+                report.warn(f"a session's report was not written: {error}")
     except KeyboardInterrupt:
         server.stop()
 
@@ -195,6 +205,8 @@ def predict(
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
     timeout: Timeout = TIMEOUT_SECONDS,
+    connect_timeout: ConnectTimeout = CONNECT_SECONDS,
+    session_timeout: SessionTimeout = SESSION_SECONDS,
     threads: Threads = None,
     json: AsJson = False,
 ) -> None:
@@ -203,7 +215,8 @@ def predict(
     The server learns neither the input nor the result. No model file is needed: the client gets
     the public plan, checks it, and shows what it cost.
     """
-    client = Client(server, pin, ca, plaintext, certificate, key, timeout, threads)
+    patience = (timeout, connect_timeout, session_timeout)
+    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads)
     x = load(inputs).x
     with report.progress("predicting") as advance:
         prediction = client.predict(x, advance)
@@ -317,24 +330,32 @@ def demo(
         report.emit_json(content)
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """One line on standard error, then exit."""
+def fail(error: BaseException, message: str, code: int, json: bool) -> NoReturn:
+    """One line on standard error, and with --json one object on standard output; then exit."""
     typer.echo(f"error: {message}", err=True)
+    try:
+        if json:
+            report.emit_json({"error": failure(error, message)})
+        sys.stdout.flush()
+    except OSError:
+        report.abandon_output()
     sys.exit(code)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Exit code 0, 1 for an error, 2 for wrong usage, 130 when interrupted."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    json = "--json" in arguments
     try:
         code = app(arguments, prog_name="tacit", standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
-        fail(error.format_message() or "see tacit --help", error.exit_code)
-    except (Abort, KeyboardInterrupt):
-        fail("interrupted", 130)
+        fail(error, error.format_message() or "see tacit --help", error.exit_code, json)
+    except (Abort, KeyboardInterrupt) as error:
+        fail(error, "interrupted", 130, json)
     except Exception as error:  # noqa: BLE001 (a user gets one line, never a traceback)
         if "--debug" in arguments:
             traceback.print_exc()
         known = isinstance(error, TacitError | OSError)
-        fail(str(error) if known else f"unexpected {type(error).__name__}: {error}", 1)
+        fail(error, str(error) if known else f"unexpected {type(error).__name__}: {error}", 1, json)
     sys.exit(code if isinstance(code, int) else 0)

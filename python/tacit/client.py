@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from tacit import _core
 from tacit.errors import MisuseError
 from tacit.model import Progress
 
+CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
+SESSION_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Client:
     """Where the server is and how to know it: by its key's `pin`, or a `ca` file, or not at all.
 
     `plaintext` works on loopback only. `certificate` and `key` (PEM files) are for servers that
-    ask for a client certificate.
+    ask for a client certificate. It gives up after `connect_seconds` without a connection,
+    `timeout_seconds` without a byte, or `session_seconds` in all.
     """
 
     server: str
@@ -59,6 +62,8 @@ class Client:
     certificate: Path | None = None
     key: Path | None = None
     timeout_seconds: float = TIMEOUT_SECONDS
+    connect_seconds: float = CONNECT_SECONDS
+    session_seconds: float = SESSION_SECONDS
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,13 +74,38 @@ class Client:
 
     def options_json(self) -> str:
         """Options as `_core.predict` reads them; absent ones are left out."""
-        chosen = {name: value for name, value in vars(self).items() if name != "server" and value is not None}
-        return json.dumps({name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()})
+        names = ("pin", "ca", "plaintext", "certificate", "key", "threads")
+        chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
+        return json.dumps({**options, "timeouts": timeouts(self)})
 
     def predict(self, x: NDArray[np.float32], progress: Progress | None = None) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
 
         Raises `MisuseError`, `PeerError` or `TransportError`, naming the guilty side.
         """
+        if x.dtype != np.float32:
+            raise MisuseError(f"the inputs are {x.dtype}; convert them with x.astype(np.float32)")
         outputs, report = _core.predict(self.server, np.ascontiguousarray(x), self.options_json(), progress)
         return Prediction(outputs, json.loads(report))
+
+
+class Patient(Protocol):
+    """Anything with the three limits of the timeout policy, in seconds."""
+
+    @property
+    def connect_seconds(self) -> float:
+        """For the connection, and again for the TLS handshake."""
+
+    @property
+    def timeout_seconds(self) -> float:
+        """For the next byte, in either direction."""
+
+    @property
+    def session_seconds(self) -> float:
+        """For the whole session after the handshake."""
+
+
+def timeouts(party: Patient) -> dict[str, float]:
+    """The timeout policy of a client or server as the core reads it."""
+    return {"connect": party.connect_seconds, "idle": party.timeout_seconds, "session": party.session_seconds}

@@ -1,6 +1,7 @@
 """Inputs and labels from .npy and .npz files, checked before anything else sees them."""
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import MisuseError
+
+# What numpy and zipfile raise for damaged or hostile files.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class Examples(NamedTuple):
@@ -40,6 +56,8 @@ def load(path: Path, shape: tuple[int, ...] | None = None) -> Examples:
 def read(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays needed of a file; a .npy file's array is called `x`. Pickles are refused."""
     try:
+        if path.exists() and not path.is_file():  # a pipe would block, a device has no end
+            raise MisuseError(f"{path} is not a regular file")
         with path.open("rb") as file:
             content = np.load(file, allow_pickle=False)
             if isinstance(content, np.ndarray):
@@ -49,7 +67,7 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
             return {name: content[name] for name in ("x", "y") if name in content}
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise MisuseError(f"{path} is no readable .npy or .npz file: {error}") from error
 
 

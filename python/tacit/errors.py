@@ -7,6 +7,30 @@
 - `UnsupportedError`: a model or option this version cannot run; names the node and a way out.
 """
 
+from typing import Any
+
 from tacit._core import MisuseError, PeerError, TacitError, TransportError, UnsupportedError
 
 __all__ = ["MisuseError", "PeerError", "TacitError", "TransportError", "UnsupportedError"]
+
+KINDS: dict[type[BaseException], str] = {
+    MisuseError: "misuse",
+    PeerError: "peer",
+    TransportError: "transport",
+    UnsupportedError: "unsupported",
+    OSError: "system",
+}
+
+
+def failure(error: BaseException, message: str) -> dict[str, Any]:
+    """An error as `--json` shows it: `kind`, `message`, and the `node` it is about or null.
+
+    Kinds: misuse, peer, transport, unsupported, system (files and devices), usage (the command
+    line), interrupted, internal.
+    """
+    found = [kind for base, kind in KINDS.items() if isinstance(error, base)]
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        found = ["interrupted"]
+    elif hasattr(error, "exit_code"):
+        found = ["usage"]
+    return {"kind": (found or ["internal"])[0], "message": message, "node": getattr(error, "node", None)}

@@ -27,7 +27,9 @@ InputFile = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
 RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without progress before giving up.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]
+ConnectTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for the connection and the TLS handshake.")]
+SessionTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a whole session, however busy.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party; this version runs one.")]
 
 

@@ -19,6 +19,7 @@ from tacit.model import Model, Progress
 from tacit.usage import Usage
 
 START_SECONDS = 30.0
+LONGEST_SECONDS = 24 * 3600.0  # both parties are ours: a long batch is no attack
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,13 @@ class Pair:
         The report carries the cost of both sides and how far the result is from the interpreter.
         """
         with self.server() as server:
-            client = Client(server.address, pin=server.pin, timeout_seconds=self.timeout_seconds, threads=self.threads)
+            client = Client(
+                server.address,
+                pin=server.pin,
+                timeout_seconds=self.timeout_seconds,
+                session_seconds=LONGEST_SECONDS,
+                threads=self.threads,
+            )
             usage = Usage()
             prediction = client.predict(x, progress)
             mine = usage.report()
@@ -63,7 +70,8 @@ class Pair:
     def server(self) -> Iterator["ServerProcess"]:
         """A server process that listens; killed on the way out if it still runs."""
         command = [sys.executable, "-m", "tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
-        command += ["--reveal", self.reveal, "--timeout", str(self.timeout_seconds), "--once", "--json"]
+        command += ["--reveal", self.reveal, "--once", "--json"]
+        command += ["--timeout", str(self.timeout_seconds), "--session-timeout", str(LONGEST_SECONDS)]
         if self.threads is not None:
             command += ["--threads", str(self.threads)]
         with tempfile.TemporaryFile("w+") as errors:
@@ -103,6 +111,8 @@ class ServerProcess:
         if not text:
             raise self.failure()
         content: dict[str, Any] = json.loads(text)
+        if "error" in content:
+            raise TacitError(f"the server process: {content['error']['message']}")
         return content
 
     def failure(self) -> TacitError:

@@ -1,6 +1,7 @@
 """What the command line prints: one JSON object, or tables for people."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,13 @@ def emit_json(content: dict[str, Any]) -> None:
     """One JSON object on one line of standard output, at once."""
     sys.stdout.write(json.dumps(content, allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def abandon_output() -> None:
+    """Standard output cannot be written: let nothing try again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 @contextmanager

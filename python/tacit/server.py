@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit import _core
-from tacit.client import TIMEOUT_SECONDS
+from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.errors import MisuseError
 from tacit.usage import Usage
 
@@ -20,7 +20,8 @@ class Listening:
     """How to serve a model. TLS with a fresh key unless `certificate` and `key` (PEM files) are given.
 
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
-    off and works on loopback only; `once` stops after the first session.
+    off and works on loopback only; `once` stops after the first session. The timeouts are those
+    of `Client`; a client that exceeds one is dropped.
     """
 
     listen: str
@@ -30,6 +31,8 @@ class Listening:
     client_ca: Path | None = None
     plaintext: bool = False
     timeout_seconds: float = TIMEOUT_SECONDS
+    connect_seconds: float = CONNECT_SECONDS
+    session_seconds: float = SESSION_SECONDS
     once: bool = False
     threads: int | None = None
 
@@ -43,7 +46,7 @@ class Listening:
         """Options as `_core.Server` reads them."""
         files = {"key": self.key, "certificate": self.certificate, "client_ca": self.client_ca}
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
-        options: dict[str, Any] = {"reveal": self.reveal, "tls": tls, "timeout_seconds": self.timeout_seconds}
+        options: dict[str, Any] = {"reveal": self.reveal, "tls": tls, "timeouts": timeouts(self)}
         if self.threads is not None:
             options["threads"] = self.threads
         return json.dumps({**options, "once": self.once})

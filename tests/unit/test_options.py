@@ -53,7 +53,8 @@ def test_certificates_come_with_keys():
 
 def test_options_travel_as_json():
     client = json.loads(Client("127.0.0.1:1", ca=Path("a.pem"), timeout_seconds=3).options_json())
-    assert client == {"ca": "a.pem", "plaintext": False, "timeout_seconds": 3}
+    timeouts = {"connect": 10.0, "idle": 3, "session": 3600.0}
+    assert client == {"ca": "a.pem", "plaintext": False, "timeouts": timeouts}
     assert json.loads(Listening("127.0.0.1:0", plaintext=True).options_json())["tls"] is None
     listening = json.loads(Listening("127.0.0.1:0", client_ca=Path("a.pem"), threads=2, once=True).options_json())
     assert listening["tls"] == {"client_ca": "a.pem"}

@@ -48,8 +48,13 @@ pub fn save(model: &Model, path: impl AsRef<Path>) -> Result<()> {
 /// contents break an invariant.
 pub fn load(path: impl AsRef<Path>) -> Result<Model> {
     let path = path.as_ref();
+    // Asked before opening: a pipe would block, a device has no end.
+    let about = fs::metadata(path).map_err(|error| io(path, &error))?;
+    if !about.is_file() {
+        return Err(Error::Corrupt(format!("{}: not a regular file", path.display())));
+    }
     let file = File::open(path).map_err(|error| io(path, &error))?;
-    let size = file.metadata().map_err(|error| io(path, &error))?.len();
+    let size = about.len();
     if size > MAX_FILE {
         return Err(Error::Corrupt(format!("{}: {size} bytes is too large", path.display())));
     }

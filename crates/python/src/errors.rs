@@ -17,9 +17,17 @@ pub(crate) fn raise(error: tacit::Error) -> PyErr {
         tacit::Error::Misuse(why) => MisuseError::new_err(why),
         tacit::Error::Peer { .. } => PeerError::new_err(message),
         tacit::Error::Transport(why) => TransportError::new_err(why),
-        tacit::Error::Unsupported { .. } => UnsupportedError::new_err(message),
+        tacit::Error::Unsupported { node, .. } => unsupported(message, node),
         _ => TacitError::new_err(message),
     }
+}
+
+/// The exception with the node's name as attribute `node`.
+fn unsupported(message: String, node: String) -> PyErr {
+    let error = UnsupportedError::new_err(message);
+    // Without the attribute the message still names the node.
+    let _ = Python::attach(|py| error.value(py).setattr("node", node));
+    error
 }
 
 /// Parses options given as JSON.

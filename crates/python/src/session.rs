@@ -95,7 +95,7 @@ impl Server {
         py.detach(|| self.0.server.stop());
     }
 
-    /// The next session's report or `{"client", "error": {kind, message}}` as JSON,
+    /// The next session's report or `{"client", "error": {kind, message, node}}` as JSON,
     /// or `None` after `timeout` seconds.
     fn next_report(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<String>> {
         let patience = Duration::try_from_secs_f64(timeout)
@@ -111,24 +111,31 @@ struct Outcome<'a> {
     #[serde(flatten)]
     report: Option<&'a Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure>,
+    error: Option<Failure<'a>>,
 }
 
 #[derive(serde::Serialize)]
-struct Failure {
+struct Failure<'a> {
     kind: &'static str,
     message: String,
+    node: Option<&'a str>,
+}
+
+impl<'a> Failure<'a> {
+    fn of(error: &'a tacit::Error) -> Self {
+        let (kind, node) = match error {
+            tacit::Error::Misuse(_) => ("misuse", None),
+            tacit::Error::Peer { .. } => ("peer", None),
+            tacit::Error::Transport(_) => ("transport", None),
+            tacit::Error::Unsupported { node, .. } => ("unsupported", Some(node.as_str())),
+            _ => ("internal", None),
+        };
+        Self { kind, message: error.to_string(), node }
+    }
 }
 
 fn outcome(event: &Event) -> PyResult<String> {
-    let kind = |error: &tacit::Error| match error {
-        tacit::Error::Misuse(_) => "misuse",
-        tacit::Error::Peer { .. } => "peer",
-        tacit::Error::Transport(_) => "transport",
-        _ => "unsupported",
-    };
-    let error = event.outcome.as_ref().err();
-    let error = error.map(|e| Failure { kind: kind(e), message: e.to_string() });
+    let error = event.outcome.as_ref().err().map(Failure::of);
     let report = event.outcome.as_ref().ok();
     json(&Outcome { client: &event.client, report, error })
 }

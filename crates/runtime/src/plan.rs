@@ -61,7 +61,9 @@ impl Plan {
     /// Plans what a server offered.
     pub(crate) fn from_offer(json: &str) -> Result<Self> {
         let bad = |why: String| Error::peer("a plan this client can verify", printable(&why));
-        let offer: OfferJson = serde_json::from_str(json).map_err(|e| bad(e.to_string()))?;
+        // The parser's own words may quote the peer's bytes.
+        let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
+        let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
         Self::new(offer.graph, offer.settings).map_err(|e| match e {
             Error::Misuse(why) => bad(why),
             other => other,

@@ -17,6 +17,9 @@ use crate::keys::ServerKeys;
 use crate::plan::{Plan, Settings};
 use crate::report::Report;
 
+/// Pause after a connection that could not be accepted.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
 /// Who may connect and how.
 #[derive(Clone)]
 pub enum Access {
@@ -114,14 +117,18 @@ impl Server {
     /// fails costs nobody else anything.
     ///
     /// # Errors
-    /// [`Error::Transport`] when the listener fails.
+    /// None in this version.
     pub fn run(&self) -> Result<()> {
         loop {
-            let (stream, peer) =
-                self.listener.accept().map_err(|e| Error::transport(e.to_string()))?;
+            let accepted = self.listener.accept();
             if self.shared.stop.load(Ordering::SeqCst) {
                 return Ok(());
             }
+            let Ok((stream, peer)) = accepted else {
+                // Out of descriptors, or the client is gone already: both pass.
+                thread::sleep(ACCEPT_AGAIN);
+                continue;
+            };
             if self.shared.options.once {
                 serve(&self.shared, stream, peer);
                 return Ok(());

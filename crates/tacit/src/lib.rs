@@ -12,5 +12,5 @@ pub use graph::{
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::{Answer, Event, Report, Reveal, Server, Settings};
-pub use session::{PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve};
+pub use session::{Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve};
 pub use wire::{Error, Pin, Result};

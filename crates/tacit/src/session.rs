@@ -9,8 +9,44 @@ use wire::{
     Channel, ClientTls, Error, Identity, Pin, Result, Role, ServerTls, Timeouts, Trust, connect,
 };
 
-/// No session lasts longer.
-const LONGEST_SESSION: Duration = Duration::from_secs(24 * 3600);
+/// How long a party waits, in seconds; one policy for both sides.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Patience {
+    /// For the connection, and again for the whole TLS handshake.
+    pub connect: f64,
+    /// For the next byte, in either direction.
+    pub idle: f64,
+    /// For the session from the hello to the result.
+    pub session: f64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { connect: 10.0, idle: 30.0, session: 3600.0 }
+    }
+}
+
+impl Patience {
+    fn timeouts(&self) -> Result<Timeouts> {
+        let duration = |name: &str, seconds: f64| {
+            let duration = Duration::try_from_secs_f64(seconds);
+            let duration = duration.ok().filter(|d| (SHORTEST..=LONGEST).contains(d));
+            duration.ok_or_else(|| {
+                Error::misuse(format!("the {name} timeout is 0.001 to 1e9 seconds, not {seconds}"))
+            })
+        };
+        Ok(Timeouts {
+            connect: duration("connect", self.connect)?,
+            idle: duration("idle", self.idle)?,
+            total: duration("session", self.session)?,
+        })
+    }
+}
+
+const SHORTEST: Duration = Duration::from_millis(1);
+/// Far below what clocks overflow at.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 /// PEM files of a server.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -32,8 +68,8 @@ pub struct ServeOptions {
     pub reveal: Reveal,
     /// TLS, or `None` for plaintext on loopback.
     pub tls: Option<TlsFiles>,
-    /// Longest silence of a client, in seconds.
-    pub timeout_seconds: f64,
+    /// How long to wait for clients.
+    pub timeouts: Patience,
     /// Stop after one session.
     pub once: bool,
     /// Sessions at the same time.
@@ -49,7 +85,7 @@ impl Default for ServeOptions {
         Self {
             reveal: Reveal::Output,
             tls: Some(TlsFiles::default()),
-            timeout_seconds: 30.0,
+            timeouts: Patience::default(),
             once: false,
             sessions: 64,
             most_inputs: 1_000_000,
@@ -72,8 +108,8 @@ pub struct PredictOptions {
     pub certificate: Option<String>,
     /// Its private key.
     pub key: Option<String>,
-    /// Longest silence of the server, in seconds; 0 means 30.
-    pub timeout_seconds: f64,
+    /// How long to wait for the server.
+    pub timeouts: Patience,
     /// Threads; 1 in this version.
     pub threads: Option<usize>,
 }
@@ -107,7 +143,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
     let options = Options {
         settings: Settings { reveal: options.reveal },
         access,
-        timeouts: timeouts(options.timeout_seconds)?,
+        timeouts: options.timeouts.timeouts()?,
         sessions: options.sessions.max(1),
         most_inputs: options.most_inputs,
         once: options.once,
@@ -137,8 +173,7 @@ pub fn predict(
 }
 
 fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
-    let seconds = if options.timeout_seconds == 0.0 { 30.0 } else { options.timeout_seconds };
-    let timeouts = timeouts(seconds)?;
+    let timeouts = options.timeouts.timeouts()?;
     let trust = match (&options.pin, &options.ca, options.plaintext) {
         (Some(pin), None, false) => Trust::Pin(pin.parse()?),
         (None, Some(file), false) => Trust::Authority(file.clone()),
@@ -156,13 +191,6 @@ fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
     let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     tls.channel(host, connect(server, timeouts)?, timeouts)
-}
-
-fn timeouts(seconds: f64) -> Result<Timeouts> {
-    let silence = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
-    let silence =
-        silence.ok_or_else(|| Error::misuse("a timeout is a positive number of seconds"))?;
-    Ok(Timeouts { connect: silence, idle: silence, total: LONGEST_SESSION })
 }
 
 fn one_thread(threads: usize) -> Result<()> {

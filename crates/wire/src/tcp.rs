@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,15 @@ use crate::cost::Role;
 use crate::error::{Error, Result};
 use crate::tls::Session;
 
-/// How long a party waits before it gives the peer up.
+/// How long a party waits before it gives the peer up. No wait in a session is longer than
+/// the shortest of these that is left.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// For the connection and the TLS handshake.
+    /// For the connection, and again for the whole TLS handshake.
     pub connect: Duration,
     /// Without a single byte from the peer, or without it taking one.
     pub idle: Duration,
-    /// For the whole session.
+    /// For the whole session after the handshake, however busy the peer is.
     pub total: Duration,
 }
 
@@ -76,10 +77,26 @@ impl Tcp {
     }
 
     fn check_deadline(&self) -> Result<()> {
-        if Instant::now() >= self.deadline {
-            return Err(Error::transport("the session took longer than its time limit"));
+        remaining(self.deadline).map(drop).ok_or_else(too_long)
+    }
+
+    /// No read outlasts the session.
+    fn limit_read(&self) -> Result<()> {
+        let left = remaining(self.deadline).ok_or_else(too_long)?;
+        if left < self.idle {
+            let set = self.reader.set_read_timeout(Some(left));
+            set.map_err(|e| io_error(&e, self.idle))?;
         }
         Ok(())
+    }
+
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let Some(session) = &mut self.session else {
+            return self.reader.read(out).map_err(|e| io_error(&e, self.idle));
+        };
+        let (read, reply) = session.open(&mut self.reader, out, self.idle)?;
+        self.push(reply)?;
+        Ok(read)
     }
 }
 
@@ -96,15 +113,9 @@ impl Transport for Tcp {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
         while !rest.is_empty() {
-            self.check_deadline()?;
-            let read = match &mut self.session {
-                None => self.reader.read(rest).map_err(|e| io_error(&e, self.idle))?,
-                Some(session) => {
-                    let (read, reply) = session.open(&mut self.reader, rest, self.idle)?;
-                    self.push(reply)?;
-                    read
-                }
-            };
+            self.limit_read()?;
+            // A read cut short by the end of the session is the session's fault, not the peer's.
+            let read = self.read(rest).map_err(|e| self.check_deadline().err().unwrap_or(e))?;
             if read == 0 {
                 return Err(closed());
             }
@@ -116,7 +127,13 @@ impl Transport for Tcp {
     fn flush(&mut self) -> Result<()> {
         let (done, wait) = mpsc::channel();
         self.queue.send(Job::Flush(done)).map_err(|_| closed())?;
-        wait.recv_timeout(self.idle).map_err(|_| closed())
+        wait.recv_timeout(self.idle).map_err(|e| match e {
+            RecvTimeoutError::Disconnected => closed(),
+            RecvTimeoutError::Timeout => {
+                let idle = self.idle.as_secs_f32();
+                Error::transport(format!("the peer took nothing for {idle} s"))
+            }
+        })
     }
 }
 
@@ -145,7 +162,16 @@ fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-fn closed() -> Error {
+/// Time until `deadline`, if any is left.
+pub(crate) fn remaining(deadline: Instant) -> Option<Duration> {
+    deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+}
+
+fn too_long() -> Error {
+    Error::transport("the session took longer than its time limit")
+}
+
+pub(crate) fn closed() -> Error {
     Error::transport("the peer closed the connection")
 }
 

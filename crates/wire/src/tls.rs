@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
-use crate::tcp::{Tcp, Timeouts, io_error};
+use crate::tcp::{Tcp, Timeouts, closed, io_error, remaining};
 
 /// SHA-256 of a public key, printed and parsed as 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,17 +248,34 @@ fn handshake(
     mut stream: TcpStream,
     timeouts: Timeouts,
 ) -> Result<Channel> {
-    let limit = Some(timeouts.connect);
-    let set = stream.set_read_timeout(limit).and_then(|()| stream.set_write_timeout(limit));
-    set.and_then(|()| stream.set_nodelay(true)).map_err(|e| io_error(&e, timeouts.connect))?;
+    let deadline = Instant::now() + timeouts.connect;
+    let failed = |e: std::io::Error| io_error(&e, timeouts.connect);
+    stream.set_nodelay(true).map_err(failed)?;
     while connection.is_handshaking() || connection.wants_write() {
-        connection.complete_io(&mut stream).map_err(|e| {
-            let tls = e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            tls.map_or_else(|| io_error(&e, timeouts.connect), refuse)
-        })?;
+        // The limit is for the whole handshake: a peer that sends byte by byte gains nothing.
+        let left = remaining(deadline).ok_or_else(|| slow(timeouts.connect))?;
+        let set = stream.set_read_timeout(Some(left));
+        set.and_then(|()| stream.set_write_timeout(Some(left))).map_err(failed)?;
+        if connection.wants_write() {
+            connection.write_tls(&mut stream).map_err(failed)?;
+            continue;
+        }
+        if connection.read_tls(&mut stream).map_err(failed)? == 0 {
+            return Err(closed());
+        }
+        if let Err(error) = connection.process_new_packets() {
+            // The alert is a courtesy; the peer may be gone.
+            let _ = connection.write_tls(&mut stream);
+            return Err(refuse(&error));
+        }
     }
     connection.set_buffer_limit(None);
     Ok(Channel::new(role, Box::new(Tcp::new(stream, Some(Session(connection)), timeouts)?)))
+}
+
+fn slow(limit: Duration) -> Error {
+    let limit = limit.as_secs_f32();
+    Error::transport(format!("the peer did not finish the TLS handshake within {limit} s"))
 }
 
 /// Says what a TLS failure means for the user.
@@ -267,9 +284,9 @@ fn refuse(error: &rustls::Error) -> Error {
         rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
             "the server's key is not the pinned one; ask its operator for the current pin".into()
         }
-        rustls::Error::InvalidCertificate(CertificateError::Expired) => {
-            "the peer's certificate has expired".into()
-        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => "the peer's certificate has expired".into(),
         rustls::Error::InvalidMessage(_) => "the peer does not speak TLS".into(),
         other => format!("TLS: {other}"),
     };

@@ -130,7 +130,9 @@ def named_nodes(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.NodeProto]]:
 
 def refuse(name: str, what: str, instead: str) -> NoReturn:
     """Raise `UnsupportedError` in the words of the Rust side."""
-    raise UnsupportedError(f"node `{name}`: {what}; {instead}")
+    error = UnsupportedError(f"node `{name}`: {what}; {instead}")
+    error.node = name
+    raise error
 
 
 def fold_constant(name: str, node: onnx.NodeProto, constants: Constants) -> bool:

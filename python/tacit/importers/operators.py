@@ -32,7 +32,9 @@ class Call:
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise `UnsupportedError` naming this node."""
-        raise UnsupportedError(f"node `{self.name}`: {self.operator} {what}; {instead}")
+        error = UnsupportedError(f"node `{self.name}`: {self.operator} {what}; {instead}")
+        error.node = self.name
+        raise error
 
     def constant(self, index: int, role: str) -> NDArray[Any] | None:
         """The constant at input `index`, None when the input is absent; computed ones are refused."""

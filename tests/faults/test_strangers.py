@@ -1,0 +1,307 @@
+"""Peers that are no Tacit client or server, or one that lies: written here, byte by byte."""
+
+import contextlib
+import json
+import os
+import resource
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from parties import IDLE, SLACK, ask, named
+from relay import HEADER, Relay, exactly
+
+VERSION, PARAMETERS = 1, b"rlwe1-ssk4-mccr1"
+HELLO, PLAN, ACCEPT = 1, 2, 3
+
+
+def frame(tag: int, body: bytes) -> bytes:
+    return struct.pack("<BI", tag, len(body)) + body
+
+
+def hello(version: int = VERSION, parameters: bytes = PARAMETERS) -> bytes:
+    return frame(HELLO, struct.pack("<I", version) + parameters + bytes(32))
+
+
+def accept(inputs: int, digest: bytes = bytes(32)) -> bytes:
+    return frame(ACCEPT, struct.pack("<I", inputs) + digest)
+
+
+def read(peer: socket.socket) -> bytes:
+    """The body of the next frame."""
+    header = exactly(peer, HEADER)
+    assert header is not None
+    body = exactly(peer, struct.unpack("<BI", header)[1])
+    assert body is not None
+    return body
+
+
+@contextmanager
+def connected(address: str) -> Iterator[socket.socket]:
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=IDLE + SLACK) as peer:
+        yield peer
+
+
+CLIENTS = {
+    "older version": (hello(0), "version"),
+    "newer version": (hello(2**32 - 1), "version"),
+    "other parameters": (hello(parameters=b"rlwe0-weak-weak!"), "parameters"),
+    "another plan": (hello() + accept(1), "digest"),
+    "no inputs": (hello() + accept(0), "inputs"),
+    "too many inputs": (hello() + accept(2**32 - 1), "inputs"),
+    "a second hello": (hello() + hello(), "tag 0x01"),
+    "no hello": (accept(1), "tag 0x03"),
+    "a short hello": (frame(HELLO, b""), "0 bytes"),
+    "a long hello": (frame(HELLO, bytes(53)), "53 bytes"),
+    "a hello of 4 GiB": (struct.pack("<BI", HELLO, 2**32 - 1), "4294967295 bytes"),
+    "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "tag 0x47"),
+    "TLS": (bytes.fromhex("1603010200010001fc0303") + bytes(64), "tag 0x16"),
+    "zeros": (bytes(4096), "tag 0x00"),
+    "nothing, then gone": (b"", "closed"),
+    "half a header": (b"\x01\x34", "closed"),
+    "half a hello": (hello()[:20], "closed"),
+    "hello, then gone": (hello(), "closed"),
+}
+
+
+@pytest.mark.parametrize("case", CLIENTS)
+def test_clients_that_lie(job, server, case):
+    sent, word = CLIENTS[case]
+    with connected(server.address) as peer:
+        peer.sendall(sent)
+        peer.shutdown(socket.SHUT_WR)
+        error = server.line(IDLE + SLACK)["error"]
+    assert named(error, {"peer", "transport"})
+    assert word in error["message"]
+    assert job.served_by(server)
+
+
+@pytest.mark.parametrize("length", [1, 5, 57, 1000, 100_000])
+def test_random_bytes(job, server, length):
+    with connected(server.address) as peer:
+        with contextlib.suppress(OSError):
+            peer.sendall(b"\xff" + os.urandom(length))
+            peer.shutdown(socket.SHUT_WR)
+        assert named(server.line(IDLE + SLACK)["error"], {"peer", "transport"})
+    assert job.served_by(server)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x01", hello()[:30], hello()], ids=["nothing", "byte", "half", "hello"])
+def test_half_open_clients_are_dropped(job, server, sent):
+    began = time.monotonic()
+    with connected(server.address) as peer:
+        peer.sendall(sent)
+        error = server.line(IDLE + SLACK)["error"]
+        assert IDLE - 0.1 <= time.monotonic() - began
+        assert named(error, {"transport"})
+        assert "sent nothing for 2 s" in error["message"]
+    assert job.served_by(server)
+
+
+def test_dripping_clients_meet_the_session_limit(job):
+    server = job.serve("--plaintext", "--timeout", 30, "--session-timeout", 2)
+    with connected(server.address) as peer:
+        began = time.monotonic()
+        while server.lines.empty() and time.monotonic() - began < 2 + SLACK:
+            with contextlib.suppress(OSError):
+                peer.sendall(hello()[:1] if began else b"")
+            time.sleep(0.2)
+        error = server.line(1)["error"]
+    assert named(error, {"transport", "peer"})
+    assert job.served_by(server)
+    server.close()
+
+
+def test_silent_clients_meet_the_session_limit(job):
+    server = job.serve("--plaintext", "--timeout", 60, "--session-timeout", 1)
+    with connected(server.address):
+        error = server.line(1 + SLACK)["error"]
+    assert error["message"] == "connection: the session took longer than its time limit"
+    assert job.served_by(server)
+    server.close()
+
+
+def test_slow_tls_handshakes_meet_the_connect_limit(job):
+    server = job.serve("--timeout", 60, "--connect-timeout", 1)
+    with connected(server.address) as peer:
+        for byte in bytes.fromhex("16030102000100"):
+            with contextlib.suppress(OSError):
+                peer.sendall(bytes([byte]))
+            time.sleep(0.3)
+        error = server.line(1 + SLACK)["error"]
+    assert named(error, {"transport"})
+    assert job.served_by(server, plaintext=False, pin=server.pin)
+    server.close()
+
+
+def test_a_flood_of_connections_does_not_end_the_server(job):
+    limit = (48, 48)
+    server = job.serve(
+        "--plaintext", "--timeout", 2, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    )
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(connected(server.address))
+        time.sleep(1)
+    assert job.right(ask(server.address, job.x, timeout_seconds=30, connect_seconds=30))
+    assert server.alive
+    server.close()
+
+
+# Servers that lie
+
+
+@contextmanager
+def lying_server(script: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Runs `script` with the first client and then closes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            with contextlib.suppress(OSError, AssertionError, EOFError):
+                peer = listener.accept()[0]
+                with peer:
+                    peer.settimeout(IDLE + SLACK)
+                    script(peer)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(IDLE + SLACK)
+
+
+def says(*parts: bytes) -> Callable[[socket.socket], None]:
+    """Answers a hello with `parts`, then waits for the client to leave."""
+
+    def script(peer: socket.socket) -> None:
+        read(peer)
+        peer.sendall(b"".join(parts))
+        peer.shutdown(socket.SHUT_WR)
+        peer.recv(1)
+
+    return script
+
+
+SERVERS = {
+    "older version": (hello(0), "version"),
+    "newer version": (hello(9), "version"),
+    "other parameters": (hello(parameters=b"rlwe0-weak-weak!"), "parameters"),
+    "HTTP": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "tag 0x48"),
+    "a TLS alert": (bytes.fromhex("15030100020232"), "tag 0x15"),
+    "no plan": (hello(), "closed"),
+    "an empty plan": (hello() + frame(PLAN, b""), "0 bytes"),
+    "a plan of 4 GiB": (hello() + struct.pack("<BI", PLAN, 2**32 - 1), "4294967295 bytes"),
+    "a plan that is no text": (hello() + frame(PLAN, b"\xff\xfe\xfd"), "UTF-8"),
+    "a plan that is no JSON": (hello() + frame(PLAN, b"\x1b[2J\x1b[H"), "other JSON"),
+    "a plan that steers terminals": (hello() + frame(PLAN, b'{"\\u001b[2J": 1}'), "other JSON"),
+    "a deep plan": (hello() + frame(PLAN, b"[" * 100_000), "other JSON"),
+    "half a plan": (hello() + frame(PLAN, bytes(100))[:50], "closed"),
+}
+
+
+@pytest.mark.parametrize("case", SERVERS)
+def test_servers_that_lie(job, case):
+    sent, word = SERVERS[case]
+    with lying_server(says(sent)) as address:
+        outcome = ask(address, job.x)
+    assert named(outcome["error"], {"peer", "transport"})
+    assert word in outcome["error"]["message"]
+    assert outcome["seconds"] < IDLE + SLACK
+
+
+@pytest.fixture(scope="module")
+def offer(job) -> dict[str, Any]:
+    """The plan that an honest server offers."""
+    server = job.serve()
+    with Relay(server.address) as relay:
+        assert job.right(ask(relay.address, job.x))
+    server.close()
+    plan: dict[str, Any] = json.loads(next(f.body for f in relay.frames if f.tag == PLAN))
+    return plan
+
+
+def at(value: Any, *path: Any) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def setting(*path: Any, to: Any) -> Callable[[dict[str, Any]], None]:
+    def change(plan: dict[str, Any]) -> None:
+        at(plan, *path[:-1])[path[-1]] = to
+
+    return change
+
+
+CONV = ("graph", "nodes", 0, "op", "linear")
+PLANS = {
+    "another reveal": setting("settings", "reveal", to="everything"),
+    "chosen parameters": setting("settings", "degree", to=1024),
+    "unknown field": setting("graph", "\x1b[2J", to=1),
+    "huge shape": setting("graph", "tensors", 0, "shape", to=[2**31, 2**31]),
+    "large shape": setting("graph", "tensors", 0, "shape", to=[2, 2**27]),
+    "negative shape": setting("graph", "tensors", 0, "shape", to=[-2, 6, 6]),
+    "empty shape": setting("graph", "tensors", 0, "shape", to=[]),
+    "cycle": setting("graph", "nodes", 0, "inputs", to=[3]),
+    "own output": setting("graph", "nodes", 0, "inputs", to=[1]),
+    "no such tensor": setting("graph", "nodes", 0, "inputs", to=[2**40]),
+    "no nodes": setting("graph", "nodes", to=[]),
+    "weak accumulator": setting(*CONV, "accumulator_bits", to=60),
+    "no accumulator": setting(*CONV, "accumulator_bits", to=0),
+    "huge shift": setting(*CONV, "shift", to=2**31),
+    "zero stride": setting(*CONV, "conv", "stride", to=[0, 0]),
+    "huge kernel": setting(*CONV, "conv", "kernel", to=[2**40, 2**40]),
+    "huge channels": setting(*CONV, "conv", "out_channels", to=2**62),
+    "width 0": setting("graph", "tensors", 1, "format", "bits", to=0),
+    "width 64": setting("graph", "tensors", 1, "format", "bits", to=64),
+    "scale 0": setting("graph", "tensors", 0, "format", "scale", to=0.0),
+    "huge range": setting("graph", "input_range", to=[0, 2**62]),
+    "names that steer terminals": setting("graph", "name", to="\x1b[2J"),
+    "labels that steer terminals": setting("graph", "labels", to=["\x1b[2J"] * 5),
+    "another suite": setting("graph", "suite", to="trust-me"),
+    "another graph version": setting("graph", "version", to=99),
+}
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_hostile_plans_are_refused_before_anything_is_sent(job, offer, case):
+    plan = json.loads(json.dumps(offer))
+    PLANS[case](plan)
+    answers: list[bytes] = []
+
+    def script(peer: socket.socket) -> None:
+        read(peer)
+        peer.sendall(hello() + frame(PLAN, json.dumps(plan).encode()))
+        answers.append(peer.recv(1))
+
+    with lying_server(script) as address:
+        outcome = ask(address, job.x)
+    assert named(outcome["error"], {"peer", "unsupported"})
+    assert answers in ([b""], [])
+    assert outcome["seconds"] < 2
+
+
+def test_absent_servers(job):
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        outcome = ask(f"127.0.0.1:{held.getsockname()[1]}", job.x)
+    assert named(outcome["error"], {"transport"})
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1", "127.0.0.1:99999", "no.such.host.invalid:1", ":", ""])
+def test_addresses_that_are_none(job, address):
+    assert ask(address, job.x)["error"]["kind"] == "misuse"
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plaintext", "tls"])
+def test_servers_that_never_answer(job, tls):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        how = {"plaintext": False, "pin": "0" * 64} if tls else {}
+        outcome = ask(f"127.0.0.1:{silent.getsockname()[1]}", job.x, **how)
+    assert named(outcome["error"], {"transport"})
+    assert IDLE - 0.1 <= outcome["seconds"] < IDLE + SLACK

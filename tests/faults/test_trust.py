@@ -1,0 +1,180 @@
+"""TLS: who is admitted, who is refused and in which words, and a connection that is tampered with."""
+
+import itertools
+import socket
+
+import pytest
+from authorities import Authority
+from parties import IDLE, SLACK, ServerProcess, ask, named
+from relay import TO_CLIENT, TO_SERVER, Cut, Relay
+
+PAST = ("20200101000000Z", "20210101000000Z")
+FUTURE = ("20990101000000Z", "21000101000000Z")
+LOCAL = "IP:127.0.0.1,DNS:localhost"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("ours"), "ours")
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("theirs"), "theirs")
+
+
+@pytest.fixture(scope="module")
+def certified(job, authority):
+    """A server with a certificate of our authority."""
+    server = job.serve(*authority.issue("server", LOCAL).served(), "--timeout", IDLE)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def pinned(job):
+    """A server with a fresh key."""
+    server = job.serve("--timeout", IDLE)
+    yield server
+    server.close()
+
+
+def refused(server: ServerProcess, job, kinds=("transport",), **how) -> str:
+    """Both sides end with an error; returns the client's words."""
+    outcome = ask(server.address, job.x, **{"plaintext": False, **how})
+    assert outcome["seconds"] < IDLE + SLACK
+    assert named(outcome["error"], set(kinds))
+    assert named(server.line(IDLE + SLACK)["error"], {"transport", "peer"})
+    return outcome["error"]["message"]
+
+
+def test_an_authority_vouches(job, certified, authority):
+    assert job.served_by(certified, plaintext=False, ca=authority.ca)
+    _, _, port = certified.address.rpartition(":")
+    outcome = ask(f"localhost:{port}", job.x, plaintext=False, ca=authority.ca)
+    assert job.right(outcome)
+    certified.line(30)
+
+
+def test_pins_work_with_certificates_too(job, certified):
+    assert job.served_by(certified, plaintext=False, pin=certified.pin)
+
+
+def test_another_authority(job, certified, authority, stranger):
+    assert "UnknownIssuer" in refused(certified, job, ca=stranger.ca)
+    assert job.served_by(certified, plaintext=False, ca=authority.ca)
+
+
+@pytest.mark.parametrize(
+    ("name", "subject", "days", "word"),
+    [
+        ("expired", LOCAL, PAST, "expired"),
+        ("early", LOCAL, FUTURE, "not valid yet"),
+        ("elsewhere", "DNS:example.org", ("", ""), "other host"),
+    ],
+)
+def test_certificates_that_do_not_hold(job, authority, name, subject, days, word):
+    server = job.serve(*authority.issue(name, subject, days).served(), "--timeout", IDLE)
+    assert word in refused(server, job, ca=authority.ca)
+    assert job.served_by(server, plaintext=False, pin=server.pin)
+    server.close()
+
+
+def test_self_signed_keys_need_their_pin(job, pinned, authority):
+    assert "UnknownIssuer" in refused(pinned, job, ca=authority.ca)
+    assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
+
+
+def test_wrong_pins(job, pinned):
+    wrong = ("0" if pinned.pin[0] != "0" else "1") + pinned.pin[1:]
+    assert "not the pinned one" in refused(pinned, job, pin=wrong)
+    assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
+
+
+@pytest.mark.parametrize("pin", ["", "abc", "g" * 64, "é" * 32, "0" * 63])
+def test_pins_that_are_none(job, pinned, pin):
+    outcome = ask(pinned.address, job.x, plaintext=False, pin=pin)
+    assert named(outcome["error"], {"misuse"})
+    assert "64 hexadecimal digits" in outcome["error"]["message"]
+
+
+def test_plaintext_to_a_tls_port(job, pinned):
+    words = refused(pinned, job, ("peer", "transport"), plaintext=True)
+    assert "tag 0x15" in words or "closed" in words
+    assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
+
+
+def test_tls_to_a_plaintext_port(job, server):
+    refused(server, job, pin="0" * 64)
+    assert job.served_by(server)
+
+
+@pytest.fixture(scope="module")
+def members_only(job, authority):
+    """A server that admits clients of our authority."""
+    server = job.serve(
+        *authority.issue("club", LOCAL).served(), "--client-ca", authority.ca, "--timeout", IDLE
+    )
+    yield server
+    server.close()
+
+
+def test_members_are_admitted(job, members_only, authority):
+    member = authority.issue("member", "DNS:member")
+    how = {"ca": authority.ca, "certificate": member.certificate, "key": member.key}
+    assert job.served_by(members_only, plaintext=False, **how)
+
+
+@pytest.mark.parametrize("who", ["nobody", "stranger", "expired"])
+def test_others_are_not(job, members_only, authority, stranger, who):
+    how = {"ca": authority.ca}
+    if who != "nobody":
+        own = authority.issue("old", "DNS:old", PAST) if who == "expired" else stranger.issue("spy", "DNS:spy")
+        how |= {"certificate": own.certificate, "key": own.key}
+    refused(members_only, job, **how)
+    test_members_are_admitted(job, members_only, authority)
+
+
+@pytest.mark.parametrize("files", ["absent", "empty", "swapped", "mismatched"])
+def test_unusable_certificates_are_named_at_once(tacit, job, authority, stranger, tmp_path, files):
+    ours, theirs = authority.issue("a", LOCAL), stranger.issue("b", LOCAL)
+    (tmp_path / "empty").write_text("")
+    pair = {
+        "absent": (tmp_path / "no.pem", tmp_path / "no.key"),
+        "empty": (tmp_path / "empty", tmp_path / "empty"),
+        "swapped": (ours.key, ours.certificate),
+        "mismatched": (ours.certificate, theirs.key),
+    }[files]
+    done = tacit("serve", job.model, "--listen", "127.0.0.1:0", "--certificate", pair[0], "--key", pair[1], "--json")
+    assert done.code == 1
+    assert named(done.json["error"], {"misuse", "transport"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "party", "at"), itertools.product(["flip", "cut"], [TO_SERVER, TO_CLIENT], [0, 700, 5_000, 20_000, 28_000])
+)
+def test_tampering_below_tls(job, pinned, kind, party, at):
+    """Byte `at` of one direction, TLS framing included, is inverted, or everything from it on is lost."""
+
+    def raw(sender: str, seen: int, data: bytes) -> bytes:
+        if sender != party or not seen <= at < seen + len(data):
+            return data
+        if kind == "cut":
+            raise Cut
+        position = at - seen
+        return data[:position] + bytes([data[position] ^ 0x01]) + data[position + 1 :]
+
+    with Relay(pinned.address, raw=raw) as relay:
+        outcome = ask(relay.address, job.x, plaintext=False, pin=pinned.pin)
+        assert outcome["seconds"] < IDLE + SLACK
+        assert named(outcome["error"], {"transport"})
+        assert named(pinned.line(IDLE + SLACK)["error"], {"transport"})
+    assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
+
+
+def test_a_server_that_only_accepts(job):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        outcome = ask(address, job.x, plaintext=False, pin="0" * 64, connect_seconds=1, timeout_seconds=30)
+    assert outcome["seconds"] < 1 + SLACK
+    assert named(outcome["error"], {"transport"})
