@@ -50,9 +50,7 @@ class Network:
         fan = int(np.prod(shape[1:])) or 1
         return (self.random.standard_normal(shape) / np.sqrt(fan)).astype(np.float32)
 
-    def conv(
-        self, weight: tuple[int, ...], bias: bool = True, name: str | None = None, **attributes: Any
-    ) -> "Network":
+    def conv(self, weight: tuple[int, ...], bias: bool = True, name: str | None = None, **attributes: Any) -> "Network":
         """A convolution with random weights of shape (out, in / groups, height, width)."""
         name = name or f"conv{len(self.nodes)}"
         names = [self.constant(f"{name}.w", self.normal(*weight))]

@@ -46,7 +46,7 @@ def load(path: Path, shape: tuple[int, ...] | None = None) -> Examples:
         raise MisuseError(f"{path} holds {x.dtype} inputs; convert them with x.astype(np.float32)")
     if shape is not None:
         x = batch(path, x, shape)
-    if x.size == 0:
+    if x.size == 0 or x.ndim == 0:
         raise MisuseError(f"{path} holds no input: its shape is {list(x.shape)}")
     if not np.isfinite(x).all():
         raise MisuseError(f"{path} holds NaN or infinity")

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from networks import Network
-from parties import IDLE, ServerProcess, ask
 from tacit import Model
 from tacit.compile import Options, compile_model
+
+from faults.parties import IDLE, ServerProcess, ask
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from relay import HEADER, TO_CLIENT, TO_SERVER, Frame
+from faults.relay import HEADER, TO_CLIENT, TO_SERVER, Frame
 
 HELLO_TAGS = {1: "hello", 2: "plan", 3: "plan"}
 DIRECTION = {TO_SERVER: "client_to_server", TO_CLIENT: "server_to_client"}

@@ -29,8 +29,8 @@ def strike(process: int, number: int) -> None:
     os.kill(process, number)
     until = time.monotonic() + SLACK
     while number == signal.SIGSTOP and time.monotonic() < until:
-        states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{process}/task").glob("*/stat")]
-        if set(states) <= {"T"}:
+        threads = Path(f"/proc/{process}/task").glob("*/stat")
+        if {path.read_text().rpartition(")")[2].split()[0] for path in threads} <= {"T"}:
             return
         time.sleep(0.001)
 

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
-from moments import PHASES, SILENT, Moment, moments
-from parties import IDLE, SLACK, ClientProcess, ServerProcess, ask, named
-from relay import TO_CLIENT, TO_SERVER, Cut, Frame, Relay, Stall
+
+from faults.moments import PHASES, SILENT, Moment, moments
+from faults.parties import IDLE, SLACK, ClientProcess, ServerProcess, ask, named
+from faults.relay import TO_CLIENT, TO_SERVER, Cut, Frame, Relay, Stall
 
 SERVERS = {"output": 6, "label": 2}
 LABEL_PHASES = {"argmax"}
@@ -208,8 +209,8 @@ class Arena:
 @pytest.fixture(scope="module")
 def results(request, job) -> Iterator[dict[Case, "Future[None]"]]:
     """The selected cases, under way at the same time: most of them wait for a timeout."""
-    chosen = [item.callspec.params["case"] for item in request.session.items if "case" in getattr(item, "fixturenames", ())]
-    chosen = [case for case in chosen if isinstance(case, Case)]
+    parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    chosen = [case for case in (some.get("case") for some in parameters) if isinstance(case, Case)]
     arena = Arena(job)
     with ThreadPoolExecutor(sum(SERVERS.values())) as pool:
         yield {case: pool.submit(arena.run, case) for case in chosen}

@@ -26,10 +26,14 @@ const MAX_FILE: u64 = 1 << 32;
 ///
 /// # Errors
 /// [`Error::Invalid`] for a model that [`verify_model`] refuses, [`Error::Io`]
-/// when the file system does.
+/// when the file system does, or `path` is something else than a file.
 pub fn save(model: &Model, path: impl AsRef<Path>) -> Result<()> {
     verify_model(model)?;
     let path = path.as_ref();
+    // Renaming onto a device or pipe would replace it.
+    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Err(Error::Io(format!("{}: not a regular file", path.display())));
+    }
     let bytes = encode(model)?;
     let temporary = beside(path);
     let written = write(&temporary, &bytes).and_then(|()| fs::rename(&temporary, path));

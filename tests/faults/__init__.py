@@ -1,0 +1,1 @@
+"""Faults between real processes: every kind at every phase, files, inputs, trust, load."""

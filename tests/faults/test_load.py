@@ -1,0 +1,77 @@
+"""Many clients at once, and many one after another, against one server."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from conftest import ASSETS
+from tacit import Model
+
+from faults.parties import ClientProcess, ServerProcess, ask
+
+CLIENTS = 32
+PREDICTIONS = 200
+WARM_UP = 50
+GROWTH_KB = 4096
+"""What the allocator may still take after the warm-up; a leak of one session in MNIST is more."""
+
+
+@pytest.fixture(scope="module")
+def digits():
+    with np.load(ASSETS / "mnist_digits.npz") as archive:
+        return archive["x"]
+
+
+@pytest.fixture(scope="module")
+def mnist(compiled, digits):
+    """A server of the shipped network, and the outputs it must give for each digit."""
+    model = compiled("exact")
+    server = ServerProcess(model, "--plaintext")
+    yield server, Model(model).simulate(digits)
+    assert server.alive
+    server.close()
+
+
+def test_many_clients_at_once(mnist, digits, record_property):
+    """All right and none starved: the last waits no longer than the work of all."""
+    server, expected = mnist
+    alone = ask(server.address, digits[:1], timeout_seconds=60)["seconds"]
+    server.line(30)
+
+    def one(index: int):
+        digit = index % len(digits)
+        return digit, ask(server.address, digits[digit : digit + 1], timeout_seconds=120, connect_seconds=60)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        outcomes = list(pool.map(one, range(CLIENTS)))
+    for digit, outcome in outcomes:
+        assert np.array_equal(outcome["outputs"], expected[digit : digit + 1]), outcome.get("error")
+    sessions = [server.line(30) for _ in range(CLIENTS)]
+    assert not any("error" in session for session in sessions)
+    slowest = max(outcome["seconds"] for _, outcome in outcomes)
+    record_property("seconds", {"alone": alone, "slowest": slowest})
+    record_property("peak_kb", server.status("VmHWM"))
+    assert slowest < 10 + 4 * CLIENTS * alone
+    assert server.status("Threads") <= 8  # session and writer threads are gone
+
+
+def test_processes_at_once(job):
+    """Eight client processes, each with its own interpreter."""
+    server = job.serve("--plaintext", "--timeout", 30)
+    clients = [ClientProcess(server.address, job.file, "--plaintext", "--timeout", 30) for _ in range(8)]
+    for client in clients:
+        assert np.array_equal(client.outcome(60)["logits"], job.expected)
+    server.close()
+
+
+def test_memory_stays_flat(mnist, digits):
+    """Sequential predictions, none lost, none wrong."""
+    server, expected = mnist
+    sizes = []
+    for index in range(PREDICTIONS):
+        digit = index % len(digits)
+        outcome = ask(server.address, digits[digit : digit + 1], timeout_seconds=60)
+        assert np.array_equal(outcome["outputs"], expected[digit : digit + 1]), outcome.get("error")
+        assert "error" not in server.line(30)
+        sizes.append(server.status("VmRSS"))
+    assert max(sizes[-20:]) - max(sizes[:WARM_UP]) < GROWTH_KB, sizes[::10]
