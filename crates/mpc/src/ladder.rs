@@ -1,68 +1,19 @@
-//! Rungs that every non-linear protocol climbs alike: pinned transcripts, and
+//! Rungs that every non-linear protocol climbs alike: the ideal functionality with
+//! either source of correlations, costs, pinned transcripts, uniform shares, and
 //! frames that are flipped, cut, repeated, retagged or oversized on the way.
 
 use ring::Random;
+use ring::word::mask;
 use wire::testing::{Outcome, Tamper};
-use wire::{Channel, Error, Result, Role};
+use wire::{Error, Result, Role};
 
-use crate::argmax::{self, Argmax};
-use crate::compare::Radix;
-use crate::cots::{Cots, Need};
-use crate::maximum::{self, Maximum, Tournament};
-use crate::relu::{self, Relu};
+use crate::functionality::{COUNT, Protocol, protocols};
 use crate::share::Share;
-use crate::testing::{both_tampered, split};
-use crate::truncate::{self, Truncate};
+use crate::testing::{both, both_real, both_tampered, split};
 
-type Run = Box<dyn Fn(&mut Channel, &Share, Cots) -> Result<Share> + Sync>;
+type Outcomes = (Outcome<Result<Share>>, Outcome<Result<Share>>);
 
-struct Protocol {
-    name: &'static str,
-    bits: u32,
-    need: Need,
-    run: Run,
-}
-
-const COUNT: usize = 24;
-
-#[allow(clippy::unwrap_used)]
-fn protocols() -> Vec<Protocol> {
-    let relu = Relu::new(COUNT, 12, Some(8), 20, Radix::Four).unwrap();
-    let plain = Relu::new(COUNT, 12, None, 12, Radix::Sixteen).unwrap();
-    let truncate = Truncate::new(COUNT, 26, 12, 12, Radix::Four).unwrap();
-    let windows: Vec<Vec<usize>> = (0..COUNT / 4).map(|w| (4 * w..4 * w + 4).collect()).collect();
-    let tournament = Tournament::new(COUNT, &windows).unwrap();
-    let pool = Maximum::new(tournament, 10, Vec::new(), Radix::Four).unwrap();
-    let argmax = Argmax::new(COUNT, 10, Radix::Two).unwrap();
-    let of = |name, bits, need, run| Protocol { name, bits, need, run };
-    vec![
-        of(
-            "relu saturating",
-            12,
-            relu.need(),
-            Box::new(move |ch, x, c| relu::run(ch, &relu, x, c)),
-        ),
-        of("relu", 12, plain.need(), Box::new(move |ch, x, c| relu::run(ch, &plain, x, c))),
-        of(
-            "truncate",
-            26,
-            truncate.need(),
-            Box::new(move |ch, x, c| truncate::run(ch, &truncate, x, c)),
-        ),
-        of(
-            "max pool",
-            10,
-            pool.need(),
-            Box::new(move |ch, x, c| Ok(maximum::run(ch, &pool, x, &[], c)?.remove(0))),
-        ),
-        of("argmax", 10, argmax.need(), Box::new(move |ch, x, c| argmax::run(ch, &argmax, x, c))),
-    ]
-}
-
-fn play(
-    protocol: &Protocol,
-    tamper: Option<(Role, usize, Tamper)>,
-) -> (Outcome<Result<Share>>, Outcome<Result<Share>>) {
+fn play(protocol: &Protocol, tamper: Option<(Role, usize, Tamper)>) -> Outcomes {
     let mut rng = Random::seeded(42);
     let values: Vec<i64> = (0..COUNT as i64).map(|i| 17 * i - 200).collect();
     let (client, server) = split(&mut rng, &values, protocol.bits);
@@ -75,25 +26,103 @@ fn play(
     )
 }
 
+/// Values that no protocol's precondition excludes at `bits`, extremes first.
+fn values(rng: &mut Random, bits: u32) -> Vec<i64> {
+    let quarter = 1i64 << (bits - 2);
+    let mut values = vec![0, 1, -1, quarter - 1, -quarter];
+    let random = rng.uniform(COUNT - values.len(), bits - 1);
+    values.extend(random.iter().map(|word| *word as i64 - quarter));
+    values
+}
+
+/// The one conformance test: outputs of `protocol` share what its ideal functionality
+/// says, under correlations from a dealer or from the parties themselves.
+fn conforms(protocol: &Protocol, real: Option<u64>, rng: &mut Random) {
+    let name = protocol.name;
+    let values = values(rng, protocol.bits);
+    let (client, server) = split(rng, &values, protocol.bits);
+    let ours = |ch: &mut wire::Channel, cots| (protocol.run)(ch, &client, cots);
+    let theirs = |ch: &mut wire::Channel, cots| (protocol.run)(ch, &server, cots);
+    let (c, s) = match real {
+        Some(seed) => both_real(seed, protocol.need, ours, theirs),
+        None => {
+            let outcomes = both(rng, protocol.need, ours, theirs);
+            assert_eq!(outcomes.0.cost, protocol.cost, "{name}");
+            assert_eq!(outcomes.1.cost, protocol.cost, "{name}");
+            outcomes
+        }
+    };
+    let (Ok(ours), Ok(theirs)) = (&c.value, &s.value) else {
+        unreachable!("{name}: {:?} {:?}", c.value, s.value)
+    };
+    let low = mask(ours.bits());
+    let sums = ours.words().iter().zip(theirs.words()).map(|(a, b)| a.wrapping_add(*b) & low);
+    let ideal = (protocol.ideal)(&client, &server);
+    let ideal: Vec<u64> = ideal.iter().map(|word| word & low).collect();
+    assert_eq!(sums.collect::<Vec<_>>(), ideal, "{name}");
+}
+
+#[test]
+fn every_protocol_conforms_with_ideal_correlations() {
+    let mut rng = Random::seeded(50);
+    for protocol in protocols() {
+        (0..40).for_each(|_| conforms(&protocol, None, &mut rng));
+    }
+}
+
+#[test]
+fn every_protocol_conforms_with_correlations_of_its_own() {
+    let mut rng = Random::seeded(51);
+    for protocol in protocols() {
+        (1..4).for_each(|seed| conforms(&protocol, Some(seed), &mut rng));
+    }
+}
+
+/// Each party's output is uniform on its own, though inputs and result are fixed.
+#[test]
+fn output_shares_are_uniform() {
+    for protocol in protocols().iter().filter(|protocol| protocol.name != "open") {
+        let mut rng = Random::seeded(52);
+        let (client, server) = split(&mut rng, &[1; COUNT], protocol.bits);
+        let (mut ones, mut bits) = ([0u64; 2], 0u64);
+        for _ in 0..60 {
+            let (c, s) = both(
+                &mut rng,
+                protocol.need,
+                |ch, cots| (protocol.run)(ch, &client, cots),
+                |ch, cots| (protocol.run)(ch, &server, cots),
+            );
+            let (Ok(c), Ok(s)) = (c.value, s.value) else { unreachable!("{}", protocol.name) };
+            bits += c.len() as u64 * u64::from(c.bits());
+            for (ones, share) in ones.iter_mut().zip([c, s]) {
+                *ones += share.words().iter().map(|w| u64::from(w.count_ones())).sum::<u64>();
+            }
+        }
+        let deviation = (bits as f64).sqrt() / 2.0;
+        for ones in ones {
+            let away = (ones as f64 - bits as f64 / 2.0).abs() / deviation;
+            assert!(away < 6.0, "{}: {ones} ones in {bits} bits", protocol.name);
+        }
+    }
+}
+
 #[test]
 fn a_tampered_frame_is_noticed_or_harmless_and_never_hangs() {
     for protocol in protocols() {
-        for sender in [Role::Client, Role::Server] {
-            for frame in 0..4 {
-                for how in Tamper::ALL {
-                    let (client, server) = play(&protocol, Some((sender, frame, how)));
-                    let victim = if sender == Role::Client { server.value } else { client.value };
-                    let name = protocol.name;
-                    match how {
-                        Tamper::Retag | Tamper::Oversize => assert!(
-                            matches!(victim, Err(Error::Peer { .. })),
-                            "{name}: {sender:?} {frame} {how:?}: {victim:?}"
-                        ),
-                        Tamper::Truncate | Tamper::Close => {
-                            assert!(victim.is_err(), "{name}: {frame}")
-                        }
-                        Tamper::Flip | Tamper::Repeat => {}
+        for (sender, frames) in [Role::Client, Role::Server].into_iter().zip(protocol.frames) {
+            for (frame, how) in (0..frames).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
+                let (client, server) = play(&protocol, Some((sender, frame, how)));
+                let victim = if sender == Role::Client { server.value } else { client.value };
+                let name = protocol.name;
+                match how {
+                    Tamper::Retag | Tamper::Oversize => assert!(
+                        matches!(victim, Err(Error::Peer { .. })),
+                        "{name}: {sender:?} {frame} {how:?}: {victim:?}"
+                    ),
+                    Tamper::Truncate | Tamper::Close => {
+                        assert!(victim.is_err(), "{name}: {frame}")
                     }
+                    Tamper::Flip | Tamper::Repeat => {}
                 }
             }
         }

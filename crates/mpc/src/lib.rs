@@ -7,6 +7,8 @@ pub mod circuit;
 pub mod compare;
 pub mod cots;
 #[cfg(test)]
+mod functionality;
+#[cfg(test)]
 mod ladder;
 pub mod linear;
 pub mod maximum;

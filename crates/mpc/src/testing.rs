@@ -1,6 +1,7 @@
-//! Both parties with ideal correlations.
+//! Both parties, with ideal correlations or real ones.
 
 use ot::ideal::deal;
+use ot::{SessionId, setup_both};
 use ring::Random;
 use ring::word::mask;
 use wire::testing::{Outcome, Tamper, run_tampered};
@@ -52,4 +53,40 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
 ) -> (Outcome<A>, Outcome<B>) {
     let (ours, theirs) = deal_both(rng, need);
     run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
+}
+
+/// Runs both parties with correlations that they make themselves (base transfers,
+/// then SoftSpoken), a fresh session per `seed`.
+#[allow(clippy::unwrap_used)]
+pub(crate) fn both_real<A: Send, B: Send>(
+    seed: u64,
+    need: Need,
+    client: impl FnOnce(&mut Channel, Cots) -> A + Send,
+    server: impl FnOnce(&mut Channel, Cots) -> B + Send,
+) -> (Outcome<A>, Outcome<B>) {
+    let make = move |channel: &mut Channel, rng: &mut Random| {
+        let role = channel.role();
+        let (mut ours, mut theirs) =
+            setup_both(channel, rng, &SessionId([seed as u8; 32])).unwrap();
+        for sender in [Role::Client, Role::Server] {
+            let count = need.sent_by(sender);
+            if sender == role {
+                ours.extend(channel, count).unwrap();
+            } else {
+                theirs.extend(channel, count).unwrap();
+            }
+        }
+        let sending = ours.take(need.sent_by(role)).unwrap();
+        Cots { sending, receiving: theirs.take(need.sent_by(!role)).unwrap() }
+    };
+    wire::testing::run_pair(
+        |channel| {
+            let cots = make(channel, &mut Random::seeded(seed));
+            client(channel, cots)
+        },
+        |channel| {
+            let cots = make(channel, &mut Random::seeded(seed + 1));
+            server(channel, cots)
+        },
+    )
 }

@@ -85,8 +85,20 @@ pub(crate) fn run(
     channel: &mut Channel,
     plan: &Plan,
     party: &mut Party<'_>,
+    cots: Cots,
+    rng: &mut Random,
+) -> Result<Vec<u64>> {
+    run_watched(channel, plan, party, cots, rng, &mut |_| {})
+}
+
+/// Like [`run`]; `watch` sees this party's share after each step.
+pub(crate) fn run_watched(
+    channel: &mut Channel,
+    plan: &Plan,
+    party: &mut Party<'_>,
     mut cots: Cots,
     rng: &mut Random,
+    watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
     let mut tensors = Tensors::new(plan, party)?;
     let mut opened = Vec::new();
@@ -98,6 +110,7 @@ pub(crate) fn run(
         if matches!(step.action, Action::Open { .. }) {
             opened = result.words().to_vec();
         }
+        watch(&result);
         tensors.put(plan, step, result);
     }
     Ok(opened)

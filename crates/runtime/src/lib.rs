@@ -1,6 +1,9 @@
 //! Plans a graph, runs the plan between two parties and reports what it cost.
 
 mod client;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod distinguish;
 mod execute;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;

@@ -16,10 +16,10 @@ use crate::plan::{Plan, Reveal, Settings};
 use crate::report::Report;
 use crate::server::session;
 
-const SIDE: usize = 10;
+pub(crate) const SIDE: usize = 10;
 
 /// conv 3x3 -> relu -> max pool 2 -> conv 3x3 (padded) -> relu -> average pool 2 -> fc.
-fn network(rng: &mut Random, rounding: Rounding) -> Model {
+pub(crate) fn network(rng: &mut Random, rounding: Rounding) -> Model {
     let source = r#"{"name":"small","input":{"name":"x","shape":[2,10,10]},"output":"y","nodes":[
       {"name":"conv1","op":"Conv","inputs":["x"],"output":"a","kernel":[3,3],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w1","bias":"b1"},
       {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
@@ -229,6 +229,51 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
             assert!(frames > 30, "{frames} frames from {sender:?}");
         }
     }
+}
+
+/// To the byte and the round, hello included, on both sides, in every combination.
+#[test]
+fn runs_cost_what_the_plan_says() {
+    let mut rng = Random::seeded(11);
+    for rounding in [Rounding::Exact, Rounding::Stochastic] {
+        let model = network(&mut rng, rounding);
+        for (reveal, count) in [(Reveal::Output, 1), (Reveal::Label, 1), (Reveal::Label, 2)] {
+            let values = inputs(&mut rng, count);
+            let plan = Plan::new(model.graph.clone(), Settings { reveal }).unwrap();
+            let prepared = Prepared::new(&plan, &model).unwrap();
+            let shape = [count, 2, SIDE, SIDE];
+            let (ours, theirs) = run_pair(
+                |channel| {
+                    let request =
+                        Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                    predict(channel, request)
+                },
+                |channel| session(&plan, &prepared, 2, channel),
+            );
+            let predicted = plan.cost(count);
+            assert_eq!(ours.cost, predicted, "{rounding:?} {reveal:?}: the client's meter");
+            assert_eq!(theirs.cost, predicted, "{rounding:?} {reveal:?}: the server's meter");
+            let crossed = |frames: &[Vec<u8>]| frames.iter().map(Vec::len).sum::<usize>() as u64;
+            assert_eq!(crossed(&ours.frames), predicted.client_to_server);
+            assert_eq!(crossed(&theirs.frames), predicted.server_to_client);
+            costs_as_planned(&ours.value.unwrap(), &theirs.value.unwrap(), count);
+        }
+    }
+}
+
+#[test]
+fn the_handshakes_transcript_is_pinned() {
+    let offer = include_str!("../../../fuzz/corpus/runtime_offer/exact");
+    let plan = Plan::from_offer(offer).unwrap();
+    let (ours, theirs) = run_pair(
+        |channel| hello::client(channel, &mut Random::seeded(1), |_| Ok(3)).map(|_| ()),
+        |channel| hello::server(channel, &mut Random::seeded(2), &plan).map(|_| ()),
+    );
+    assert!(ours.value.is_ok() && theirs.value.is_ok());
+    assert_eq!(ours.cost, hello::cost(&plan));
+    let line = format!("hello: {} {}", ours.transcript, theirs.transcript);
+    let pinned = include_str!("../../../tests/golden/transcripts.txt");
+    assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct Outcome<T> {
     pub cost: Cost,
     /// Digest of the bytes it sent, first eight bytes in hexadecimal.
     pub transcript: String,
+    /// The frames it sent, header included, before any tampering.
+    pub frames: Vec<Vec<u8>>,
 }
 
 /// What an attacker in the middle does to one frame.
@@ -45,18 +47,18 @@ impl Tamper {
         [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize, Self::Close];
 }
 
-type Digests = Arc<Mutex<Sha256>>;
+type Frames = Arc<Mutex<Vec<Vec<u8>>>>;
 
 struct Watched<T> {
     inner: T,
-    sent: Digests,
+    sent: Frames,
     frame: usize,
     tamper: Option<(usize, Tamper)>,
 }
 
 impl<T: Transport> Transport for Watched<T> {
     fn send(&mut self, mut bytes: Vec<u8>) -> Result<()> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).update(&bytes);
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(bytes.clone());
         let now = self.tamper.filter(|(at, _)| *at == self.frame).map(|(_, how)| how);
         self.frame += 1;
         match now {
@@ -128,12 +130,14 @@ fn watch<T: Transport + 'static, A>(
     tamper: Option<(usize, Tamper)>,
     run: impl FnOnce(&mut Channel) -> A,
 ) -> Outcome<A> {
-    let sent = Digests::default();
+    let sent = Frames::default();
     let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper };
     let mut channel = Channel::new(role, Box::new(watched));
     let value = run(&mut channel);
     let cost = channel.meter().cost();
-    let digest = sent.lock().unwrap_or_else(PoisonError::into_inner).clone().finalize();
+    let frames = std::mem::take(&mut *sent.lock().unwrap_or_else(PoisonError::into_inner));
+    let digest = frames.iter().fold(Sha256::new(), |hash, frame| hash.chain_update(frame));
+    let digest = digest.finalize();
     let transcript = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Outcome { value, cost, transcript }
+    Outcome { value, cost, transcript, frames }
 }

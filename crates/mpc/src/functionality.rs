@@ -1,0 +1,243 @@
+//! The non-linear protocols next to the ideal functionality of each: a function of
+//! both parties' inputs that says which values their outputs share.
+
+use ot::{Group, Job};
+use ring::word::{bit, mask};
+use wire::{Channel, Cost, Result, Role};
+
+use crate::argmax::{self, Argmax};
+use crate::circuit::{self, Circuit, Gate, Partner};
+use crate::compare::{self, Comparison, Radix};
+use crate::cots::{Cots, Need};
+use crate::maximum::{self, Maximum, Tournament};
+use crate::open;
+use crate::relu::{self, Relu};
+use crate::share::Share;
+use crate::switch::{self, Side, Switch};
+use crate::truncate::{self, Truncate};
+
+/// One party's run of a protocol.
+pub(crate) type Run = Box<dyn Fn(&mut Channel, &Share, Cots) -> Result<Share> + Sync>;
+/// From both inputs (client's first) to the words that the outputs share, mod
+/// 2^(the outputs' width).
+pub(crate) type Ideal = Box<dyn Fn(&Share, &Share) -> Vec<u64> + Sync>;
+
+/// A protocol on [`COUNT`] values of `bits`.
+pub(crate) struct Protocol {
+    pub(crate) name: &'static str,
+    pub(crate) bits: u32,
+    pub(crate) need: Need,
+    pub(crate) cost: Cost,
+    pub(crate) run: Run,
+    pub(crate) ideal: Ideal,
+    /// Frames of client and server that the ladder tampers with.
+    pub(crate) frames: [usize; 2],
+}
+
+/// Values that go in.
+pub(crate) const COUNT: usize = 24;
+
+#[allow(clippy::unwrap_used)]
+pub(crate) fn protocols() -> Vec<Protocol> {
+    vec![
+        relu("relu saturating", Relu::new(COUNT, 12, Some(8), 20, Radix::Four).unwrap(), 255),
+        relu("relu", Relu::new(COUNT, 12, None, 12, Radix::Sixteen).unwrap(), i64::MAX),
+        truncate("truncate", 12, Radix::Four),
+        truncate("truncate, other side asking", 12, Radix::Two),
+        max_pool(),
+        argmax(),
+        compare("compare", Comparison::carry(12, Radix::Four)),
+        compare("compare radix 2", Comparison::carry(12, Radix::Two)),
+        compare("compare radix 16", Comparison::carry(12, Radix::Sixteen)),
+        middle(),
+        circuit("circuit, client first", Role::Client),
+        circuit("circuit, server first", Role::Server),
+        switch("switch, client first", Role::Client),
+        switch("switch, server first", Role::Server),
+        opening(),
+    ]
+}
+
+/// An ideal functionality of the shared values alone.
+fn of_values(ideal: impl Fn(&[i64]) -> Vec<i64> + Sync + 'static) -> Ideal {
+    Box::new(move |client, server| {
+        ideal(&Share::reconstruct(client, server)).iter().map(|v| *v as u64).collect()
+    })
+}
+
+fn relu(name: &'static str, plan: Relu, cap: i64) -> Protocol {
+    Protocol {
+        name,
+        bits: 12,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, cots| relu::run(channel, &plan, x, cots)),
+        ideal: of_values(move |values| values.iter().map(|v| (*v).clamp(0, cap)).collect()),
+        frames: [4, 4],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
+    let plan = Truncate::new(COUNT, 26, drop, 12, radix).unwrap();
+    Protocol {
+        name,
+        bits: 26,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, cots| truncate::run(channel, &plan, x, cots)),
+        ideal: of_values(move |values| values.iter().map(|v| v >> drop).collect()),
+        frames: [3, 3],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn max_pool() -> Protocol {
+    let windows: Vec<Vec<usize>> = (0..COUNT / 4).map(|w| (4 * w..4 * w + 4).collect()).collect();
+    let tournament = Tournament::new(COUNT, &windows).unwrap();
+    let plan = Maximum::new(tournament, 10, Vec::new(), Radix::Four).unwrap();
+    let largest = |window: &[i64]| window.iter().copied().max().unwrap_or_default();
+    Protocol {
+        name: "max pool",
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, cots| {
+            Ok(maximum::run(channel, &plan, x, &[], cots)?.remove(0))
+        }),
+        ideal: of_values(move |values| values.chunks(4).map(largest).collect()),
+        frames: [4, 4],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn argmax() -> Protocol {
+    let plan = Argmax::new(COUNT, 10, Radix::Two).unwrap();
+    Protocol {
+        name: "argmax",
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, cots| argmax::run(channel, &plan, x, cots)),
+        ideal: of_values(|values| {
+            let largest = values.iter().max();
+            let at = values.iter().position(|value| Some(value) == largest);
+            vec![at.unwrap_or_default() as i64]
+        }),
+        frames: [4, 4],
+    }
+}
+
+fn compare(name: &'static str, plan: Comparison) -> Protocol {
+    Protocol {
+        name,
+        bits: 12,
+        need: plan.need(COUNT),
+        cost: plan.cost(COUNT),
+        run: Box::new(move |channel, x, cots| {
+            let operands = compare::operand(channel.role(), x.words(), 12);
+            Ok(Share::new(compare::run(channel, &plan, &operands, cots)?.greater, 1))
+        }),
+        ideal: Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
+        frames: [2, 2],
+    }
+}
+
+/// Carry and zero test of the middle, side by side.
+fn middle() -> Protocol {
+    let plan = Comparison::with_middle(5, 12, Radix::Four);
+    Protocol {
+        name: "compare with middle",
+        bits: 12,
+        need: plan.need(COUNT),
+        cost: plan.cost(COUNT),
+        run: Box::new(move |channel, x, cots| {
+            let operands = compare::operand(channel.role(), x.words(), 12);
+            let found = compare::run(channel, &plan, &operands, cots)?;
+            Ok(Share::new([found.greater, found.middle_zero].concat(), 1))
+        }),
+        ideal: Box::new(|client, server| {
+            let zero = |sum: u64| u64::from((sum & mask(12)) >> 5 == 0);
+            let carries = sums(client, server).map(|sum| sum >> 12);
+            carries.chain(sums(client, server).map(zero)).collect()
+        }),
+        frames: [2, 2],
+    }
+}
+
+fn sums<'a>(client: &'a Share, server: &'a Share) -> impl Iterator<Item = u64> + 'a {
+    client.words().iter().zip(server.words()).map(|(c, s)| c + s)
+}
+
+/// `x & y & z` and `x ^ (x & (y ^ z))` of the three low bits, as xor shares.
+fn circuit(name: &'static str, first: Role) -> Protocol {
+    let mut plan = Circuit { wires: 3, ..Circuit::default() };
+    let (xy, other, xyz) = (plan.wire(), plan.wire(), plan.wire());
+    let partner = |factor, base, output| Partner { factor, base, output };
+    let partners = vec![partner(vec![1], None, xy), partner(vec![1, 2], Some(0), other)];
+    plan.push(0, Gate { operand: 0, partners });
+    plan.push(1, Gate { operand: xy, partners: vec![partner(vec![2], None, xyz)] });
+    Protocol {
+        name,
+        bits: 3,
+        need: plan.need(COUNT),
+        cost: plan.cost(COUNT, first),
+        run: Box::new(move |channel, x, cots| {
+            let inputs = (0..3).map(|at| x.words().iter().map(|word| bit(*word, at)).collect());
+            let mut wires = circuit::run(channel, &plan, inputs.collect(), cots, first)?;
+            let both = [std::mem::take(&mut wires[xyz]), std::mem::take(&mut wires[other])];
+            Ok(Share::new(both.concat(), 1))
+        }),
+        ideal: Box::new(|client, server| {
+            let clear: Vec<u64> =
+                client.words().iter().zip(server.words()).map(|(c, s)| c ^ s).collect();
+            let all = clear.iter().map(|word| u64::from(*word == 7));
+            let other = clear.iter().map(|w| bit(*w, 0) & (1 ^ bit(*w, 1) ^ bit(*w, 2)));
+            all.chain(other).collect()
+        }),
+        frames: [2, 2],
+    }
+}
+
+/// Each party's low two bits choose from the other's table, row `i` of which is
+/// `[w, w+1, w+2, w+3]` for its word `w`; the results add up.
+fn switch(name: &'static str, first: Role) -> Protocol {
+    let jobs = vec![Job { count: COUNT, choice_bits: 2, value_bits: 9, group: Group::Add }];
+    let plan = Switch { to_client: jobs.clone(), to_server: jobs };
+    let row = |word: &u64| [0, 1, 2, 3].map(|at| (word + at) & mask(9));
+    Protocol {
+        name,
+        bits: 9,
+        need: plan.need(),
+        cost: plan.cost(first),
+        run: Box::new(move |channel, x, cots| {
+            let side = Side {
+                choices: vec![x.words().iter().map(|word| word & 3).collect()],
+                tables: vec![x.words().iter().flat_map(row).collect()],
+            };
+            let switched = switch::run(channel, &plan, first, &side, cots)?;
+            Ok(relu::sum_of(COUNT, 9, switched))
+        }),
+        ideal: Box::new(|client, server| {
+            let pairs = client.words().iter().zip(server.words());
+            pairs.map(|(c, s)| c + (s & 3) + s + (c & 3)).collect()
+        }),
+        frames: [2, 2],
+    }
+}
+
+fn opening() -> Protocol {
+    Protocol {
+        name: "open",
+        bits: 12,
+        need: Need::default(),
+        cost: open::cost(COUNT, 12),
+        run: Box::new(|channel, x, _| {
+            let mut words = open::to_client(channel, x)?;
+            words.resize(COUNT, 0);
+            Ok(Share::new(words, 12))
+        }),
+        ideal: of_values(<[i64]>::to_vec),
+        frames: [0, 1],
+    }
+}
