@@ -8,6 +8,7 @@ use wire::{Channel, Error, Result, Role};
 use crate::argmax::{self, Argmax};
 use crate::compare::Radix;
 use crate::cots::{Cots, Need};
+use crate::extend::{self, Extend, Sign};
 use crate::maximum::{self, Maximum, Tournament};
 use crate::relu::{self, Relu};
 use crate::share::Share;
@@ -20,6 +21,8 @@ struct Protocol {
     name: &'static str,
     bits: u32,
     need: Need,
+    /// Frames that either party sends, or the first few.
+    frames: usize,
     run: Run,
 }
 
@@ -30,11 +33,13 @@ fn protocols() -> Vec<Protocol> {
     let relu = Relu::new(COUNT, 12, Some(8), 20, Radix::Four).unwrap();
     let plain = Relu::new(COUNT, 12, None, 12, Radix::Sixteen).unwrap();
     let truncate = Truncate::new(COUNT, 26, 12, 12, Radix::Four).unwrap();
+    let signed = Extend::new(COUNT, 10, 18, Sign::Unknown, Radix::Four).unwrap();
+    let known = Extend::new(COUNT, 10, 18, Sign::NonNegative, Radix::Four).unwrap();
     let windows: Vec<Vec<usize>> = (0..COUNT / 4).map(|w| (4 * w..4 * w + 4).collect()).collect();
     let tournament = Tournament::new(COUNT, &windows).unwrap();
     let pool = Maximum::new(tournament, 10, Vec::new(), Radix::Four).unwrap();
     let argmax = Argmax::new(COUNT, 10, Radix::Two).unwrap();
-    let of = |name, bits, need, run| Protocol { name, bits, need, run };
+    let of = |name, bits, need, run| Protocol { name, bits, need, frames: 4, run };
     vec![
         of(
             "relu saturating",
@@ -49,6 +54,14 @@ fn protocols() -> Vec<Protocol> {
             truncate.need(),
             Box::new(move |ch, x, c| truncate::run(ch, &truncate, x, c)),
         ),
+        of("extend", 10, signed.need(), Box::new(move |ch, x, c| extend::run(ch, &signed, x, c))),
+        Protocol {
+            name: "extend non-negative",
+            bits: 10,
+            need: known.need(),
+            frames: 1,
+            run: Box::new(move |ch, x, c| extend::run(ch, &known, x, c)),
+        },
         of(
             "max pool",
             10,
@@ -79,7 +92,7 @@ fn play(
 fn a_tampered_frame_is_noticed_or_harmless_and_never_hangs() {
     for protocol in protocols() {
         for sender in [Role::Client, Role::Server] {
-            for frame in 0..4 {
+            for frame in 0..protocol.frames {
                 for how in Tamper::ALL {
                     let (client, server) = play(&protocol, Some((sender, frame, how)));
                     let victim = if sender == Role::Client { server.value } else { client.value };

@@ -3,6 +3,7 @@
 mod channel;
 mod cost;
 mod error;
+mod link;
 mod memory;
 mod message;
 mod meter;
@@ -14,6 +15,7 @@ mod tls;
 pub use channel::{Channel, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result};
+pub use link::Link;
 pub use memory::memory_pair;
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
