@@ -9,17 +9,20 @@ import typer
 from rich.console import Console
 from typer.exceptions import Abort, Exit, TyperException
 
-from tacit import __version__, evaluation, network, report
+from tacit import __version__, evaluation, report
 from tacit.bench import bench_model, random_examples
+from tacit.bench_cli import Repeat, bench
 from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
 from tacit.data import Examples, load
 from tacit.demo import prepare, run_demo
 from tacit.errors import MisuseError, TacitError
 from tacit.model import Model
+from tacit.network import parse
 from tacit.options import (
     AsJson,
     InputFile,
     ModelFile,
+    Network,
     RevealTo,
     Suite,
     Threads,
@@ -37,7 +40,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
 app.add_typer(bench, name="bench")
 
 
@@ -125,7 +127,7 @@ def plan(
     """
     planned = {**Model(model).plan(reveal), "model": str(model)}
     if link is not None:
-        planned["network_seconds"] = network.parse(link).seconds(planned)
+        planned["network_seconds"] = parse(link).seconds(planned)
     if json:
         report.emit_json(planned)
         return
@@ -165,6 +167,7 @@ def serve(
     once: Annotated[bool, typer.Option("--once", help="Stop after one session.")] = False,
     timeout: Timeout = TIMEOUT_SECONDS,
     threads: Threads = None,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Answer clients until interrupted.
@@ -172,7 +175,7 @@ def serve(
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
     server. With --json, one line says where it listens, and one line follows per session.
     """
-    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, timeout, once, threads)
+    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, timeout, once, threads, network)
     server = Server(model, listening)
     try:
         if json:
@@ -196,6 +199,7 @@ def predict(
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
     timeout: Timeout = TIMEOUT_SECONDS,
     threads: Threads = None,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Send an input, encrypted and shared, to a server and print the result.
@@ -203,7 +207,7 @@ def predict(
     The server learns neither the input nor the result. No model file is needed: the client gets
     the public plan, checks it, and shows what it cost.
     """
-    client = Client(server, pin, ca, plaintext, certificate, key, timeout, threads)
+    client = Client(server, pin, ca, plaintext, certificate, key, timeout, threads, network)
     x = load(inputs).x
     with report.progress("predicting") as advance:
         prediction = client.predict(x, advance)
@@ -228,6 +232,7 @@ def run(
     reveal: RevealTo = "output",
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
@@ -237,7 +242,7 @@ def run(
     compiled = Model(model)
     examples = load(inputs, compiled.input_shape)
     with report.progress("running") as advance:
-        done = Pair(compiled, reveal, threads, timeout).run(examples.x, examples.y, advance)
+        done = Pair(compiled, reveal, threads, timeout, network).run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
         return
@@ -259,6 +264,7 @@ def evaluate(
     reveal: RevealTo = "output",
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run."""
@@ -267,7 +273,7 @@ def evaluate(
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
-            content = evaluation.private(Pair(compiled, reveal, threads, timeout), examples, advance)
+            content = evaluation.private(Pair(compiled, reveal, threads, timeout, network), examples, advance)
         elif mode == "simulate":
             content = evaluation.simulated(compiled, examples, advance)
         elif source is None:
@@ -284,17 +290,18 @@ def evaluate(
 def bench_model_command(
     model: ModelFile,
     inputs: Annotated[Path | None, typer.Option("--input", metavar="IN.npy", help="Default: one random input.")] = None,
-    repeat: Annotated[int, typer.Option(min=1, help="Fresh sessions; the one of median time is reported.")] = 3,
+    repeat: Repeat = 3,
     reveal: RevealTo = "output",
     threads: Threads = 1,
     timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
-    """Measure private predictions with a model: two processes over TLS on loopback."""
+    """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
     compiled = Model(model)
     examples = random_examples(compiled) if inputs is None else load(inputs, compiled.input_shape)
     with report.progress("measuring") as advance:
-        content = bench_model(Pair(compiled, reveal, threads, timeout), examples, repeat, advance)
+        content = bench_model(Pair(compiled, reveal, threads, timeout, network), examples, repeat, advance)
     if json:
         report.emit_json(content)
     else:

@@ -49,7 +49,7 @@ class Client:
     """Where the server is and how to know it: by its key's `pin`, or a `ca` file, or not at all.
 
     `plaintext` works on loopback only. `certificate` and `key` (PEM files) are for servers that
-    ask for a client certificate.
+    ask for a client certificate. `network` imitates a link (lan, wan, RTTms,Mbps), as the server must too.
     """
 
     server: str
@@ -60,6 +60,7 @@ class Client:
     key: Path | None = None
     timeout_seconds: float = TIMEOUT_SECONDS
     threads: int | None = None
+    network: str | None = None
 
     def __post_init__(self) -> None:
         if sum((self.pin is not None, self.ca is not None, self.plaintext)) != 1:

@@ -28,6 +28,10 @@ InputFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
 RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without progress before giving up.")]
+Network = Annotated[
+    str | None,
+    typer.Option(metavar="LINK", help="Imitate a link: lan, wan or RTTms,Mbps (both sides alike). Default: none."),
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party. Default: all cores.")]
 
 

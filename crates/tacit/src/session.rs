@@ -6,7 +6,8 @@ use graph::Model;
 use runtime::{Access, Answer, Options, Request, Reveal, Server, Settings};
 use serde::Deserialize;
 use wire::{
-    Channel, ClientTls, Error, Identity, Pin, Result, Role, ServerTls, Timeouts, Trust, connect,
+    Channel, ClientTls, Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts, Trust,
+    connect,
 };
 
 /// No session lasts longer.
@@ -42,6 +43,8 @@ pub struct ServeOptions {
     pub most_inputs: usize,
     /// Threads per session; 1 in this version.
     pub threads: usize,
+    /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; clients must do the same.
+    pub network: Option<String>,
 }
 
 impl Default for ServeOptions {
@@ -54,6 +57,7 @@ impl Default for ServeOptions {
             sessions: 64,
             most_inputs: 1_000_000,
             threads: 1,
+            network: None,
         }
     }
 }
@@ -76,6 +80,8 @@ pub struct PredictOptions {
     pub timeout_seconds: f64,
     /// Threads; 1 in this version.
     pub threads: Option<usize>,
+    /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; the server must do the same.
+    pub network: Option<String>,
 }
 
 /// A bound server and how clients know it.
@@ -108,6 +114,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         settings: Settings { reveal: options.reveal },
         access,
         timeouts: timeouts(options.timeout_seconds)?,
+        link: link(options.network.as_deref())?,
         sessions: options.sessions.max(1),
         most_inputs: options.most_inputs,
         once: options.once,
@@ -136,7 +143,17 @@ pub fn predict(
     runtime::predict(&mut channel, Request { values, shape, progress })
 }
 
-fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
+/// Connects, authenticates and shapes the link as `options` say.
+pub(crate) fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
+    let link = link(options.network.as_deref())?;
+    let mut channel = reach(server, options)?;
+    if let Some(link) = link {
+        channel.shape(link)?;
+    }
+    Ok(channel)
+}
+
+fn reach(server: &str, options: &PredictOptions) -> Result<Channel> {
     let seconds = if options.timeout_seconds == 0.0 { 30.0 } else { options.timeout_seconds };
     let timeouts = timeouts(seconds)?;
     let trust = match (&options.pin, &options.ca, options.plaintext) {
@@ -158,14 +175,18 @@ fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
     tls.channel(host, connect(server, timeouts)?, timeouts)
 }
 
-fn timeouts(seconds: f64) -> Result<Timeouts> {
+pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
+    network.map(str::parse).transpose()
+}
+
+pub(crate) fn timeouts(seconds: f64) -> Result<Timeouts> {
     let silence = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
     let silence =
         silence.ok_or_else(|| Error::misuse("a timeout is a positive number of seconds"))?;
     Ok(Timeouts { connect: silence, idle: silence, total: LONGEST_SESSION })
 }
 
-fn one_thread(threads: usize) -> Result<()> {
+pub(crate) fn one_thread(threads: usize) -> Result<()> {
     match threads {
         1 => Ok(()),
         _ => Err(Error::misuse("this version runs one thread per session; use --threads 1")),
