@@ -41,11 +41,16 @@ def median(measure: Callable[[], dict[str, Any]], repeat: int, progress: Progres
 
 def commit() -> str | None:
     """The commit of the checkout this package lies in, `-dirty` with local changes; None elsewhere."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    here = ["git", "-C", str(Path(__file__).parent)]
+    changes = [*here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/results"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        head, changed = (
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+            for command in ([*here, "rev-parse", "HEAD"], changes)
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
+    return f"{head}-dirty" if changed else head
 
 
 def random_examples(model: Model) -> Examples:

@@ -61,10 +61,9 @@ impl Bench {
         let task = &self.0;
         let mut rng = random()?;
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
+        let (values, share) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
         let mut cots = correlate(channel, task, &agreed, &mut rng)?;
-        let seed = input_seed(&agreed);
-        let (values, share) = task.draw(&seed, Role::Client);
         let mut party = Party::Client { keys: &keys, input: &[] };
         let result = evaluate(channel, task, &mut party, share, &mut cots, &mut rng)?;
         channel.enter(Phase::Setup, None);
@@ -104,9 +103,9 @@ impl Host {
         let task = &self.task;
         let mut rng = random()?;
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
+        let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
         let mut cots = correlate(channel, task, &agreed, &mut rng)?;
-        let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
         let none = Prepared::default();
         let prepared = self.prepared.as_ref().unwrap_or(&none);
         let mut party = Party::Server { keys: &keys, prepared };
@@ -148,7 +147,8 @@ fn evaluate(
     execute::apply(channel, step, party, vec![share], now, rng).map(Some)
 }
 
-/// The public seed of the inputs and their shares.
+/// The public seed of the inputs and their shares. They are drawn in the setup, so that
+/// the time for it is not the operation's.
 fn input_seed(agreed: &Agreed) -> Seed {
     let mut seed = Seed([0; 16]);
     seed.0.iter_mut().zip(agreed.session).for_each(|(to, from)| *to = from);
