@@ -32,11 +32,29 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/mypy --strict python/tacit
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
+# A bench per line: name of the result, then the arguments of `tacit bench`.
+define BENCHES
+model-mnist model build/mnist.tacit
+model-mnist-wan model build/mnist.tacit --network wan
+relu-8 relu --count 100000 --bits 8
+relu-12-20-saturate relu --count 100000 --bits 12 --out-bits 20 --saturate
+maxpool-12 maxpool --count 25000 --bits 12 --window 4
+argmax-1000 argmax --count 1000 --bits 16
+truncate-32-12 truncate --count 100000 --bits 32 --drop 12
+extend-8-16 extend --count 100000 --bits 8 --out-bits 16
+conv-16x16 conv --height 16 --width 16 --in 32 --out 32 --kernel 3 --padding 1
+matmul-512 matmul --rows 1 --inner 512 --cols 1000
+ot-softspoken4 ot --kind softspoken4 --count 3000000
+endef
+export BENCHES
+
 bench: build/mnist.tacit
 	mkdir -p bench/results
-	.venv/bin/tacit bench model build/mnist.tacit --threads 1 --repeat 15 --json > build/bench-model.json
-	mv build/bench-model.json bench/results/model-mnist.json
-	@echo "wrote bench/results/model-mnist.json"
+	while read -r name arguments; do \
+		.venv/bin/tacit bench $$arguments --threads 1 --repeat 3 --json > build/bench.json < /dev/null; \
+		mv build/bench.json bench/results/$$name.json; \
+		echo "wrote bench/results/$$name.json"; \
+	done <<< "$$BENCHES"
 
 docs: build/venv-docs/.packages
 	build/venv-docs/bin/mkdocs build --strict --site-dir site

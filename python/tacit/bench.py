@@ -2,6 +2,8 @@
 
 import os
 import platform
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,41 @@ from tacit.pair import Pair
 
 
 def bench_model(pair: Pair, examples: Examples, repeat: int, progress: Progress | None = None) -> dict[str, Any]:
-    """`repeat` fresh sessions; reports the one with the median time and the seconds of all."""
+    """`repeat` fresh sessions with a model."""
+    conditions = {"bench": "model", "threads": pair.threads}
+    return {**conditions, **median(lambda: pair.run(examples.x, examples.y).report, repeat, progress)}
+
+
+def median(measure: Callable[[], dict[str, Any]], repeat: int, progress: Progress | None) -> dict[str, Any]:
+    """Where and on what it was measured, the seconds of all runs, and the run of the median time."""
     runs = []
     for done in range(1, repeat + 1):
-        runs.append(pair.run(examples.x, examples.y).report)
+        runs.append(measure())
         if progress is not None:
             progress(done, repeat)
     runs.sort(key=lambda report: float(report["seconds"]))
     return {
-        "bench": "model",
         "machine": machine(),
         "version": _core.__version__,
-        "threads": pair.threads,
+        "commit": commit(),
         "repeat": repeat,
         "all_seconds": [report["seconds"] for report in runs],
         **runs[(len(runs) - 1) // 2],
     }
+
+
+def commit() -> str | None:
+    """The commit of the checkout this package lies in, `-dirty` with local changes; None elsewhere."""
+    here = ["git", "-C", str(Path(__file__).parent)]
+    changes = [*here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/results"]
+    try:
+        head, changed = (
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+            for command in ([*here, "rev-parse", "HEAD"], changes)
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{head}-dirty" if changed else head
 
 
 def random_examples(model: Model) -> Examples:

@@ -9,18 +9,21 @@ import typer
 from rich.console import Console
 from typer.exceptions import Abort, Exit, TyperException
 
-from tacit import __version__, evaluation, network, report
+from tacit import __version__, evaluation, report
 from tacit.bench import bench_model, random_examples
+from tacit.bench_cli import Repeat, bench
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client, Prediction, classes
 from tacit.data import Examples, load
 from tacit.demo import prepare, run_demo
 from tacit.errors import MisuseError, TacitError, failure
 from tacit.model import Model
+from tacit.network import parse
 from tacit.options import (
     AsJson,
     ConnectTimeout,
     InputFile,
     ModelFile,
+    Network,
     RevealTo,
     SessionTimeout,
     Suite,
@@ -39,7 +42,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
 app.add_typer(bench, name="bench")
 
 
@@ -127,7 +129,7 @@ def plan(
     """
     planned = {**Model(model).plan(reveal), "model": str(model)}
     if link is not None:
-        planned["network_seconds"] = network.parse(link).seconds(planned)
+        planned["network_seconds"] = parse(link).seconds(planned)
     if json:
         report.emit_json(planned)
         return
@@ -169,6 +171,7 @@ def serve(
     connect_timeout: ConnectTimeout = CONNECT_SECONDS,
     session_timeout: SessionTimeout = SESSION_SECONDS,
     threads: Threads = None,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Answer clients until interrupted.
@@ -179,7 +182,7 @@ def serve(
     more than --session-timeout in all, is dropped; the others notice nothing.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *patience, once, threads)
+    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *patience, once, threads, network)
     server = Server(model, listening)
     try:
         if json:
@@ -208,6 +211,7 @@ def predict(
     connect_timeout: ConnectTimeout = CONNECT_SECONDS,
     session_timeout: SessionTimeout = SESSION_SECONDS,
     threads: Threads = None,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Send an input, encrypted and shared, to a server and print the result.
@@ -216,7 +220,7 @@ def predict(
     the public plan, checks it, and shows what it cost.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads)
+    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network)
     x = load(inputs).x
     with report.progress("predicting") as advance:
         prediction = client.predict(x, advance)
@@ -241,6 +245,7 @@ def run(
     reveal: RevealTo = "output",
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
@@ -250,7 +255,7 @@ def run(
     compiled = Model(model)
     examples = load(inputs, compiled.input_shape)
     with report.progress("running") as advance:
-        done = Pair(compiled, reveal, threads, timeout).run(examples.x, examples.y, advance)
+        done = Pair(compiled, reveal, threads, timeout, network).run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
         return
@@ -272,6 +277,7 @@ def evaluate(
     reveal: RevealTo = "output",
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run."""
@@ -280,7 +286,7 @@ def evaluate(
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
-            content = evaluation.private(Pair(compiled, reveal, threads, timeout), examples, advance)
+            content = evaluation.private(Pair(compiled, reveal, threads, timeout, network), examples, advance)
         elif mode == "simulate":
             content = evaluation.simulated(compiled, examples, advance)
         elif source is None:
@@ -297,17 +303,18 @@ def evaluate(
 def bench_model_command(
     model: ModelFile,
     inputs: Annotated[Path | None, typer.Option("--input", metavar="IN.npy", help="Default: one random input.")] = None,
-    repeat: Annotated[int, typer.Option(min=1, help="Fresh sessions; the one of median time is reported.")] = 3,
+    repeat: Repeat = 3,
     reveal: RevealTo = "output",
     threads: Threads = 1,
     timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
     json: AsJson = False,
 ) -> None:
-    """Measure private predictions with a model: two processes over TLS on loopback."""
+    """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
     compiled = Model(model)
     examples = random_examples(compiled) if inputs is None else load(inputs, compiled.input_shape)
     with report.progress("measuring") as advance:
-        content = bench_model(Pair(compiled, reveal, threads, timeout), examples, repeat, advance)
+        content = bench_model(Pair(compiled, reveal, threads, timeout, network), examples, repeat, advance)
     if json:
         report.emit_json(content)
     else:

@@ -52,7 +52,8 @@ class Client:
 
     `plaintext` works on loopback only. `certificate` and `key` (PEM files) are for servers that
     ask for a client certificate. It gives up after `connect_seconds` without a connection,
-    `timeout_seconds` without a byte, or `session_seconds` in all.
+    `timeout_seconds` without a byte, or `session_seconds` in all. `network` imitates a link
+    (lan, wan, RTTms,Mbps), as the server must too.
     """
 
     server: str
@@ -65,6 +66,7 @@ class Client:
     connect_seconds: float = CONNECT_SECONDS
     session_seconds: float = SESSION_SECONDS
     threads: int | None = None
+    network: str | None = None
 
     def __post_init__(self) -> None:
         if sum((self.pin is not None, self.ca is not None, self.plaintext)) != 1:
@@ -74,7 +76,7 @@ class Client:
 
     def options_json(self) -> str:
         """Options as `_core.predict` reads them; absent ones are left out."""
-        names = ("pin", "ca", "plaintext", "certificate", "key", "threads")
+        names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network")
         chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         return json.dumps({**options, "timeouts": timeouts(self)})

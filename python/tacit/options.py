@@ -30,6 +30,10 @@ RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logi
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]
 ConnectTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for the connection and the TLS handshake.")]
 SessionTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a whole session, however busy.")]
+Network = Annotated[
+    str | None,
+    typer.Option(metavar="LINK", help="Imitate a link: lan, wan or RTTms,Mbps (both sides alike). Default: none."),
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party; this version runs one.")]
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from selectors import EVENT_READ, DefaultSelector
 from typing import IO, Any
@@ -38,6 +38,7 @@ class Pair:
     reveal: str = "output"
     threads: int | None = None
     timeout_seconds: float = TIMEOUT_SECONDS
+    network: str | None = None
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -51,38 +52,51 @@ class Pair:
                 timeout_seconds=self.timeout_seconds,
                 session_seconds=LONGEST_SECONDS,
                 threads=self.threads,
+                network=self.network,
             )
             usage = Usage()
             prediction = client.predict(x, progress)
             mine = usage.report()
             theirs = server.final_report(self.timeout_seconds)
-        used = {field: {"client": mine[field], "server": theirs[field]} for field in mine}
         report = {
             **prediction.report,
             "model": str(self.model.path),
             "inputs": len(x),
-            **used,
+            "network": self.network,
+            **both(mine, theirs),
             **quality(self.model, x, y, prediction),
         }
         return Run(prediction, report)
 
-    @contextmanager
-    def server(self) -> Iterator["ServerProcess"]:
+    def server(self) -> AbstractContextManager["ServerProcess"]:
         """A server process that listens; killed on the way out if it still runs."""
-        command = [sys.executable, "-m", "tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
+        command = ["tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
         command += ["--reveal", self.reveal, "--once", "--json"]
         command += ["--timeout", str(self.timeout_seconds), "--session-timeout", str(LONGEST_SECONDS)]
         if self.threads is not None:
             command += ["--threads", str(self.threads)]
-        with tempfile.TemporaryFile("w+") as errors:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-            try:
-                yield ServerProcess(process, errors)
-            finally:
-                process.kill()
-                process.wait()
-                if process.stdout is not None:
-                    process.stdout.close()
+        if self.network is not None:
+            command += ["--network", self.network]
+        return started(command)
+
+
+def both(client: dict[str, Any], server: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The client's fields, each with the server's value beside its own."""
+    return {field: {"client": client[field], "server": server[field]} for field in client}
+
+
+@contextmanager
+def started(module: list[str]) -> Iterator["ServerProcess"]:
+    """A process that runs a module of this package (name and arguments) as a server, until the end of the block."""
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen([sys.executable, "-m", *module], stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            yield ServerProcess(process, errors)
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 class ServerProcess:

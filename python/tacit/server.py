@@ -20,8 +20,9 @@ class Listening:
     """How to serve a model. TLS with a fresh key unless `certificate` and `key` (PEM files) are given.
 
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
-    off and works on loopback only; `once` stops after the first session. The timeouts are those
-    of `Client`; a client that exceeds one is dropped.
+    off and works on loopback only; `once` stops after the first session; `network` imitates a
+    link (lan, wan, RTTms,Mbps), as the client must too. The timeouts are those of `Client`; a
+    client that exceeds one is dropped.
     """
 
     listen: str
@@ -35,6 +36,7 @@ class Listening:
     session_seconds: float = SESSION_SECONDS
     once: bool = False
     threads: int | None = None
+    network: str | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -49,6 +51,8 @@ class Listening:
         options: dict[str, Any] = {"reveal": self.reveal, "tls": tls, "timeouts": timeouts(self)}
         if self.threads is not None:
             options["threads"] = self.threads
+        if self.network is not None:
+            options["network"] = self.network
         return json.dumps({**options, "once": self.once})
 
 

@@ -9,6 +9,7 @@ use crate::argmax::{self, Argmax};
 use crate::circuit::{self, Circuit, Gate, Partner};
 use crate::compare::{self, Comparison, Radix};
 use crate::cots::{Cots, Need};
+use crate::extend::{self, Extend, Sign};
 use crate::maximum::{self, Maximum, Tournament};
 use crate::open;
 use crate::relu::{self, Relu};
@@ -44,6 +45,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         relu("relu", Relu::new(COUNT, 12, None, 12, Radix::Sixteen).unwrap(), i64::MAX),
         truncate("truncate", 12, Radix::Four),
         truncate("truncate, other side asking", 12, Radix::Two),
+        extend(),
         max_pool(),
         argmax(),
         compare("compare", Comparison::carry(12, Radix::Four)),
@@ -87,6 +89,20 @@ fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
         cost: plan.cost(),
         run: Box::new(move |channel, x, cots| truncate::run(channel, &plan, x, cots)),
         ideal: of_values(move |values| values.iter().map(|v| v >> drop).collect()),
+        frames: [3, 3],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn extend() -> Protocol {
+    let plan = Extend::new(COUNT, 10, 18, Sign::Unknown, Radix::Four).unwrap();
+    Protocol {
+        name: "extend",
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, cots| extend::run(channel, &plan, x, cots)),
+        ideal: of_values(<[i64]>::to_vec),
         frames: [3, 3],
     }
 }
@@ -136,7 +152,7 @@ fn compare(name: &'static str, plan: Comparison) -> Protocol {
         cost: plan.cost(COUNT),
         run: Box::new(move |channel, x, cots| {
             let operands = compare::operand(channel.role(), x.words(), 12);
-            Ok(Share::new(compare::run(channel, &plan, &operands, cots)?.greater, 1))
+            Ok(Share::new(compare::run(channel, &plan, &operands, cots)?.greater.clone(), 1))
         }),
         ideal: Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
         frames: [2, 2],
@@ -154,7 +170,7 @@ fn middle() -> Protocol {
         run: Box::new(move |channel, x, cots| {
             let operands = compare::operand(channel.role(), x.words(), 12);
             let found = compare::run(channel, &plan, &operands, cots)?;
-            Ok(Share::new([found.greater, found.middle_zero].concat(), 1))
+            Ok(Share::new([&found.greater[..], &found.middle_zero].concat(), 1))
         }),
         ideal: Box::new(|client, server| {
             let zero = |sum: u64| u64::from((sum & mask(12)) >> 5 == 0);
@@ -216,7 +232,7 @@ fn switch(name: &'static str, first: Role) -> Protocol {
                 tables: vec![x.words().iter().flat_map(row).collect()],
             };
             let switched = switch::run(channel, &plan, first, &side, cots)?;
-            Ok(relu::sum_of(COUNT, 9, switched))
+            Ok(relu::sum_of(COUNT, 9, &switched))
         }),
         ideal: Box::new(|client, server| {
             let pairs = client.words().iter().zip(server.words());

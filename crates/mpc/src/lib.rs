@@ -6,6 +6,7 @@ pub mod argmax;
 pub mod circuit;
 pub mod compare;
 pub mod cots;
+pub mod extend;
 #[cfg(test)]
 mod functionality;
 #[cfg(test)]

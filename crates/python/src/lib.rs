@@ -1,5 +1,6 @@
 //! The module `tacit._core`: converts, releases the interpreter lock, raises.
 
+mod bench;
 mod errors;
 mod model;
 mod session;
@@ -22,5 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(model::plan, module)?)?;
     module.add_function(wrap_pyfunction!(session::predict, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
+    module.add_class::<bench::BenchServer>()?;
     module.add_class::<session::Server>()
 }

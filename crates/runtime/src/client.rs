@@ -51,7 +51,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
     let mut results = Vec::with_capacity(inputs.len());
     for (done, input) in inputs.iter().enumerate() {
-        let cots = execute::correlations(channel, &plan, &mut sender, &mut receiver)?;
+        let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
         let mut party = Party::Client { keys: &keys, input };
         let words = execute::run(channel, &plan, &mut party, cots, &mut rng)?;
         results.push(decode(&plan, &words));

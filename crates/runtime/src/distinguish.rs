@@ -68,7 +68,7 @@ fn client(channel: &mut Channel, input: &[i64], rng: &mut Random) -> Result<(Vec
     let (plan, agreed) = hello::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, rng)?;
     let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
-    let cots = execute::correlations(channel, &plan, &mut sender, &mut receiver)?;
+    let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
     let mut party = Party::Client { keys: &keys, input };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
@@ -87,7 +87,7 @@ fn server(
     let agreed = hello::server(channel, rng, plan)?;
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
     let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
-    let cots = execute::correlations(channel, plan, &mut sender, &mut receiver)?;
+    let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
     let mut party = Party::Server { keys: &keys, prepared };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));

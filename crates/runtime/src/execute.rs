@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graph::{Model, Op};
 use mpc::linear::coefficient::{self, ServerWeights};
-use mpc::{Cots, Share, argmax, maximum, open, relu, truncate};
+use mpc::{Cots, Need, Share, argmax, extend, maximum, open, relu, truncate};
 use ot::{CotReceiver, CotSender};
 use ring::Random;
 use ring::word::mask;
@@ -23,6 +23,7 @@ pub(crate) enum Party<'a> {
 }
 
 /// The server's weights, transformed once for all sessions.
+#[derive(Default)]
 pub(crate) struct Prepared(BTreeMap<usize, ServerWeights>);
 
 impl Prepared {
@@ -56,15 +57,14 @@ fn rounded(bias: &[i64], op: &graph::Linear) -> Vec<i64> {
     bias.iter().map(|b| b + half).collect()
 }
 
-/// Makes the correlations of one input.
+/// Makes the correlations that one input needs.
 pub(crate) fn correlations(
     channel: &mut Channel,
-    plan: &Plan,
+    need: Need,
     sender: &mut CotSender,
     receiver: &mut CotReceiver,
 ) -> Result<Cots> {
     channel.enter(Phase::Offline, None);
-    let need = plan.need();
     let (sent, received) = match channel.role() {
         Role::Client => {
             sender.extend(channel, need.client_sends)?;
@@ -176,7 +176,8 @@ impl Tensors {
     }
 }
 
-fn apply(
+/// Runs one step on this party's shares of its inputs.
+pub(crate) fn apply(
     channel: &mut Channel,
     step: &Step,
     party: &mut Party<'_>,
@@ -205,6 +206,8 @@ fn apply(
         }
         Action::Reshape => Ok(x),
         Action::Argmax(plan) => argmax::run(channel, plan, &x, cots),
+        Action::Truncate(plan) => truncate::run(channel, plan, &x, cots),
+        Action::Extend(plan) => extend::run(channel, plan, &x, cots),
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, &x)?, *bits)),
     }
 }

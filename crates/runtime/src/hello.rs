@@ -204,6 +204,45 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
         .then(Cost::message(Role::Client, 36))
 }
 
+/// The handshake of two parties that hold the same plan already, named by `digest`.
+/// The client's side.
+pub(crate) fn client_knows(
+    channel: &mut Channel,
+    rng: &mut Random,
+    digest: &[u8; 32],
+) -> Result<Agreed> {
+    let ours = Hello::ours(rng);
+    channel.send(&ours)?;
+    let theirs: Hello = channel.receive(&())?;
+    theirs.check()?;
+    channel.send(&Accept { inputs: 1, digest: *digest })?;
+    Ok(Agreed::new(1, &ours.nonce, &theirs.nonce, digest))
+}
+
+/// The server's side of [`client_knows`].
+pub(crate) fn server_knows(
+    channel: &mut Channel,
+    rng: &mut Random,
+    digest: &[u8; 32],
+) -> Result<Agreed> {
+    let theirs: Hello = channel.receive(&())?;
+    let ours = Hello::ours(rng);
+    channel.send(&ours)?;
+    theirs.check()?;
+    let accept: Accept = channel.receive(&())?;
+    if accept.digest != *digest {
+        return Err(Error::peer("the digest of the same plan", "another one"));
+    }
+    Ok(Agreed::new(accept.inputs, &theirs.nonce, &ours.nonce, digest))
+}
+
+/// What [`client_knows`] costs.
+#[cfg(test)]
+pub(crate) fn known_cost() -> Cost {
+    let hello = |role| Cost::message(role, HELLO_LEN as u64);
+    hello(Role::Client).then(hello(Role::Server)).then(Cost::message(Role::Client, 36))
+}
+
 /// Canonical JSON of settings and public graph.
 pub(crate) fn offer_json(settings: &Settings, graph: &str) -> String {
     let settings = serde_json::to_string(settings).unwrap_or_default();

@@ -58,6 +58,11 @@ impl Plan {
         Ok(Self { graph, settings, steps })
     }
 
+    /// A plan of given steps, to be measured on its own: nobody offers it.
+    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>) -> Self {
+        Self { graph, settings: Settings::default(), steps }
+    }
+
     /// Plans what a server offered.
     pub(crate) fn from_offer(json: &str) -> Result<Self> {
         let bad = |why: String| Error::peer("a plan this client can verify", printable(&why));

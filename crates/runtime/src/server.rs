@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use graph::Model;
-use wire::{Channel, Error, Result, Role, ServerTls, Timeouts};
+use wire::{Channel, Error, Link, Result, Role, ServerTls, Timeouts};
 
 use crate::client::random;
 use crate::execute::{self, Party, Prepared};
@@ -38,6 +38,8 @@ pub struct Options {
     pub access: Access,
     /// How long to wait for them.
     pub timeouts: Timeouts,
+    /// A link to imitate; clients must do the same.
+    pub link: Option<Link>,
     /// Sessions at the same time; more wait in the listener's queue.
     pub sessions: usize,
     /// Most inputs per session (a query budget).
@@ -184,10 +186,14 @@ fn serve(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
 
 fn open(shared: &Shared, stream: TcpStream) -> Result<Channel> {
     let timeouts = shared.options.timeouts;
-    match &shared.options.access {
+    let mut channel = match &shared.options.access {
         Access::Tls(tls) => tls.channel(stream, timeouts),
         Access::Plaintext => wire::plaintext(Role::Server, stream, timeouts),
+    }?;
+    if let Some(link) = shared.options.link {
+        channel.shape(link)?;
     }
+    Ok(channel)
 }
 
 /// One session over `channel` with a client of at most `most` inputs.
@@ -207,7 +213,7 @@ pub(crate) fn session(
     let (mut sender, mut receiver) =
         ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
     for _ in 0..agreed.inputs {
-        let cots = execute::correlations(channel, plan, &mut sender, &mut receiver)?;
+        let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
         let mut party = Party::Server { keys: &keys, prepared };
         execute::run(channel, plan, &mut party, cots, &mut rng)?;
     }

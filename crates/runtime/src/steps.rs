@@ -4,6 +4,7 @@ use graph::{Linear, Rounding, Window};
 use he::rlwe::Params;
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
+use mpc::extend::Extend;
 use mpc::linear::coefficient::Layer;
 use mpc::maximum::Maximum;
 use mpc::relu::Relu;
@@ -39,6 +40,10 @@ pub enum Action {
     Reshape,
     /// Position of the largest value.
     Argmax(Box<Argmax>),
+    /// Exact truncation on its own.
+    Truncate(Box<Truncate>),
+    /// Extension to a wider ring.
+    Extend(Box<Extend>),
     /// Opening to the client.
     Open {
         /// Values.
@@ -100,6 +105,8 @@ impl Step {
             Action::MaxPool(maximum) => maximum.need(),
             Action::Sum(sum) => sum.truncate.as_ref().map(Truncate::need).unwrap_or_default(),
             Action::Argmax(argmax) => argmax.need(),
+            Action::Truncate(truncate) => truncate.need(),
+            Action::Extend(extend) => extend.need(),
             Action::SumPool(_) | Action::Reshape | Action::Open { .. } => Need::default(),
         }
     }
@@ -114,6 +121,8 @@ impl Step {
             Action::MaxPool(maximum) => maximum.cost(),
             Action::Sum(sum) => truncation(&sum.truncate),
             Action::Argmax(argmax) => argmax.cost(),
+            Action::Truncate(truncate) => truncate.cost(),
+            Action::Extend(extend) => extend.cost(),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
             Action::SumPool(_) | Action::Reshape => Cost::NONE,
         }
@@ -138,6 +147,8 @@ impl Step {
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
             Action::Argmax(_) => "argmax",
+            Action::Truncate(_) => "truncate",
+            Action::Extend(_) => "extend",
             Action::Open { .. } => "open",
         }
     }
@@ -150,6 +161,8 @@ impl Step {
                 format!("{}{how}", step.layer.describe())
             }
             Action::Relu(_) | Action::MaxPool(_) | Action::Argmax(_) => "comparison by OT".into(),
+            Action::Truncate(_) => "exact truncation by OT".into(),
+            Action::Extend(_) => "wrap bit by OT".into(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),
             Action::Sum(_) | Action::SumPool(_) | Action::Reshape => "local".into(),
             Action::Open { .. } => "server's share to the client".into(),

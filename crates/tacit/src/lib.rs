@@ -3,14 +3,18 @@
 //!
 //! [`compile`] turns an imported network into a [`Model`] of integers, [`simulate`]
 //! runs its integers in the clear, [`serve`] and [`predict`] run it privately.
+//! [`bench`] measures single operations.
 
+mod bench;
 mod model;
 mod session;
 
+pub use bench::{BenchServer, bench};
 pub use graph::{
     Calibration, FloatTensor, Floats, Model, Options as CompileOptions, Rounding, load, save,
 };
 pub use model::{Description, compile, describe, plan, simulate};
+pub use runtime::bench::{Measured, Operation, Transfers};
 pub use runtime::{Answer, Event, Report, Reveal, Server, Settings};
 pub use session::{Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve};
 pub use wire::{Error, Pin, Result};

@@ -6,7 +6,8 @@ use graph::Model;
 use runtime::{Access, Answer, Options, Request, Reveal, Server, Settings};
 use serde::Deserialize;
 use wire::{
-    Channel, ClientTls, Error, Identity, Pin, Result, Role, ServerTls, Timeouts, Trust, connect,
+    Channel, ClientTls, Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts, Trust,
+    connect,
 };
 
 /// How long a party waits, in seconds; one policy for both sides.
@@ -28,7 +29,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    fn timeouts(&self) -> Result<Timeouts> {
+    pub(crate) fn timeouts(&self) -> Result<Timeouts> {
         let duration = |name: &str, seconds: f64| {
             let duration = Duration::try_from_secs_f64(seconds);
             let duration = duration.ok().filter(|d| (SHORTEST..=LONGEST).contains(d));
@@ -78,6 +79,8 @@ pub struct ServeOptions {
     pub most_inputs: usize,
     /// Threads per session; 1 in this version.
     pub threads: usize,
+    /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; clients must do the same.
+    pub network: Option<String>,
 }
 
 impl Default for ServeOptions {
@@ -90,6 +93,7 @@ impl Default for ServeOptions {
             sessions: 64,
             most_inputs: 1_000_000,
             threads: 1,
+            network: None,
         }
     }
 }
@@ -112,6 +116,8 @@ pub struct PredictOptions {
     pub timeouts: Patience,
     /// Threads; 1 in this version.
     pub threads: Option<usize>,
+    /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; the server must do the same.
+    pub network: Option<String>,
 }
 
 /// A bound server and how clients know it.
@@ -144,6 +150,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         settings: Settings { reveal: options.reveal },
         access,
         timeouts: options.timeouts.timeouts()?,
+        link: link(options.network.as_deref())?,
         sessions: options.sessions.max(1),
         most_inputs: options.most_inputs,
         once: options.once,
@@ -172,7 +179,17 @@ pub fn predict(
     runtime::predict(&mut channel, Request { values, shape, progress })
 }
 
-fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
+/// Connects, authenticates and shapes the link as `options` say.
+pub(crate) fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
+    let link = link(options.network.as_deref())?;
+    let mut channel = reach(server, options)?;
+    if let Some(link) = link {
+        channel.shape(link)?;
+    }
+    Ok(channel)
+}
+
+fn reach(server: &str, options: &PredictOptions) -> Result<Channel> {
     let timeouts = options.timeouts.timeouts()?;
     let trust = match (&options.pin, &options.ca, options.plaintext) {
         (Some(pin), None, false) => Trust::Pin(pin.parse()?),
@@ -193,7 +210,11 @@ fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
     tls.channel(host, connect(server, timeouts)?, timeouts)
 }
 
-fn one_thread(threads: usize) -> Result<()> {
+pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
+    network.map(str::parse).transpose()
+}
+
+pub(crate) fn one_thread(threads: usize) -> Result<()> {
     match threads {
         1 => Ok(()),
         _ => Err(Error::misuse("this version runs one thread per session; use --threads 1")),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
+use crate::link::Link;
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
 
@@ -27,6 +28,14 @@ pub trait Transport: Send {
     /// # Errors
     /// [`Error::Transport`] when the connection is gone or the time is up.
     fn flush(&mut self) -> Result<()>;
+
+    /// Delays everything sent from now on as `link` would.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a transport that cannot.
+    fn shape(&mut self, link: Link) -> Result<()> {
+        Err(Error::misuse(format!("this transport cannot imitate {link:?}")))
+    }
 }
 
 /// One party's end of a session.
@@ -50,6 +59,14 @@ impl Channel {
     /// What has been counted.
     pub fn meter(&mut self) -> &mut Meter {
         &mut self.meter
+    }
+
+    /// Delays what this party sends as `link` would; both parties shape their own.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a transport that cannot.
+    pub fn shape(&mut self, link: Link) -> Result<()> {
+        self.transport.shape(link)
     }
 
     /// Attributes what follows to `layer` in `phase`.

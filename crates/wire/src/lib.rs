@@ -5,6 +5,7 @@ mod cost;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod link;
 mod memory;
 mod message;
 mod meter;
@@ -16,6 +17,7 @@ mod tls;
 pub use channel::{Channel, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result};
+pub use link::Link;
 pub use memory::memory_pair;
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result};
+use crate::link::{Lane, Link, Slice};
 use crate::tls::Session;
 
 /// How long a party waits before it gives the peer up. No wait in a session is longer than
@@ -33,8 +34,12 @@ impl Default for Timeouts {
     }
 }
 
+/// Before an arrival the writer sleeps, except for this long: sleeping overshoots.
+const AWAKE: Duration = Duration::from_micros(100);
+
 enum Job {
-    Bytes(Vec<u8>),
+    /// With the times at which a shaped link delivers the parts; none: at once.
+    Bytes(Vec<u8>, Vec<Slice>),
     Flush(Sender<()>),
 }
 
@@ -43,6 +48,7 @@ pub(crate) struct Tcp {
     reader: TcpStream,
     queue: Sender<Job>,
     session: Option<Session>,
+    lane: Option<Lane>,
     idle: Duration,
     deadline: Instant,
 }
@@ -66,14 +72,16 @@ impl Tcp {
             .spawn(move || write_all(writer, &jobs))
             .map_err(|e| Error::transport(format!("cannot start the writer thread: {e}")))?;
         let deadline = Instant::now() + timeouts.total;
-        Ok(Self { reader: stream, queue, session, idle: timeouts.idle, deadline })
+        Ok(Self { reader: stream, queue, session, lane: None, idle: timeouts.idle, deadline })
     }
 
-    fn push(&self, bytes: Vec<u8>) -> Result<()> {
+    fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.queue.send(Job::Bytes(bytes)).map_err(|_| closed())
+        let lane = self.lane.as_mut();
+        let slices = lane.map(|lane| lane.send(Instant::now(), bytes.len())).unwrap_or_default();
+        self.queue.send(Job::Bytes(bytes, slices)).map_err(|_| closed())
     }
 
     fn check_deadline(&self) -> Result<()> {
@@ -127,13 +135,19 @@ impl Transport for Tcp {
     fn flush(&mut self) -> Result<()> {
         let (done, wait) = mpsc::channel();
         self.queue.send(Job::Flush(done)).map_err(|_| closed())?;
-        wait.recv_timeout(self.idle).map_err(|e| match e {
+        let backlog = self.lane.map_or(Duration::ZERO, |lane| lane.backlog(Instant::now()));
+        wait.recv_timeout(self.idle + backlog).map_err(|e| match e {
             RecvTimeoutError::Disconnected => closed(),
             RecvTimeoutError::Timeout => {
                 let idle = self.idle.as_secs_f32();
                 Error::transport(format!("the peer took nothing for {idle} s"))
             }
         })
+    }
+
+    fn shape(&mut self, link: Link) -> Result<()> {
+        self.lane = Some(Lane::new(link, Instant::now()));
+        Ok(())
     }
 }
 
@@ -150,8 +164,8 @@ impl Drop for Tcp {
 fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>) {
     for job in jobs {
         match job {
-            Job::Bytes(bytes) => {
-                if stream.write_all(&bytes).is_err() {
+            Job::Bytes(bytes, slices) => {
+                if write(&mut stream, &bytes, &slices).is_err() {
                     let _ = stream.shutdown(Shutdown::Both);
                     return;
                 }
@@ -160,6 +174,29 @@ fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>) {
         }
     }
     let _ = stream.shutdown(Shutdown::Write);
+}
+
+fn write(stream: &mut TcpStream, bytes: &[u8], slices: &[Slice]) -> std::io::Result<()> {
+    let mut done = 0;
+    for slice in slices {
+        wait_until(slice.arrival);
+        stream.write_all(bytes.get(done..slice.end).unwrap_or_default())?;
+        done = slice.end;
+    }
+    stream.write_all(bytes.get(done..).unwrap_or_default())
+}
+
+fn wait_until(moment: Instant) {
+    loop {
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        match left.checked_sub(AWAKE) {
+            Some(asleep) => thread::sleep(asleep),
+            None => thread::yield_now(),
+        }
+    }
 }
 
 /// Time until `deadline`, if any is left.
@@ -253,6 +290,31 @@ mod tests {
         let got: Test = client.receive(&vec![expected.0.first().unwrap().0]).unwrap();
         assert!(got == expected && peer.join().unwrap() == expected);
         assert_eq!(client.meter().total(None).cost.rounds, 2);
+    }
+
+    #[test]
+    fn a_shaped_link_takes_the_time_of_its_closed_form() {
+        let (mut client, mut server) = pair(Duration::from_secs(20));
+        let link = Link::new(0.02, 80e6).unwrap();
+        client.shape(link).unwrap();
+        server.shape(link).unwrap();
+        let peer = thread::spawn(move || {
+            for bytes in [1, 1, 1, 1, 1_000_000] {
+                let got: Test =
+                    server.receive(&vec![crate::Segment { count: bytes, bits: 8 }]).unwrap();
+                server.send(&got).unwrap();
+            }
+            server.flush().unwrap();
+        });
+        for (bytes, there_and_back) in [(1, 0.02); 4].into_iter().chain([(1_000_000, 0.22)]) {
+            let began = Instant::now();
+            client.send(&Test::one(vec![7; bytes], 8)).unwrap();
+            let layout = vec![crate::Segment { count: bytes, bits: 8 }];
+            let _: Test = client.receive(&layout).unwrap();
+            let took = began.elapsed().as_secs_f64();
+            assert!((there_and_back..there_and_back + 0.1).contains(&took), "{bytes}: {took}");
+        }
+        peer.join().unwrap();
     }
 
     #[test]

@@ -1,0 +1,19 @@
+//! One operation between two parties, measured and checked.
+//!
+//! A [`Bench`] is made from an [`Operation`] alone, at both parties alike. Its weights
+//! follow from the operation and its inputs and their shares from the session's public
+//! nonces, so that the client can compute the result in the clear: nothing here is
+//! secret, but every protocol runs as in a real session, keys and correlations
+//! included. After the measured part the server opens its share of the result and the
+//! client compares.
+
+mod linear;
+mod operation;
+mod session;
+mod task;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub use operation::{Operation, Transfers};
+pub use session::{Bench, Host, Measured};

@@ -1,0 +1,129 @@
+//! What can be measured.
+
+use graph::Rounding;
+use serde::{Deserialize, Serialize};
+
+/// One operation with its sizes. Widths are in bits; `count` is the number of results
+/// where nothing else is said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "operation", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Operation {
+    /// ReLU.
+    Relu {
+        /// Values.
+        count: usize,
+        /// Width of the input's shares.
+        bits: u32,
+        /// Width of the output's; the input's when absent.
+        out_bits: Option<u32>,
+        /// Bits of the largest result; no saturation when absent.
+        saturate: Option<u32>,
+    },
+    /// Maxima of disjoint windows.
+    MaxPool {
+        /// Windows.
+        count: usize,
+        /// Width of the shares; values use one bit less.
+        bits: u32,
+        /// Values in each window.
+        window: usize,
+    },
+    /// Position of the largest value.
+    Argmax {
+        /// Values in the one row.
+        count: usize,
+        /// As for maxima.
+        bits: u32,
+    },
+    /// Exact truncation.
+    Truncate {
+        /// Values.
+        count: usize,
+        /// Width of the input's shares.
+        bits: u32,
+        /// Low bits dropped.
+        drop: u32,
+        /// Width of the output's shares; what is left when absent.
+        out_bits: Option<u32>,
+    },
+    /// Extension to a wider ring.
+    Extend {
+        /// Values.
+        count: usize,
+        /// Width of the input's shares.
+        bits: u32,
+        /// Width of the output's.
+        out_bits: u32,
+        /// Whether the values are known not to be negative.
+        non_negative: bool,
+    },
+    /// Convolution with rescale, without bias.
+    Conv {
+        /// Rows of the input.
+        height: usize,
+        /// Columns of the input.
+        width: usize,
+        /// Channels of the input.
+        input: usize,
+        /// Channels of the output.
+        output: usize,
+        /// Rows and columns of the kernel.
+        kernel: usize,
+        /// Rows and columns between two positions of the kernel.
+        stride: usize,
+        /// Zeros on each side.
+        padding: usize,
+        /// Signed width of the weights.
+        weight_bits: u32,
+        /// Signed width of the inputs.
+        activation_bits: u32,
+        /// How the accumulator is rescaled.
+        rounding: Rounding,
+    },
+    /// Product of a private (rows, inner) matrix with weights (inner, cols).
+    Matmul {
+        /// Rows of the client's matrix.
+        rows: usize,
+        /// Its columns.
+        inner: usize,
+        /// Columns of the weights.
+        cols: usize,
+        /// As in a convolution.
+        weight_bits: u32,
+        /// As in a convolution.
+        activation_bits: u32,
+        /// As in a convolution.
+        rounding: Rounding,
+    },
+    /// Correlated transfers from the server to the client.
+    Ot {
+        /// How they are made.
+        kind: Transfers,
+        /// How many.
+        count: usize,
+    },
+}
+
+/// Sources of correlated transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transfers {
+    /// SoftSpoken with k = 4.
+    SoftSpoken4,
+}
+
+impl Operation {
+    /// The name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Relu { .. } => "relu",
+            Self::MaxPool { .. } => "maxpool",
+            Self::Argmax { .. } => "argmax",
+            Self::Truncate { .. } => "truncate",
+            Self::Extend { .. } => "extend",
+            Self::Conv { .. } => "conv",
+            Self::Matmul { .. } => "matmul",
+            Self::Ot { .. } => "ot",
+        }
+    }
+}

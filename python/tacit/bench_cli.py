@@ -1,0 +1,167 @@
+"""`tacit bench`: one command per operation, two processes over TLS each."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from tacit import report
+from tacit.client import TIMEOUT_SECONDS
+from tacit.errors import MisuseError
+from tacit.operation import OperationPair, bench_operation
+from tacit.options import AsJson, Network, Suite, Threads, Timeout
+
+bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
+
+Repeat = Annotated[int, typer.Option(min=1, help="Fresh sessions; the one of median time is reported.")]
+Size = Annotated[int, typer.Option(min=1)]
+WeightBits = Annotated[int, typer.Option(min=2, max=12, help="Signed width of weights, for conv and matmul.")]
+ActivationBits = Annotated[
+    int, typer.Option(min=2, max=12, help="Signed width of inputs; with --saturate the bits of the largest result.")
+]
+SuiteOption = Annotated[Suite, typer.Option(help="Protocols to use; this version has auto.")]
+RoundingOption = Annotated[
+    Literal["stochastic", "exact"], typer.Option(help="How linear layers rescale; the other operations are exact.")
+]
+
+
+def measure(
+    operation: dict[str, Any],
+    suite: Suite,
+    repeat: int,
+    threads: int | None,
+    timeout: float,
+    link: str | None,
+    json: bool,
+) -> None:
+    """Run a bench and print it."""
+    if suite is not Suite.AUTO:
+        raise MisuseError(f"suite `{suite}` is not in this version; use --suite auto")
+    pair = OperationPair(operation, threads, timeout, link)
+    with report.progress("measuring") as advance:
+        content = bench_operation(pair, repeat, advance)
+    if json:
+        report.emit_json(content)
+    else:
+        report.show_run(content)
+
+
+def non_linear(name: str, what: str) -> None:
+    """Add the command of an operation on shared vectors."""
+
+    def command(
+        count: Annotated[int, typer.Option(min=1, help="Results (of argmax: classes in the one row).")],
+        bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the input's shares.")] = 16,
+        out_bits: Annotated[
+            int | None, typer.Option(min=1, max=63, help="Width of the result's shares, of relu, truncate and extend.")
+        ] = None,
+        window: Annotated[int, typer.Option(min=1, help="Values per window, of maxpool.")] = 4,
+        drop: Annotated[int, typer.Option(min=1, max=62, help="Low bits dropped, of truncate.")] = 8,
+        saturate: Annotated[bool, typer.Option("--saturate", help="Clip to --activation-bits, of relu.")] = False,
+        non_negative: Annotated[bool, typer.Option("--non-negative", help="Sign known, of extend.")] = False,
+        weight_bits: WeightBits = 8,
+        activation_bits: ActivationBits = 8,
+        suite: SuiteOption = Suite.AUTO,
+        network: Network = None,
+        threads: Threads = 1,
+        rounding: RoundingOption = "stochastic",
+        repeat: Repeat = 3,
+        timeout: Timeout = TIMEOUT_SECONDS,
+        json: AsJson = False,
+    ) -> None:
+        del weight_bits, rounding  # of conv and matmul only
+        cap = min(activation_bits, bits - 2) if saturate else None
+        chosen: dict[str, dict[str, Any]] = {
+            "relu": {"out_bits": out_bits, "saturate": cap},
+            "maxpool": {"window": window},
+            "argmax": {},
+            "truncate": {"drop": drop, "out_bits": out_bits},
+            "extend": {"out_bits": 2 * bits if out_bits is None else out_bits, "non_negative": non_negative},
+        }
+        operation = {"operation": name, "count": count, "bits": bits, **chosen[name]}
+        measure(operation, suite, repeat, threads, timeout, network, json)
+
+    command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
+    bench.command(name, epilog=f"Example: `tacit bench {name} --count 1000 --bits 12`")(command)
+
+
+non_linear("relu", "Measure ReLU, with --out-bits extended and with --saturate clipped on the way.")
+non_linear("maxpool", "Measure maxima of --count windows.")
+non_linear("argmax", "Measure the position of the largest of --count values.")
+non_linear("truncate", "Measure exact truncation by --drop bits.")
+non_linear("extend", "Measure extension of shares to --out-bits.")
+
+
+@bench.command(epilog="Example: `tacit bench conv --height 16 --width 16 --in 16 --out 16`")
+def conv(
+    height: Size,
+    width: Size,
+    in_channels: Annotated[int, typer.Option("--in", min=1, help="Channels of the input.")],
+    out_channels: Annotated[int, typer.Option("--out", min=1, help="Channels of the output.")],
+    kernel: Annotated[int, typer.Option(min=1, help="Rows and columns of the kernel.")] = 3,
+    stride: Size = 1,
+    padding: Annotated[int, typer.Option(min=0, help="Zeros on each side.")] = 0,
+    weight_bits: WeightBits = 8,
+    activation_bits: ActivationBits = 8,
+    suite: SuiteOption = Suite.AUTO,
+    network: Network = None,
+    threads: Threads = 1,
+    rounding: RoundingOption = "stochastic",
+    repeat: Repeat = 3,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    json: AsJson = False,
+) -> None:
+    """Measure a convolution with rescale, random weights.
+
+    Two processes over TLS; the result is compared with the interpreter after the measurement.
+    """
+    image = {"height": height, "width": width, "input": in_channels, "output": out_channels}
+    window = {"kernel": kernel, "stride": stride, "padding": padding}
+    widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
+    operation = {"operation": "conv", **image, **window, **widths}
+    measure(operation, suite, repeat, threads, timeout, network, json)
+
+
+@bench.command(epilog="Example: `tacit bench matmul --rows 1 --inner 512 --cols 1000`")
+def matmul(
+    rows: Annotated[int, typer.Option(min=1, help="Rows of the client's matrix.")],
+    inner: Annotated[int, typer.Option(min=1, help="Its columns.")],
+    cols: Annotated[int, typer.Option(min=1, help="Columns of the server's matrix.")],
+    weight_bits: WeightBits = 8,
+    activation_bits: ActivationBits = 8,
+    suite: SuiteOption = Suite.AUTO,
+    network: Network = None,
+    threads: Threads = 1,
+    rounding: RoundingOption = "stochastic",
+    repeat: Repeat = 3,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    json: AsJson = False,
+) -> None:
+    """Measure a matrix product with rescale, random weights.
+
+    Two processes over TLS; the result is compared with the interpreter after the measurement.
+    """
+    sizes = {"rows": rows, "inner": inner, "cols": cols}
+    widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
+    measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json)
+
+
+@bench.command(epilog="Example: `tacit bench ot --kind softspoken4 --count 1000000`")
+def ot(
+    count: Annotated[int, typer.Option(min=1, help="Correlated transfers, from the server to the client.")],
+    kind: Annotated[Literal["softspoken4"], typer.Option(help="How they are made.")] = "softspoken4",
+    weight_bits: WeightBits = 8,
+    activation_bits: ActivationBits = 8,
+    suite: SuiteOption = Suite.AUTO,
+    network: Network = None,
+    threads: Threads = 1,
+    rounding: RoundingOption = "stochastic",
+    repeat: Repeat = 3,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    json: AsJson = False,
+) -> None:
+    """Measure the making of oblivious transfers.
+
+    Two processes over TLS; a sample of the transfers is opened and checked after the measurement.
+    """
+    del weight_bits, activation_bits, rounding  # of conv and matmul only
+    measure({"operation": "ot", "kind": kind, "count": count}, suite, repeat, threads, timeout, network, json)

@@ -1,0 +1,71 @@
+"""One operation between two processes: the client here, the server in a process of its own, TLS between.
+
+`python -m tacit.operation OPERATION OPTIONS` (both JSON) is that server. It prints two lines of
+JSON: where it listens, and what its one session used.
+"""
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from tacit import _core
+from tacit.bench import median
+from tacit.client import TIMEOUT_SECONDS
+from tacit.errors import TacitError
+from tacit.model import Progress
+from tacit.pair import both, started
+from tacit.report import emit_json
+from tacit.usage import Usage
+
+
+@dataclass(frozen=True)
+class OperationPair:
+    """How to measure an operation (as the core reads it) between two processes over loopback."""
+
+    operation: dict[str, Any]
+    threads: int | None = None
+    timeout_seconds: float = TIMEOUT_SECONDS
+    network: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Options of both parties' sessions; absent ones are left out."""
+        chosen = {"timeouts": {"idle": self.timeout_seconds}, "threads": self.threads, "network": self.network}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    def run(self) -> dict[str, Any]:
+        """One session: the client's report, with what both processes used.
+
+        `seconds` are those of the party that ended last: of some operations it is the server.
+        """
+        operation = json.dumps(self.operation)
+        with started(["tacit.operation", operation, json.dumps(self.options())]) as server:
+            usage = Usage()
+            options = {**self.options(), "pin": server.pin}
+            measured = json.loads(_core.bench(operation, server.address, json.dumps(options)))
+            mine = {"party_seconds": measured["seconds"], **usage.report()}
+            theirs = server.final_report(self.timeout_seconds)
+        used = both(mine, theirs)
+        return {**measured, "seconds": max(used["party_seconds"].values()), "network": self.network, **used}
+
+
+def bench_operation(pair: OperationPair, repeat: int, progress: Progress | None = None) -> dict[str, Any]:
+    """`repeat` fresh sessions with one operation."""
+    conditions = {"bench": pair.operation["operation"], "threads": pair.threads}
+    return {**conditions, **median(pair.run, repeat, progress)}
+
+
+def serve(operation: str, options: str) -> None:
+    """Serve one client."""
+    server = _core.BenchServer(operation, options)
+    emit_json({"listening": server.address, "pin": server.pin})
+    usage = Usage()
+    report = json.loads(server.run())
+    emit_json({"party_seconds": report["seconds"], **usage.report()})
+
+
+if __name__ == "__main__":
+    try:
+        serve(*sys.argv[1:])
+    except TacitError as error:
+        sys.exit(f"error: {error}")

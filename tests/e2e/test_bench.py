@@ -1,0 +1,69 @@
+"""Benches of single operations, and imitated links."""
+
+import pytest
+
+OPERATIONS = [
+    ("relu --count 500 --bits 8", 0),
+    ("relu --count 500 --bits 12 --out-bits 20 --saturate", 0),
+    ("maxpool --count 200 --bits 12 --window 9", 0),
+    ("argmax --count 100 --bits 16", 0),
+    ("truncate --count 500 --bits 32 --drop 12", 0),
+    ("extend --count 500 --bits 8 --out-bits 16", 0),
+    ("extend --count 500 --bits 8 --out-bits 16 --non-negative", 0),
+    ("conv --height 8 --width 8 --in 3 --out 4 --kernel 3 --stride 2 --padding 1 --rounding exact", 0),
+    ("conv --height 8 --width 8 --in 3 --out 4", 2),
+    ("matmul --rows 3 --inner 50 --cols 7 --weight-bits 4 --activation-bits 6", 2),
+    ("ot --kind softspoken4 --count 10000", 0),
+]
+
+
+@pytest.mark.parametrize(("arguments", "tolerance"), OPERATIONS)
+def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
+    done = tacit("bench", *arguments.split(), "--threads", "1", "--repeat", "1", "--json")
+    assert done.code == 0, done.err
+    report = done.json
+    assert report["bench"] == arguments.split()[0]
+    assert report["checked"] > 0
+    assert report["max_error"] <= tolerance
+    assert sum(report["bytes"].values()) == sum(
+        sum(report["phases"][phase]["bytes"].values()) for phase in ("setup", "offline", "online")
+    )
+    assert sum(row["rounds"] for row in report["layers"]) == report["rounds"] > 0
+    assert {"machine", "commit", "version", "all_seconds", "suite", "network"} <= report.keys()
+    assert all(
+        report[field][party] > 0 for field in ("cpu_seconds", "peak_memory_bytes") for party in ("client", "server")
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("relu --count 10 --bits 8 --suite gala", "suite `gala` is not in this version"),
+        ("truncate --count 10 --bits 8 --drop 9", "truncation"),
+        ("relu --count 10 --bits 8 --network fast", "neither lan, wan nor RTTms,Mbps"),
+        ("relu --count 10 --bits 8 --threads 2", "--threads 1"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(tacit, arguments, why):
+    done = tacit("bench", *arguments.split(), "--json")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: ")
+    assert why in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_link_adds_its_closed_form(tacit):
+    """Every round waits for half a round trip; bandwidth adds a little."""
+    arguments = "bench argmax --count 100 --bits 16 --repeat 1 --json"
+    bare, shaped = (tacit(*arguments.split(), *extra).json for extra in ([], ["--network", "30ms,100"]))
+    assert shaped["network"] == "30ms,100"
+    assert (shaped["bytes"], shaped["rounds"]) == (bare["bytes"], bare["rounds"])
+    least = shaped["rounds"] * 0.015
+    assert least < shaped["seconds"] < least + bare["seconds"] + 0.5
+
+
+def test_a_run_over_a_link(tacit, compiled, one_digit):
+    done = tacit("run", compiled("exact"), one_digit, "--network", "20ms,200", "--json")
+    assert done.code == 0, done.err
+    assert done.json["seconds"] > done.json["rounds"] * 0.01
+    assert done.json["agreement"] == 1.0
