@@ -11,8 +11,9 @@ from faults.parties import ClientProcess, ServerProcess, ask
 
 CLIENTS = 32
 PREDICTIONS = 200
-GROWTH_KB = 8192
-"""How much the mean of the last 50 sizes may exceed that of sessions 50 to 100: the allocator's noise."""
+GROWTH_KB = 16_384
+"""How much the mean of the last 50 sizes may exceed that of sessions 50 to 100: the allocator's noise.
+A session of this network moves over 1 MB, so that losing a sixth of it each time is seen."""
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +62,10 @@ def test_processes_at_once(job):
     server.close()
 
 
-def test_memory_stays_flat(mnist, digits):
+def test_memory_stays_flat(compiled, digits):
     """Sequential predictions, none lost, none wrong."""
-    server, expected = mnist
+    model = compiled("exact")
+    server, expected = ServerProcess(model, "--plaintext"), Model(model).simulate(digits)
     sizes = []
     for index in range(PREDICTIONS):
         digit = index % len(digits)
@@ -71,4 +73,5 @@ def test_memory_stays_flat(mnist, digits):
         assert np.array_equal(outcome["outputs"], expected[digit : digit + 1]), outcome.get("error")
         assert "error" not in server.line(30)
         sizes.append(server.status("VmRSS"))
+    server.close()
     assert np.mean(sizes[-50:]) - np.mean(sizes[50:100]) < GROWTH_KB, sizes[::10]
