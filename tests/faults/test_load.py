@@ -11,9 +11,9 @@ from faults.parties import ClientProcess, ServerProcess, ask
 
 CLIENTS = 32
 PREDICTIONS = 200
-WARM_UP = 50
-GROWTH_KB = 4096
-"""What the allocator may still take after the warm-up; a leak of one session in MNIST is more."""
+GROWTH_KB = 16_384
+"""How much the mean of the last 50 sizes may exceed that of sessions 50 to 100: the allocator's noise.
+A session of this network moves over 1 MB, so that losing a sixth of it each time is seen."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def mnist(compiled, digits):
     server.close()
 
 
-def test_many_clients_at_once(mnist, digits, record_property):
+def test_many_clients_at_once(mnist, digits):
     """All right and none starved: the last waits no longer than the work of all."""
     server, expected = mnist
     alone = ask(server.address, digits[:1], timeout_seconds=60)["seconds"]
@@ -49,8 +49,6 @@ def test_many_clients_at_once(mnist, digits, record_property):
     sessions = [server.line(30) for _ in range(CLIENTS)]
     assert not any("error" in session for session in sessions)
     slowest = max(outcome["seconds"] for _, outcome in outcomes)
-    record_property("seconds", {"alone": alone, "slowest": slowest})
-    record_property("peak_kb", server.status("VmHWM"))
     assert slowest < 10 + 4 * CLIENTS * alone
     assert server.status("Threads") <= 8  # session and writer threads are gone
 
@@ -64,9 +62,10 @@ def test_processes_at_once(job):
     server.close()
 
 
-def test_memory_stays_flat(mnist, digits):
+def test_memory_stays_flat(compiled, digits):
     """Sequential predictions, none lost, none wrong."""
-    server, expected = mnist
+    model = compiled("exact")
+    server, expected = ServerProcess(model, "--plaintext"), Model(model).simulate(digits)
     sizes = []
     for index in range(PREDICTIONS):
         digit = index % len(digits)
@@ -74,4 +73,5 @@ def test_memory_stays_flat(mnist, digits):
         assert np.array_equal(outcome["outputs"], expected[digit : digit + 1]), outcome.get("error")
         assert "error" not in server.line(30)
         sizes.append(server.status("VmRSS"))
-    assert max(sizes[-20:]) - max(sizes[:WARM_UP]) < GROWTH_KB, sizes[::10]
+    server.close()
+    assert np.mean(sizes[-50:]) - np.mean(sizes[50:100]) < GROWTH_KB, sizes[::10]
