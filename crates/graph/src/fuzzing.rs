@@ -56,9 +56,17 @@ mod tests {
     const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
     #[test]
-    fn decoders_stand_their_corpus_and_mutations_of_it() {
+    fn files_stand_their_corpus() {
         replay(&format!("{CORPUS}/graph_file"), 100_000, super::file);
+    }
+
+    #[test]
+    fn graphs_stand_their_corpus() {
         replay(&format!("{CORPUS}/graph_json"), 100_000, super::json);
+    }
+
+    #[test]
+    fn sources_stand_their_corpus() {
         replay(&format!("{CORPUS}/graph_source"), 100_000, super::source);
     }
 }

@@ -225,6 +225,34 @@ mod tests {
         assert_eq!(got, want.collect::<Vec<_>>());
     }
 
+    /// Every pair of values whose difference fits, under every share of each.
+    #[test]
+    fn every_pair_of_small_values_and_shares() {
+        let (mut rng, bits) = (Random::seeded(17), 4);
+        let pairs: Vec<[i64; 2]> = (-8..8i64)
+            .flat_map(|a| (-8..8i64).map(move |b| [a, b]))
+            .filter(|[a, b]| (-8..8).contains(&(a - b)))
+            .collect();
+        for masks in 0..1u64 << (2 * bits) {
+            let words = pairs.iter().flat_map(|_| [masks & mask(bits), masks >> bits]);
+            let client = Share::new(words.collect(), bits);
+            let values = pairs.iter().flatten().zip(client.words());
+            let server = values.map(|(v, c)| (*v as u64).wrapping_sub(*c)).collect();
+            let server = Share::new(server, bits);
+            let windows: Vec<_> = (0..pairs.len()).map(|i| vec![2 * i, 2 * i + 1]).collect();
+            let tournament = Tournament::new(client.len(), &windows).unwrap();
+            let plan = Maximum::new(tournament, bits, Vec::new(), Radix::Four).unwrap();
+            let (c, s) = both(
+                &mut rng,
+                plan.need(),
+                |ch, cots| run(ch, &plan, &client, &[], cots),
+                |ch, cots| run(ch, &plan, &server, &[], cots),
+            );
+            let got = Share::reconstruct(&c.value.unwrap()[0], &s.value.unwrap()[0]);
+            assert!(got.iter().eq(pairs.iter().map(|[a, b]| a.max(b))));
+        }
+    }
+
     #[test]
     fn bad_windows_are_refused() {
         assert!(Tournament::new(3, &[vec![]]).is_err());

@@ -98,6 +98,29 @@ mod tests {
     use ring::word::signed;
 
     #[test]
+    fn every_pair_of_small_shares() {
+        let mut rng = Random::seeded(16);
+        for (bits, drop, out_bits) in [(5, 1, 4), (5, 4, 1), (6, 2, 4), (6, 3, 2), (7, 5, 2)] {
+            let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+            let values = Share::reconstruct(&client, &server);
+            for radix in [Radix::Two, Radix::Four, Radix::Sixteen] {
+                let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
+                let (c, s) = both(
+                    &mut rng,
+                    plan.need(),
+                    |ch, cots| run(ch, &plan, &client, cots),
+                    |ch, cots| run(ch, &plan, &server, cots),
+                );
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
+                assert_eq!(got, want.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
     fn floors_exactly_and_costs_what_is_said() {
         let mut rng = Random::seeded(6);
         for (bits, drop, out_bits) in

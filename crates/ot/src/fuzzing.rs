@@ -65,8 +65,12 @@ mod tests {
     const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
     #[test]
-    fn decoders_stand_their_corpus_and_mutations_of_it() {
+    fn points_stand_their_corpus() {
         replay(&format!("{CORPUS}/ot_points"), 100_000, super::points);
+    }
+
+    #[test]
+    fn transfers_stand_their_corpus() {
         replay(&format!("{CORPUS}/ot_transfer"), 100_000, super::transfer);
     }
 }

@@ -25,13 +25,15 @@ const WORDS: [&[u8]; 12] = [
 ];
 
 /// Runs `target` on every file of the folder `corpus`, on nothing at all, and on
-/// `count` mutations of the files. Panics where `target` does.
+/// `count` mutations of the files; the environment variable `TACIT_REPLAY` replaces
+/// `count` for a long run. Panics where `target` does.
 ///
 /// # Panics
 /// When the corpus cannot be read or is empty.
 pub fn replay(corpus: &str, count: usize, target: fn(&[u8])) {
     let seeds = read(Path::new(corpus));
     assert!(!seeds.is_empty(), "{corpus} is empty");
+    let count = std::env::var("TACIT_REPLAY").ok().and_then(|n| n.parse().ok()).unwrap_or(count);
     target(&[]);
     seeds.iter().for_each(|seed| target(seed));
     let mut rng = Random::seeded(count as u64);

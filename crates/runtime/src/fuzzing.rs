@@ -1,5 +1,6 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+use serde_json::{Value, json};
 use wire::Message;
 
 use crate::hello::{Accept, Hello, MOST_INPUTS, Offer};
@@ -32,8 +33,50 @@ pub fn accept(data: &[u8]) {
 /// # Panics
 /// When they are not.
 pub fn offer(data: &[u8]) {
-    let Ok(offer) = Offer::decode(data, &()) else { return };
-    match Plan::from_offer(&offer.json) {
+    if let Ok(offer) = Offer::decode(data, &()) {
+        planned(&offer.json);
+    }
+}
+
+/// An offer that is well-formed JSON: each seven bytes replace a leaf of a good one,
+/// two say which, one the kind of value, four the value.
+///
+/// # Panics
+/// As [`offer`].
+pub fn plan(data: &[u8]) {
+    let good = include_str!("../../../fuzz/corpus/runtime_offer/exact");
+    let Ok(mut offer) = serde_json::from_str::<Value>(good) else { return };
+    for [low, high, kind, value @ ..] in data.as_chunks::<7>().0.iter().take(12) {
+        let mut leaves = Vec::new();
+        collect(&mut offer, &mut leaves);
+        let at = usize::from(u16::from_le_bytes([*low, *high])) % leaves.len().max(1);
+        let number = u32::from_le_bytes(*value);
+        if let Some(leaf) = leaves.into_iter().nth(at) {
+            *leaf = match kind % 8 {
+                0 => json!(number),
+                1 => json!(number % 64),
+                2 => json!(1u64 << (number % 64)),
+                3 => json!((1u64 << (number % 64)) - 1),
+                4 => json!(-i64::from(number)),
+                5 => json!(f64::from_bits(u64::from(number) << 32)),
+                6 => json!(number & 1 == 1),
+                _ => json!(["exact", "stochastic", "label", "\u{1b}[2J"][number as usize % 4]),
+            };
+        }
+    }
+    planned(&offer.to_string());
+}
+
+fn collect<'a>(value: &'a mut Value, leaves: &mut Vec<&'a mut Value>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| collect(item, leaves)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| collect(field, leaves)),
+        leaf => leaves.push(leaf),
+    }
+}
+
+fn planned(json: &str) {
+    match Plan::from_offer(json) {
         Ok(plan) => {
             let again = Plan::from_offer(&plan.offer());
             assert!(matches!(again, Ok(again) if again.digest() == plan.digest()));
@@ -59,9 +102,22 @@ mod tests {
     const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
     #[test]
-    fn decoders_stand_their_corpus_and_mutations_of_it() {
+    fn hellos_stand_their_corpus() {
         replay(&format!("{CORPUS}/runtime_hello"), 100_000, super::hello);
+    }
+
+    #[test]
+    fn acceptances_stand_their_corpus() {
         replay(&format!("{CORPUS}/runtime_accept"), 100_000, super::accept);
+    }
+
+    #[test]
+    fn offers_stand_their_corpus() {
         replay(&format!("{CORPUS}/runtime_offer"), 100_000, super::offer);
+    }
+
+    #[test]
+    fn plans_stand_their_corpus() {
+        replay(&format!("{CORPUS}/runtime_plan"), 20_000, super::plan);
     }
 }

@@ -192,6 +192,74 @@ fn a_hostile_plan_is_refused() {
     }
 }
 
+/// A graph of one node from `shape` to `output`, as a server would offer it.
+fn one_node(
+    op: &str,
+    shape: &str,
+    output: &str,
+    bits: [u32; 2],
+    signed: bool,
+    reveal: &str,
+) -> String {
+    let tensor = |name: &str, shape: &str, bits: u32, signed: bool| {
+        format!(
+            r#"{{"name":"{name}","shape":{shape},"format":{{"bits":{bits},"scale":1.0,"signed":{signed}}}}}"#
+        )
+    };
+    let (x, y) = (tensor("x", shape, bits[0], true), tensor("y", output, bits[1], signed));
+    format!(
+        r#"{{"settings":{{"reveal":"{reveal}"}},"graph":{{"version":1,"name":"n","suite":"auto","activation_bits":8,"input_range":[-127,127],"tensors":[{x},{y}],"nodes":[{{"name":"node","op":{op},"inputs":[0],"output":1}}],"input":0,"output":1,"labels":[]}}}}"#
+    )
+}
+
+fn convolution(
+    channels: usize,
+    side: usize,
+    kernel: usize,
+    dilation: usize,
+    groups: usize,
+) -> String {
+    let pad = (kernel - 1) * dilation;
+    format!(
+        r#"{{"linear":{{"conv":{{"in_channels":{channels},"in_height":{side},"in_width":{side},"out_channels":{channels},"kernel":[{kernel},{kernel}],"stride":[1,1],"padding":[{pad},{pad},0,0],"dilation":[{dilation},{dilation}],"groups":{groups}}},"weight_bits":8,"accumulator_bits":20,"shift":8,"rounding":"exact","addend":null}}}}"#
+    )
+}
+
+/// Plans that are consistent but far too large are refused, and soon.
+#[test]
+fn a_plan_cannot_make_a_client_work_or_allocate_without_bound() {
+    let pool = |side: usize, kernel: usize| {
+        format!(
+            r#"{{"max-pool":{{"channels":1,"height":{side},"width":{side},"kernel":[{kernel},{kernel}],"stride":[1,1],"padding":[0,0,0,0]}}}}"#
+        )
+    };
+    let conv = |channels: usize, side: usize, kernel, dilation, groups| {
+        let shape = format!("[{channels},{side},{side}]");
+        let op = convolution(channels, side, kernel, dilation, groups);
+        one_node(&op, &shape, &shape, [20, 12], true, "output")
+    };
+    let pooled = |side, kernel, out: usize| {
+        let shape = |side: usize| format!("[1,{side},{side}]");
+        one_node(&pool(side, kernel), &shape(side), &shape(out), [12, 12], true, "output")
+    };
+    Plan::from_offer(&pooled(8, 2, 7)).unwrap();
+    Plan::from_offer(&conv(4, 8, 3, 1, 1)).unwrap();
+    let label = one_node("\"reshape\"", "[67108864]", "[67108864]", [12, 12], true, "label");
+    let hostile = [
+        ("windows over everything", pooled(8192, 4096, 4097)),
+        ("taps further apart than any memory", conv(1, 2, 1 << 13, 1 << 26, 1)),
+        ("areas that wrap around", conv(1, 1, 2, 1 << 26, 1)),
+        ("more ciphertexts than fit", conv(1 << 26, 1, 1, 1, 1 << 26)),
+        ("a tournament of everything", label),
+    ];
+    for (what, offer) in hostile {
+        let start = std::time::Instant::now();
+        let refused = Plan::from_offer(&offer).unwrap_err();
+        assert!(matches!(refused, Error::Peer { .. } | Error::Unsupported { .. }), "{what}");
+        assert!(start.elapsed().as_secs() < 5, "{what}: {:?}", start.elapsed());
+    }
+}
+
 /// Every frame of a session in turn: the other side closes instead of sending it, or
 /// sends it under another tag.
 #[test]

@@ -93,9 +93,17 @@ mod tests {
     const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
     #[test]
-    fn decoders_stand_their_corpus_and_mutations_of_it() {
+    fn packed_integers_stand_their_corpus() {
         replay(&format!("{CORPUS}/wire_packed"), 100_000, super::packed);
+    }
+
+    #[test]
+    fn frames_stand_their_corpus() {
         replay(&format!("{CORPUS}/wire_frames"), 100_000, super::frames);
+    }
+
+    #[test]
+    fn pins_stand_their_corpus() {
         replay(&format!("{CORPUS}/wire_pin"), 100_000, super::pin);
     }
 }
