@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
-from tacit.errors import TacitError, TransportError
+from tacit.errors import MisuseError, TacitError, TransportError
 from tacit.model import Model, Progress
 from tacit.usage import Usage
 
@@ -103,12 +103,14 @@ class ServerProcess:
     """A `tacit serve --once --json` process: two lines of JSON on its standard output."""
 
     def __init__(self, process: "subprocess.Popen[str]", errors: IO[str]) -> None:
-        """Wait until it listens; raises `TacitError` with its own words when it does not."""
+        """Wait until it listens; raises `MisuseError` with its own words when it refuses to."""
         self.process = process
         self.errors = errors
+        self.listens = False
         first = self.line(START_SECONDS)
         self.address: str = first["listening"]
         self.pin: str = first["pin"]
+        self.listens = True
 
     def final_report(self, seconds: float) -> dict[str, Any]:
         """The report of its one session."""
@@ -126,7 +128,7 @@ class ServerProcess:
             raise self.failure()
         content: dict[str, Any] = json.loads(text)
         if "error" in content:
-            raise TacitError(f"the server process: {content['error']['message']}")
+            raise self.blame(content["error"]["message"])
         return content
 
     def failure(self) -> TacitError:
@@ -134,7 +136,11 @@ class ServerProcess:
         self.process.wait()
         self.errors.seek(0)
         said = self.errors.read().strip().removeprefix("error: ")
-        return TacitError(f"the server process ended: {said or 'without a word'}")
+        return self.blame(said or "it ended without a word")
+
+    def blame(self, said: str) -> TacitError:
+        """A server that never listened was asked for something it refuses."""
+        return TacitError(f"the server process: {said}") if self.listens else MisuseError(said)
 
 
 def quality(

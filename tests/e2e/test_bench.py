@@ -1,5 +1,7 @@
 """Benches of single operations, and imitated links."""
 
+import json
+
 import pytest
 
 OPERATIONS = [
@@ -45,11 +47,17 @@ def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
     ],
 )
 def test_nonsense_is_refused_in_one_line(tacit, arguments, why):
-    done = tacit("bench", *arguments.split(), "--json")
+    done = tacit("bench", *arguments.split())
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: ")
     assert why in done.err
     assert done.err.count("\n") == 1
+
+
+def test_nonsense_is_refused_in_json_too(tacit):
+    done = tacit("bench", "truncate", "--count", 10, "--bits", 8, "--drop", 9, "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["error"]["kind"] == "misuse"
 
 
 def test_a_link_adds_its_closed_form(tacit):
