@@ -68,7 +68,9 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
     except UNREADABLE as error:
-        raise MisuseError(f"{path} is no readable .npy or .npz file: {error}") from error
+        # numpy takes a foreign file for a pickle and advises to load it unsafely.
+        why = "it is foreign, or holds Python objects" if "pickle" in str(error) else str(error)
+        raise MisuseError(f"{path} is no readable .npy or .npz file: {why}") from error
 
 
 def batch(path: Path, x: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float32]:
