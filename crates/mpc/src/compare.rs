@@ -300,12 +300,12 @@ pub fn run(
 }
 
 /// This party's operand for the carry of its shares into bit `bits`.
-pub fn operand(role: Role, words: &[u64], bits: u32) -> Vec<u64> {
+pub fn operand(role: Role, words: &[u64], bits: u32) -> Zeroizing<Vec<u64>> {
     let flip = match role {
         Role::Client => 0,
         Role::Server => mask(bits),
     };
-    words.iter().map(|word| (word & mask(bits)) ^ flip).collect()
+    Zeroizing::new(words.iter().map(|word| (word & mask(bits)) ^ flip).collect())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 use ot::{Group, Job};
 use ring::word::{bit, mask};
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
 use crate::cots::{Cots, Need};
@@ -119,7 +120,7 @@ pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut cots: Cots) -> R
     let role = channel.role();
     let offset = plan.offset(role);
     let moved = x.words().iter().map(|word| word.wrapping_add(offset) & mask(plan.bits));
-    let moved: Vec<u64> = moved.collect();
+    let moved = Zeroizing::new(moved.collect::<Vec<u64>>());
     let wrap = match &plan.comparison {
         None => moved.iter().map(|word| bit(*word, plan.bits - 1)).collect(),
         Some(comparison) => {

@@ -15,6 +15,7 @@
 use ot::{Group, Job};
 use ring::word::{bit, mask, spread};
 use wire::{Channel, Cost, Error, Result};
+use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
 use crate::cots::{Cots, Need};
@@ -131,12 +132,13 @@ impl Maximum {
         let found = compare::run(channel, &self.comparison, &operands, comparing)?;
         let own = value.words().iter().map(|d| bit(*d, self.bits - 1) ^ server_only(role, 1));
         let wins: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
+        let wins = Zeroizing::new(wins);
         let table = |share: &Share| {
             let rows = wins.iter().zip(share.words());
             rows.flat_map(|(win, word)| [0, 1].map(|pick: u64| spread(pick ^ win) & word)).collect()
         };
         let side = Side {
-            choices: vec![wins.clone(); differences.len()],
+            choices: vec![wins.to_vec(); differences.len()],
             tables: differences.iter().map(table).collect(),
         };
         let first = self.comparison.last_sender();
@@ -170,8 +172,16 @@ pub fn run(
     {
         return Err(Error::misuse("a share that does not fit its maximum"));
     }
-    let mut players: Vec<Vec<u64>> =
-        std::iter::once(value).chain(payload).map(|share| share.words().to_vec()).collect();
+    // With room for every winner: a vector that grows leaves copies behind.
+    let rounds = &plan.tournament.levels;
+    let room = inputs + rounds.iter().map(Vec::len).sum::<usize>();
+    let player = |share: &Share| {
+        let mut words = Vec::with_capacity(room);
+        words.extend_from_slice(share.words());
+        words
+    };
+    let players: Vec<Vec<u64>> = std::iter::once(value).chain(payload).map(player).collect();
+    let mut players = Zeroizing::new(players);
     let widths: Vec<u32> = std::iter::once(plan.bits).chain(plan.payload.clone()).collect();
     let pick = |players: &[Vec<u64>], indices: &[usize]| -> Vec<Share> {
         let pairs = players.iter().zip(&widths);
@@ -181,7 +191,7 @@ pub fn run(
         });
         chosen.collect()
     };
-    for pairs in &plan.tournament.levels {
+    for pairs in rounds {
         let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
         let now = cots.split(channel.role(), plan.level_need(pairs.len()))?;
         let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;

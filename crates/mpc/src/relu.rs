@@ -20,6 +20,7 @@
 use ot::{Group, Job};
 use ring::word::{bit, mask, signed, spread};
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
 use crate::cots::{Cots, Need};
@@ -88,17 +89,23 @@ impl Relu {
     }
 
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
-    fn indicators(&self, role: Role, y: &[u64], found: &mut compare::Compared) -> [Vec<u64>; 2] {
+    fn indicators(
+        &self,
+        role: Role,
+        y: &[u64],
+        found: &mut compare::Compared,
+    ) -> Zeroizing<[Vec<u64>; 2]> {
         let own = y.iter().map(|word| bit(*word, self.bits - 1) ^ server_only(role, 1));
         let positive: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
-        match self.saturate {
+        Zeroizing::new(match self.saturate {
             Some(_) => [positive, std::mem::take(&mut found.middle_zero)],
             None => [positive.clone(), positive],
-        }
+        })
     }
 
     fn side(&self, role: Role, y: &[u64], positive: &[u64], inside: &[u64]) -> Side {
         let above: Vec<u64> = positive.iter().zip(inside).map(|(p, z)| p ^ z).collect();
+        let above = Zeroizing::new(above);
         let value = |word: u64| signed(word, self.bits) as u64;
         let top = |word: u64| bit(word, self.bits - 1);
         match role {
@@ -106,7 +113,7 @@ impl Relu {
                 let extends = u64::from(self.extends());
                 let picks = inside.iter().zip(y).map(|(z, y)| z | ((top(*y) & extends) << 1));
                 let mut choices = vec![picks.collect()];
-                choices.extend(self.saturate.map(|_| above));
+                choices.extend(self.saturate.map(|_| above.to_vec()));
                 let table = inside.iter().zip(y);
                 let table = table.flat_map(|(z, y)| {
                     [0, 1].map(|pick: u64| spread(pick ^ z) & value(*y) & mask(self.out_bits))
@@ -151,8 +158,9 @@ pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut cots: Cots) -> Res
     let operands = compare::operand(role, y.words(), plan.bits - 1);
     let comparing = cots.split(role, plan.comparison.need(plan.count))?;
     let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
-    let [positive, inside] = plan.indicators(role, y.words(), &mut found);
-    let side = plan.side(role, y.words(), &positive, &inside);
+    let indicators = plan.indicators(role, y.words(), &mut found);
+    let [positive, inside] = &*indicators;
+    let side = plan.side(role, y.words(), positive, inside);
     let first = plan.comparison.last_sender();
     let switched = switch::run(channel, &plan.switch(), first, &side, cots)?;
     Ok(sum_of(plan.count, plan.out_bits, &switched))

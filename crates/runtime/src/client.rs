@@ -4,6 +4,7 @@ use graph::Graph;
 use ring::Random;
 use ring::word::signed;
 use wire::{Channel, Error, Phase, Result};
+use zeroize::Zeroizing;
 
 use crate::execute::{self, Party};
 use crate::hello;
@@ -41,9 +42,9 @@ pub struct Answer {
 /// plan this release cannot run.
 pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let mut rng = random()?;
-    let mut inputs = Vec::new();
+    let mut inputs = Zeroizing::new(Vec::new());
     let (plan, agreed) = hello::client(channel, &mut rng, |plan| {
-        inputs = quantize(plan.graph(), request.values, request.shape)?;
+        *inputs = quantize(plan.graph(), request.values, request.shape)?;
         Ok(inputs.len())
     })?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;

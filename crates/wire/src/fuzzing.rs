@@ -4,7 +4,7 @@ use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result};
 use crate::message::{Message, Packed, Segment};
-use crate::tls::Pin;
+use crate::pin::Pin;
 
 type Test = Packed<7>;
 

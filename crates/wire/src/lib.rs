@@ -9,6 +9,7 @@ mod link;
 mod memory;
 mod message;
 mod meter;
+mod pin;
 mod tcp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -21,5 +22,6 @@ pub use link::Link;
 pub use memory::memory_pair;
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
+pub use pin::Pin;
 pub use tcp::{Timeouts, connect, plaintext};
-pub use tls::{ClientTls, Identity, Pin, ServerTls, Trust};
+pub use tls::{ClientTls, Identity, ServerTls, Trust};

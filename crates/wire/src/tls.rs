@@ -1,65 +1,29 @@
 //! TLS 1.3 with a pinned key or a certificate authority.
 //!
-//! The *pin* is the SHA-256 of the server's public key (SubjectPublicKeyInfo),
-//! in hexadecimal. Both parties must hold each other's pin, or the authority's
-//! certificate, before they talk.
+//! The client must hold the server's [`Pin`], or the certificate of the authority
+//! that vouches for it, before they talk; a server may ask for a certificate too.
 
-use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring::default_provider};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    RootCertStore, ServerConfig, ServerConnection, SignatureScheme, version::TLS13,
+    CertificateError, ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig,
+    ServerConnection, version::TLS13,
 };
-use sha2::{Digest, Sha256};
 
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
+use crate::pin::{Pin, Pinned};
 use crate::tcp::{Tcp, Timeouts, closed, io_error, remaining};
-
-/// SHA-256 of a public key, printed and parsed as 64 hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin([u8; 32]);
-
-impl Pin {
-    fn of(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
-        let parsed = rustls::server::ParsedCertificate::try_from(certificate)?;
-        Ok(Self(Sha256::digest(parsed.subject_public_key_info()).into()))
-    }
-}
-
-impl fmt::Display for Pin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::str::FromStr for Pin {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let bad = || Error::misuse("a pin has 64 hexadecimal digits (`tacit serve` prints it)");
-        let mut pin = [0; 32];
-        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(bad());
-        }
-        for (i, byte) in pin.iter_mut().enumerate() {
-            let digits = text.get(2 * i..2 * i + 2).ok_or_else(bad)?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
-        }
-        Ok(Self(pin))
-    }
-}
 
 /// A certificate chain and its private key.
 #[derive(Debug)]
@@ -130,7 +94,7 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_provider(provider.clone());
         let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
         let verifier: Arc<dyn ServerCertVerifier> = match trust {
-            Trust::Pin(pin) => Arc::new(Pinned { pin: *pin, algorithms: algorithms(&provider) }),
+            Trust::Pin(pin) => Arc::new(Pinned::new(*pin, &provider)),
             Trust::Authority(file) => {
                 let roots = Arc::new(read_roots(file)?);
                 WebPkiServerVerifier::builder_with_provider(roots, provider)
@@ -293,10 +257,6 @@ fn refuse(error: &rustls::Error) -> Error {
     Error::transport(why)
 }
 
-fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
-    provider.signature_verification_algorithms
-}
-
 fn read_certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
     let bad = |e: String| Error::misuse(format!("`{file}` holds no certificate: {e}"));
     let read = CertificateDer::pem_file_iter(file).map_err(|e| bad(e.to_string()))?;
@@ -310,52 +270,6 @@ fn read_roots(file: &str) -> Result<RootCertStore> {
         roots.add(certificate).map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
     }
     Ok(roots)
-}
-
-/// Accepts one public key, whatever the certificate says about names and dates.
-#[derive(Debug)]
-struct Pinned {
-    pin: Pin,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if Pin::of(end_entity)? == self.pin {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(CertificateError::ApplicationVerificationFailure.into())
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.2 is not offered".into()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]
@@ -407,14 +321,5 @@ mod tests {
         let error = client.unwrap_err().to_string();
         assert!(error.contains("not the pinned one"), "{error}");
         assert!(server.is_err());
-    }
-
-    #[test]
-    fn a_pin_prints_and_parses() {
-        let pin = Pin([0xab; 32]);
-        assert_eq!(pin.to_string().parse(), Ok(pin));
-        for bad in ["", "abc", &"g".repeat(64), &"é".repeat(32)] {
-            assert!(bad.parse::<Pin>().is_err());
-        }
     }
 }
