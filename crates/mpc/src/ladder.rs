@@ -20,9 +20,9 @@ fn play(protocol: &Protocol, tamper: Option<(Role, usize, Tamper)>) -> Outcomes 
     both_tampered(
         &mut rng,
         tamper,
-        protocol.need,
-        |ch, cots| (protocol.run)(ch, &client, cots),
-        |ch, cots| (protocol.run)(ch, &server, cots),
+        &protocol.need,
+        |ch, pads| (protocol.run)(ch, &client, pads),
+        |ch, pads| (protocol.run)(ch, &server, pads),
     )
 }
 
@@ -41,12 +41,12 @@ fn conforms(protocol: &Protocol, real: Option<u64>, rng: &mut Random) {
     let name = protocol.name;
     let values = values(rng, protocol.bits);
     let (client, server) = split(rng, &values, protocol.bits);
-    let ours = |ch: &mut wire::Channel, cots| (protocol.run)(ch, &client, cots);
-    let theirs = |ch: &mut wire::Channel, cots| (protocol.run)(ch, &server, cots);
+    let ours = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &client, pads);
+    let theirs = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &server, pads);
     let (c, s) = match real {
-        Some(seed) => both_real(seed, protocol.need, ours, theirs),
+        Some(seed) => both_real(seed, &protocol.need, ours, theirs),
         None => {
-            let outcomes = both(rng, protocol.need, ours, theirs);
+            let outcomes = both(rng, &protocol.need, ours, theirs);
             assert_eq!(outcomes.0.cost, protocol.cost, "{name}");
             assert_eq!(outcomes.1.cost, protocol.cost, "{name}");
             outcomes
@@ -88,9 +88,9 @@ fn output_shares_are_uniform() {
         for _ in 0..60 {
             let (c, s) = both(
                 &mut rng,
-                protocol.need,
-                |ch, cots| (protocol.run)(ch, &client, cots),
-                |ch, cots| (protocol.run)(ch, &server, cots),
+                &protocol.need,
+                |ch, pads| (protocol.run)(ch, &client, pads),
+                |ch, pads| (protocol.run)(ch, &server, pads),
             );
             let (Ok(c), Ok(s)) = (c.value, s.value) else { unreachable!("{}", protocol.name) };
             bits += c.len() as u64 * u64::from(c.bits());

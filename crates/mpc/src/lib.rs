@@ -5,7 +5,6 @@
 pub mod argmax;
 pub mod circuit;
 pub mod compare;
-pub mod cots;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
@@ -14,6 +13,7 @@ mod ladder;
 pub mod linear;
 pub mod maximum;
 pub mod open;
+pub mod pads;
 pub mod relu;
 pub mod share;
 pub mod switch;
@@ -21,5 +21,5 @@ pub mod switch;
 mod testing;
 pub mod truncate;
 
-pub use cots::{Cots, Need};
+pub use pads::{Need, Pads};
 pub use share::Share;

@@ -12,6 +12,8 @@ pub mod cot;
 pub mod fuzzing;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
+pub mod job;
+pub mod pads;
 pub mod session;
 pub mod transfer;
 
@@ -26,5 +28,7 @@ mod tree;
 
 pub use batch::{ReceiverBatch, SenderBatch};
 pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
+pub use job::{Entry, Job};
+pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
-pub use transfer::{Choices, Chooser, Group, Job, Masked, choose, respond};
+pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};

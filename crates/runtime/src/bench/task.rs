@@ -1,13 +1,13 @@
 //! An operation as a plan, with its random input and its result in the clear.
 
 use graph::{Conv, Format, Graph, Model, Op, Tensor};
+use mpc::Share;
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::maximum::{Maximum, Tournament};
 use mpc::relu::Relu;
 use mpc::truncate::Truncate;
-use mpc::{Need, Share};
 use ring::word::signed;
 use ring::{Prg, Seed};
 use sha2::{Digest, Sha256};
@@ -78,7 +78,7 @@ impl Task {
                 let windows: Vec<Vec<usize>> =
                     (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
                 let tournament = Tournament::new(count * window, &windows)?;
-                let maximum = Maximum::new(tournament, bits, Vec::new(), RADIX)?;
+                let maximum = Maximum::new(tournament, bits, None, RADIX)?;
                 let input = Input { width: bits - 1, ..plain(count * window, bits) };
                 of(input, signed(bits), Some(Action::MaxPool(Box::new(maximum))))
             }
@@ -130,11 +130,11 @@ impl Task {
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
-    /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
+    /// Transfers that are made for their own sake.
+    pub(super) fn transfers(&self) -> usize {
         match self.operation {
-            Operation::Ot { count, .. } => Need::from(Role::Server, count),
-            _ => self.plan.need(),
+            Operation::Ot { count, .. } => count,
+            _ => 0,
         }
     }
 

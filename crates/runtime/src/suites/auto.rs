@@ -49,7 +49,7 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
         }
         Op::MaxPool(window) => {
             let tournament = Tournament::new(input.len(), &windows(window))?;
-            Action::MaxPool(Box::new(Maximum::new(tournament, bits, Vec::new(), RADIX)?))
+            Action::MaxPool(Box::new(Maximum::new(tournament, bits, None, RADIX)?))
         }
         Op::SumPool(window) => Action::SumPool(windows(window)),
         Op::Sum { multipliers, accumulator_bits, shift } => {
