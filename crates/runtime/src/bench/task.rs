@@ -18,8 +18,6 @@ use super::operation::Operation;
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step};
 
-/// As in the default suite.
-const RADIX: Radix = Radix::Four;
 /// Most values of one bench.
 const MOST_VALUES: usize = 1 << 30;
 
@@ -69,7 +67,13 @@ impl Task {
         Ok(match operation {
             Operation::Relu { count, bits, out_bits, saturate } => {
                 let out_bits = out_bits.unwrap_or(bits);
-                let relu = Relu::new(count, bits, saturate, out_bits, RADIX)?;
+                let relu = Relu::new(
+                    count,
+                    bits,
+                    saturate,
+                    out_bits,
+                    Radix::fastest(count, bits.saturating_sub(1)),
+                )?;
                 let low = saturate.map_or(i64::MIN, |a| (1i64 << a) - (1i64 << (bits - 1)));
                 let input = Input { low, ..plain(count, bits) };
                 of(input, signed(out_bits), Some(Action::Relu(Box::new(relu))))
@@ -78,26 +82,32 @@ impl Task {
                 let windows: Vec<Vec<usize>> =
                     (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
                 let tournament = Tournament::new(count * window, &windows)?;
-                let maximum = Maximum::new(tournament, bits, None, RADIX)?;
+                let maximum = Maximum::new(
+                    tournament,
+                    bits,
+                    None,
+                    Radix::fastest(count, bits.saturating_sub(1)),
+                )?;
                 let input = Input { width: bits - 1, ..plain(count * window, bits) };
                 of(input, signed(bits), Some(Action::MaxPool(Box::new(maximum))))
             }
             Operation::Argmax { count, bits } => {
-                let argmax = Argmax::new(count, bits, RADIX)?;
+                let argmax = Argmax::new(count, bits, Radix::fastest(1, bits.saturating_sub(1)))?;
                 let output = Output { bits: argmax.index_bits(), signed: false };
                 let input = Input { width: bits - 1, ..plain(count, bits) };
                 of(input, output, Some(Action::Argmax(Box::new(argmax))))
             }
             Operation::Truncate { count, bits, drop, out_bits } => {
                 let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
-                let truncate = Truncate::new(count, bits, drop, out_bits, RADIX)?;
+                let truncate =
+                    Truncate::new(count, bits, drop, out_bits, Radix::fastest(count, drop))?;
                 let action = Action::Truncate(Box::new(truncate));
                 of(plain(count, bits), signed(out_bits), Some(action))
             }
             Operation::Extend { count, bits, out_bits, non_negative } => {
                 let (sign, low) =
                     if non_negative { (Sign::NonNegative, 0) } else { (Sign::Unknown, i64::MIN) };
-                let extend = Extend::new(count, bits, out_bits, sign, RADIX)?;
+                let extend = Extend::new(count, bits, out_bits, sign, Radix::fastest(count, bits))?;
                 let input = Input { low, ..plain(count, bits) };
                 of(input, signed(out_bits), Some(Action::Extend(Box::new(extend))))
             }
@@ -124,7 +134,11 @@ impl Task {
         let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
             return Err(Error::misuse("a layer that is not linear"));
         };
-        let action = Action::Linear(Box::new(LinearStep::new(layer, output.bits, RADIX)?));
+        let action = Action::Linear(Box::new(LinearStep::new(
+            layer,
+            output.bits,
+            Radix::fastest(count, layer.shift),
+        )?));
         let steps = vec![Step { name: name.into(), node: Some(0), action }];
         let plan = Plan::of_steps(graph, steps);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
