@@ -22,6 +22,7 @@ from tacit.options import (
     AsJson,
     ConnectTimeout,
     InputFile,
+    MaxInputs,
     ModelFile,
     Network,
     RevealTo,
@@ -172,6 +173,7 @@ def serve(
     session_timeout: SessionTimeout = SESSION_SECONDS,
     threads: Threads = None,
     network: Network = None,
+    max_inputs: MaxInputs = None,
     json: AsJson = False,
 ) -> None:
     """Answer clients until interrupted.
@@ -179,10 +181,12 @@ def serve(
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
     server. With --json, one line says where it listens, and one line follows per session. A client
     that is silent for --timeout seconds, needs more than --connect-timeout for the TLS handshake, or
-    more than --session-timeout in all, is dropped; the others notice nothing.
+    more than --session-timeout in all, is dropped; the others notice nothing. So is one that asks
+    for more than --max-inputs inputs at once; a budget over several sessions is yours to keep.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *patience, once, threads, network)
+    limits = (*patience, once, threads, network, max_inputs)
+    listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
         if json:

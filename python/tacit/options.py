@@ -34,6 +34,10 @@ Network = Annotated[
     str | None,
     typer.Option(metavar="LINK", help="Imitate a link: lan, wan or RTTms,Mbps (both sides alike). Default: none."),
 ]
+MaxInputs = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Query budget: most inputs in one session. Default: 1,000,000."),
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party; this version runs one.")]
 
 

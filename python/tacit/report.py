@@ -168,7 +168,8 @@ def show_session(session: dict[str, Any], json: bool) -> None:
     else:
         sent, received = traffic(session)
         time = duration(session["seconds"])
-        console.print(f"session: {sent} from the client, {received} to it, {time}", highlight=False)
+        end = "" if session["end"] == "finished" else "; the client was gone before it said goodbye"
+        console.print(f"session: {sent} from the client, {received} to it, {time}{end}", highlight=False)
 
 
 def note(message: str) -> None:

@@ -21,7 +21,8 @@ class Listening:
 
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
     off and works on loopback only; `once` stops after the first session; `network` imitates a
-    link (lan, wan, RTTms,Mbps), as the client must too. The timeouts are those of `Client`; a
+    link (lan, wan, RTTms,Mbps), as the client must too; `max_inputs` is the query budget of a
+    session, and a client that asks for more is refused. The timeouts are those of `Client`; a
     client that exceeds one is dropped.
     """
 
@@ -37,10 +38,13 @@ class Listening:
     once: bool = False
     threads: int | None = None
     network: str | None = None
+    max_inputs: int | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
             raise MisuseError("--certificate and --key belong together")
+        if self.max_inputs is not None and self.max_inputs < 1:
+            raise MisuseError("--max-inputs is at least 1")
         if self.plaintext and (self.certificate or self.client_ca):
             raise MisuseError("--plaintext excludes --certificate, --key and --client-ca")
 
@@ -49,10 +53,8 @@ class Listening:
         files = {"key": self.key, "certificate": self.certificate, "client_ca": self.client_ca}
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "tls": tls, "timeouts": timeouts(self)}
-        if self.threads is not None:
-            options["threads"] = self.threads
-        if self.network is not None:
-            options["network"] = self.network
+        chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
+        options |= {name: value for name, value in chosen.items() if value is not None}
         return json.dumps({**options, "once": self.once})
 
 

@@ -61,13 +61,13 @@ def test_nonsense_is_refused_in_json_too(tacit):
 
 
 def test_a_link_adds_its_closed_form(tacit):
-    """Every round waits for half a round trip; bandwidth adds a little."""
+    """Every round waits for half a round trip; what the machine adds is not the link's affair."""
     arguments = "bench argmax --count 100 --bits 16 --repeat 1 --json"
     bare, shaped = (tacit(*arguments.split(), *extra).json for extra in ([], ["--network", "30ms,100"]))
     assert shaped["network"] == "30ms,100"
     assert (shaped["bytes"], shaped["rounds"]) == (bare["bytes"], bare["rounds"])
-    least = shaped["rounds"] * 0.015
-    assert least < shaped["seconds"] < least + bare["seconds"] + 0.5
+    bits = 8 * min(shaped["bytes"].values())
+    assert shaped["seconds"] > shaped["rounds"] * 0.015 + bits / 100e6
 
 
 def test_a_run_over_a_link(tacit, compiled, one_digit):

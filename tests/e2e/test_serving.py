@@ -50,6 +50,18 @@ def test_both_sides_report_the_same_traffic(tacit, server):
     assert mine["bytes"] == theirs["bytes"]
 
 
+def test_a_query_budget(tacit, compiled, one_digit):
+    with serving(compiled("exact"), "--plaintext", "--max-inputs", "1") as (process, line):
+        reach = ("--server", line["listening"], "--plaintext", "--json")
+        refused = tacit("predict", *reach, DIGITS)
+        assert (refused.code, refused.json["error"]["kind"]) == (1, "transport")
+        error = json.loads(process.stdout.readline())["error"]
+        assert error["kind"] == "peer"
+        assert "at most 1 inputs in a session" in error["message"]
+        assert tacit("predict", *reach, one_digit).json["output"] == [7]
+        assert json.loads(process.stdout.readline())["end"] == "finished"
+
+
 def test_an_interrupt_ends_the_server(server):
     process, _, _ = server
     process.send_signal(signal.SIGINT)

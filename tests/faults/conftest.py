@@ -28,7 +28,7 @@ class Job:
     def served_by(self, server: ServerProcess, **how: object) -> bool:
         """The next client of `server` gets the right result, and nothing else is in its log."""
         patience = {"timeout_seconds": 30, "connect_seconds": 30}
-        return self.right(ask(server.address, self.x, **{**patience, **how})) and "error" not in server.line(30)
+        return self.right(ask(server.address, self.x, **{**patience, **how})) and server.line(30)["end"] == "finished"
 
     def right(self, outcome: dict, reveal: str = "output") -> bool:
         """The session gave the interpreter's integers, or its label."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 HEADER = 5
+LENGTH_BITS = 28
 TO_SERVER, TO_CLIENT = "client", "server"  # named after the sender
 
 
@@ -22,7 +23,18 @@ class Frame:
 
     @property
     def bytes(self) -> bytes:
-        return struct.pack("<BI", self.tag, len(self.body)) + self.body
+        return framed(self.tag, self.body, self.index)
+
+
+def framed(tag: int, body: bytes, index: int) -> bytes:
+    """Frame number `index` of its direction: tag, length below 2^28 with the number above it, body."""
+    return struct.pack("<BI", tag, len(body) | index % 16 << LENGTH_BITS) + body
+
+
+def parsed(header: bytes) -> tuple[int, int]:
+    """Tag and length of a header."""
+    tag, word = struct.unpack("<BI", header)
+    return tag, word & ((1 << LENGTH_BITS) - 1)
 
 
 class Stall(Exception):  # noqa: N818 (an order to the relay)
@@ -109,7 +121,7 @@ class Relay:
     def pump_frames(self, sender: str, source: socket.socket, sink: socket.socket) -> None:
         index = 0
         while (header := exactly(source, HEADER)) is not None:
-            tag, length = struct.unpack("<BI", header)
+            tag, length = parsed(header)
             body = exactly(source, length)
             if body is None:
                 raise EOFError

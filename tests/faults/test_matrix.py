@@ -146,12 +146,16 @@ class Arena:
     def still_serves(self, case: Case, server: ServerProcess) -> None:
         after = ask(server.address, self.job.x, timeout_seconds=30, connect_seconds=30)
         assert self.job.right(after, case.reveal), after.get("error")
-        assert "error" not in server.line(30)
+        assert server.line(30)["end"] == "finished"
 
     def server_noticed(self, case: Case, server: ServerProcess) -> None:
-        """It reports the failed session; after its last message it cannot know."""
+        """It reports the failed session; after its last message only silence can tell, without TLS."""
         line = server.line(IDLE + SLACK)
-        assert case.phase == "result" or named(line["error"], BLAMES)
+        if case.phase == "result":
+            assert line["end"] in (("client gone",) if case.kind == "stop" else ("finished", "client gone"))
+        else:
+            assert named(line["error"], BLAMES)
+            assert line["end"] == "failed"
 
     def spoil(self, case: Case, server: ServerProcess) -> None:
         """One frame is spoilt: both parties are alive and must both notice."""

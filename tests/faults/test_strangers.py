@@ -14,15 +14,18 @@ from typing import Any
 
 import pytest
 
-from faults.parties import IDLE, SLACK, ask, named
-from faults.relay import HEADER, Relay, exactly
+from faults.parties import IDLE, SLACK, ServerProcess, ask, named
+from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 1, b"rlwe1-ssk4-mccr1"
+VERSION, PARAMETERS = 2, b"rlwe1-ssk4-mccr1"
 HELLO, PLAN, ACCEPT = 1, 2, 3
 
 
-def frame(tag: int, body: bytes) -> bytes:
-    return struct.pack("<BI", tag, len(body)) + body
+LONGEST = 2**28 - 1
+
+
+def frame(tag: int, body: bytes, index: int = 0) -> bytes:
+    return framed(tag, body, index)
 
 
 def hello(version: int = VERSION, parameters: bytes = PARAMETERS) -> bytes:
@@ -30,14 +33,18 @@ def hello(version: int = VERSION, parameters: bytes = PARAMETERS) -> bytes:
 
 
 def accept(inputs: int, digest: bytes = bytes(32)) -> bytes:
-    return frame(ACCEPT, struct.pack("<I", inputs) + digest)
+    return frame(ACCEPT, struct.pack("<I", inputs) + digest, 1)
+
+
+def offering(body: bytes) -> bytes:
+    return hello() + frame(PLAN, body, 1)
 
 
 def read(peer: socket.socket) -> bytes:
     """The body of the next frame."""
     header = exactly(peer, HEADER)
     assert header is not None
-    body = exactly(peer, struct.unpack("<BI", header)[1])
+    body = exactly(peer, parsed(header)[1])
     assert body is not None
     return body
 
@@ -60,7 +67,9 @@ CLIENTS = {
     "no hello": (accept(1), "tag 0x03"),
     "a short hello": (frame(HELLO, b""), "0 bytes"),
     "a long hello": (frame(HELLO, bytes(53)), "53 bytes"),
-    "a hello of 4 GiB": (struct.pack("<BI", HELLO, 2**32 - 1), "4294967295 bytes"),
+    "a hello of 256 MiB": (struct.pack("<BI", HELLO, LONGEST), f"{LONGEST} bytes"),
+    "a hello out of turn": (frame(HELLO, hello()[HEADER:], 5), "number 5: a frame was lost"),
+    "an acceptance out of turn": (hello() + frame(ACCEPT, bytes(36)), "number 0: a frame was lost"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "tag 0x47"),
     "TLS": (bytes.fromhex("1603010200010001fc0303") + bytes(64), "tag 0x16"),
     "zeros": (bytes(4096), "tag 0x00"),
@@ -106,39 +115,51 @@ def test_half_open_clients_are_dropped(job, server, sent):
     assert job.served_by(server)
 
 
+def drip(server: ServerProcess, peer: socket.socket, data: bytes, limit: float) -> tuple[dict[str, Any], float]:
+    """Send a byte every tenth of a second until the server gives up: its error, and when it came."""
+    began = time.monotonic()
+    sent = 0
+    while server.lines.empty() and time.monotonic() - began < limit + SLACK:
+        with contextlib.suppress(OSError):
+            peer.sendall(data[sent : sent + 1])
+        sent += 1
+        time.sleep(0.1)
+    took = time.monotonic() - began
+    assert 0 < sent < len(data)  # it was still talking
+    return server.line(1)["error"], took
+
+
 def test_dripping_clients_meet_the_session_limit(job):
-    server = job.serve("--plaintext", "--timeout", 30, "--session-timeout", 2)
+    limit = 2
+    server = job.serve("--plaintext", "--timeout", 30, "--session-timeout", limit)
     with connected(server.address) as peer:
-        began = time.monotonic()
-        while server.lines.empty() and time.monotonic() - began < 2 + SLACK:
-            with contextlib.suppress(OSError):
-                peer.sendall(hello()[:1] if began else b"")
-            time.sleep(0.2)
-        error = server.line(1)["error"]
-    assert named(error, {"transport", "peer"})
-    assert job.served_by(server)
+        error, took = drip(server, peer, hello() + accept(1) * 10, limit)
+        assert error["message"] == "connection: the session took longer than its time limit"
+        assert limit - 0.1 <= took < limit + SLACK
+        assert job.served_by(server)
     server.close()
 
 
 def test_silent_clients_meet_the_session_limit(job):
     server = job.serve("--plaintext", "--timeout", 60, "--session-timeout", 1)
     with connected(server.address):
+        began = time.monotonic()
         error = server.line(1 + SLACK)["error"]
-    assert error["message"] == "connection: the session took longer than its time limit"
-    assert job.served_by(server)
+        assert 0.9 <= time.monotonic() - began < 1 + SLACK
+        assert error["message"] == "connection: the session took longer than its time limit"
+        assert job.served_by(server)
     server.close()
 
 
 def test_slow_tls_handshakes_meet_the_connect_limit(job):
-    server = job.serve("--timeout", 60, "--connect-timeout", 1)
+    limit = 2
+    server = job.serve("--timeout", 60, "--connect-timeout", limit)
     with connected(server.address) as peer:
-        for byte in bytes.fromhex("16030102000100"):
-            with contextlib.suppress(OSError):
-                peer.sendall(bytes([byte]))
-            time.sleep(0.3)
-        error = server.line(1 + SLACK)["error"]
-    assert named(error, {"transport"})
-    assert job.served_by(server, plaintext=False, pin=server.pin)
+        record = bytes.fromhex("16030102000100 01fc 0303") + bytes(500)  # a ClientHello that never ends
+        error, took = drip(server, peer, record, limit)
+        assert error["message"] == "connection: the peer did not finish the TLS handshake within 2 s"
+        assert limit - 0.1 <= took < limit + SLACK
+        assert job.served_by(server, plaintext=False, pin=server.pin)
     server.close()
 
 
@@ -196,13 +217,14 @@ SERVERS = {
     "HTTP": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "tag 0x48"),
     "a TLS alert": (bytes.fromhex("15030100020232"), "tag 0x15"),
     "no plan": (hello(), "closed"),
-    "an empty plan": (hello() + frame(PLAN, b""), "0 bytes"),
-    "a plan of 4 GiB": (hello() + struct.pack("<BI", PLAN, 2**32 - 1), "4294967295 bytes"),
-    "a plan that is no text": (hello() + frame(PLAN, b"\xff\xfe\xfd"), "UTF-8"),
-    "a plan that is no JSON": (hello() + frame(PLAN, b"\x1b[2J\x1b[H"), "other JSON"),
-    "a plan that steers terminals": (hello() + frame(PLAN, b'{"\\u001b[2J": 1}'), "other JSON"),
-    "a deep plan": (hello() + frame(PLAN, b"[" * 100_000), "other JSON"),
-    "half a plan": (hello() + frame(PLAN, bytes(100))[:50], "closed"),
+    "an empty plan": (offering(b""), "0 bytes"),
+    "a plan of 256 MiB": (hello() + struct.pack("<BI", PLAN, 1 << 28 | LONGEST), f"{LONGEST} bytes"),
+    "a plan out of turn": (hello() + frame(PLAN, b"{}", 2), "number 2: a frame was lost"),
+    "a plan that is no text": (offering(b"\xff\xfe\xfd"), "UTF-8"),
+    "a plan that is no JSON": (offering(b"\x1b[2J\x1b[H"), "other JSON"),
+    "a plan that steers terminals": (offering(b'{"\\u001b[2J": 1}'), "other JSON"),
+    "a deep plan": (offering(b"[" * 100_000), "other JSON"),
+    "half a plan": (offering(bytes(100))[:107], "closed"),
 }
 
 
@@ -278,7 +300,7 @@ def test_hostile_plans_are_refused_before_anything_is_sent(job, offer, case):
 
     def script(peer: socket.socket) -> None:
         read(peer)
-        peer.sendall(hello() + frame(PLAN, json.dumps(plan).encode()))
+        peer.sendall(offering(json.dumps(plan).encode()))
         answers.append(peer.recv(1))
 
     with lying_server(script) as address:

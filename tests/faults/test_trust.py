@@ -2,12 +2,13 @@
 
 import itertools
 import socket
+import time
 
 import pytest
 
 from faults.authorities import Authority
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
-from faults.relay import TO_CLIENT, TO_SERVER, Cut, Relay
+from faults.relay import TO_CLIENT, TO_SERVER, Cut, Relay, Stall
 
 PAST = ("20200101000000Z", "20210101000000Z")
 FUTURE = ("20990101000000Z", "21000101000000Z")
@@ -169,6 +170,34 @@ def test_tampering_below_tls(job, pinned, kind, party, at):
         assert outcome["seconds"] < IDLE + SLACK
         assert named(outcome["error"], {"transport"})
         assert named(pinned.line(IDLE + SLACK)["error"], {"transport"})
+    assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
+
+
+@pytest.mark.parametrize("order", [Cut, Stall], ids=["gone", "silent"])
+def test_a_server_knows_whether_its_client_saw_the_end(job, pinned, order):
+    """The last message is lost below TLS: the server did its part, and says that the client is gone."""
+    sizes = dict.fromkeys((TO_SERVER, TO_CLIENT), 0)
+
+    def count(sender: str, seen: int, data: bytes) -> bytes:
+        sizes[sender] = seen + len(data)
+        return data
+
+    with Relay(pinned.address, raw=count) as relay:
+        assert job.right(ask(relay.address, job.x, plaintext=False, pin=pinned.pin))
+        assert pinned.line(30)["end"] == "finished"
+        time.sleep(0.3)  # the server's own goodbye is on its way through the relay
+    goodbye, room = 24, 10
+
+    def lose(sender: str, seen: int, data: bytes) -> bytes:
+        if sender == TO_CLIENT and seen + len(data) > sizes[sender] - goodbye - room:
+            raise order
+        return data
+
+    with Relay(pinned.address, raw=lose) as relay:
+        outcome = ask(relay.address, job.x, plaintext=False, pin=pinned.pin)
+        assert named(outcome["error"], {"transport"})
+        line = pinned.line(IDLE + SLACK)
+        assert (line["end"], "error" in line) == ("client gone", False)
     assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
 
 

@@ -13,12 +13,13 @@ from tacit.server import Listening
 
 
 def test_networks():
-    assert parse("20ms,100") == Network(20, 100)
-    assert parse("0.5,1000Mbps") == Network(0.5, 1000)
-    assert parse("wan").round_trip_ms > parse("lan").round_trip_ms
+    assert parse("20ms,100") == pytest.approx(Network(0.02, 100e6))
+    assert parse("0.5,1000Mbps") == pytest.approx(Network(0.0005, 1000e6))
+    assert parse("lan") == pytest.approx(Network(0.0003, 3e9))
+    assert parse("wan") == pytest.approx(Network(0.04, 400e6))
 
 
-@pytest.mark.parametrize("text", ["", "fast", "20ms", "20ms,0", "-1,10", "nan,10", "1,inf", "1,2,3"])
+@pytest.mark.parametrize("text", ["", "fast", "20ms", "20ms,0", "-1,10", "nan,10", "1,inf", "1,2,3", "1e9,1"])
 def test_networks_that_are_none(text):
     with pytest.raises(MisuseError, match="RTTms,Mbps"):
         parse(text)
@@ -26,7 +27,7 @@ def test_networks_that_are_none(text):
 
 def test_time_on_the_wire():
     cost = {"bytes": {"client_to_server": 1_000_000, "server_to_client": 250_000}, "rounds": 4}
-    assert Network(10, 100).seconds(cost) == pytest.approx(0.1 + 0.02)
+    assert Network(0.01, 100e6).seconds(cost) == pytest.approx(0.1 + 0.02)
 
 
 def test_intervals():
@@ -49,6 +50,13 @@ def test_certificates_come_with_keys():
         Listening("127.0.0.1:0", key=Path("k"))
     with pytest.raises(MisuseError, match="excludes"):
         Listening("127.0.0.1:0", plaintext=True, client_ca=Path("a"))
+
+
+def test_a_budget_is_at_least_one_input():
+    with pytest.raises(MisuseError, match="at least 1"):
+        Listening("127.0.0.1:0", max_inputs=0)
+    assert json.loads(Listening("127.0.0.1:0", max_inputs=7).options_json())["most_inputs"] == 7
+    assert "most_inputs" not in json.loads(Listening("127.0.0.1:0").options_json())
 
 
 def test_options_travel_as_json():

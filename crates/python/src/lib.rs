@@ -22,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::describe, module)?)?;
     module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(model::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(model::link, module)?)?;
     module.add_function(wrap_pyfunction!(session::predict, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
     module.add_class::<bench::BenchServer>()?;

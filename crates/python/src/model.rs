@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use tacit::{Error, FloatTensor, Floats, Model, Reveal};
+use tacit::{Error, FloatTensor, Floats, Link, Model, Reveal};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -90,4 +90,10 @@ pub(crate) fn plan(path: &str, reveal: &str, options_json: &str) -> PyResult<Str
     let reveal: Reveal = options(&format!("\"{reveal}\""))?;
     let chosen: PlanOptions = options(options_json)?;
     json(&tacit::plan(&open(path)?, reveal, chosen.inputs).map_err(raise)?)
+}
+
+/// Round trip in seconds and bandwidth in bits per second of `lan`, `wan` or `RTTms,Mbps`.
+#[pyfunction]
+pub(crate) fn link(text: &str) -> PyResult<(f64, f64)> {
+    text.parse().map(|link: Link| link.figures()).map_err(raise)
 }

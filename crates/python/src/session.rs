@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
-use tacit::{Answer, Event, PredictOptions, Report, Reveal, ServeOptions, Welcome};
+use tacit::{Answer, End, Event, PredictOptions, Report, Reveal, ServeOptions, Welcome};
 
 use crate::errors::{MisuseError, json, options, raise};
 use crate::model::{inputs, open, rows};
@@ -112,6 +112,7 @@ struct Outcome<'a> {
     report: Option<&'a Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure<'a>>,
+    end: End,
 }
 
 #[derive(serde::Serialize)]
@@ -137,5 +138,5 @@ impl<'a> Failure<'a> {
 fn outcome(event: &Event) -> PyResult<String> {
     let error = event.outcome.as_ref().err().map(Failure::of);
     let report = event.outcome.as_ref().ok();
-    json(&Outcome { client: &event.client, report, error })
+    json(&Outcome { client: &event.client, report, error, end: event.end })
 }

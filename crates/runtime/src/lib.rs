@@ -24,5 +24,5 @@ pub use client::{Answer, Request, predict, quantize};
 pub use hello::MOST_INPUTS;
 pub use plan::{Plan, Reveal, Settings};
 pub use report::{LayerReport, Report, Traffic, Usage};
-pub use server::{Access, Event, Options, Server};
+pub use server::{Access, End, Event, Options, Server};
 pub use steps::{Action, Step};

@@ -1,6 +1,8 @@
 //! The server: a listener, a thread per session, a report for each.
 
+use std::any::Any;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use graph::Model;
+use serde::Serialize;
 use wire::{Channel, Error, Link, Result, Role, ServerTls, Timeouts};
 
 use crate::client::random;
@@ -20,6 +23,8 @@ use crate::report::Report;
 
 /// Pause after a connection that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// Longest wait for the client's goodbye after the last message.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Who may connect and how.
 #[derive(Clone)]
@@ -56,6 +61,24 @@ pub struct Event {
     pub client: String,
     /// What the session cost, or why it failed.
     pub outcome: Result<Report>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a session ended, as far as the server can know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum End {
+    /// The client had its result and closed the connection. Without TLS a client that
+    /// dies looks the same.
+    #[serde(rename = "finished")]
+    Finished,
+    /// The server had nothing left to do, but the connection broke off or the client
+    /// stayed silent: it may not have read the result.
+    #[serde(rename = "client gone")]
+    ClientGone,
+    /// There is an error.
+    #[serde(rename = "failed")]
+    Failed,
 }
 
 /// A bound server.
@@ -71,6 +94,7 @@ struct Shared {
     options: Options,
     stop: AtomicBool,
     running: AtomicUsize,
+    panics: AtomicUsize,
     reports: Mutex<Sender<Event>>,
 }
 
@@ -98,6 +122,7 @@ impl Server {
             options,
             stop: AtomicBool::new(false),
             running: AtomicUsize::new(0),
+            panics: AtomicUsize::new(0),
             reports: Mutex::new(reports),
         };
         Ok(Self { listener, shared: Arc::new(shared), events: Mutex::new(events) })
@@ -160,6 +185,11 @@ impl Server {
         }
     }
 
+    /// Sessions that ended in a defect of this program.
+    pub fn panics(&self) -> usize {
+        self.shared.panics.load(Ordering::SeqCst)
+    }
+
     /// The next client's outcome, waiting up to `patience`.
     pub fn next_event(&self, patience: Duration) -> Option<Event> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,12 +207,36 @@ impl Drop for Running<'_> {
 }
 
 fn serve(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let outcome = open(shared, stream).and_then(|mut channel| {
-        session(&shared.plan, &shared.prepared, shared.options.most_inputs, &mut channel)
-    });
+    let (outcome, end) = match guarded(&shared.panics, || attend(shared, stream)) {
+        Ok((report, end)) => (Ok(report), end),
+        Err(error) => (Err(error), End::Failed),
+    };
     let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
     // The receiver lives as long as the server.
-    let _ = reports.send(Event { client: peer.to_string(), outcome });
+    let _ = reports.send(Event { client: peer.to_string(), outcome, end });
+}
+
+/// Turns a panic into an error and counts it: it costs this session and no other.
+fn guarded<T>(panics: &AtomicUsize, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the closure leaves behind is shared read-only or dropped with it.
+    let caught = catch_unwind(AssertUnwindSafe(run));
+    caught.unwrap_or_else(|cause: Box<dyn Any + Send>| {
+        // The cause may quote values, so it goes to nobody but the panic hook.
+        drop(cause);
+        let count = panics.fetch_add(1, Ordering::SeqCst) + 1;
+        Err(Error::Internal(format!("the session panicked ({count} so far); please report it")))
+    })
+}
+
+fn attend(shared: &Shared, stream: TcpStream) -> Result<(Report, End)> {
+    let mut channel = open(shared, stream)?;
+    let most = shared.options.most_inputs;
+    let report = session(&shared.plan, &shared.prepared, most, &mut channel)?;
+    let patience = GOODBYE.min(shared.options.timeouts.idle);
+    // Reading first: what is written to a client that is gone already can cost its goodbye.
+    let ended = channel.closed(patience);
+    let _ = channel.close();
+    Ok((report, if ended.is_ok() { End::Finished } else { End::ClientGone }))
 }
 
 fn open(shared: &Shared, stream: TcpStream) -> Result<Channel> {
@@ -218,4 +272,22 @@ pub(crate) fn session(
     }
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::panic)]
+    fn a_panic_is_an_error_of_its_session_and_counted() {
+        let panics = AtomicUsize::new(0);
+        for count in 1..=2 {
+            let error = guarded::<()>(&panics, || panic!("on purpose, with the secret 42"));
+            let Err(Error::Internal(why)) = error else { panic!("{error:?}") };
+            assert!(why.contains(&format!("{count} so far")) && !why.contains("42"), "{why}");
+        }
+        assert_eq!(guarded(&panics, || Ok(5)), Ok(5));
+        assert_eq!(panics.load(Ordering::SeqCst), 2);
+    }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use graph::{Calibration, FloatTensor, Floats, Model, Rounding, Source};
 use ring::Random;
 use wire::testing::{Tamper, run_pair, run_tampered};
-use wire::{Error, Message, Result, Role, memory_pair};
+use wire::{Channel, Error, Message, Result, Role, memory_pair};
 
 use crate::client::{Answer, Request, predict};
 use crate::execute::Prepared;
@@ -260,8 +260,54 @@ fn a_plan_cannot_make_a_client_work_or_allocate_without_bound() {
     }
 }
 
+/// `count` convolutions in a row that differ from each other, as a server would offer them.
+fn chain(count: usize, op: impl Fn(usize) -> (String, String)) -> String {
+    let mut tensors = Vec::new();
+    let mut nodes = Vec::new();
+    for i in 0..=count {
+        let shape = op(i).1;
+        tensors.push(format!(
+            r#"{{"name":"t{i}","shape":{shape},"format":{{"bits":20,"scale":1.0,"signed":true}}}}"#
+        ));
+        if i < count {
+            let out = i + 1;
+            let op = op(i).0;
+            nodes.push(format!(r#"{{"name":"n{i}","op":{op},"inputs":[{i}],"output":{out}}}"#));
+        }
+    }
+    let (tensors, nodes) = (tensors.join(","), nodes.join(","));
+    format!(
+        r#"{{"settings":{{"reveal":"output"}},"graph":{{"version":1,"name":"n","suite":"auto","activation_bits":8,"input_range":[-127,127],"tensors":[{tensors}],"nodes":[{nodes}],"input":0,"output":{count},"labels":[]}}}}"#
+    )
+}
+
+/// Thousands of layers, each of which takes a search of its own.
+#[test]
+fn a_long_plan_cannot_make_a_client_work_without_bound() {
+    let conv = |channels: usize, side: usize, kernel: usize, groups: usize| {
+        let op =
+            convolution(channels, side, kernel, 1, groups).replace("\"shift\":8", "\"shift\":0");
+        (op, format!("[{channels},{side},{side}]"))
+    };
+    for (what, count, offer) in [
+        ("honest", 200, chain(200, |_| conv(16, 16, 3, 1))),
+        ("searches", 9_999, chain(9_999, |i| (conv(64, 16, 1 + i % 15, 1).0, "[64,16,16]".into()))),
+        ("wide", 1_000, chain(1_000, |_| conv(1 << 18, 1, 1, 1 << 18))),
+        ("matrices", 9_999, chain(9_999, |_| conv(8192, 1, 1, 1))),
+    ] {
+        let start = std::time::Instant::now();
+        let planned = Plan::from_offer(&offer);
+        let cost = planned.as_ref().map(|plan| plan.cost(1).bytes());
+        eprintln!(
+            "{what}: {count} layers, {:?}: {:?}",
+            start.elapsed(),
+            cost.map_err(|e| e.to_string())
+        );
+    }
+}
+
 /// Every frame of a session in turn: the other side closes instead of sending it, or
-/// sends it under another tag.
+/// sends it under another tag, too long, or twice (twice the last is never read).
 #[test]
 fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let mut rng = Random::seeded(7);
@@ -270,31 +316,26 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, &model).unwrap();
     let values = inputs(&mut rng, 1);
-    for sender in [Role::Client, Role::Server] {
-        for how in [Tamper::Close, Tamper::Retag, Tamper::Oversize] {
-            let mut frames = 0;
-            loop {
-                let (ours, theirs) = run_tampered(
-                    Some((sender, frames, how)),
-                    |channel| {
-                        let shape = [2, SIDE, SIDE];
-                        let request =
-                            Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
-                        predict(channel, request).map(|_| ())
-                    },
-                    |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
-                );
-                if ours.value.is_ok() && theirs.value.is_ok() {
-                    break;
-                }
+    let ask = |channel: &mut Channel| {
+        let shape = [2, SIDE, SIDE];
+        let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+        predict(channel, request).map(|_| ())
+    };
+    let answer = |channel: &mut Channel| session(&plan, &prepared, 1, channel).map(|_| ());
+    let (ours, theirs) = run_pair(ask, answer);
+    for (sender, frames) in [(Role::Client, ours.frames), (Role::Server, theirs.frames)] {
+        assert!(frames.len() > 30, "{} frames from {sender:?}", frames.len());
+        for how in [Tamper::Close, Tamper::Retag, Tamper::Oversize, Tamper::Repeat] {
+            let read = frames.len() - usize::from(how == Tamper::Repeat);
+            for frame in 0..read {
+                let (ours, theirs) = run_tampered(Some((sender, frame, how)), ask, answer);
                 let victim = if sender == Role::Client { theirs.value } else { ours.value };
-                match how {
-                    Tamper::Close => assert!(matches!(victim, Err(Error::Transport(_)))),
-                    _ => assert!(matches!(victim, Err(Error::Peer { .. })), "{victim:?}"),
-                }
-                frames += 1;
+                let named = match how {
+                    Tamper::Close => matches!(victim, Err(Error::Transport(_))),
+                    _ => matches!(victim, Err(Error::Peer { .. })),
+                };
+                assert!(named, "{how:?} of frame {frame} from {sender:?}: {victim:?}");
             }
-            assert!(frames > 30, "{frames} frames from {sender:?}");
         }
     }
 }

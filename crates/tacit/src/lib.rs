@@ -15,6 +15,6 @@ pub use graph::{
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Measured, Operation, Transfers};
-pub use runtime::{Answer, Event, Report, Reveal, Server, Settings};
+pub use runtime::{Answer, End, Event, Report, Reveal, Server, Settings};
 pub use session::{Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve};
-pub use wire::{Error, Pin, Result};
+pub use wire::{Error, Link, Pin, Result};

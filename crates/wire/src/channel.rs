@@ -1,6 +1,12 @@
 //! The channel: frames of typed messages, counted.
+//!
+//! A frame is `tag (1 byte) | length and number (4 bytes, little endian) | body`. The
+//! low 28 bits of the word are the body's length, the high 4 the frame's position among
+//! those of its direction, modulo 16: a frame that is lost, repeated or out of order is
+//! noticed even where its neighbours look alike.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
@@ -29,6 +35,24 @@ pub trait Transport: Send {
     /// [`Error::Transport`] when the connection is gone or the time is up.
     fn flush(&mut self) -> Result<()>;
 
+    /// Says that nothing follows and that all is well, after what is queued.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the connection is gone or the time is up.
+    fn close(&mut self) -> Result<()> {
+        self.flush()
+    }
+
+    /// Waits up to `patience` for the peer to close in its turn. What cannot know says
+    /// that it did.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the connection broke off or stays open,
+    /// [`Error::Peer`] when the peer goes on sending.
+    fn closed(&mut self, _patience: Duration) -> Result<()> {
+        Ok(())
+    }
+
     /// Delays everything sent from now on as `link` would.
     ///
     /// # Errors
@@ -38,17 +62,25 @@ pub trait Transport: Send {
     }
 }
 
+/// Bits of the length in a frame header; the rest of the word is the frame's number.
+const LEN_BITS: u32 = 28;
+/// Longest body in bytes.
+pub const MOST_BODY: u64 = (1 << LEN_BITS) - 1;
+
 /// One party's end of a session.
 pub struct Channel {
     role: Role,
     transport: Box<dyn Transport>,
     meter: Meter,
+    /// Frames sent and received so far.
+    sent: u64,
+    received: u64,
 }
 
 impl Channel {
     /// The end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
-        Self { role, transport, meter: Meter::new() }
+        Self { role, transport, meter: Meter::new(), sent: 0, received: 0 }
     }
 
     /// Which party holds this end.
@@ -77,20 +109,22 @@ impl Channel {
     /// Sends `message`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] above 4 GiB, [`Error::Transport`] when the peer is gone.
+    /// [`Error::Misuse`] for a body above [`MOST_BODY`], [`Error::Transport`] when the
+    /// peer is gone.
     pub fn send<M: Message>(&mut self, message: &M) -> Result<()> {
         let header = usize::try_from(HEADER_LEN).unwrap_or(usize::MAX);
         let mut frame = vec![0; header];
         message.encode(&mut frame);
-        let body = frame.len().saturating_sub(header);
-        let len = u32::try_from(body).map_err(|_| Error::misuse("a message above 4 GiB"))?;
+        let len = frame.len().saturating_sub(header) as u64;
+        let word = header_word(len, self.sent)?;
         if let Some((tag, rest)) = frame.split_first_mut() {
             *tag = M::TAG;
-            for (to, from) in rest.iter_mut().zip(len.to_le_bytes()) {
+            for (to, from) in rest.iter_mut().zip(word.to_le_bytes()) {
                 *to = from;
             }
         }
-        self.meter.count(Cost::message(self.role, u64::from(len)));
+        self.sent += 1;
+        self.meter.count(Cost::message(self.role, len));
         self.transport.send(frame)
     }
 
@@ -99,19 +133,20 @@ impl Channel {
     /// # Errors
     /// [`Error::Peer`] with what arrived instead; [`Error::Transport`].
     pub fn receive<M: Message>(&mut self, shape: &M::Shape) -> Result<M> {
-        let [tag, len @ ..] = self.header()?;
+        let [tag, word @ ..] = self.header()?;
         if tag != M::TAG {
             let wanted = format!("message `{}` (tag {:#04x})", M::NAME, M::TAG);
             return Err(Error::peer(wanted, format!("a message with tag {tag:#04x}")));
         }
-        let len = u32::from_le_bytes(len);
+        let len = self.in_turn(u32::from_le_bytes(word))?;
         let (least, most) = M::bounds(shape);
         if !(least..=most).contains(&u64::from(len)) {
             let wanted = format!("message `{}` of {least} to {most} bytes", M::NAME);
             return Err(Error::peer(wanted, format!("{len} bytes")));
         }
-        let mut body = vec![0; usize::try_from(len).map_err(|_| Error::misuse("32-bit host"))?];
+        let mut body = vec![0; usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?];
         self.transport.receive(&mut body)?;
+        self.received += 1;
         self.meter.count(Cost::message(!self.role, u64::from(len)));
         M::decode(&body, shape)
     }
@@ -124,6 +159,34 @@ impl Channel {
         self.transport.flush()
     }
 
+    /// Says that nothing follows and that all is well. A channel that is dropped
+    /// without it breaks off, as far as its transport can tell the two apart.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn close(&mut self) -> Result<()> {
+        self.transport.close()
+    }
+
+    /// Waits up to `patience` for the peer to close in its turn.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the connection broke off or stays open,
+    /// [`Error::Peer`] when the peer goes on sending.
+    pub fn closed(&mut self, patience: Duration) -> Result<()> {
+        self.transport.closed(patience)
+    }
+
+    /// The length in a header whose number is the next one's.
+    fn in_turn(&self, word: u32) -> Result<u32> {
+        let (wanted, got) = (number(self.received), word >> LEN_BITS);
+        if got == wanted {
+            return Ok(word & (u32::MAX >> (u32::BITS - LEN_BITS)));
+        }
+        let wanted = format!("frame {} of this direction (number {wanted})", self.received);
+        Err(Error::peer(wanted, format!("number {got}: a frame was lost, repeated or reordered")))
+    }
+
     fn header(&mut self) -> Result<[u8; HEADER_LEN as usize]> {
         let mut header = [0; HEADER_LEN as usize];
         self.transport.receive(&mut header)?;
@@ -131,8 +194,81 @@ impl Channel {
     }
 }
 
+/// What the header says of the frame at `position` in its direction.
+fn number(position: u64) -> u32 {
+    (position % (1 << (u32::BITS - LEN_BITS))) as u32
+}
+
+fn header_word(len: u64, position: u64) -> Result<u32> {
+    let len = u32::try_from(len).ok().filter(|len| u64::from(*len) <= MOST_BODY);
+    let len = len.ok_or_else(|| Error::misuse(format!("a message above {MOST_BODY} bytes")))?;
+    Ok(number(position) << LEN_BITS | len)
+}
+
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Channel({:?})", self.role)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::message::{Packed, Segment};
+    use crate::testing::{Tamper, run_pair, run_tampered};
+
+    type Test = Packed<7>;
+    const FRAMES: usize = 40;
+
+    fn layout() -> Vec<Segment> {
+        vec![Segment { count: 3, bits: 8 }]
+    }
+
+    fn talk(channel: &mut Channel) -> Result<()> {
+        for i in 0..FRAMES as u64 {
+            channel.send(&Test::one(vec![i, 1, 2], 8))?;
+        }
+        Ok(())
+    }
+
+    /// Frames of one shape, as the parallel messages of a layer are.
+    fn listen(channel: &mut Channel) -> Result<()> {
+        for i in 0..FRAMES as u64 {
+            let got: Test = channel.receive(&layout())?;
+            assert_eq!(got.concat(), [i, 1, 2], "a frame out of turn was taken");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn numbers_run_modulo_sixteen_and_cost_nothing() {
+        let (ours, theirs) = run_pair(talk, listen);
+        ours.value.unwrap();
+        theirs.value.unwrap();
+        assert_eq!(ours.cost.client_to_server, FRAMES as u64 * (HEADER_LEN + 3));
+        for (i, frame) in ours.frames.iter().enumerate() {
+            assert_eq!(frame[..5], [7, 3, 0, 0, (i % 16) as u8 * 16]);
+        }
+    }
+
+    #[test]
+    fn equal_looking_frames_cannot_be_repeated_dropped_or_swapped() {
+        for how in [Tamper::Repeat, Tamper::Drop, Tamper::Swap] {
+            for at in 0..FRAMES - 1 {
+                let (_, theirs) = run_tampered(Some((Role::Client, at, how)), talk, listen);
+                let error = theirs.value.unwrap_err();
+                assert!(matches!(error, Error::Peer { .. }), "{how:?} {at}: {error}");
+                assert!(error.to_string().contains("lost, repeated or reordered"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn longer_messages_than_the_header_can_say_are_refused() {
+        assert_eq!(header_word(MOST_BODY, 0), Ok(0x0fff_ffff));
+        assert_eq!(header_word(5, 31), Ok(0xf000_0005));
+        assert!(matches!(header_word(MOST_BODY + 1, 0), Err(Error::Misuse(_))));
+        assert!(matches!(header_word(1 << 40, 0), Err(Error::Misuse(_))));
     }
 }

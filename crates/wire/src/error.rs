@@ -29,6 +29,9 @@ pub enum Error {
         /// What to do instead.
         instead: String,
     },
+    /// A defect of this program; please report it.
+    #[error("internal error: {0}")]
+    Internal(String),
 }
 
 /// Shorthand used by every crate that talks to the peer.

@@ -44,9 +44,16 @@ pub fn packed(data: &[u8]) {
 pub fn frames(data: &[u8]) {
     let Some((layout, stream)) = layout(data) else { return };
     let most = usize::try_from(Test::body_len(&layout)).unwrap_or(usize::MAX).max(5);
-    let feed = Feed { bytes: stream.to_vec(), at: 0, most };
-    let mut channel = Channel::new(Role::Client, Box::new(feed));
+    let mut channel = fed(Role::Client, stream, most);
     while channel.receive::<Test>(&layout).is_ok() {}
+}
+
+/// A channel whose peer says `bytes` and is gone, and hears everything.
+///
+/// # Panics
+/// When more than `most` bytes are asked for at once.
+pub fn fed(role: Role, bytes: &[u8], most: usize) -> Channel {
+    Channel::new(role, Box::new(Feed { bytes: bytes.to_vec(), at: 0, most }))
 }
 
 /// Bytes that run out.

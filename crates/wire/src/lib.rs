@@ -16,7 +16,7 @@ mod tcp;
 pub mod testing;
 mod tls;
 
-pub use channel::{Channel, Transport};
+pub use channel::{Channel, MOST_BODY, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result};
 pub use lanes::{Lane, Lanes, Values};

@@ -53,6 +53,11 @@ impl Link {
         self.occupied(bytes) + self.round_trip / 2
     }
 
+    /// Round trip in seconds and bandwidth in bits per second.
+    pub fn figures(&self) -> (f64, f64) {
+        (self.round_trip.as_secs_f64(), self.bytes_per_second * 8.0)
+    }
+
     fn occupied(&self, bytes: usize) -> Duration {
         Duration::from_secs_f64(bytes as f64 / self.bytes_per_second)
     }
@@ -180,6 +185,7 @@ mod tests {
         assert_eq!("lan".parse(), Ok(Link::LAN));
         assert_eq!("40ms,400".parse(), Ok(Link::WAN));
         assert_eq!("0.3,3000Mbps".parse(), Ok(Link::LAN));
+        assert_eq!(Link::WAN.figures(), (0.04, 400e6));
         for bad in ["", "fast", "20ms", "20ms,0", "-1,10", "nan,10", "1,inf", "1,2,3", "1e9,1"] {
             assert!(bad.parse::<Link>().is_err(), "{bad}");
         }

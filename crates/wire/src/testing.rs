@@ -18,7 +18,9 @@ pub struct Outcome<T> {
     pub value: T,
     /// Everything its channel counted (rounds are this party's own view).
     pub cost: Cost,
-    /// Digest of the bytes it sent, first eight bytes in hexadecimal.
+    /// Digest of the bytes it sent, first eight bytes in hexadecimal. The frames'
+    /// running numbers are left out: they follow from the order, and a step's digest
+    /// does not depend on what was sent before it.
     pub transcript: String,
     /// The frames it sent, header included, before any tampering.
     pub frames: Vec<Vec<u8>>,
@@ -35,14 +37,18 @@ pub enum Tamper {
     Repeat,
     /// Replaces the tag.
     Retag,
-    /// Claims a length of 4 GiB.
+    /// Claims the greatest length there is.
     Oversize,
     /// Closes the connection in its place.
     Close,
+    /// Leaves the frame out.
+    Drop,
+    /// Sends the frame after the next one.
+    Swap,
 }
 
 impl Tamper {
-    /// Every kind.
+    /// Every kind that shows in the frame itself, and [`Tamper::Repeat`].
     pub const ALL: [Self; 6] =
         [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize, Self::Close];
 }
@@ -54,6 +60,7 @@ struct Watched<T> {
     sent: Frames,
     frame: usize,
     tamper: Option<(usize, Tamper)>,
+    held: Option<Vec<u8>>,
 }
 
 impl<T: Transport> Transport for Watched<T> {
@@ -78,13 +85,19 @@ impl<T: Transport> Transport for Watched<T> {
             }
             Some(Tamper::Oversize) => {
                 if let Some(len) = bytes.get_mut(1..5) {
-                    len.fill(0xff);
+                    len.iter_mut().zip([0xff, 0xff, 0xff, 0x0f]).for_each(|(to, ones)| *to |= ones);
                 }
+            }
+            Some(Tamper::Drop) => return Ok(()),
+            Some(Tamper::Swap) => {
+                self.held = Some(bytes);
+                return Ok(());
             }
             Some(Tamper::Close) => return Err(Error::transport("the test closed the connection")),
             None => {}
         }
-        self.inner.send(bytes)
+        self.inner.send(bytes)?;
+        self.held.take().map_or(Ok(()), |late| self.inner.send(late))
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
@@ -131,13 +144,21 @@ fn watch<T: Transport + 'static, A>(
     run: impl FnOnce(&mut Channel) -> A,
 ) -> Outcome<A> {
     let sent = Frames::default();
-    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper };
+    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper, held: None };
     let mut channel = Channel::new(role, Box::new(watched));
     let value = run(&mut channel);
     let cost = channel.meter().cost();
     let frames = std::mem::take(&mut *sent.lock().unwrap_or_else(PoisonError::into_inner));
-    let digest = frames.iter().fold(Sha256::new(), |hash, frame| hash.chain_update(frame));
-    let digest = digest.finalize();
+    let digest = frames.iter().fold(Sha256::new(), unnumbered).finalize();
     let transcript = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Outcome { value, cost, transcript, frames }
+}
+
+/// Hashes `frame` without its running number.
+fn unnumbered(hash: Sha256, frame: &Vec<u8>) -> Sha256 {
+    let mut frame = frame.clone();
+    if let Some(high) = frame.get_mut(4) {
+        *high &= 0x0f;
+    }
+    hash.chain_update(frame)
 }

@@ -23,7 +23,7 @@ use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
 use crate::pin::{Pin, Pinned};
-use crate::tcp::{Tcp, Timeouts, closed, io_error, remaining};
+use crate::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining};
 
 /// A certificate chain and its private key.
 #[derive(Debug)]
@@ -170,28 +170,28 @@ impl Session {
         self.pending()
     }
 
-    /// Reads at least one plaintext byte into `out`, 0 at the end; also returns
-    /// what TLS itself wants to send.
+    /// Reads at least one plaintext byte into `out`, 0 once the peer has said goodbye;
+    /// also returns what TLS itself wants to send. An end without goodbye is an error.
     pub(crate) fn open(
         &mut self,
         stream: &mut TcpStream,
         out: &mut [u8],
-        idle: Duration,
+        patience: Patience,
     ) -> Result<(usize, Vec<u8>)> {
         loop {
             match self.0.reader().read(out) {
                 Ok(read) => return Ok((read, self.pending()?)),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                Err(e) => return Err(io_error(&e, idle)),
+                Err(_) => return Err(closed()),
             }
-            if self.0.read_tls(stream).map_err(|e| io_error(&e, idle))? == 0 {
-                return Ok((0, Vec::new()));
+            if patience.read(stream, |stream| self.0.read_tls(stream))? == 0 {
+                return Err(closed());
             }
             self.0.process_new_packets().map_err(|e| refuse(&e))?;
         }
     }
 
-    /// The closing alert.
+    /// The closing alert. Without it the peer takes the end for an accident.
     pub(crate) fn goodbye(&mut self) -> Result<Vec<u8>> {
         self.0.send_close_notify();
         self.pending()
@@ -213,7 +213,10 @@ fn handshake(
     timeouts: Timeouts,
 ) -> Result<Channel> {
     let deadline = Instant::now() + timeouts.connect;
-    let failed = |e: std::io::Error| io_error(&e, timeouts.connect);
+    let failed = |e: std::io::Error| match e.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => slow(timeouts.connect),
+        _ => io_error(&e, timeouts.connect),
+    };
     stream.set_nodelay(true).map_err(failed)?;
     while connection.is_handshaking() || connection.wants_write() {
         // The limit is for the whole handshake: a peer that sends byte by byte gains nothing.
@@ -321,5 +324,62 @@ mod tests {
         let error = client.unwrap_err().to_string();
         assert!(error.contains("not the pinned one"), "{error}");
         assert!(server.is_err());
+    }
+
+    #[test]
+    fn a_goodbye_tells_the_end_from_an_accident() {
+        let patience = Duration::from_secs(5);
+        let (client, server) = meet(None);
+        let (mut client, mut server) = (client.unwrap(), server.unwrap());
+        client.close().unwrap();
+        drop(client);
+        assert_eq!(server.closed(patience), Ok(()));
+        drop(server);
+
+        let (client, server) = meet(None);
+        let mut server = server.unwrap();
+        drop(client);
+        let gone = server.closed(patience).unwrap_err();
+        assert!(matches!(gone, Error::Transport(_)), "{gone}");
+
+        let (client, server) = meet(None);
+        let (mut client, mut server) = (client.unwrap(), server.unwrap());
+        client.send(&Test::one(vec![1], 8)).unwrap();
+        assert!(matches!(server.closed(patience), Err(Error::Peer { .. })));
+        let began = Instant::now();
+        let (_silent, server) = meet(None);
+        let limit = Duration::from_millis(300);
+        let open = server.unwrap().closed(limit).unwrap_err();
+        assert!(began.elapsed() >= limit && open.to_string().contains("limit"), "{open}");
+    }
+
+    /// A record that never ends, a byte at a time, does not outlast the session.
+    #[test]
+    fn a_dripping_peer_meets_the_session_limit() {
+        let identity = Identity::ephemeral().unwrap();
+        let pin = identity.pin().unwrap();
+        let tls = ServerTls::new(identity, None).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut drip = stream.try_clone().unwrap();
+        let total = Duration::from_millis(700);
+        let timeouts = Timeouts { total, ..Timeouts::default() };
+        let server = thread::spawn(move || {
+            let mut channel = tls.channel(listener.accept().unwrap().0, timeouts).unwrap();
+            let began = Instant::now();
+            let layout = vec![crate::Segment { count: 1, bits: 8 }];
+            (channel.receive::<Test>(&layout).map(drop).unwrap_err(), began.elapsed())
+        });
+        let client = ClientTls::new(&Trust::Pin(pin), None).unwrap();
+        let _open = client.channel("localhost", stream, Timeouts::default()).unwrap();
+        drip.write_all(&[23, 3, 3, 0x40, 0]).unwrap();
+        while !server.is_finished() {
+            // The server may hang up between two bytes.
+            let _ = drip.write_all(&[0]);
+            thread::sleep(Duration::from_millis(50));
+        }
+        let (error, took) = server.join().unwrap();
+        assert!(error.to_string().contains("time limit"), "{error}");
+        assert!(took > total / 2 && took < Duration::from_secs(8), "{took:?}");
     }
 }
