@@ -27,4 +27,5 @@ mod tree;
 pub use batch::{ReceiverBatch, SenderBatch};
 pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
 pub use session::SessionId;
+pub use softspoken::Field;
 pub use transfer::{Choices, Chooser, Group, Job, Masked, choose, respond};
