@@ -12,11 +12,13 @@ use crate::hash::PadHash;
 use crate::session::Domain;
 pub use crate::session::SessionId;
 use crate::setup::{self, TreeSums, sums_layout};
-use crate::softspoken::{self, Corrections, GRAIN, corrections_layout, messages};
+use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout, messages};
 use crate::store::Store;
 
 /// Most correlations a single call makes.
 const LIMIT: usize = u32::MAX as usize;
+/// The field of SoftSpoken.
+const FIELD: Field = Field::Gf16;
 
 /// The party that holds Delta.
 pub struct CotSender {
@@ -39,7 +41,7 @@ impl CotSender {
     pub fn setup(ch: &mut Channel, rng: &mut Random, session: &SessionId) -> Result<Self> {
         let domain = Domain::new(*session, ch.role());
         let offer: Offer = ch.receive(&1)?;
-        let (accepting, replies) = setup::accept(domain, rng, &offer)?;
+        let (accepting, replies) = setup::accept(domain, FIELD, rng, &offer)?;
         ch.send(&replies)?;
         let sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
         Ok(Self::new(&domain, accepting.finish(sums)?))
@@ -53,7 +55,7 @@ impl CotSender {
     pub fn extend(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
         self.pool.blocks.make_room(rounded(count)?);
         for grains in messages(count) {
-            let corrections: Corrections = ch.receive(&corrections_layout(grains))?;
+            let corrections: Corrections = ch.receive(&corrections_layout(FIELD, grains))?;
             self.trees.extend(grains, corrections, self.pool.blocks.items());
         }
         Ok(())
@@ -87,7 +89,7 @@ impl CotReceiver {
     /// [`Error::Peer`], [`Error::Transport`].
     pub fn setup(ch: &mut Channel, rng: &mut Random, session: &SessionId) -> Result<Self> {
         let domain = Domain::new(*session, !ch.role());
-        let (offering, offer) = setup::offer(domain, rng);
+        let (offering, offer) = setup::offer(domain, FIELD, rng);
         ch.send(&offer)?;
         let replies: Replies = ch.receive(&base::COUNT)?;
         let (trees, sums) = offering.finish(rng, &replies)?;
@@ -143,21 +145,21 @@ pub fn setup_both(
     session: &SessionId,
 ) -> Result<(CotSender, CotReceiver)> {
     let (ours, theirs) = (Domain::new(*session, ch.role()), Domain::new(*session, !ch.role()));
-    let (offering, offer) = setup::offer(theirs, rng);
+    let (offering, offer) = setup::offer(theirs, FIELD, rng);
     let (sender, receiver) = match ch.role() {
         Role::Client => {
             ch.send(&offer)?;
             let their_replies: Replies = ch.receive(&base::COUNT)?;
             let their_offer: Offer = ch.receive(&1)?;
             let (receiver, sums) = offering.finish(rng, &their_replies)?;
-            let (accepting, replies) = setup::accept(ours, rng, &their_offer)?;
+            let (accepting, replies) = setup::accept(ours, FIELD, rng, &their_offer)?;
             ch.send(&sums)?;
             ch.send(&replies)?;
             (accepting.finish(ch.receive(&sums_layout().to_vec())?)?, receiver)
         }
         Role::Server => {
             let their_offer: Offer = ch.receive(&1)?;
-            let (accepting, replies) = setup::accept(ours, rng, &their_offer)?;
+            let (accepting, replies) = setup::accept(ours, FIELD, rng, &their_offer)?;
             ch.send(&replies)?;
             ch.send(&offer)?;
             let sender = accepting.finish(ch.receive(&sums_layout().to_vec())?)?;
@@ -194,7 +196,7 @@ pub fn setup_both_cost() -> Cost {
 
 /// What extending one direction by `count` costs.
 pub fn extend_cost(cot_sender: Role, count: usize) -> Cost {
-    let len = |grains| Corrections::body_len(&corrections_layout(grains));
+    let len = |grains| Corrections::body_len(&corrections_layout(FIELD, grains));
     messages(count).map(|grains| Cost::message(!cot_sender, len(grains))).collect()
 }
 

@@ -31,4 +31,5 @@ pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, 
 pub use job::{Entry, Job};
 pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
+pub use softspoken::Field;
 pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};
