@@ -1,7 +1,7 @@
 //! Both parties, with ideal correlations or real ones.
 
 use ot::ideal::deal;
-use ot::{SessionId, setup_both};
+use ot::{SessionId, Source, setup_both};
 use ring::Random;
 use ring::word::mask;
 use wire::testing::{Outcome, Tamper, run_tampered};
@@ -67,7 +67,7 @@ pub(crate) fn both_real<A: Send, B: Send>(
     let make = move |channel: &mut Channel, rng: &mut Random| {
         let role = channel.role();
         let (mut ours, mut theirs) =
-            setup_both(channel, rng, &SessionId([seed as u8; 32])).unwrap();
+            setup_both(channel, rng, &SessionId([seed as u8; 32]), Source::SoftSpoken4).unwrap();
         for sender in [Role::Client, Role::Server] {
             let count = need.sent_by(sender);
             if sender == role {

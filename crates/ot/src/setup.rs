@@ -32,12 +32,14 @@ pub(crate) fn offer(domain: Domain, rng: &mut Prg) -> (Offering, Offer) {
     (Offering { domain, offerer }, offer)
 }
 
-/// First step of the COT sender: Delta is drawn and becomes the choice bits.
+/// First step of the COT sender: Delta is drawn, with lowest bit 1, and becomes the choice
+/// bits.
 ///
 /// # Errors
 /// [`Error::Peer`].
 pub(crate) fn accept(domain: Domain, rng: &mut Prg, offer: &Offer) -> Result<(Accepting, Replies)> {
-    let delta = Zeroizing::new(rng.block());
+    // The fixed bit lets a silent receiver's block carry its choice.
+    let delta = Zeroizing::new(rng.block() | 1);
     let off_path = |at| 1 - path_bit(hole(*delta, at / DEPTH), at % DEPTH);
     let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..base::COUNT).map(off_path).collect());
     let (keys, replies) = base::accept(&domain, rng, &choices, offer)?;

@@ -49,7 +49,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     })?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
     let (mut sender, mut receiver) =
-        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
+        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session), ot::Source::SoftSpoken4)?;
     let mut results = Vec::with_capacity(inputs.len());
     for (done, input) in inputs.iter().enumerate() {
         let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;

@@ -67,7 +67,8 @@ fn seen(share: &Share) -> (u32, Vec<u64>) {
 fn client(channel: &mut Channel, input: &[i64], rng: &mut Random) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = hello::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, rng)?;
-    let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
+    let (mut sender, mut receiver) =
+        ot::setup_both(channel, rng, &ot::SessionId(agreed.session), ot::Source::SoftSpoken4)?;
     let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
     let mut party = Party::Client { keys: &keys, input };
     let mut shares = Shares::new();
@@ -86,7 +87,8 @@ fn server(
 ) -> Result<Shares> {
     let agreed = hello::server(channel, rng, plan)?;
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
+    let (mut sender, mut receiver) =
+        ot::setup_both(channel, rng, &ot::SessionId(agreed.session), ot::Source::SoftSpoken4)?;
     let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
     let mut party = Party::Server { keys: &keys, prepared };
     let mut shares = Shares::new();

@@ -211,7 +211,7 @@ pub(crate) fn session(
     }
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
     let (mut sender, mut receiver) =
-        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
+        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session), ot::Source::SoftSpoken4)?;
     for _ in 0..agreed.inputs {
         let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
         let mut party = Party::Server { keys: &keys, prepared };

@@ -126,7 +126,8 @@ fn correlate(
     agreed: &Agreed,
     rng: &mut Random,
 ) -> Result<Cots> {
-    let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
+    let (mut sender, mut receiver) =
+        ot::setup_both(channel, rng, &ot::SessionId(agreed.session), ot::Source::SoftSpoken4)?;
     execute::correlations(channel, task.need(), &mut sender, &mut receiver)
 }
 
