@@ -2,7 +2,7 @@
 
 use ot::ideal::deal_pads;
 use ot::pads::{fill_receiver, fill_sender};
-use ot::{SessionId, setup_both};
+use ot::{SessionId, Source, setup_both};
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_tampered};
@@ -70,7 +70,7 @@ pub(crate) fn both_real<A: Send, B: Send>(
     let make = move |channel: &mut Channel, rng: &mut Random| {
         let role = channel.role();
         let (mut ours, mut theirs) =
-            setup_both(channel, rng, &SessionId([seed as u8; 32])).unwrap();
+            setup_both(channel, rng, &SessionId([seed as u8; 32]), Source::SoftSpoken4).unwrap();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
             let jobs = need.sent_by(sender);

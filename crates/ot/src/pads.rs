@@ -19,12 +19,13 @@ use std::fmt;
 use ring::Bits;
 use ring::plane;
 use ring::word::mask;
-use wire::{Channel, Cost, Result, Role};
+use wire::{Channel, Cost, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::batch::{ReceiverBatch, SenderBatch};
 use crate::cot::{CotReceiver, CotSender};
 use crate::job::{Entry, Job};
+use crate::supply::Supply;
 
 /// Correlations made at a time.
 const CHUNK: usize = 1 << 16;
@@ -219,9 +220,10 @@ pub fn fill_sender(
 ) -> Result<Vec<SenderPads>> {
     jobs.iter().try_for_each(Job::check)?;
     let mut left: usize = jobs.iter().map(Job::cots).sum();
+    source.reserve(left);
     let mut next = |count: usize| {
         if source.available() < count {
-            source.extend(channel, ask(left) - source.available())?;
+            source.extend(channel, ask(left))?;
         }
         left -= count;
         source.take(count)
@@ -240,9 +242,10 @@ pub fn fill_receiver(
 ) -> Result<Vec<ReceiverPads>> {
     jobs.iter().try_for_each(Job::check)?;
     let mut left: usize = jobs.iter().map(Job::cots).sum();
+    source.reserve(left);
     let mut next = |count: usize| {
         if source.available() < count {
-            source.extend(channel, ask(left) - source.available())?;
+            source.extend(channel, ask(left))?;
         }
         left -= count;
         source.take(count)
@@ -250,21 +253,19 @@ pub fn fill_receiver(
     jobs.iter().map(|job| receive_pads(*job, &mut next)).collect()
 }
 
-/// What filling `jobs` costs when `sender` sends in them and holds `available`
-/// correlations; those left over stay in `available`.
-pub fn fill_cost(sender: Role, jobs: &[Job], available: &mut usize) -> Cost {
+/// What filling `jobs` costs out of `supply`.
+pub fn fill_cost(supply: &mut Supply, jobs: &[Job]) -> Cost {
     let mut left: usize = jobs.iter().map(Job::cots).sum();
+    supply.reserve(left);
     let mut cost = Cost::NONE;
     for job in jobs {
         for piece in pieces(job) {
             let count = piece * job.choice_bits as usize;
-            if *available < count {
-                let more = ask(left) - *available;
-                cost = cost.then(crate::cot::extend_cost(sender, more));
-                *available += more.next_multiple_of(crate::softspoken::GRAIN);
+            if supply.available() < count {
+                cost = cost.then(supply.extend(ask(left)));
             }
             left -= count;
-            *available -= count;
+            supply.take(count);
         }
     }
     cost

@@ -33,7 +33,8 @@ pub(crate) fn offer(domain: Domain, field: Field, rng: &mut Prg) -> (Offering, O
     (Offering { domain, field, offerer }, offer)
 }
 
-/// First step of the COT sender: Delta is drawn and becomes the choice bits.
+/// First step of the COT sender: Delta is drawn, with lowest bit 1, and becomes the choice
+/// bits.
 ///
 /// # Errors
 /// [`Error::Peer`].
@@ -43,7 +44,8 @@ pub(crate) fn accept(
     rng: &mut Prg,
     offer: &Offer,
 ) -> Result<(Accepting, Replies)> {
-    let delta = Zeroizing::new(rng.block());
+    // The fixed bit lets a silent receiver's block carry its choice.
+    let delta = Zeroizing::new(rng.block() | 1);
     let depth = field.bits();
     let off_path = |at| 1 - path_bit(field.part(*delta, at / depth), at % depth, depth);
     let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..base::COUNT).map(off_path).collect());

@@ -15,23 +15,24 @@ use crate::transfer::{
 };
 use crate::{
     CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, SenderBatch, SenderPads,
-    SessionId, extend_cost, ideal, setup_both, setup_both_cost, setup_cost,
+    SessionId, Source, Supply, extend_cost, ideal, setup_both, setup_both_cost, setup_cost,
 };
 
 const SESSION: SessionId = SessionId([0x5a; 32]);
+const SOURCE: Source = Source::SoftSpoken4;
 /// Not a multiple of the grain, and more than one message.
 const LONG: usize = 70_001;
 
 type Halves = (SenderBatch, ReceiverBatch);
 
 fn sender(ch: &mut Channel, count: usize) -> Result<SenderBatch> {
-    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION)?;
+    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION, SOURCE)?;
     cots.extend(ch, count)?;
     cots.take(count)
 }
 
 fn receiver(ch: &mut Channel, count: usize) -> Result<ReceiverBatch> {
-    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION)?;
+    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION, SOURCE)?;
     cots.extend(ch, count)?;
     cots.take(count)
 }
@@ -47,7 +48,8 @@ fn to_client(count: usize) -> (Outcome<Result<SenderBatch>>, Outcome<Result<Rece
 /// Both directions of `setup_both`, the client's Delta first.
 fn both(count: usize) -> [Halves; 2] {
     let party = |ch: &mut Channel, seed| {
-        let (mut ours, mut theirs) = setup_both(ch, &mut Random::seeded(seed), &SESSION).unwrap();
+        let (mut ours, mut theirs) =
+            setup_both(ch, &mut Random::seeded(seed), &SESSION, SOURCE).unwrap();
         if ch.role() == Role::Client {
             ours.extend(ch, count).unwrap();
             theirs.extend(ch, count).unwrap();
@@ -207,12 +209,12 @@ fn check(ours: &[Column], theirs: &[Column], at: &[Vec<u64>], rows: &[Vec<Vec<u6
 }
 
 fn sender_of(ch: &mut Channel, jobs: &[Job]) -> Result<Vec<SenderPads>> {
-    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION)?;
+    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION, SOURCE)?;
     fill_sender(ch, &mut cots, jobs)
 }
 
 fn receiver_of(ch: &mut Channel, jobs: &[Job]) -> Result<Vec<ReceiverPads>> {
-    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION)?;
+    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION, SOURCE)?;
     fill_receiver(ch, &mut cots, jobs)
 }
 
@@ -226,7 +228,8 @@ fn pads_agree_and_cost_what_is_said() {
         Job { count: 0, choice_bits: 1, entry: Entry::Word(7) },
     ];
     let (client, server) = run_pair(|ch| receiver_of(ch, &jobs), |ch| sender_of(ch, &jobs));
-    let wanted = setup_cost(Role::Server).then(fill_cost(Role::Server, &jobs, &mut 0));
+    let wanted =
+        setup_cost(Role::Server).then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs));
     assert_eq!(client.cost, wanted);
     assert_eq!(server.cost, wanted);
     let pairs = server.value.unwrap().into_iter().zip(client.value.unwrap());
@@ -255,7 +258,8 @@ fn measured_costs_equal_the_predicted_ones() {
         assert_cost(&to_server(count), cost(Role::Server));
         assert_cost(&to_client(count), cost(Role::Client));
     }
-    let setup = |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION).map(drop);
+    let setup =
+        |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
     assert_cost(&run_pair(setup, setup), setup_both_cost());
     assert_eq!(setup_both_cost().rounds, 4);
     assert_cost(&session(None), session_cost());
@@ -294,7 +298,7 @@ fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
 fn session_cost() -> Cost {
     let jobs = jobs();
     setup_cost(Role::Server)
-        .then(fill_cost(Role::Server, &jobs, &mut 0))
+        .then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs))
         .then(choices_cost(Role::Client, &jobs))
         .then(masked_cost(Role::Server, &jobs))
 }
@@ -339,7 +343,8 @@ fn transcripts_are_pinned() {
     let (client, server) = session(None);
     let (positions, rows) = inputs(&mut Random::seeded(4));
     check(&server.value.unwrap(), &client.value.unwrap(), &positions, &rows);
-    let setup = |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION).map(drop);
+    let setup =
+        |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
     let (ours, theirs) = run_pair(setup, setup);
     let transcripts = [
         ("base transfers both ways", ours.transcript, theirs.transcript),
@@ -381,7 +386,8 @@ fn no_bytes_make_a_decoder_panic() {
 #[test]
 fn too_few_correlations_are_misuse() {
     let party = |ch: &mut Channel| {
-        let (mut ours, mut theirs) = setup_both(ch, &mut Random::seeded(1), &SESSION).unwrap();
+        let (mut ours, mut theirs) =
+            setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap();
         assert!(matches!(ours.take(1), Err(Error::Misuse(_))));
         assert!(matches!(theirs.take(1), Err(Error::Misuse(_))));
         assert!(matches!(ours.extend(ch, usize::MAX), Err(Error::Misuse(_))));
@@ -396,7 +402,7 @@ fn too_few_correlations_are_misuse() {
 fn the_pool_keeps_its_order_over_extensions() {
     let counts = [100, 300, 7];
     let run = |ch: &mut Channel| {
-        let mut cots = CotSender::setup(ch, &mut Random::seeded(1), &SESSION).unwrap();
+        let mut cots = CotSender::setup(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap();
         counts.map(|count| {
             cots.extend(ch, count).unwrap();
             let batch = cots.take(count).unwrap();
@@ -404,7 +410,7 @@ fn the_pool_keeps_its_order_over_extensions() {
         })
     };
     let peer = |ch: &mut Channel| {
-        let mut cots = CotReceiver::setup(ch, &mut Random::seeded(2), &SESSION).unwrap();
+        let mut cots = CotReceiver::setup(ch, &mut Random::seeded(2), &SESSION, SOURCE).unwrap();
         counts.map(|count| {
             cots.extend(ch, count).unwrap();
             cots.take(count).unwrap().random(64)
@@ -432,8 +438,8 @@ fn nothing_secret_prints() {
     assert_eq!(format!("{chooser:?}"), "Chooser(<1 jobs>)");
     assert_eq!(format!("{choices:?}"), "[Planes { planes: 1, count: 2 }]");
     let (client, server) = run_pair(
-        |ch| CotSender::setup(ch, &mut Random::seeded(1), &SESSION).unwrap(),
-        |ch| CotReceiver::setup(ch, &mut Random::seeded(1), &SESSION).unwrap(),
+        |ch| CotSender::setup(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap(),
+        |ch| CotReceiver::setup(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap(),
     );
     assert_eq!(format!("{:?}", client.value), "CotSender(<0 correlations>)");
     assert_eq!(format!("{:?}", server.value), "CotReceiver(<0 correlations>)");

@@ -49,7 +49,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         Ok(inputs.len())
     })?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed)?;
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
     let mut results = Vec::with_capacity(inputs.len());
     for (done, input) in inputs.iter().enumerate() {
         let mut party = Party::Client { keys: &keys, input };

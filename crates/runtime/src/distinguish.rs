@@ -42,7 +42,7 @@ fn views(
     seeds: Range<usize>,
     party: Role,
 ) -> Vec<View> {
-    let plan = Plan::new(model.graph.clone(), Settings { reveal }).unwrap();
+    let plan = Plan::new(model.graph.clone(), Settings { reveal, ..Settings::default() }).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
     let view = |seed: usize| {
         let rng = |party: u64| Random::seeded(2 * seed as u64 + party);
@@ -68,7 +68,7 @@ fn seen(share: &Share) -> (u32, Vec<u64>) {
 fn client(channel: &mut Channel, input: &[i64], rng: &mut Random) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = hello::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, rng)?;
-    let mut offline = Offline::setup(channel, rng, &agreed)?;
+    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().ot)?;
     let mut party = Party::Client { keys: &keys, input };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
@@ -86,7 +86,7 @@ fn server(
 ) -> Result<Shares> {
     let agreed = hello::server(channel, rng, plan)?;
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let mut offline = Offline::setup(channel, rng, &agreed)?;
+    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().ot)?;
     let mut party = Party::Server { keys: &keys, prepared };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use mpc::{Need, Pads};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, Job};
+use ot::{CotReceiver, CotSender, Job, SessionId, Source, Supply};
 use ring::Random;
 use wire::{Channel, Cost, Phase, Result, Role};
 
@@ -24,16 +24,22 @@ pub(crate) struct Offline {
 }
 
 /// What [`Offline`] has in stock, for predictions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stock {
-    client_sends: usize,
-    server_sends: usize,
+    client_sends: Supply,
+    server_sends: Supply,
 }
 
 impl Offline {
     /// Base transfers.
-    pub(crate) fn setup(channel: &mut Channel, rng: &mut Random, agreed: &Agreed) -> Result<Self> {
-        let (sender, receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
+    pub(crate) fn setup(
+        channel: &mut Channel,
+        rng: &mut Random,
+        agreed: &Agreed,
+        source: Source,
+    ) -> Result<Self> {
+        let session = SessionId(agreed.session);
+        let (sender, receiver) = ot::setup_both(channel, rng, &session, source)?;
         Ok(Self { sender, receiver })
     }
 
@@ -60,6 +66,12 @@ impl Offline {
 }
 
 impl Stock {
+    /// After [`Offline::setup`].
+    pub(crate) fn new(source: Source) -> Self {
+        let supply = |sender| Supply::new(source, sender);
+        Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
+    }
+
     /// What [`Offline::setup`] costs.
     pub(crate) fn setup_cost() -> Cost {
         ot::setup_both_cost()
@@ -67,11 +79,8 @@ impl Stock {
 
     /// What [`Offline::prepare`] costs next.
     pub(crate) fn prepare(&mut self, need: &Need) -> Cost {
-        fill_cost(Role::Client, &need.client_sends, &mut self.client_sends).then(fill_cost(
-            Role::Server,
-            &need.server_sends,
-            &mut self.server_sends,
-        ))
+        let client = fill_cost(&mut self.client_sends, &need.client_sends);
+        client.then(fill_cost(&mut self.server_sends, &need.server_sends))
     }
 }
 

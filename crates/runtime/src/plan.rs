@@ -3,6 +3,7 @@
 
 use graph::{Graph, Op};
 use mpc::Need;
+use ot::Source;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wire::{Cost, Error, Phase, Result};
@@ -29,7 +30,26 @@ pub enum Reveal {
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// What the client learns.
+    #[serde(default)]
     pub reveal: Reveal,
+    /// Where correlated transfers come from.
+    #[serde(default, with = "source")]
+    pub ot: Source,
+}
+
+/// A [`Source`] by its name.
+mod source {
+    use ot::Source;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(source: &Source, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(source)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Source, D::Error> {
+        let name = String::deserialize(from)?;
+        name.parse().map_err(|_| D::Error::custom("an unknown source of transfers"))
+    }
 }
 
 /// A verified graph with a protocol for every node.
@@ -60,8 +80,8 @@ impl Plan {
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
-    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>) -> Self {
-        Self { graph, settings: Settings::default(), steps }
+    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, ot: Source) -> Self {
+        Self { graph, settings: Settings { ot, ..Settings::default() }, steps }
     }
 
     /// Plans what a server offered.
@@ -123,7 +143,7 @@ impl Plan {
     /// the step if it is one, the cost.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
         let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
-        let mut stock = Stock::default();
+        let mut stock = Stock::new(self.settings.ot);
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, inputs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());

@@ -265,7 +265,7 @@ pub(crate) fn session(
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed)?;
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
     for _ in 0..agreed.inputs {
         let mut party = Party::Server { keys: &keys, prepared };
         execute::run(channel, plan, &mut party, &mut offline, &mut rng)?;

@@ -67,7 +67,7 @@ impl Bench {
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
         let (values, share) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
-        let mut offline = Offline::setup(channel, &mut rng, &agreed)?;
+        let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
         let mut party = Party::Client { keys: &keys, input: &[] };
         let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
         channel.enter(Phase::Setup, None);
@@ -110,7 +110,7 @@ impl Host {
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
         let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
-        let mut offline = Offline::setup(channel, &mut rng, &agreed)?;
+        let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
         let none = Prepared::default();
         let prepared = self.prepared.as_ref().unwrap_or(&none);
         let mut party = Party::Server { keys: &keys, prepared };
@@ -156,6 +156,10 @@ fn evaluate(
 fn transfers(channel: &mut Channel, count: usize, offline: &mut Offline) -> Result<Outcome> {
     channel.enter(Phase::Offline, None);
     let (sender, receiver) = offline.sources();
+    match channel.role() {
+        Role::Client => receiver.reserve(count),
+        Role::Server => sender.reserve(count),
+    }
     let mut sample = None;
     for piece in pieces(count) {
         let made = match channel.role() {
@@ -175,8 +179,15 @@ fn transfers(channel: &mut Channel, count: usize, offline: &mut Offline) -> Resu
 
 /// What `count` transfers cost.
 #[cfg(test)]
-pub(super) fn transfers_cost(count: usize) -> wire::Cost {
-    pieces(count).map(|piece| ot::extend_cost(Role::Server, piece)).collect()
+pub(super) fn transfers_cost(source: ot::Source, count: usize) -> wire::Cost {
+    let mut supply = ot::Supply::new(source, Role::Server);
+    supply.reserve(count);
+    let cost = |piece| {
+        let cost = supply.extend(piece);
+        supply.take(piece);
+        cost
+    };
+    pieces(count).map(cost).collect()
 }
 
 fn pieces(count: usize) -> impl Iterator<Item = usize> {

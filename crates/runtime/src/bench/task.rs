@@ -8,13 +8,14 @@ use mpc::extend::{Extend, Sign};
 use mpc::maximum::{Maximum, Tournament};
 use mpc::relu::Relu;
 use mpc::truncate::Truncate;
+use ot::Source;
 use ring::word::signed;
 use ring::{Prg, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
 use super::linear::{self, Shape};
-use super::operation::Operation;
+use super::operation::{Operation, Transfers};
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step};
 
@@ -60,7 +61,8 @@ impl Task {
         let plain = |count, bits| Input { count, bits, width: bits, low: i64::MIN };
         let of = |input: Input, output, action: Option<Action>| {
             let step = |action| Step { name: name.into(), node: None, action };
-            let plan = Plan::of_steps(empty(name, &input), action.map(step).into_iter().collect());
+            let steps = action.map(step).into_iter().collect();
+            let plan = Plan::of_steps(empty(name, &input), steps, source(&operation));
             Self { operation: operation.clone(), plan, model: None, output, digest, input }
         };
         check_sizes(&operation)?;
@@ -140,7 +142,7 @@ impl Task {
             Radix::fastest(count, layer.shift),
         )?));
         let steps = vec![Step { name: name.into(), node: Some(0), action }];
-        let plan = Plan::of_steps(graph, steps);
+        let plan = Plan::of_steps(graph, steps, Source::Auto);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
@@ -192,6 +194,13 @@ impl Task {
                 graph::interpret(&model, values).map_err(|e| Error::misuse(e.to_string()))?
             }
         })
+    }
+}
+
+fn source(operation: &Operation) -> Source {
+    match operation {
+        Operation::Ot { kind: Transfers::SoftSpoken4, .. } => Source::SoftSpoken4,
+        _ => Source::Auto,
     }
 }
 

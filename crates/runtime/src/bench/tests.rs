@@ -3,6 +3,7 @@
 use std::thread;
 
 use graph::Rounding;
+use ot::Source;
 use wire::{Cost, Error, memory_pair};
 
 use super::session::transfers_cost;
@@ -30,8 +31,8 @@ fn check(operation: &Operation, tolerance: u64) {
     let task = Task::new(operation.clone()).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
     let offline = match task.transfers() {
-        0 => Stock::default().prepare(&task.plan.need()),
-        count => transfers_cost(count),
+        0 => Stock::new(Source::Auto).prepare(&task.plan.need()),
+        count => transfers_cost(task.plan.settings().ot, count),
     };
     let online: Cost = task.plan.steps().iter().map(Step::cost).collect();
     let bytes = |cost: Cost| Traffic {
