@@ -58,7 +58,7 @@ impl CotSender {
     ) -> Result<Self> {
         let domain = Domain::new(*session, ch.role());
         let offer: Offer = ch.receive(&1)?;
-        let (accepting, replies) = setup::accept(domain, rng, &offer)?;
+        let (accepting, replies) = setup::accept(domain, source.field(), rng, &offer)?;
         ch.send(&replies)?;
         let sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
         Ok(Self::new(domain, source, ch.role(), accepting.finish(sums)?))
@@ -117,7 +117,7 @@ impl CotSender {
     fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
         self.pool.blocks.make_room(count);
         for grains in softspoken::messages(count) {
-            let corrections = ch.receive(&softspoken::corrections_layout(grains))?;
+            let corrections = ch.receive(&self.supply.soft_layout(grains))?;
             self.trees.extend(grains, corrections, self.pool.blocks.items());
         }
         Ok(())
@@ -166,7 +166,7 @@ impl CotReceiver {
         source: Source,
     ) -> Result<Self> {
         let domain = Domain::new(*session, !ch.role());
-        let (offering, offer) = setup::offer(domain, rng);
+        let (offering, offer) = setup::offer(domain, source.field(), rng);
         ch.send(&offer)?;
         let replies: Replies = ch.receive(&base::COUNT)?;
         let (trees, sums) = offering.finish(rng, &replies)?;
@@ -291,21 +291,21 @@ pub fn setup_both(
     source: Source,
 ) -> Result<(CotSender, CotReceiver)> {
     let (ours, theirs) = (Domain::new(*session, ch.role()), Domain::new(*session, !ch.role()));
-    let (offering, offer) = setup::offer(theirs, rng);
+    let (offering, offer) = setup::offer(theirs, source.field(), rng);
     let (sender, receiver) = match ch.role() {
         Role::Client => {
             ch.send(&offer)?;
             let their_replies: Replies = ch.receive(&base::COUNT)?;
             let their_offer: Offer = ch.receive(&1)?;
             let (receiver, sums) = offering.finish(rng, &their_replies)?;
-            let (accepting, replies) = setup::accept(ours, rng, &their_offer)?;
+            let (accepting, replies) = setup::accept(ours, source.field(), rng, &their_offer)?;
             ch.send(&sums)?;
             ch.send(&replies)?;
             (accepting.finish(ch.receive(&sums_layout().to_vec())?)?, receiver)
         }
         Role::Server => {
             let their_offer: Offer = ch.receive(&1)?;
-            let (accepting, replies) = setup::accept(ours, rng, &their_offer)?;
+            let (accepting, replies) = setup::accept(ours, source.field(), rng, &their_offer)?;
             ch.send(&replies)?;
             ch.send(&offer)?;
             let sender = accepting.finish(ch.receive(&sums_layout().to_vec())?)?;

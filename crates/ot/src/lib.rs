@@ -31,5 +31,6 @@ mod tree;
 pub use batch::{ReceiverBatch, SenderBatch};
 pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
 pub use session::SessionId;
+pub use softspoken::Field;
 pub use supply::{Source, Supply};
 pub use transfer::{Choices, Chooser, Group, Job, Masked, choose, respond};

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
-use wire::{Cost, Error, Result, Role};
+use wire::{Cost, Error, Result, Role, Segment};
 
+use crate::ferret;
 use crate::ferret::params::{SETS, Set};
-use crate::{ferret, softspoken};
+use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
 
 /// Most refills that a plan looks ahead.
 const AHEAD: usize = 4;
@@ -37,6 +38,24 @@ impl Source {
         (Self::SoftSpoken4, "softspoken4"),
         (Self::SoftSpoken8, "softspoken8"),
     ];
+
+    /// The field of SoftSpoken, alone or for a start.
+    pub(crate) const fn field(self) -> Field {
+        match self {
+            Self::SoftSpoken2 => Field::Gf4,
+            Self::SoftSpoken4 => Field::Gf16,
+            Self::Auto | Self::Ferret | Self::SoftSpoken8 => Field::Gf256,
+        }
+    }
+
+    /// Whether refills are an option, and whether SoftSpoken may do without them.
+    const fn kinds(self) -> (bool, bool) {
+        match self {
+            Self::Auto => (true, true),
+            Self::Ferret => (true, false),
+            Self::SoftSpoken2 | Self::SoftSpoken4 | Self::SoftSpoken8 => (false, true),
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -96,8 +115,8 @@ impl Supply {
 
     /// What it costs to have `count` at hand.
     pub fn extend(&mut self, count: usize) -> Cost {
-        let role = self.cot_sender;
-        self.steps(count).into_iter().map(|step| step.cost(role)).collect()
+        let (role, field) = (self.cot_sender, self.source.field());
+        self.steps(count).into_iter().map(|step| step.cost(role, field)).collect()
     }
 
     /// Takes `count`, or all when there are fewer.
@@ -141,7 +160,7 @@ impl Supply {
                     *left -= trees;
                     Step::Grow(*set, trees)
                 }
-                None => Step::Soft(missing.next_multiple_of(softspoken::GRAIN)),
+                None => Step::Soft(missing.next_multiple_of(GRAIN)),
             };
             self.ready += step.yields();
             self.refills.retain(|(_, left)| *left > 0);
@@ -151,12 +170,15 @@ impl Supply {
 
     /// The refill with which the cheapest way to `need` correlations starts.
     fn next_set(&self, need: usize) -> Option<Set> {
+        let (silent, soft) = self.source.kinds();
         let stock = self.stock();
-        match self.source {
-            Source::SoftSpoken2 | Source::SoftSpoken4 | Source::SoftSpoken8 => None,
-            Source::Auto => cheapest(stock, bounded(stock, need), AHEAD, true).1,
-            Source::Ferret => cheapest(stock, bounded(stock, need), AHEAD, false).1,
-        }
+        let need = if silent { bounded(stock, need) } else { stock };
+        cheapest(stock, need, AHEAD, soft).1
+    }
+
+    /// Layout of a SoftSpoken message for `grains` times 128 correlations.
+    pub(crate) fn soft_layout(&self, grains: usize) -> Vec<Segment> {
+        corrections_layout(self.source.field(), grains)
     }
 }
 
@@ -169,9 +191,9 @@ impl Step {
         }
     }
 
-    fn cost(self, cot_sender: Role) -> Cost {
+    fn cost(self, cot_sender: Role, field: Field) -> Cost {
         match self {
-            Self::Soft(count) => soft_cost(cot_sender, count),
+            Self::Soft(count) => soft_cost(cot_sender, field, count),
             Self::Start(_) => Cost::NONE,
             Self::Grow(set, trees) => ferret::messages(set, trees)
                 .map(|trees| {
@@ -184,15 +206,14 @@ impl Step {
 }
 
 /// What SoftSpoken takes for `count` correlations.
-fn soft_cost(cot_sender: Role, count: usize) -> Cost {
-    let len = |grains| softspoken::Corrections::body_len(&softspoken::corrections_layout(grains));
+fn soft_cost(cot_sender: Role, field: Field, count: usize) -> Cost {
+    let len = |grains| Corrections::body_len(&corrections_layout(field, grains));
     softspoken::messages(count).map(|grains| Cost::message(!cot_sender, len(grains))).collect()
 }
 
-/// The same without headers, for comparisons.
+/// The same for the field that starts refills, without headers, for comparisons.
 fn soft_bytes(count: usize) -> u64 {
-    let grains = count.div_ceil(softspoken::GRAIN);
-    softspoken::Corrections::body_len(&softspoken::corrections_layout(grains))
+    Corrections::body_len(&corrections_layout(Field::Gf256, count.div_ceil(GRAIN)))
 }
 
 /// `need`, less whole refills of the largest set as long as two more are wanted: it has the
@@ -214,7 +235,7 @@ fn cheapest(stock: usize, need: usize, ahead: usize, soft: bool) -> (u64, Option
     for set in SETS.into_iter().take(if ahead == 0 { 0 } else { SETS.len() }) {
         let base = stock.max(set.base());
         let rest = cheapest(base - set.base() + set.outputs(), need, ahead - 1, soft).0;
-        let grown = Step::Grow(set, set.trees).cost(Role::Server).bytes();
+        let grown = Step::Grow(set, set.trees).cost(Role::Server, Field::Gf256).bytes();
         let all = rest.saturating_add(soft_bytes(base - stock)).saturating_add(grown);
         if all < best.0 {
             best = (all, Some(set));

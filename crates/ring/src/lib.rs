@@ -5,6 +5,7 @@ pub mod fixed;
 #[cfg(any(test, feature = "testing"))]
 pub mod mutate;
 pub mod pack;
+pub mod plane;
 pub mod prg;
 pub mod random;
 pub mod word;
