@@ -3,21 +3,16 @@
 use mpc::{Cots, Share, open};
 use ring::{Random, Seed};
 use serde::Serialize;
-use wire::{Channel, Error, Packed, Phase, Result, Role, Segment};
+use wire::{Channel, Error, Phase, Result, Role};
 
 use super::operation::Operation;
 use super::task::Task;
+use super::transfers;
 use crate::client::random;
 use crate::execute::{self, Party, Prepared};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::report::Report;
-
-/// Transfers that are opened to be checked.
-const SAMPLE: usize = 1 << 14;
-
-/// Server to client, after the measurement: both pads of some transfers.
-type Pads = Packed<0x3e>;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench(Task);
@@ -63,17 +58,18 @@ impl Bench {
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
         let (values, share) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
-        let mut cots = correlate(channel, task, &agreed, &mut rng)?;
-        let mut party = Party::Client { keys: &keys, input: &[] };
-        let result = evaluate(channel, task, &mut party, share, &mut cots, &mut rng)?;
-        channel.enter(Phase::Setup, None);
-        let report = Report::metered(&task.plan, 1, channel.meter());
-        let errors = match result {
-            Some(result) => {
-                let words = open::to_client(channel, &result)?;
-                differences(task, &words, &task.clear(&values)?)?
-            }
-            None => wrong_transfers(channel, cots)?,
+        let (mut sending, mut receiving) =
+            transfers::setup(channel, &mut rng, &agreed, task.source())?;
+        let (report, errors) = if let Some(count) = task.transfers() {
+            let sample = transfers::receive(channel, &mut receiving, count)?;
+            (metered(channel, task), transfers::wrong(channel, sample)?)
+        } else {
+            let cots = execute::correlations(channel, task.need(), &mut sending, &mut receiving)?;
+            let mut party = Party::Client { keys: &keys, input: &[] };
+            let result = evaluate(channel, task, &mut party, share, cots, &mut rng)?;
+            let report = metered(channel, task);
+            let words = open::to_client(channel, &result)?;
+            (report, differences(task, &words, &task.clear(&values)?)?)
         };
         Ok(Measured {
             operation: task.operation.clone(),
@@ -105,47 +101,48 @@ impl Host {
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
         let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
-        let mut cots = correlate(channel, task, &agreed, &mut rng)?;
-        let none = Prepared::default();
-        let prepared = self.prepared.as_ref().unwrap_or(&none);
-        let mut party = Party::Server { keys: &keys, prepared };
-        let result = evaluate(channel, task, &mut party, share, &mut cots, &mut rng)?;
-        let report = Report::metered(&task.plan, 1, channel.meter());
-        match result {
-            Some(result) => drop(open::to_client(channel, &result)?),
-            None => show_transfers(channel, cots)?,
-        }
+        let (mut sending, mut receiving) =
+            transfers::setup(channel, &mut rng, &agreed, task.source())?;
+        let report = if let Some(count) = task.transfers() {
+            let sample = transfers::send(channel, &mut sending, count)?;
+            let report = metered(channel, task);
+            transfers::show(channel, sample)?;
+            report
+        } else {
+            let cots = execute::correlations(channel, task.need(), &mut sending, &mut receiving)?;
+            let none = Prepared::default();
+            let prepared = self.prepared.as_ref().unwrap_or(&none);
+            let mut party = Party::Server { keys: &keys, prepared };
+            let result = evaluate(channel, task, &mut party, share, cots, &mut rng)?;
+            let report = metered(channel, task);
+            open::to_client(channel, &result)?;
+            report
+        };
         channel.flush()?;
         Ok(report)
     }
 }
 
-fn correlate(
-    channel: &mut Channel,
-    task: &Task,
-    agreed: &Agreed,
-    rng: &mut Random,
-) -> Result<Cots> {
-    let (mut sender, mut receiver) =
-        ot::setup_both(channel, rng, &ot::SessionId(agreed.session), ot::Source::SoftSpoken4)?;
-    execute::correlations(channel, task.need(), &mut sender, &mut receiver)
+/// What was counted so far; what follows is not the operation's.
+fn metered(channel: &mut Channel, task: &Task) -> Report {
+    channel.enter(Phase::Setup, None);
+    Report::metered(&task.plan, 1, channel.meter())
 }
 
-/// Runs the one step, if there is one.
+/// Runs the one step.
 fn evaluate(
     channel: &mut Channel,
     task: &Task,
     party: &mut Party<'_>,
     share: Share,
-    cots: &mut Cots,
+    mut cots: Cots,
     rng: &mut Random,
-) -> Result<Option<Share>> {
-    let Some(step) = task.plan.steps().first() else {
-        return Ok(None);
-    };
+) -> Result<Share> {
+    let step = task.plan.steps().first();
+    let step = step.ok_or_else(|| Error::misuse("an operation without a step"))?;
     channel.enter(Phase::Online, Some(0));
     let now = cots.split(channel.role(), step.need())?;
-    execute::apply(channel, step, party, vec![share], now, rng).map(Some)
+    execute::apply(channel, step, party, vec![share], now, rng)
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that
@@ -163,22 +160,4 @@ fn differences(task: &Task, words: &[u64], wanted: &[i64]) -> Result<Vec<u64>> {
     }
     let pairs = words.iter().zip(wanted);
     Ok(pairs.map(|(word, want)| task.output.read(*word).abs_diff(*want)).collect())
-}
-
-fn show_transfers(channel: &mut Channel, mut cots: Cots) -> Result<()> {
-    let pairs = cots.sending.split_off(SAMPLE).random_pairs(64);
-    channel.send(&Pads::one(pairs.into_iter().flatten().collect(), 64))
-}
-
-/// 1 for each transfer whose pad is not the one of the pair that was chosen.
-fn wrong_transfers(channel: &mut Channel, mut cots: Cots) -> Result<Vec<u64>> {
-    let (choices, pads) = cots.receiving.split_off(SAMPLE).random(64);
-    let pairs: Pads = channel.receive(&vec![Segment { count: 2 * choices.len(), bits: 64 }])?;
-    let pairs = pairs.concat();
-    let (pairs, _) = pairs.as_chunks::<2>();
-    let chosen = choices
-        .iter()
-        .zip(pairs)
-        .map(|(choice, [zero, one])| ring::word::select(*choice, *one, *zero));
-    Ok(chosen.zip(pads).map(|(want, got)| u64::from(want != got)).collect())
 }

@@ -8,6 +8,7 @@ use mpc::maximum::{Maximum, Tournament};
 use mpc::relu::Relu;
 use mpc::truncate::Truncate;
 use mpc::{Need, Share};
+use ot::Source;
 use ring::word::signed;
 use ring::{Prg, Seed};
 use sha2::{Digest, Sha256};
@@ -130,11 +131,24 @@ impl Task {
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
-    /// Correlations consumed.
+    /// Correlations that the step consumes.
     pub(super) fn need(&self) -> Need {
+        self.plan.need()
+    }
+
+    /// Transfers to make, if that is the operation.
+    pub(super) fn transfers(&self) -> Option<usize> {
         match self.operation {
-            Operation::Ot { count, .. } => Need::from(Role::Server, count),
-            _ => self.plan.need(),
+            Operation::Ot { count, .. } => Some(count),
+            _ => None,
+        }
+    }
+
+    /// Where its correlations come from.
+    pub(super) fn source(&self) -> Source {
+        match self.operation {
+            Operation::Ot { kind, .. } => kind.source(),
+            _ => Source::SoftSpoken4,
         }
     }
 

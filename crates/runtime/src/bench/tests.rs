@@ -6,6 +6,7 @@ use graph::Rounding;
 use wire::{Cost, Error, Role, memory_pair};
 
 use super::task::Task;
+use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
 use crate::report::Traffic;
 use crate::{hello, keys};
@@ -27,8 +28,11 @@ fn check(operation: &Operation, tolerance: u64) {
     let task = Task::new(operation.clone()).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
     let need = task.need();
-    let offline = ot::extend_cost(Role::Client, need.client_sends)
-        .then(ot::extend_cost(Role::Server, need.server_sends));
+    let offline = match task.transfers() {
+        Some(count) => transfers_cost(&task, count),
+        None => ot::extend_cost(Role::Client, need.client_sends)
+            .then(ot::extend_cost(Role::Server, need.server_sends)),
+    };
     let online = task.plan.online_cost();
     let bytes = |cost: Cost| Traffic {
         client_to_server: cost.client_to_server,
@@ -42,6 +46,17 @@ fn check(operation: &Operation, tolerance: u64) {
     assert_eq!(measured.report.total.bytes, bytes(total), "{operation:?}");
     assert_eq!(measured.report.total.rounds, total.rounds, "{operation:?}");
     assert!(measured.checked > 0 && measured.max_error <= tolerance, "{measured:?}");
+}
+
+fn transfers_cost(task: &Task, count: usize) -> Cost {
+    let mut supply = ot::Supply::new(task.source(), Role::Server);
+    supply.reserve(count);
+    let each = |count| {
+        let cost = supply.extend(count);
+        supply.take(count);
+        cost
+    };
+    transfers::chunks(count).map(each).collect()
 }
 
 fn conv(rounding: Rounding) -> Operation {
@@ -81,7 +96,10 @@ fn non_linear_operations_are_exact() {
         truncate(20, 4, Some(10)),
         extend(false),
         extend(true),
-        Operation::Ot { kind: Transfers::SoftSpoken4, count: 20_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken2, count: 20_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken4, count: 70_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken8, count: 20_000 },
+        Operation::Ot { kind: Transfers::Ferret, count: 300_000 },
     ] {
         check(&operation, 0);
     }
