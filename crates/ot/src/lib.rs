@@ -18,6 +18,7 @@ pub mod transfer;
 mod base;
 mod hash;
 mod setup;
+mod simd;
 mod softspoken;
 mod store;
 #[cfg(test)]
