@@ -2,7 +2,12 @@
 //! uses them is chosen by a [`Level`], which exists only where they do; tests
 //! run every level the machine has.
 
+#![allow(unsafe_code)]
+
 use std::sync::OnceLock;
+
+pub(crate) mod bits;
+pub(crate) mod plane;
 
 /// Widest vectors a [`Level`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
