@@ -212,4 +212,38 @@ mod tests {
             }
         }
     }
+
+    /// The kernels for two blocks per vector, on machines without VAES as well.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn two_blocks_per_vector_give_the_same() {
+        use super::super::kernels::paired;
+        if Level::best().width() == Width::Scalar {
+            return;
+        }
+        let mut rng = Random::seeded(3);
+        let (keys, counters) = (eight(&mut rng), eight(&mut rng));
+        let mut rounds = [[0; 8]; 11];
+        // SAFETY: the level proves the presence of AVX2 and AES-NI.
+        unsafe { paired::schedule(&keys, &mut rounds) };
+        for (spread, first) in (0..=8).flat_map(|spread| [0, 2, 6].map(|first| (spread, first))) {
+            let count = ((8usize - first) << spread).min(256).next_multiple_of(8);
+            let mut wanted = blocks(&mut rng, count);
+            let mut got = wanted.clone();
+            // SAFETY: as above.
+            unsafe { paired::hash(&rounds, first, spread, &mut got) };
+            let mut hasher = Hasher::new(Level::SCALAR);
+            hasher.set(keys);
+            hasher.hash(first, spread, &mut wanted);
+            let sure = count.min((8 - first) << spread);
+            assert_eq!(got[..sure], wanted[..sure], "{spread} {first}");
+        }
+        let expanded: Vec<RoundKeys> = (0..8).map(|i| rounds.map(|round| round[i])).collect();
+        let (mut wanted, mut got) = ((vec![[0; 8]; 3], [0; 8]), (vec![[0; 8]; 3], [0; 8]));
+        // SAFETY: as above.
+        unsafe { paired::fold(&expanded, &counters, &mut got.0, &mut got.1) };
+        let portable = Ciphers::new(Level::SCALAR, &keys);
+        portable.fold(0..8, &counters, &mut wanted.0, &mut wanted.1);
+        assert_eq!(got, wanted);
+    }
 }

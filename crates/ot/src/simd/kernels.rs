@@ -14,7 +14,7 @@ macro_rules! kernels {
             const CONSTANTS: [i32; 10] =
                 [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
 
-            /// The round keys of eight keys.
+            /// The round keys of eight keys (FIPS 197, section 5.2).
             #[target_feature(enable = $features)]
             pub(crate) fn schedule(keys: &Eight, out: &mut Schedule) {
                 let mut state = [vector::zero(); VECTORS];
@@ -24,8 +24,12 @@ macro_rules! kernels {
                     vector::store(&mut first[0], at, state[at]);
                 }
                 for (out, constant) in later.iter_mut().zip(CONSTANTS) {
+                    let constant = vector::words(constant);
                     for at in 0..VECTORS {
-                        state[at] = vector::next_key(state[at], constant);
+                        // ShiftRows does nothing to four equal words.
+                        let word = vector::rotated_word(state[at]);
+                        let word = vector::last_round(word, constant);
+                        state[at] = vector::xor(vector::word_sums(state[at]), word);
                         vector::store(out, at, state[at]);
                     }
                 }
@@ -131,3 +135,5 @@ macro_rules! kernels {
 kernels!(narrow, "avx2,aes", xmm);
 kernels!(wider, "avx2,aes,avx512f,avx512vl", xmm);
 kernels!(wide, "avx2,aes,vaes", ymm);
+#[cfg(test)]
+kernels!(paired, "avx2,aes", paired);

@@ -74,16 +74,26 @@ pub(super) mod xmm {
         _mm_aesenclast_si128(state, key)
     }
 
-    /// The next round key (FIPS 197, section 5.2) for the round constant `constant`.
+    /// The last word of the key in each lane, rotated by a byte, four times.
     #[inline]
     #[target_feature(enable = "avx2,aes")]
-    pub(crate) fn next_key(key: Vector, constant: i32) -> Vector {
-        // The last word, rotated, four times: ShiftRows leaves it as it is.
-        let rotated = _mm_shuffle_epi8(key, _mm_set1_epi32(0x0c0f_0e0d));
-        let added = _mm_aesenclast_si128(rotated, _mm_set1_epi32(constant));
+    pub(crate) fn rotated_word(key: Vector) -> Vector {
+        _mm_shuffle_epi8(key, _mm_set1_epi32(0x0c0f_0e0d))
+    }
+
+    /// Every word added to those above it, in each lane.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn word_sums(key: Vector) -> Vector {
         let sums = _mm_xor_si128(key, _mm_bslli_si128::<4>(key));
-        let sums = _mm_xor_si128(sums, _mm_bslli_si128::<8>(sums));
-        _mm_xor_si128(sums, added)
+        _mm_xor_si128(sums, _mm_bslli_si128::<8>(sums))
+    }
+
+    /// Four equal words in each lane.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn words(value: i32) -> Vector {
+        _mm_set1_epi32(value)
     }
 }
 
@@ -155,16 +165,26 @@ pub(super) mod ymm {
         _mm256_aesenclast_epi128(state, key)
     }
 
-    /// The next round key (FIPS 197, section 5.2) for the round constant `constant`.
+    /// The last word of the key in each lane, rotated by a byte, four times.
     #[inline]
-    #[target_feature(enable = "avx2,vaes")]
-    pub(crate) fn next_key(key: Vector, constant: i32) -> Vector {
-        // The last word, rotated, four times: ShiftRows leaves it as it is.
-        let rotated = _mm256_shuffle_epi8(key, _mm256_set1_epi32(0x0c0f_0e0d));
-        let added = _mm256_aesenclast_epi128(rotated, _mm256_set1_epi32(constant));
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn rotated_word(key: Vector) -> Vector {
+        _mm256_shuffle_epi8(key, _mm256_set1_epi32(0x0c0f_0e0d))
+    }
+
+    /// Every word added to those above it, in each lane.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn word_sums(key: Vector) -> Vector {
         let sums = _mm256_xor_si256(key, _mm256_bslli_epi128::<4>(key));
-        let sums = _mm256_xor_si256(sums, _mm256_bslli_epi128::<8>(sums));
-        _mm256_xor_si256(sums, added)
+        _mm256_xor_si256(sums, _mm256_bslli_epi128::<8>(sums))
+    }
+
+    /// Four equal words in each lane.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn words(value: i32) -> Vector {
+        _mm256_set1_epi32(value)
     }
 
     /// In each lane: the low words of both, then the high words.
@@ -199,6 +219,37 @@ pub(super) mod ymm {
             // SAFETY: a row is as long as the part; the store needs no alignment.
             unsafe { _mm_storeu_si128(from_mut(&mut square[row]).cast(), part) }
         }
+    }
+}
+
+/// Two blocks, each encrypted by itself: what [`ymm`] does on machines without
+/// VAES, to test the kernels.
+#[cfg(test)]
+pub(super) mod paired {
+    use std::arch::x86_64::*;
+
+    pub(crate) use super::ymm::{
+        LANES, Vector, broadcast, keys, load, rotated_word, store, word_sums, words, xor, zero,
+    };
+
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    fn halves(vector: Vector) -> [__m128i; 2] {
+        [_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector)]
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn round(state: Vector, key: Vector) -> Vector {
+        let ([s, t], [k, l]) = (halves(state), halves(key));
+        _mm256_set_m128i(_mm_aesenc_si128(t, l), _mm_aesenc_si128(s, k))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn last_round(state: Vector, key: Vector) -> Vector {
+        let ([s, t], [k, l]) = (halves(state), halves(key));
+        _mm256_set_m128i(_mm_aesenclast_si128(t, l), _mm_aesenclast_si128(s, k))
     }
 }
 
