@@ -22,6 +22,7 @@ mod hash;
 mod setup;
 #[cfg(test)]
 mod silent;
+mod simd;
 mod softspoken;
 mod store;
 #[cfg(test)]

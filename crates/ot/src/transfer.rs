@@ -138,9 +138,9 @@ pub fn choose(
 fn open(job: &Job, batch: &mut ReceiverBatch) -> Opened {
     let mut choices = Zeroizing::new(Vec::with_capacity(job.count));
     let mut pads = Zeroizing::new(Vec::with_capacity(job.count));
-    batch.pads(job.choice_bits, job.count, |choice, pad| {
-        choices.push(choice);
-        pads.push(pad as u64);
+    batch.pads(job.choice_bits, job.count, |choice, opened| {
+        choices.extend(choice.iter().map(|choice| u64::from(*choice)));
+        pads.extend(opened.iter().map(|pad| *pad as u64));
     });
     Opened { choices, pads }
 }
@@ -215,14 +215,15 @@ fn answer(
     let mut masked = Vec::with_capacity(job.value_segment().count);
     let mut elements = table.chunks_exact(job.entries()).zip(asked);
     batch.pads(job.choice_bits, job.count, |pads| {
-        let Some((row, &d)) = elements.next() else { return };
-        let d = d as usize & (row.len() - 1);
-        let share = group.sub(row[d], pads[0] as u64);
-        let messages = (1..row.len()).zip(&pads[1..]);
-        masked.extend(
-            messages.map(|(j, pad)| group.sub(group.sub(row[j ^ d], share), *pad as u64) & low),
-        );
-        shares.push(share & low);
+        for (pads, (row, &d)) in pads.chunks_exact(job.entries()).zip(&mut elements) {
+            let d = d as usize & (row.len() - 1);
+            let share = group.sub(row[d], pads[0] as u64);
+            let messages = (1..row.len()).zip(&pads[1..]);
+            masked.extend(
+                messages.map(|(j, pad)| group.sub(group.sub(row[j ^ d], share), *pad as u64) & low),
+            );
+            shares.push(share & low);
+        }
     });
     (shares, masked)
 }
