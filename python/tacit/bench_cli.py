@@ -145,10 +145,12 @@ def matmul(
     measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json)
 
 
-@bench.command(epilog="Example: `tacit bench ot --kind softspoken4 --count 1000000`")
+@bench.command(epilog="Example: `tacit bench ot --kind ferret --count 30000000`")
 def ot(
     count: Annotated[int, typer.Option(min=1, help="Correlated transfers, from the server to the client.")],
-    kind: Annotated[Literal["softspoken4"], typer.Option(help="How they are made.")] = "softspoken4",
+    kind: Annotated[
+        Literal["ferret", "softspoken2", "softspoken4", "softspoken8"], typer.Option(help="How they are made.")
+    ] = "softspoken4",
     weight_bits: WeightBits = 8,
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,

@@ -24,6 +24,7 @@ mod hash;
 mod setup;
 #[cfg(test)]
 mod silent;
+mod simd;
 mod softspoken;
 mod store;
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod transfers;
 
 pub use operation::{Operation, Transfers};
 pub use session::{Bench, Host, Measured};

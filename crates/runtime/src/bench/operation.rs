@@ -1,6 +1,7 @@
 //! What can be measured.
 
 use graph::Rounding;
+use ot::Source;
 use serde::{Deserialize, Serialize};
 
 /// One operation with its sizes. Widths are in bits; `count` is the number of results
@@ -108,8 +109,26 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transfers {
+    /// Silently, whatever the count.
+    Ferret,
+    /// SoftSpoken with k = 2.
+    SoftSpoken2,
     /// SoftSpoken with k = 4.
     SoftSpoken4,
+    /// SoftSpoken with k = 8.
+    SoftSpoken8,
+}
+
+impl Transfers {
+    /// The source of this kind.
+    pub(super) const fn source(self) -> Source {
+        match self {
+            Self::Ferret => Source::Ferret,
+            Self::SoftSpoken2 => Source::SoftSpoken2,
+            Self::SoftSpoken4 => Source::SoftSpoken4,
+            Self::SoftSpoken8 => Source::SoftSpoken8,
+        }
+    }
 }
 
 impl Operation {

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
 use super::linear::{self, Shape};
-use super::operation::{Operation, Transfers};
+use super::operation::Operation;
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step};
 
@@ -147,10 +147,10 @@ impl Task {
     }
 
     /// Transfers that are made for their own sake.
-    pub(super) fn transfers(&self) -> usize {
+    pub(super) fn transfers(&self) -> Option<usize> {
         match self.operation {
-            Operation::Ot { count, .. } => count,
-            _ => 0,
+            Operation::Ot { count, .. } => Some(count),
+            _ => None,
         }
     }
 
@@ -199,7 +199,7 @@ impl Task {
 
 fn source(operation: &Operation) -> Source {
     match operation {
-        Operation::Ot { kind: Transfers::SoftSpoken4, .. } => Source::SoftSpoken4,
+        Operation::Ot { kind, .. } => kind.source(),
         _ => Source::Auto,
     }
 }

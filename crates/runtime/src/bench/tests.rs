@@ -6,8 +6,8 @@ use graph::Rounding;
 use ot::Source;
 use wire::{Cost, Error, memory_pair};
 
-use super::session::transfers_cost;
 use super::task::Task;
+use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
 use crate::offline::Stock;
 use crate::report::Traffic;
@@ -31,8 +31,8 @@ fn check(operation: &Operation, tolerance: u64) {
     let task = Task::new(operation.clone()).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
     let offline = match task.transfers() {
-        0 => Stock::new(Source::Auto).prepare(&task.plan.need()),
-        count => transfers_cost(task.plan.settings().ot, count),
+        None => Stock::new(Source::Auto).prepare(&task.plan.need()),
+        Some(count) => transfers_cost(&task, count),
     };
     let online: Cost = task.plan.steps().iter().map(Step::cost).collect();
     let bytes = |cost: Cost| Traffic {
@@ -47,6 +47,17 @@ fn check(operation: &Operation, tolerance: u64) {
     assert_eq!(measured.report.total.bytes, bytes(total), "{operation:?}");
     assert_eq!(measured.report.total.rounds, total.rounds, "{operation:?}");
     assert!(measured.checked > 0 && measured.max_error <= tolerance, "{measured:?}");
+}
+
+fn transfers_cost(task: &Task, count: usize) -> Cost {
+    let mut supply = ot::Supply::new(task.plan.settings().ot, wire::Role::Server);
+    supply.reserve(count);
+    let each = |count| {
+        let cost = supply.extend(count);
+        supply.take(count);
+        cost
+    };
+    transfers::chunks(count).map(each).collect()
 }
 
 fn conv(rounding: Rounding) -> Operation {
@@ -86,7 +97,10 @@ fn non_linear_operations_are_exact() {
         truncate(20, 4, Some(10)),
         extend(false),
         extend(true),
-        Operation::Ot { kind: Transfers::SoftSpoken4, count: 20_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken2, count: 20_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken4, count: 70_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken8, count: 20_000 },
+        Operation::Ot { kind: Transfers::Ferret, count: 300_000 },
     ] {
         check(&operation, 0);
     }
