@@ -29,21 +29,18 @@ pub fn pack_into(out: &mut Vec<u8>, values: &[u64], bits: u32) {
     out.truncate(start + packed_len(values.len(), bits));
 }
 
+/// `to` has room for a whole last word.
 fn pack_bits(to: &mut [u8], values: &[u64]) {
     let mut words = Vec::with_capacity(values.len().div_ceil(64));
     plane::gather_words(values, 0, &mut words);
-    to.chunks_mut(8).zip(words).for_each(|(to, word)| copy(to, &word.to_le_bytes()));
+    let to = to.as_chunks_mut().0.iter_mut();
+    to.zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
 }
 
 fn pack_bytes<const BYTES: usize>(to: &mut [u8], values: &[u64]) {
     for (to, value) in to.as_chunks_mut::<BYTES>().0.iter_mut().zip(values) {
         to.copy_from_slice(&value.to_le_bytes()[..BYTES]);
     }
-}
-
-/// As much as fits.
-fn copy(to: &mut [u8], from: &[u8]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
 
 /// Reads `count` integers of `bits` bits; `None` when the length is wrong or a
@@ -74,11 +71,11 @@ fn padding(bytes: &[u8], count: usize, bits: u32) -> u8 {
 }
 
 fn unpack_bits(bytes: &[u8], values: &mut [u64]) {
-    for (eight, byte) in values.chunks_mut(8).zip(bytes) {
-        for (i, value) in eight.iter_mut().enumerate() {
-            *value = u64::from(byte >> i) & 1;
-        }
-    }
+    let (whole, tail) = bytes.as_chunks();
+    let mut last = [0; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    let words = whole.iter().chain([&last]).map(|bytes| u64::from_le_bytes(*bytes));
+    plane::scatter_words(&words.collect::<Vec<_>>(), 0, values);
 }
 
 fn unpack_bytes<const BYTES: usize>(bytes: &[u8], values: &mut [u64]) {

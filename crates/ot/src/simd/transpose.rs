@@ -60,8 +60,8 @@ macro_rules! transposition {
                 for i in 0..4 {
                     (rows[i], rows[i + 4]) = vector::swap_words(rows[i], rows[i + 4]);
                 }
-                swap_all::<32, 8>(&mut rows, 2);
-                swap_all::<16, 8>(&mut rows, 1);
+                swap_all::<32, 2, 8>(&mut rows);
+                swap_all::<16, 1, 8>(&mut rows);
                 for i in 0..8 {
                     vector::store(&mut columns[16 * i + offset], at, rows[i]);
                 }
@@ -74,27 +74,25 @@ macro_rules! transposition {
                 for i in 0..16 {
                     rows[i] = vector::load(&columns[row + i], at);
                 }
-                swap_all::<8, 16>(&mut rows, 8);
-                swap_all::<4, 16>(&mut rows, 4);
-                swap_all::<2, 16>(&mut rows, 2);
-                swap_all::<1, 16>(&mut rows, 1);
+                swap_all::<8, 8, 16>(&mut rows);
+                swap_all::<4, 4, 16>(&mut rows);
+                swap_all::<2, 2, 16>(&mut rows);
+                swap_all::<1, 1, 16>(&mut rows);
                 for i in 0..16 {
                     vector::scatter(rows[i], out, row + i);
                 }
             }
 
-            /// Swaps the quarters of every pair of rows that are `stride` apart.
+            /// Swaps the quarters of every pair of rows that are `STRIDE` apart. All
+            /// numbers are constants, so that the rows stay in registers.
             #[inline]
             #[target_feature(enable = $features)]
-            fn swap_all<const HALF: u32, const ROWS: usize>(
+            fn swap_all<const HALF: u32, const STRIDE: usize, const ROWS: usize>(
                 rows: &mut [Vector; ROWS],
-                stride: usize,
             ) {
-                for i in 0..ROWS {
-                    if i & stride == 0 {
-                        (rows[i], rows[i + stride]) =
-                            vector::swap::<HALF>(rows[i], rows[i + stride]);
-                    }
+                for pair in 0..ROWS / 2 {
+                    let i = pair / STRIDE * 2 * STRIDE + pair % STRIDE;
+                    (rows[i], rows[i + STRIDE]) = vector::swap::<HALF>(rows[i], rows[i + STRIDE]);
                 }
             }
         }
@@ -104,7 +102,7 @@ macro_rules! transposition {
 #[cfg(target_arch = "x86_64")]
 transposition!(avx2, "avx2", ymm);
 #[cfg(target_arch = "x86_64")]
-transposition!(avx512, "avx512f", zmm);
+transposition!(avx512, "avx512f,avx512vl", ymm);
 
 #[cfg(test)]
 mod tests {

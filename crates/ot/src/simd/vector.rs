@@ -1,5 +1,6 @@
-//! Vectors of one, two and four blocks: the same names in each module, so that a
-//! kernel is written once.
+//! Vectors of one and two blocks: the same names in each module, so that a kernel
+//! is written once. Vectors of four blocks would slow the clock of the whole core
+//! on many machines, and with it the AES that surrounds everything here.
 
 use std::ptr::{from_mut, from_ref};
 
@@ -97,7 +98,7 @@ pub(super) mod xmm {
     }
 }
 
-/// Two blocks: VAES, AVX2.
+/// Two blocks: AVX2, with VAES for the rounds.
 pub(super) mod ymm {
     use super::{Eight, from_mut, from_ref, low};
     use std::arch::x86_64::*;
@@ -250,73 +251,5 @@ pub(super) mod paired {
     pub(crate) fn last_round(state: Vector, key: Vector) -> Vector {
         let ([s, t], [k, l]) = (halves(state), halves(key));
         _mm256_set_m128i(_mm_aesenclast_si128(t, l), _mm_aesenclast_si128(s, k))
-    }
-}
-
-/// Four blocks: AVX-512.
-pub(super) mod zmm {
-    use super::{Eight, from_mut, from_ref, low};
-    use std::arch::x86_64::*;
-
-    pub(crate) type Vector = __m512i;
-    /// Blocks of a vector.
-    pub(crate) const LANES: usize = 4;
-
-    /// Vector number `at` of eight blocks.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn load(from: &Eight, at: usize) -> Vector {
-        // SAFETY: four blocks are as long as the vector; the load needs no alignment.
-        unsafe { _mm512_loadu_si512(from_ref(&from.as_chunks::<LANES>().0[at]).cast()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn store(to: &mut Eight, at: usize, value: Vector) {
-        let to = &mut to.as_chunks_mut::<LANES>().0[at];
-        // SAFETY: four blocks are as long as the vector; the store needs no alignment.
-        unsafe { _mm512_storeu_si512(from_mut(to).cast(), value) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn zero() -> Vector {
-        _mm512_setzero_si512()
-    }
-
-    /// In each lane: the low words of both, then the high words.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn swap_words(a: Vector, b: Vector) -> (Vector, Vector) {
-        (_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
-    }
-
-    /// In every `2*HALF` bits (at most 64): the low halves of both, then the high
-    /// halves.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn swap<const HALF: u32>(a: Vector, b: Vector) -> (Vector, Vector) {
-        /// First operand where the mask is set, second elsewhere.
-        const SELECT: i32 = 0b1100_1010;
-        let low = _mm512_set1_epi64(low(HALF));
-        let top = _mm512_ternarylogic_epi64::<SELECT>(low, a, _mm512_slli_epi64::<HALF>(b));
-        let bottom = _mm512_ternarylogic_epi64::<SELECT>(low, _mm512_srli_epi64::<HALF>(a), b);
-        (top, bottom)
-    }
-
-    /// Lane `i` to `out[i][row]`.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn scatter(from: Vector, out: &mut [[u128; 128]; LANES], row: usize) {
-        let parts = [
-            _mm512_castsi512_si128(from),
-            _mm512_extracti32x4_epi32::<1>(from),
-            _mm512_extracti32x4_epi32::<2>(from),
-            _mm512_extracti32x4_epi32::<3>(from),
-        ];
-        for (square, part) in out.iter_mut().zip(parts) {
-            // SAFETY: a row is as long as the part; the store needs no alignment.
-            unsafe { _mm_storeu_si128(from_mut(&mut square[row]).cast(), part) }
-        }
     }
 }

@@ -13,10 +13,7 @@ pub(crate) fn pack(level: Level, out: &mut [u8], values: &[u64], bits: u32) {
         Width::Scalar => pack_any(out, values, bits),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level proves the presence of AVX2.
-        Width::Avx2 => unsafe { pack_avx2(out, values, bits) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level proves the presence of AVX-512.
-        Width::Avx512 => unsafe { pack_avx512(out, values, bits) },
+        _ => unsafe { pack_avx2(out, values, bits) },
         #[cfg(not(target_arch = "x86_64"))]
         _ => pack_any(out, values, bits),
     }
@@ -28,10 +25,7 @@ pub(crate) fn unpack(level: Level, bytes: &[u8], values: &mut [u64], bits: u32) 
         Width::Scalar => unpack_any(bytes, values, bits),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level proves the presence of AVX2.
-        Width::Avx2 => unsafe { unpack_avx2(bytes, values, bits) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level proves the presence of AVX-512.
-        Width::Avx512 => unsafe { unpack_avx512(bytes, values, bits) },
+        _ => unsafe { unpack_avx2(bytes, values, bits) },
         #[cfg(not(target_arch = "x86_64"))]
         _ => unpack_any(bytes, values, bits),
     }
@@ -44,20 +38,8 @@ fn pack_avx2(out: &mut [u8], values: &[u64], bits: u32) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-fn pack_avx512(out: &mut [u8], values: &[u64], bits: u32) {
-    pack_any(out, values, bits);
-}
-
-#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn unpack_avx2(bytes: &[u8], values: &mut [u64], bits: u32) {
-    unpack_any(bytes, values, bits);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-fn unpack_avx512(bytes: &[u8], values: &mut [u64], bits: u32) {
     unpack_any(bytes, values, bits);
 }
 

@@ -9,14 +9,15 @@ use std::sync::OnceLock;
 pub(crate) mod bits;
 pub(crate) mod plane;
 
-/// Widest vectors a [`Level`] stands for.
+/// Vector instructions a [`Level`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// Portable code.
     Scalar,
     /// AVX2 and AES-NI.
     Avx2,
-    /// AVX-512 F, BW, DQ and VL, and all of [`Width::Avx2`].
+    /// AVX-512 F, BW, DQ and VL, and all of [`Width::Avx2`]. Code for it keeps to
+    /// 256 bits: wider vectors slow the clock of the whole core on many machines.
     Avx512,
 }
 
@@ -51,7 +52,7 @@ impl Level {
         [Self::SCALAR].into_iter().chain(wide.filter(|level| best.vaes || !level.vaes)).collect()
     }
 
-    /// Widest vectors.
+    /// Vector instructions.
     pub const fn width(self) -> Width {
         self.width
     }

@@ -90,52 +90,49 @@ mod avx512 {
     use std::arch::x86_64::*;
     use std::ptr::{from_mut, from_ref};
 
-    #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn gather(from: &[[u8; 64]], bit: u32, to: &mut [u64]) {
-        let wanted = _mm512_set1_epi8(1 << bit);
-        for (to, from) in to.iter_mut().zip(from) {
-            // SAFETY: a chunk is as long as the vector; no alignment needed.
-            let bytes = unsafe { _mm512_loadu_si512(from_ref(from).cast()) };
-            *to = _mm512_test_epi8_mask(bytes, wanted);
-        }
-    }
+    pub(super) use super::avx2::gather;
 
-    #[target_feature(enable = "avx512f,avx512bw")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub(super) fn scatter(from: &[u64], bit: u32, to: &mut [[u8; 64]]) {
         for (to, from) in to.iter_mut().zip(from) {
-            let ones = _mm512_maskz_set1_epi8(*from, 1 << bit);
-            // SAFETY: a chunk is as long as the vector; no alignment needed.
-            let bytes = unsafe { _mm512_loadu_si512(from_ref(to).cast()) };
-            // SAFETY: as above.
-            unsafe { _mm512_storeu_si512(from_mut(to).cast(), _mm512_or_si512(bytes, ones)) };
+            let halves = [*from as u32, (from >> 32) as u32];
+            for (half, bits) in to.as_chunks_mut::<32>().0.iter_mut().zip(halves) {
+                let ones = _mm256_maskz_set1_epi8(bits, 1 << bit);
+                // SAFETY: half a chunk is as long as the vector; no alignment needed.
+                let bytes = unsafe { _mm256_loadu_si256(from_ref(half).cast()) };
+                let sum = _mm256_or_si256(bytes, ones);
+                // SAFETY: as above.
+                unsafe { _mm256_storeu_si256(from_mut(half).cast(), sum) };
+            }
         }
     }
 
-    #[target_feature(enable = "avx512f,avx512bw")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub(super) fn gather_words(from: &[[u64; 64]], bit: u32, to: &mut [u64]) {
-        let wanted = _mm512_set1_epi64(1 << bit);
+        let wanted = _mm256_set1_epi64x(1 << bit);
         for (to, from) in to.iter_mut().zip(from) {
             let mut plane = 0;
-            for eight in from.as_chunks::<8>().0.iter().rev() {
-                // SAFETY: eight words are as long as the vector; no alignment needed.
-                let words = unsafe { _mm512_loadu_si512(from_ref(eight).cast()) };
-                plane = (plane << 8) | u64::from(_mm512_test_epi64_mask(words, wanted));
+            for four in from.as_chunks::<4>().0.iter().rev() {
+                // SAFETY: four words are as long as the vector; no alignment needed.
+                let words = unsafe { _mm256_loadu_si256(from_ref(four).cast()) };
+                plane = (plane << 4) | u64::from(_mm256_test_epi64_mask(words, wanted));
             }
             *to = plane;
         }
     }
 
-    #[target_feature(enable = "avx512f,avx512bw")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub(super) fn scatter_words(from: &[u64], bit: u32, to: &mut [[u64; 64]]) {
         for (to, from) in to.iter_mut().zip(from) {
-            for (eight, bits) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.to_le_bytes()) {
-                let ones = _mm512_maskz_set1_epi64(bits, 1 << bit);
-                // SAFETY: eight words are as long as the vector; no alignment needed.
-                let words = unsafe { _mm512_loadu_si512(from_ref(eight).cast()) };
+            let mut rest = *from;
+            for four in to.as_chunks_mut::<4>().0 {
+                let ones = _mm256_maskz_set1_epi64(rest as u8 & 15, 1 << bit);
+                // SAFETY: four words are as long as the vector; no alignment needed.
+                let words = unsafe { _mm256_loadu_si256(from_ref(four).cast()) };
+                let sum = _mm256_or_si256(words, ones);
                 // SAFETY: as above.
-                unsafe {
-                    _mm512_storeu_si512(from_mut(eight).cast(), _mm512_or_si512(words, ones))
-                };
+                unsafe { _mm256_storeu_si256(from_mut(four).cast(), sum) };
+                rest >>= 4;
             }
         }
     }
