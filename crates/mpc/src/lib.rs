@@ -3,6 +3,7 @@
 //! told by its [`wire::Channel`].
 
 pub mod argmax;
+pub mod arithmetic;
 pub mod circuit;
 pub mod compare;
 pub mod extend;
@@ -11,6 +12,7 @@ mod functionality;
 #[cfg(test)]
 mod ladder;
 pub mod linear;
+pub mod lookup;
 pub mod maximum;
 pub mod open;
 pub mod pads;
@@ -20,6 +22,7 @@ pub mod switch;
 #[cfg(test)]
 mod testing;
 pub mod truncate;
+mod wrap;
 
 pub use pads::{Need, Pads};
 pub use share::Share;
