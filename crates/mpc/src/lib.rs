@@ -6,6 +6,7 @@ pub mod argmax;
 pub mod arithmetic;
 pub mod circuit;
 pub mod compare;
+pub mod dot;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
@@ -14,10 +15,12 @@ mod ladder;
 pub mod linear;
 pub mod lookup;
 pub mod maximum;
+pub mod multiply;
 pub mod open;
 pub mod pads;
 pub mod relu;
 pub mod share;
+pub mod square;
 pub mod switch;
 #[cfg(test)]
 mod testing;
