@@ -5,11 +5,13 @@
 pub mod argmax;
 pub mod arithmetic;
 pub mod circuit;
+pub mod clip;
 pub mod compare;
 pub mod dot;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
+mod inside;
 #[cfg(test)]
 mod ladder;
 pub mod linear;
@@ -20,6 +22,8 @@ pub mod open;
 pub mod pads;
 pub mod relu;
 pub mod share;
+pub mod sign;
+pub mod slope;
 pub mod square;
 pub mod switch;
 #[cfg(test)]
