@@ -1,7 +1,7 @@
 //! Products of every small pair of values and shares, and of wide ones at the bounds.
 
 use ring::Random;
-use ring::word::signed;
+use ring::word::{mask, signed};
 
 use super::*;
 use crate::testing::{both, split};

@@ -65,11 +65,11 @@ impl Bench {
         let task = &self.0;
         let mut rng = random()?;
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
-        let (values, share) = task.draw(&input_seed(&agreed), Role::Client);
+        let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
         let mut offline = Offline::setup(channel, &mut rng, &agreed)?;
         let mut party = Party::Client { keys: &keys, input: &[] };
-        let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
+        let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
         channel.enter(Phase::Setup, None);
         let report = Report::metered(&task.plan, 1, channel.meter());
         let errors = match result {
@@ -108,13 +108,13 @@ impl Host {
         let task = &self.task;
         let mut rng = random()?;
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
-        let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
+        let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
         let mut offline = Offline::setup(channel, &mut rng, &agreed)?;
         let none = Prepared::default();
         let prepared = self.prepared.as_ref().unwrap_or(&none);
         let mut party = Party::Server { keys: &keys, prepared };
-        let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
+        let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
         let report = Report::metered(&task.plan, 1, channel.meter());
         match result {
             Outcome::Values(result) => drop(open::to_client(channel, &result)?),
@@ -139,7 +139,7 @@ fn evaluate(
     channel: &mut Channel,
     task: &Task,
     party: &mut Party<'_>,
-    share: Share,
+    shares: Vec<Share>,
     offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<Outcome> {
@@ -149,7 +149,7 @@ fn evaluate(
     let mut pads = offline.prepare(channel, &step.need())?;
     channel.enter(Phase::Online, Some(0));
     let now = pads.split(channel.role(), &step.need())?;
-    execute::apply(channel, step, party, vec![share], now, rng).map(Outcome::Values)
+    execute::apply(channel, step, party, shares, now, rng).map(Outcome::Values)
 }
 
 /// Makes `count` transfers and keeps the first of them.
