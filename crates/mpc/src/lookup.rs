@@ -10,18 +10,22 @@
 //! | Paper | Rathee et al., SiRNN (S&P 2021), lookup tables, section III; Dessouky et al., NDSS 2017 |
 //!
 //! The server turns the table by its share, `T'[j] = T[j + s]`, and the client picks
-//! `T'[c]`. The turn is made of conditional moves, one for each bit of s, so that
-//! no address depends on a share.
+//! `T'[c]`. The turn is made of conditional moves of columns, one for each bit of s, so
+//! that no address depends on a share. Elements are taken in blocks whose turned tables
+//! fit into a cache; they share the two messages.
 
-use ot::{Entry, Job, Table};
+use ot::{Column, Entry, Job, Table};
 use ring::Bits;
-use ring::word::{select, signed};
+use ring::word::signed;
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
 use crate::pads::{Need, Pads};
-use crate::relu::sum_of;
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
+
+/// Entries of all tables of a block.
+const BLOCK: usize = 1 << 16;
 
 /// The public plan of a lookup.
 #[derive(Clone, Debug)]
@@ -43,10 +47,15 @@ impl Lookup {
         Ok(Self { count, bits, out_bits })
     }
 
+    /// Elements of a block, a multiple of 64.
+    fn block(&self) -> usize {
+        BLOCK >> self.bits
+    }
+
     fn switch(&self) -> Switch {
-        let entry = Entry::Word(self.out_bits);
-        let job = Job { count: self.count, choice_bits: self.bits, entry };
-        Switch { to_client: vec![job], to_server: Vec::new() }
+        let (entry, most) = (Entry::Word(self.out_bits), self.block());
+        let job = |done| Job { count: most.min(self.count - done), choice_bits: self.bits, entry };
+        Switch::to(Role::Client, (0..self.count).step_by(most).map(job).collect())
     }
 
     /// Transfers consumed.
@@ -59,37 +68,38 @@ impl Lookup {
         self.switch().cost(Role::Client)
     }
 
-    /// The table as each position of this server sees it, a column for each entry.
-    fn turned(&self, table: &[u64], shares: &[u64]) -> Table {
-        let mut columns: Vec<Vec<u64>> =
-            table.iter().map(|entry| vec![*entry; self.count]).collect();
-        let mut row = vec![0; table.len()];
-        for (element, share) in shares.iter().enumerate() {
-            row.copy_from_slice(table);
-            turn(&mut row, *share);
-            let places = columns.iter_mut().filter_map(|column| column.get_mut(element));
-            places.zip(&row).for_each(|(to, entry)| *to = *entry);
+    /// The client's positions or the server's turned tables, block by block.
+    fn side(&self, role: Role, shares: &[u64], table: &[u64]) -> Side {
+        let mut side = Side { choices: Vec::new(), tables: Vec::new() };
+        for block in shares.chunks(self.block()) {
+            let bits = (0..self.bits).map(|bit| Bits::of_words(block, bit)).collect();
+            match role {
+                Role::Client => side.choices.push(bits),
+                Role::Server => side.tables.push(turned(table, Zeroizing::new(bits))),
+            }
         }
-        zeroize::Zeroize::zeroize(&mut row);
-        Table::words(columns)
+        side
     }
 }
 
-/// Moves entry `j + by` to position j, for a number of entries that is a power of 2.
-fn turn(row: &mut [u64], by: u64) {
-    for level in 0..row.len().ilog2() {
-        let (step, bit) = (1usize << level, (by >> level) & 1);
-        // Cycles of the shift by `step`, each begun with what it overwrites first.
-        for start in 0..step {
-            let first = row[start];
-            let mut at = start;
-            while at + step < row.len() {
-                row[at] = select(bit, row[at + step], row[at]);
-                at += step;
-            }
-            row[at] = select(bit, first, row[at]);
+/// The table as every element's share sees it, a column for each entry: entry `j + s`
+/// at position j. `shares` are planes of the bits of s, lowest first.
+fn turned(table: &[u64], shares: Zeroizing<Vec<Bits>>) -> Table {
+    let count = shares.first().map_or(0, Bits::len);
+    let mut columns: Vec<Vec<u64>> = table.iter().map(|entry| vec![*entry; count]).collect();
+    for (level, plane) in shares.iter().enumerate() {
+        let moved = Zeroizing::new(plane.masks().collect::<Vec<u64>>());
+        let step = 1usize << level;
+        let first = Zeroizing::new(columns.iter().take(step).cloned().collect::<Vec<_>>());
+        for at in 0..columns.len() {
+            let (low, high) = columns.split_at_mut((at + step).min(table.len()));
+            let from = high.first().or_else(|| first.get(at + step - table.len()));
+            let (Some(to), Some(from)) = (low.get_mut(at), from) else { continue };
+            let places = to.iter_mut().zip(from).zip(moved.iter());
+            places.for_each(|((to, from), moved)| *to ^= (*to ^ from) & moved);
         }
     }
+    Table::words(columns)
 }
 
 /// The table of `function` over integers of `bits` (1 to 8), signed or not.
@@ -119,15 +129,13 @@ pub fn run(
     if (x.len(), x.bits(), table.len()) != (plan.count, plan.bits, entries) {
         return Err(Error::misuse("a share or table that does not fit its lookup"));
     }
-    let side = match role {
-        Role::Client => {
-            let choices = (0..plan.bits).map(|bit| Bits::of_words(x.words(), bit)).collect();
-            Side { choices: vec![choices], tables: Vec::new() }
-        }
-        Role::Server => Side { choices: Vec::new(), tables: vec![plan.turned(table, x.words())] },
-    };
+    let side = plan.side(role, x.words(), table);
     let switched = switch::run(channel, &plan.switch(), Role::Client, side, pads)?;
-    Ok(sum_of(plan.count, plan.out_bits, &switched))
+    let blocks = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
+    // With room for all: a vector that grows leaves copies behind.
+    let mut words = Vec::with_capacity(plan.count);
+    blocks.for_each(|block| words.extend_from_slice(block));
+    Ok(Share::new(words, plan.out_bits))
 }
 
 #[cfg(test)]
@@ -175,8 +183,8 @@ mod tests {
     fn wide_tables_at_random_positions() {
         let mut rng = Random::seeded(32);
         for bits in [7, 8] {
-            let mut x = rng.uniform(200, bits);
-            let mut y = rng.uniform(200, bits);
+            let mut x = rng.uniform(1100, bits);
+            let mut y = rng.uniform(1100, bits);
             x.extend([0, 0, mask(bits), mask(bits)]);
             y.extend([0, mask(bits), 0, mask(bits)]);
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
