@@ -61,7 +61,9 @@ def non_linear(name: str, what: str) -> None:
         window: Annotated[int, typer.Option(min=1, help="Values per window, of maxpool.")] = 4,
         drop: Annotated[int, typer.Option(min=1, max=62, help="Low bits dropped, of truncate.")] = 8,
         saturate: Annotated[bool, typer.Option("--saturate", help="Clip to --activation-bits, of relu.")] = False,
-        non_negative: Annotated[bool, typer.Option("--non-negative", help="Signs known, of extend, multiply.")] = False,
+        non_negative: Annotated[
+            bool, typer.Option("--non-negative", help="Sign known: extend, truncate, multiply.")
+        ] = False,
         radix: Annotated[
             int | None, typer.Option(min=1, max=4, help="Bits of a comparison's digits; else as in the suite.")
         ] = None,
@@ -82,7 +84,7 @@ def non_linear(name: str, what: str) -> None:
             "relu": {"out_bits": out_bits, "saturate": cap},
             "maxpool": {"window": window},
             "argmax": {},
-            "truncate": {"drop": drop, "out_bits": out_bits},
+            "truncate": {"drop": drop, "out_bits": out_bits, "non_negative": non_negative},
             "extend": {"out_bits": 2 * bits if out_bits is None else out_bits, "non_negative": non_negative},
             "compare": {},
             "lookup": {"out_bits": out_bits},
@@ -99,7 +101,7 @@ def non_linear(name: str, what: str) -> None:
 non_linear("relu", "Measure ReLU, with --out-bits extended and with --saturate clipped on the way.")
 non_linear("maxpool", "Measure maxima of --count windows.")
 non_linear("argmax", "Measure the position of the largest of --count values.")
-non_linear("truncate", "Measure exact truncation by --drop bits.")
+non_linear("truncate", "Measure exact truncation by --drop bits, extended where --out-bits are more than are left.")
 non_linear("extend", "Measure extension of shares to --out-bits.")
 non_linear("compare", "Measure comparison of private integers; the results stay shared by exclusive or.")
 non_linear("lookup", "Measure a function of at most 8 --bits, by a table of --out-bits wide entries.")

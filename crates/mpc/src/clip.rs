@@ -51,8 +51,9 @@ impl Clip {
         out_bits: u32,
         radix: Radix,
     ) -> Result<Self> {
-        if !(2..=63).contains(&bits) || !(1..=63).contains(&out_bits) {
-            return Err(Error::misuse("a clip with these widths"));
+        let widths = (2..=63).contains(&bits) && (1..=63).contains(&out_bits);
+        if !widths || count.checked_mul(2).is_none() {
+            return Err(Error::misuse("a clip of these sizes"));
         }
         let span = high.checked_sub(low).and_then(|span| u64::try_from(span).ok());
         let span = span.filter(|span| *span <= mask(bits - 1));

@@ -87,11 +87,12 @@ impl Multiply {
     /// `count` products mod 2^out_bits (1 to 63).
     ///
     /// # Errors
-    /// [`Error::Misuse`] for widths out of range.
+    /// [`Error::Misuse`] for widths or a count out of range.
     pub fn new(count: usize, factors: [Factor; 2], out_bits: u32, radix: Radix) -> Result<Self> {
         let fits = |bits: u32| (1..=63).contains(&bits);
-        if !fits(out_bits) || !factors.iter().all(|factor| fits(factor.bits)) {
-            return Err(Error::misuse("a product with these widths"));
+        let widths = fits(out_bits) && factors.iter().all(|factor| fits(factor.bits));
+        if !widths || count.checked_mul(2).is_none() {
+            return Err(Error::misuse("a product of these sizes"));
         }
         let [mut wide, mut narrow] = factors.map(|factor| Reduced::new(factor, out_bits, radix));
         if wide.bits < narrow.bits {

@@ -54,6 +54,9 @@ pub enum Operation {
         drop: u32,
         /// Width of the output's shares; what is left when absent.
         out_bits: Option<u32>,
+        /// Whether the values are known not to be negative.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        non_negative: bool,
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,

@@ -39,11 +39,12 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
             Ok((input, output, Action::Argmax(Box::new(argmax))))
         }
-        Operation::Truncate { count, bits, drop, out_bits, radix } => {
+        Operation::Truncate { count, bits, drop, out_bits, non_negative, radix } => {
             let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
-            let truncate = Truncate::new(count, bits, drop, out_bits, digits(radix)?)?;
-            let action = Action::Truncate(Box::new(truncate));
-            Ok((Input::plain(count, bits), Output::signed(out_bits), action))
+            let ((sign, low), radix) = (sign(non_negative), digits(radix)?);
+            let truncate = Truncate::widening(count, bits, drop, out_bits, sign, radix)?;
+            let input = Input { low, ..Input::plain(count, bits) };
+            Ok((input, Output::signed(out_bits), Action::Truncate(Box::new(truncate))))
         }
         Operation::Extend { count, bits, out_bits, non_negative, radix } => {
             let (sign, low) = sign(non_negative);

@@ -73,8 +73,14 @@ fn non_linear_operations_are_exact() {
     let (count, radix) = (300, None);
     let relu =
         |bits, out_bits, saturate| Operation::Relu { count, bits, out_bits, saturate, radix };
-    let truncate =
-        |bits, drop, out_bits| Operation::Truncate { count, bits, drop, out_bits, radix };
+    let truncate = |bits, drop, out_bits, non_negative| Operation::Truncate {
+        count,
+        bits,
+        drop,
+        out_bits,
+        non_negative,
+        radix,
+    };
     let extend =
         |non_negative| Operation::Extend { count, bits: 8, out_bits: 16, non_negative, radix };
     for operation in [
@@ -84,8 +90,10 @@ fn non_linear_operations_are_exact() {
         Operation::MaxPool { count, bits: 12, window: 4, radix },
         Operation::MaxPool { count, bits: 2, window: 9, radix },
         Operation::Argmax { count: 1000, bits: 16, radix },
-        truncate(32, 12, None),
-        truncate(20, 4, Some(10)),
+        truncate(32, 12, None, false),
+        truncate(20, 4, Some(10), true),
+        truncate(20, 4, Some(20), false),
+        truncate(20, 4, Some(20), true),
         extend(false),
         extend(true),
         Operation::Ot { kind: Transfers::SoftSpoken4, count: 20_000 },
@@ -128,7 +136,7 @@ fn comparisons_of_any_digits_are_exact() {
             Operation::Relu { count, bits: 9, out_bits, saturate: None, radix },
             Operation::MaxPool { count, bits: 9, window, radix },
             Operation::Argmax { count, bits: 9, radix },
-            Operation::Truncate { count, bits: 9, drop: 5, out_bits, radix },
+            Operation::Truncate { count, bits: 9, drop: 5, out_bits, non_negative: false, radix },
             Operation::Extend { count, bits: 9, out_bits: 15, non_negative: false, radix },
             Operation::Multiply {
                 count,
@@ -175,7 +183,7 @@ fn nonsense_is_refused() {
         relu(10, 64),
         Operation::MaxPool { count: usize::MAX, bits: 8, window: 4, radix },
         Operation::MaxPool { count: 5, bits: 8, window: 0, radix },
-        Operation::Truncate { count: 5, bits: 8, drop: 9, out_bits, radix },
+        Operation::Truncate { count: 5, bits: 8, drop: 9, out_bits, non_negative: false, radix },
         Operation::Compare { count: 5, bits: 64, radix },
         Operation::Compare { count: 5, bits: 8, radix: Some(5) },
         Operation::Compare { count: 5, bits: 8, radix: Some(0) },
