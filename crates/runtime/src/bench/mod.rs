@@ -10,6 +10,7 @@
 mod linear;
 mod operation;
 mod session;
+mod single;
 mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

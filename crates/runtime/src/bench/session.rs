@@ -57,7 +57,7 @@ impl Bench {
         let task = &self.0;
         let mut rng = random()?;
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
-        let (values, share) = task.draw(&input_seed(&agreed), Role::Client);
+        let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
         let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
         let (report, errors) = if let Some(count) = task.transfers() {
@@ -66,7 +66,7 @@ impl Bench {
             (metered(channel, task), transfers::wrong(channel, sample)?)
         } else {
             let mut party = Party::Client { keys: &keys, input: &[] };
-            let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
+            let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
             (report, differences(task, &words, &task.clear(&values)?)?)
@@ -99,7 +99,7 @@ impl Host {
         let task = &self.task;
         let mut rng = random()?;
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
-        let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
+        let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
         let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
         let report = if let Some(count) = task.transfers() {
@@ -112,7 +112,7 @@ impl Host {
             let none = Prepared::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
             let mut party = Party::Server { keys: &keys, prepared };
-            let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
+            let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
             report
@@ -133,7 +133,7 @@ fn evaluate(
     channel: &mut Channel,
     task: &Task,
     party: &mut Party<'_>,
-    share: Share,
+    shares: Vec<Share>,
     offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<Share> {
@@ -142,7 +142,7 @@ fn evaluate(
     let mut pads = offline.prepare(channel, &step.need())?;
     channel.enter(Phase::Online, Some(0));
     let now = pads.split(channel.role(), &step.need())?;
-    execute::apply(channel, step, party, vec![share], now, rng)
+    execute::apply(channel, step, party, shares, now, rng)
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that
