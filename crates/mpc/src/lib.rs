@@ -9,6 +9,8 @@ pub mod cots;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 #[cfg(test)]
 mod ladder;
 pub mod linear;

@@ -41,14 +41,10 @@ pub enum Tamper {
     Oversize,
     /// Closes the connection in its place.
     Close,
-    /// Leaves the frame out.
-    Drop,
-    /// Sends the frame after the next one.
-    Swap,
 }
 
 impl Tamper {
-    /// Every kind that shows in the frame itself, and [`Tamper::Repeat`].
+    /// Every kind.
     pub const ALL: [Self; 6] =
         [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize, Self::Close];
 }
@@ -60,7 +56,6 @@ struct Watched<T> {
     sent: Frames,
     frame: usize,
     tamper: Option<(usize, Tamper)>,
-    held: Option<Vec<u8>>,
 }
 
 impl<T: Transport> Transport for Watched<T> {
@@ -88,16 +83,10 @@ impl<T: Transport> Transport for Watched<T> {
                     len.iter_mut().zip([0xff, 0xff, 0xff, 0x0f]).for_each(|(to, ones)| *to |= ones);
                 }
             }
-            Some(Tamper::Drop) => return Ok(()),
-            Some(Tamper::Swap) => {
-                self.held = Some(bytes);
-                return Ok(());
-            }
             Some(Tamper::Close) => return Err(Error::transport("the test closed the connection")),
             None => {}
         }
-        self.inner.send(bytes)?;
-        self.held.take().map_or(Ok(()), |late| self.inner.send(late))
+        self.inner.send(bytes)
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
@@ -144,7 +133,7 @@ fn watch<T: Transport + 'static, A>(
     run: impl FnOnce(&mut Channel) -> A,
 ) -> Outcome<A> {
     let sent = Frames::default();
-    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper, held: None };
+    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper };
     let mut channel = Channel::new(role, Box::new(watched));
     let value = run(&mut channel);
     let cost = channel.meter().cost();
