@@ -30,6 +30,7 @@ from tacit.options import (
     Suite,
     Threads,
     Timeout,
+    Transfers,
     class_names,
     interval,
 )
@@ -122,13 +123,14 @@ def plan(
     model: ModelFile,
     link: Annotated[str | None, typer.Option("--network", metavar="LINK", help="lan, wan or RTTms,Mbps.")] = None,
     reveal: RevealTo = "output",
+    ot: Transfers = "auto",
     json: AsJson = False,
 ) -> None:
     """Show what one prediction will cost, layer by layer, before running it.
 
     Bytes and rounds equal those of a run exactly. With --network, the time on that link is added.
     """
-    planned = {**Model(model).plan(reveal), "model": str(model)}
+    planned = {**Model(model).plan(reveal, ot), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)
     if json:
@@ -163,6 +165,7 @@ def serve(
     model: ModelFile,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address; port 0 picks a free one.")],
     reveal: RevealTo = "output",
+    ot: Transfers = "auto",
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None,
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
     client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None,
@@ -185,7 +188,7 @@ def serve(
     for more than --max-inputs inputs at once; a budget over several sessions is yours to keep.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    limits = (*patience, once, threads, network, max_inputs)
+    limits = (*patience, once, threads, network, max_inputs, ot)
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
@@ -247,6 +250,7 @@ def run(
     model: ModelFile,
     inputs: InputFile,
     reveal: RevealTo = "output",
+    ot: Transfers = "auto",
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -259,7 +263,7 @@ def run(
     compiled = Model(model)
     examples = load(inputs, compiled.input_shape)
     with report.progress("running") as advance:
-        done = Pair(compiled, reveal, threads, timeout, network).run(examples.x, examples.y, advance)
+        done = Pair(compiled, reveal, threads, timeout, network, ot).run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
         return
@@ -279,6 +283,7 @@ def evaluate(
         Path | None, typer.Option("--model", metavar="M.onnx", help="Float source, for --mode plain.")
     ] = None,
     reveal: RevealTo = "output",
+    ot: Transfers = "auto",
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -290,7 +295,7 @@ def evaluate(
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
-            content = evaluation.private(Pair(compiled, reveal, threads, timeout, network), examples, advance)
+            content = evaluation.private(Pair(compiled, reveal, threads, timeout, network, ot), examples, advance)
         elif mode == "simulate":
             content = evaluation.simulated(compiled, examples, advance)
         elif source is None:
@@ -309,6 +314,7 @@ def bench_model_command(
     inputs: Annotated[Path | None, typer.Option("--input", metavar="IN.npy", help="Default: one random input.")] = None,
     repeat: Repeat = 3,
     reveal: RevealTo = "output",
+    ot: Transfers = "auto",
     threads: Threads = 1,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -318,7 +324,7 @@ def bench_model_command(
     compiled = Model(model)
     examples = random_examples(compiled) if inputs is None else load(inputs, compiled.input_shape)
     with report.progress("measuring") as advance:
-        content = bench_model(Pair(compiled, reveal, threads, timeout, network), examples, repeat, advance)
+        content = bench_model(Pair(compiled, reveal, threads, timeout, network, ot), examples, repeat, advance)
     if json:
         report.emit_json(content)
     else:

@@ -38,9 +38,13 @@ class Model:
         """Real value of one last place of the output."""
         return float(self.description["output"]["scale"])
 
-    def plan(self, reveal: str) -> dict[str, Any]:
-        """The public plan of a session and its predicted cost for one input."""
-        planned: dict[str, Any] = json.loads(_core.plan(str(self.path), reveal, "{}"))
+    def plan(self, reveal: str = "output", ot: str = "auto") -> dict[str, Any]:
+        """The public plan of a session and its predicted cost for one input.
+
+        `reveal` is output or label, `ot` the source of correlated transfers (`serve --ot`).
+        """
+        settings = {"reveal": reveal, "ot": ot}
+        planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps({"settings": settings})))
         return planned
 
     def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:

@@ -22,7 +22,8 @@ class Listening:
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
     off and works on loopback only; `once` stops after the first session; `network` imitates a
     link (lan, wan, RTTms,Mbps), as the client must too; `max_inputs` is the query budget of a
-    session, and a client that asks for more is refused. The timeouts are those of `Client`; a
+    session, and a client that asks for more is refused; `ot` says where correlated transfers come
+    from (auto, ferret, softspoken2, softspoken4, softspoken8). The timeouts are those of `Client`; a
     client that exceeds one is dropped.
     """
 
@@ -39,6 +40,7 @@ class Listening:
     threads: int | None = None
     network: str | None = None
     max_inputs: int | None = None
+    ot: str = "auto"
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -52,7 +54,7 @@ class Listening:
         """Options as `_core.Server` reads them."""
         files = {"key": self.key, "certificate": self.certificate, "client_ca": self.client_ca}
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
-        options: dict[str, Any] = {"reveal": self.reveal, "tls": tls, "timeouts": timeouts(self)}
+        options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
         options |= {name: value for name, value in chosen.items() if value is not None}
         return json.dumps({**options, "once": self.once})

@@ -12,8 +12,8 @@
 use wire::{Channel, Cost, Result, Role};
 
 use crate::compare::Radix;
-use crate::cots::{Cots, Need};
 use crate::maximum::{self, Maximum, Tournament};
+use crate::pads::{Need, Pads};
 use crate::share::Share;
 
 /// Most values compared: the tournament is written out in full.
@@ -38,7 +38,7 @@ impl Argmax {
         }
         let index_bits = classes.max(2).next_power_of_two().ilog2();
         let tournament = Tournament::new(classes, &[(0..classes).collect()])?;
-        let maximum = Maximum::new(tournament, bits, vec![index_bits], radix)?;
+        let maximum = Maximum::new(tournament, bits, Some(index_bits), radix)?;
         Ok(Self { classes, index_bits, maximum })
     }
 
@@ -63,11 +63,11 @@ impl Argmax {
 /// # Errors
 /// [`wire::Error::Misuse`] when shares or correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Argmax, values: &Share, cots: Cots) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Argmax, values: &Share, pads: Pads) -> Result<Share> {
     let indices: Vec<i64> = (0..plan.classes).map(|i| i as i64).collect();
     let known = (channel.role() == Role::Server).then_some(indices.as_slice());
     let indices = Share::known(known, plan.classes, plan.index_bits);
-    let mut found = maximum::run(channel, &plan.maximum, values, &[indices], cots)?;
+    let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), pads)?;
     found.pop().ok_or_else(|| wire::Error::misuse("an argmax of nothing"))
 }
 
@@ -94,9 +94,9 @@ mod tests {
             let plan = Argmax::new(values.len(), 8, Radix::Four).unwrap();
             let (c, s) = both(
                 &mut rng,
-                plan.need(),
-                |ch, cots| run(ch, &plan, &client, cots),
-                |ch, cots| run(ch, &plan, &server, cots),
+                &plan.need(),
+                |ch, pads| run(ch, &plan, &client, pads),
+                |ch, pads| run(ch, &plan, &server, pads),
             );
             assert_eq!(c.cost, plan.cost());
             let sum = c.value.unwrap().words()[0] + s.value.unwrap().words()[0];

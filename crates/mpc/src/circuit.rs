@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of wires, one random transfer per gate, element and direction |
+//! | In | xor shares of wires as bit vectors, one random transfer per gate, element and direction |
 //! | Out | xor shares of every gate's outputs |
 //! | Reveals | operands masked by uniform bits of unused triples |
 //! | Security | semi-honest, given the transfers |
@@ -15,13 +15,12 @@
 //! shared as `r0` and `r_c`. The parties take turns, and each turn carries the
 //! opening that completes a level and the one that begins the next.
 
-use ot::{ReceiverBatch, SenderBatch};
-use ring::word::spread;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use ot::{Entry, Job, ReceiverPads, SenderPads};
+use ring::Bits;
+use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Values};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::cots::{Cots, Need};
-use crate::share::server_only;
+use crate::pads::{Need, Pads};
 
 /// Index of a wire.
 pub type Wire = usize;
@@ -42,7 +41,7 @@ pub struct Partner {
 pub struct Gate {
     /// The common operand.
     pub operand: Wire,
-    /// At most 63 partners.
+    /// At most 16 partners.
     pub partners: Vec<Partner>,
 }
 
@@ -55,8 +54,8 @@ pub struct Circuit {
     pub levels: Vec<Vec<Gate>>,
 }
 
-/// Masked operand (low bit) and partners of each element, a segment per gate.
-type Opening = Packed<0x38>;
+/// For each gate the planes of its masked operand and partners.
+type Opening = Lanes<0x38>;
 
 impl Circuit {
     /// A new wire.
@@ -75,10 +74,9 @@ impl Circuit {
         }
     }
 
-    /// Correlations for `count` elements.
+    /// Transfers for `count` elements.
     pub fn need(&self, count: usize) -> Need {
-        let gates = self.levels.iter().map(Vec::len).sum::<usize>();
-        Need { client_sends: count, server_sends: count } * gates
+        Need::both(self.levels.iter().flatten().map(|gate| gate.job(count)).collect())
     }
 
     /// Who sends last when `first` sends first; that party may go on at once.
@@ -102,26 +100,39 @@ impl Circuit {
     }
 }
 
-fn layout(gates: &[Gate], count: usize) -> Vec<Segment> {
-    gates.iter().map(|g| Segment { count, bits: 1 + g.partners.len() as u32 }).collect()
+impl Gate {
+    /// The random transfer behind its triples.
+    fn job(&self, count: usize) -> Job {
+        Job { count, choice_bits: 1, entry: Entry::Bits(self.partners.len() as u32) }
+    }
 }
 
-/// This party's half of the correlated triples of one gate, k-bit rows.
-#[derive(Zeroize, ZeroizeOnDrop)]
+fn layout(gates: &[Gate], count: usize) -> Vec<Lane> {
+    let planes = gates.iter().map(|gate| 1 + gate.partners.len()).sum();
+    vec![Lane::Planes { planes, count }]
+}
+
+/// This party's half of the correlated triples of one gate, a plane per partner.
+#[derive(Default, Zeroize, ZeroizeOnDrop)]
 struct Triples {
-    a: Vec<u64>,
-    b: Vec<u64>,
-    c: Vec<u64>,
+    a: Bits,
+    b: Vec<Bits>,
+    c: Vec<Bits>,
 }
 
 impl Triples {
-    fn new(sending: SenderBatch, receiving: ReceiverBatch, partners: u32) -> Self {
-        let (a, chosen) = receiving.random(partners);
-        let pairs = sending.random_pairs(partners);
-        let b: Vec<u64> = pairs.iter().map(|[zero, one]| zero ^ one).collect();
-        let own = a.iter().zip(&b).map(|(a, b)| spread(*a) & b);
-        let cross = chosen.iter().zip(&pairs).map(|(mine, [zero, _])| mine ^ zero);
-        let c = own.zip(cross).map(|(own, cross)| own ^ cross).collect();
+    fn new(sending: SenderPads, receiving: ReceiverPads) -> Self {
+        let mut pairs =
+            sending.into_columns().into_iter().map(|mut pad| std::mem::take(&mut pad.planes));
+        let (zero, mut b) = (pairs.next().unwrap_or_default(), pairs.next().unwrap_or_default());
+        let (choices, mut opened) = receiving.into_parts();
+        let a = choices.into_iter().next().unwrap_or_default();
+        let mut c = std::mem::take(&mut opened.planes);
+        for ((b, c), zero) in b.iter_mut().zip(&mut c).zip(&zero) {
+            b.xor(zero);
+            c.xor(zero);
+            c.xor_and(&a, b);
+        }
         Self { a, b, c }
     }
 }
@@ -131,52 +142,63 @@ struct Runner<'a> {
     role: Role,
     circuit: &'a Circuit,
     count: usize,
-    wires: Zeroizing<Vec<Vec<u64>>>,
+    wires: Zeroizing<Vec<Bits>>,
     triples: Vec<Vec<Triples>>,
     opened: Option<Opening>,
 }
 
 impl Runner<'_> {
-    fn open(&self, level: usize) -> Result<Opening> {
-        let gates = self.circuit.levels.get(level).map_or(&[][..], Vec::as_slice);
-        let triples = self.triples.get(level).map_or(&[][..], Vec::as_slice);
-        let mut segments = Vec::with_capacity(gates.len());
-        for (gate, triple) in gates.iter().zip(triples) {
-            let mut rows = vec![0; self.count];
-            for (index, partner) in gate.partners.iter().enumerate() {
-                for &wire in &partner.factor {
-                    let bits = self.read(wire)?.iter();
-                    rows.iter_mut().zip(bits).for_each(|(row, bit)| *row ^= bit << index);
-                }
-            }
-            let masked = rows.iter().zip(&triple.b).map(|(row, b)| row ^ b);
-            let operand = self.read(gate.operand)?.iter().zip(&triple.a).map(|(x, a)| x ^ a);
-            let packed = operand.zip(masked).map(|(x, y)| x | (y << 1)).collect();
-            let bits = 1 + gate.partners.len() as u32;
-            segments.push((Segment { count: self.count, bits }, packed));
-        }
-        Ok(Packed(segments))
+    fn gates(&self, level: usize) -> &[Gate] {
+        self.circuit.levels.get(level).map_or(&[], Vec::as_slice)
     }
 
-    fn close(&mut self, level: usize, ours: &Opening, theirs: &Opening) -> Result<()> {
-        let gates = self.circuit.levels.get(level).map_or(&[][..], Vec::as_slice);
+    fn open(&self, level: usize) -> Result<Opening> {
+        let gates = self.gates(level);
+        let triples = self.triples.get(level).map_or(&[][..], Vec::as_slice);
+        let mut planes = Vec::new();
+        for (gate, triple) in gates.iter().zip(triples) {
+            let mut operand = self.read(gate.operand)?.clone();
+            operand.xor(&triple.a);
+            planes.push(operand);
+            for (partner, b) in gate.partners.iter().zip(&triple.b) {
+                let mut factor = b.clone();
+                for &wire in &partner.factor {
+                    factor.xor(self.read(wire)?);
+                }
+                planes.push(factor);
+            }
+        }
+        let lane = Lane::Planes { planes: planes.len(), count: self.count };
+        Ok(Lanes(vec![(lane, Values::Planes(planes))]))
+    }
+
+    /// `x*y = c ^ e*b ^ a*f ^ e*f` with the opened `e = x ^ a`, `f = y ^ b`.
+    fn close(&mut self, level: usize, ours: Opening, theirs: Opening) -> Result<()> {
         let triples = self.triples.get_mut(level).map(std::mem::take).unwrap_or_default();
-        let openings = ours.0.iter().zip(&theirs.0);
-        for ((gate, triple), ((_, ours), (_, theirs))) in gates.iter().zip(triples).zip(openings) {
-            let rows: Vec<u64> = (ours.iter().zip(theirs))
-                .zip(triple.a.iter().zip(&triple.b).zip(&triple.c))
-                .map(|((x, y), ((a, b), c))| {
-                    let (e, f) = (spread((x ^ y) & 1), (x ^ y) >> 1);
-                    c ^ (e & b) ^ (spread(*a) & f) ^ server_only(self.role, e & f)
-                })
-                .collect();
-            for (index, partner) in gate.partners.iter().enumerate() {
-                let mut bits: Vec<u64> = rows.iter().map(|row| (row >> index) & 1).collect();
+        let circuit = self.circuit;
+        let gates = circuit.levels.get(level).map_or(&[][..], Vec::as_slice);
+        let mut opened = planes(ours).into_iter().zip(planes(theirs)).map(|(mut x, y)| {
+            x.xor(&y);
+            x
+        });
+        let mut next =
+            || opened.next().ok_or_else(|| Error::misuse("an opening of too few planes"));
+        for (gate, mut triple) in gates.iter().zip(triples) {
+            let e = next()?;
+            let products = std::mem::take(&mut triple.c);
+            for ((partner, mut product), b) in gate.partners.iter().zip(products).zip(&mut triple.b)
+            {
+                let f = next()?;
+                if self.role == Role::Server {
+                    b.xor(&f);
+                }
+                product.xor_and(&e, b);
+                product.xor_and(&triple.a, &f);
                 if let Some(base) = partner.base {
-                    bits.iter_mut().zip(self.read(base)?).for_each(|(bit, base)| *bit ^= base);
+                    product.xor(self.read(base)?);
                 }
                 match self.wires.get_mut(partner.output) {
-                    Some(wire) => *wire = bits,
+                    Some(wire) => *wire = product,
                     None => return Err(Error::misuse("a gate without its output wire")),
                 }
             }
@@ -184,9 +206,9 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn read(&self, wire: Wire) -> Result<&[u64]> {
+    fn read(&self, wire: Wire) -> Result<&Bits> {
         let bits = self.wires.get(wire).filter(|bits| bits.len() == self.count);
-        bits.map(Vec::as_slice).ok_or_else(|| Error::misuse("a gate before its input"))
+        bits.ok_or_else(|| Error::misuse("a gate before its input"))
     }
 
     /// One turn: completes `level - 1` and begins `level`.
@@ -199,7 +221,7 @@ impl Runner<'_> {
                 let theirs = theirs.ok_or_else(|| Error::misuse("a turn out of order"))?;
                 let completing = self.open(before)?;
                 channel.send(&completing)?;
-                self.close(before, &completing, &theirs)?;
+                self.close(before, completing, theirs)?;
             }
             if begins {
                 let beginning = self.open(level)?;
@@ -208,15 +230,14 @@ impl Runner<'_> {
             }
             return Ok(());
         }
-        let shape = |level: usize| {
-            self.circuit.levels.get(level).map_or_else(Vec::new, |gates| layout(gates, self.count))
-        };
+        let shape = |level: usize| layout(self.gates(level), self.count);
         if let Some(before) = before {
             let theirs: Opening = channel.receive(&shape(before))?;
-            let begun = if begins { Some(channel.receive(&shape(level))?) } else { None };
+            let begun =
+                if begins { Some(channel.receive::<Opening>(&shape(level))?) } else { None };
             let ours = self.opened.take();
             let ours = ours.ok_or_else(|| Error::misuse("a turn out of order"))?;
-            self.close(before, &ours, &theirs)?;
+            self.close(before, ours, theirs)?;
             self.opened = begun;
         } else {
             self.opened = Some(channel.receive(&shape(level))?);
@@ -225,37 +246,39 @@ impl Runner<'_> {
     }
 }
 
+fn planes(opening: Opening) -> Vec<Bits> {
+    let parts = opening.0.into_iter().map(|(_, values)| values);
+    parts
+        .flat_map(|values| match values {
+            Values::Planes(planes) => planes,
+            Values::Words(_) => Vec::new(),
+        })
+        .collect()
+}
+
 /// Evaluates `circuit` on `count` elements; `inputs` are the first wires. Returns
 /// all wires. `first` sends first, [`Circuit::last_sender`] last.
 ///
 /// # Errors
-/// [`Error::Misuse`] when inputs or correlations do not fit, [`Error::Peer`],
+/// [`Error::Misuse`] when inputs or transfers do not fit, [`Error::Peer`],
 /// [`Error::Transport`].
 pub fn run(
     channel: &mut Channel,
     circuit: &Circuit,
-    inputs: Vec<Vec<u64>>,
-    mut cots: Cots,
+    inputs: Vec<Bits>,
+    mut pads: Pads,
     first: Role,
-) -> Result<Zeroizing<Vec<Vec<u64>>>> {
+) -> Result<Zeroizing<Vec<Bits>>> {
     let role = channel.role();
-    let count = inputs.first().map_or(0, Vec::len);
-    let need = circuit.need(count);
-    let given = Need::from(role, cots.sending.len()) + Need::from(!role, cots.receiving.len());
-    if given != need {
-        return Err(Error::misuse("correlations do not fit the circuit"));
-    }
-    let triples = circuit.levels.iter().map(|gates| {
-        let each = gates.iter().map(|gate| {
-            let (sending, receiving) =
-                (cots.sending.split_off(count), cots.receiving.split_off(count));
-            Triples::new(sending, receiving, gate.partners.len() as u32)
-        });
-        each.collect()
-    });
-    let triples = triples.collect();
+    let count = inputs.first().map_or(0, Bits::len);
+    let mut level = |gates: &Vec<Gate>| {
+        let jobs: Vec<Job> = gates.iter().map(|gate| gate.job(count)).collect();
+        let ends = pads.send(&jobs)?.into_iter().zip(pads.receive(&jobs)?);
+        Ok(ends.map(|(sending, receiving)| Triples::new(sending, receiving)).collect())
+    };
+    let triples = circuit.levels.iter().map(&mut level).collect::<Result<_>>()?;
     let mut wires = Zeroizing::new(inputs);
-    wires.resize_with(circuit.wires, Vec::new);
+    wires.resize_with(circuit.wires, Bits::default);
     let mut runner = Runner { role, circuit, count, wires, triples, opened: None };
     if !circuit.levels.is_empty() {
         for level in 0..=circuit.levels.len() {
@@ -270,7 +293,7 @@ pub fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, random};
+    use crate::testing::{both, random_bits};
     use ring::Random;
 
     /// x & y & z by two levels, and x & (y ^ z) beside.
@@ -293,17 +316,17 @@ mod tests {
         let circuit = circuit();
         let mut rng = Random::seeded(5);
         let count = 200;
-        let shares = |rng: &mut Random| (0..3).map(|_| random(rng, count, 1)).collect::<Vec<_>>();
+        let shares = |rng: &mut Random| (0..3).map(|_| random_bits(rng, count)).collect::<Vec<_>>();
         let (client, server) = (shares(&mut rng), shares(&mut rng));
         for first in [Role::Client, Role::Server] {
             let (c, s) = both(
                 &mut rng,
-                circuit.need(count),
-                |ch, cots| run(ch, &circuit, client.clone(), cots, first),
-                |ch, cots| run(ch, &circuit, server.clone(), cots, first),
+                &circuit.need(count),
+                |ch, pads| run(ch, &circuit, client.clone(), pads, first),
+                |ch, pads| run(ch, &circuit, server.clone(), pads, first),
             );
             let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
-            let clear = |wire: usize, i: usize| ours[wire][i] ^ theirs[wire][i];
+            let clear = |wire: usize, i: usize| ours[wire].get(i) ^ theirs[wire].get(i);
             for i in 0..count {
                 let (x, y, z) = (clear(0, i), clear(1, i), clear(2, i));
                 assert_eq!(clear(4, i), x ^ (x & (y ^ z)));

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | `B` of the client and `A` of the server, `bits` wide; correlations |
+//! | In | `B` of the client and `A` of the server, `bits` wide; random transfers |
 //! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]` |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
@@ -17,13 +17,14 @@
 //! the carry of the low part they tell whether the middle bits of x are zero, which
 //! saturation needs; the leaves are read once for both.
 
-use ot::{Choices, Group, Job, Masked, choose, respond};
-use ring::word::{bit, mask};
+use ot::{Choices, Entry, Job, Masked, Table, choose, respond};
+use ring::Bits;
+use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::circuit::{self, Circuit, Gate, Partner, Wire};
-use crate::cots::{Cots, Need};
+use crate::pads::{Need, Pads};
 
 /// Digit width of the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,21 +33,64 @@ pub enum Radix {
     Two,
     /// Two bits.
     Four,
+    /// Three bits.
+    Eight,
     /// Four bits: fewer rounds, more bytes.
     Sixteen,
 }
 
 impl Radix {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
+
+    /// The fastest for `count` comparisons of `bits` bits on the link and machine of
+    /// [`Reference`]. Depends on public sizes only, so both parties choose alike.
+    pub fn fastest(count: usize, bits: u32) -> Self {
+        let bits = bits.clamp(1, 63);
+        let time = |radix: &Self| Reference::nanoseconds(&Comparison::carry(bits, *radix), count);
+        Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
+    }
+
     const fn bits(self) -> u32 {
         match self {
             Self::Two => 1,
             Self::Four => 2,
+            Self::Eight => 3,
             Self::Sixteen => 4,
         }
     }
 }
 
-/// One digit: which bits, and what its table tells beside `greater`.
+/// What [`Radix::fastest`] reckons with: a link of 400 Mbit/s and 40 ms, silent
+/// correlations, a core with vector AES.
+struct Reference;
+
+impl Reference {
+    const PER_BYTE: u64 = 20;
+    const PER_ROUND: u64 = 40_000_000;
+    const PER_CORRELATION: u64 = 25;
+    const PER_PAD: u64 = 2;
+
+    fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
+        let (cost, need) = (comparison.cost(count), comparison.need(count));
+        let jobs = || need.client_sends.iter().chain(&need.server_sends);
+        let cots: usize = jobs().map(Job::cots).sum();
+        let pads: usize = jobs().map(|job| job.count.saturating_mul(job.entries())).sum();
+        let bytes = cost.client_to_server.saturating_add(cost.server_to_client);
+        let work = [
+            Self::PER_BYTE.saturating_mul(bytes),
+            Self::PER_ROUND.saturating_mul(cost.rounds),
+            Self::PER_CORRELATION.saturating_mul(cots as u64),
+            Self::PER_PAD.saturating_mul(pads as u64),
+        ];
+        work.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// One digit: which bits, and what is told of it beside `greater`.
+///
+/// Of a single bit, "equal" and "zero" are sums of both parties' bits: their shares
+/// are known without a table.
 #[derive(Clone, Debug)]
 struct Leaf {
     shift: u32,
@@ -56,8 +100,18 @@ struct Leaf {
 }
 
 impl Leaf {
-    fn outputs(&self) -> u32 {
-        1 + u32::from(self.equal) + u32::from(self.zero)
+    fn job(&self, count: usize) -> Job {
+        let told = u32::from(self.equal) + u32::from(self.zero);
+        let bits = if self.is_linear() { 1 } else { 1 + told };
+        Job { count, choice_bits: self.width, entry: Entry::Bits(bits) }
+    }
+
+    fn is_linear(&self) -> bool {
+        self.width == 1
+    }
+
+    fn digit(&self, words: &[u64]) -> Vec<Bits> {
+        (self.shift..self.shift + self.width).map(|bit| Bits::of_words(words, bit)).collect()
     }
 }
 
@@ -83,9 +137,9 @@ pub struct Comparison {
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Compared {
     /// `[B > A]`.
-    pub greater: Vec<u64>,
+    pub greater: Bits,
     /// Whether the sum's bits `low..bits` are all zero; empty without a middle.
-    pub middle_zero: Vec<u64>,
+    pub middle_zero: Bits,
 }
 
 impl Comparison {
@@ -196,22 +250,12 @@ impl Comparison {
     }
 
     fn jobs(&self, count: usize) -> Vec<Job> {
-        let job = |leaf: &Leaf| Job {
-            count,
-            choice_bits: leaf.width,
-            value_bits: leaf.outputs(),
-            group: Group::Xor,
-        };
-        self.leaves.iter().map(job).collect()
+        self.leaves.iter().map(|leaf| leaf.job(count)).collect()
     }
 
-    fn leaf_need(&self, count: usize) -> Need {
-        Need::from(Role::Server, self.jobs(count).iter().map(Job::cots).sum())
-    }
-
-    /// Correlations for `count` comparisons.
+    /// Transfers for `count` comparisons.
     pub fn need(&self, count: usize) -> Need {
-        self.leaf_need(count) + self.circuit.need(count)
+        Need::from(Role::Server, self.jobs(count)) + self.circuit.need(count)
     }
 
     /// What [`run`] costs.
@@ -227,35 +271,57 @@ impl Comparison {
         self.circuit.last_sender(Role::Server)
     }
 
-    /// The server's table of one leaf: for each element and digit of the client,
-    /// the bits `greater | equal << 1 | zero << 2` (those the leaf has).
-    fn table(&self, leaf: &Leaf, operands: &[u64]) -> Vec<u64> {
-        let mut table = Vec::with_capacity(operands.len() << leaf.width);
-        let middle = mask(self.bits - self.low.min(self.bits - 1));
-        let zero_at = 1 + u32::from(leaf.equal);
-        for operand in operands {
-            let digit = (operand >> leaf.shift) & mask(leaf.width);
-            let next = ((operand >> self.low.min(63)).wrapping_add(1)) & middle;
-            let zero_digit = (next >> leaf.shift.saturating_sub(self.low)) & mask(leaf.width);
-            for value in 0..1u64 << leaf.width {
-                let greater = u64::from(value > digit);
-                let equal = u64::from(value == digit) & u64::from(leaf.equal);
-                let zero = u64::from(value == zero_digit) & u64::from(leaf.zero);
-                table.push(greater | (equal << 1) | (zero << zero_at));
+    /// The server's table of one leaf, whose digits are `own` and, where zero is
+    /// tested, `next`: the digits of the client for which the sum is zero.
+    fn table(leaf: &Leaf, own: &[Bits], next: &[Bits], count: usize) -> Table {
+        let equal = minterms(own, count);
+        let zero = if leaf.zero { minterms(next, count) } else { Vec::new() };
+        let mut greater = Bits::zeros(count);
+        let mut columns = Vec::with_capacity(equal.len());
+        for (digit, here) in equal.iter().enumerate() {
+            let mut planes = vec![greater.clone()];
+            if !leaf.is_linear() {
+                planes.extend(leaf.equal.then(|| here.clone()));
+                planes.extend(zero.get(digit).cloned());
             }
+            columns.push(planes);
+            greater.xor(here);
         }
-        table
+        Table::bits(columns)
     }
 
-    fn place(&self, shares: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    /// For which digits of the client the middle of the sum is zero: the negative of
+    /// the server's share, which is its operand plus one.
+    fn next(&self, operands: &[u64]) -> Zeroizing<Vec<u64>> {
+        let middle = mask(self.bits - self.low.min(self.bits - 1)) << self.low.min(63);
+        let one = 1u64 << self.low.min(63);
+        Zeroizing::new(operands.iter().map(|a| (a & middle).wrapping_add(one) & middle).collect())
+    }
+
+    /// The wires of all leaves; `linear` tells what is known without a table.
+    fn place(&self, shares: Vec<ot::Column>, linear: impl Fn(&Leaf) -> [Bits; 2]) -> Vec<Bits> {
         let mut wires = Vec::with_capacity(self.circuit.wires);
-        for (leaf, rows) in self.leaves.iter().zip(shares) {
-            for index in 0..leaf.outputs() {
-                wires.push(rows.iter().map(|row| bit(*row, index)).collect());
+        for (leaf, mut share) in self.leaves.iter().zip(shares) {
+            wires.append(&mut share.planes);
+            if leaf.is_linear() {
+                let [equal, zero] = linear(leaf);
+                wires.extend(leaf.equal.then_some(equal));
+                wires.extend(leaf.zero.then_some(zero));
             }
         }
         wires
     }
+}
+
+/// For each value of a digit whether it is the one given by its bits.
+fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
+    let mut terms = vec![Bits::zeros(count).not()];
+    for bit in digit {
+        let with: Vec<Bits> = terms.iter().map(|term| term.and(bit)).collect();
+        terms.iter_mut().zip(&with).for_each(|(term, with)| term.xor(with));
+        terms.extend(with);
+    }
+    terms
 }
 
 /// Compares `operands`: the client's are `B`, the server's `A`; each `bits` wide.
@@ -267,36 +333,54 @@ pub fn run(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
-    mut cots: Cots,
+    mut pads: Pads,
 ) -> Result<Compared> {
-    let count = operands.len();
-    let role = channel.role();
-    let jobs = plan.jobs(count);
-    let leaf_cots = cots.split(role, plan.leaf_need(count))?;
-    let shares = match role {
-        Role::Client => {
-            let digits = plan.leaves.iter().map(|leaf| {
-                operands.iter().map(|b| (b >> leaf.shift) & mask(leaf.width)).collect()
-            });
-            let digits: Vec<Vec<u64>> = digits.collect();
-            let (chooser, choices) = choose(&jobs, leaf_cots.receiving, &digits)?;
-            channel.send(&choices)?;
-            let masked: Masked = channel.receive(&ot::transfer::masked_layout(&jobs))?;
-            Zeroizing::new(chooser.finish(&masked)?)
-        }
-        Role::Server => {
-            let tables: Vec<_> = plan.leaves.iter().map(|l| plan.table(l, operands)).collect();
-            let choices: Choices = channel.receive(&ot::transfer::choices_layout(&jobs))?;
-            let (shares, masked) = respond(&jobs, leaf_cots.sending, &tables, &choices)?;
-            channel.send(&masked)?;
-            Zeroizing::new(shares)
-        }
+    let leaves = match channel.role() {
+        Role::Client => client_leaves(channel, plan, operands, &mut pads)?,
+        Role::Server => server_leaves(channel, plan, operands, &mut pads)?,
     };
-    let mut wires = circuit::run(channel, &plan.circuit, plan.place(&shares), cots, Role::Server)?;
+    let mut wires = circuit::run(channel, &plan.circuit, leaves, pads, Role::Server)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let greater = take(plan.greater).ok_or_else(|| Error::misuse("a comparison of no bits"))?;
     Ok(Compared { greater, middle_zero })
+}
+
+fn client_leaves(
+    channel: &mut Channel,
+    plan: &Comparison,
+    operands: &[u64],
+    pads: &mut Pads,
+) -> Result<Vec<Bits>> {
+    let jobs = plan.jobs(operands.len());
+    let digits: Vec<Vec<Bits>> = plan.leaves.iter().map(|leaf| leaf.digit(operands)).collect();
+    let digits = Zeroizing::new(digits);
+    let (chooser, choices) = choose(pads.receive(&jobs)?, &digits)?;
+    channel.send(&choices)?;
+    let masked: Masked = channel.receive(&ot::transfer::masked_layout(&jobs))?;
+    let own = |leaf: &Leaf| [0, 1].map(|_| Bits::of_words(operands, leaf.shift));
+    Ok(plan.place(chooser.finish(masked)?, own))
+}
+
+fn server_leaves(
+    channel: &mut Channel,
+    plan: &Comparison,
+    operands: &[u64],
+    pads: &mut Pads,
+) -> Result<Vec<Bits>> {
+    let (count, jobs) = (operands.len(), plan.jobs(operands.len()));
+    let next = plan.next(operands);
+    let table = |leaf: &Leaf| {
+        let (own, next) = (Zeroizing::new(leaf.digit(operands)), Zeroizing::new(leaf.digit(&next)));
+        Comparison::table(leaf, &own, &next, count)
+    };
+    let tables = plan.leaves.iter().map(table).collect();
+    let pads = pads.send(&jobs)?;
+    let choices: Choices = channel.receive(&ot::transfer::choices_layout(&jobs))?;
+    let (shares, masked) = respond(pads, tables, &choices)?;
+    channel.send(&masked)?;
+    let flipped = |words: &[u64], leaf: &Leaf| Bits::of_words(words, leaf.shift).not();
+    Ok(plan.place(shares, |leaf| [flipped(operands, leaf), flipped(&next, leaf)]))
 }
 
 /// This party's operand for the carry of its shares into bit `bits`.
@@ -320,19 +404,19 @@ mod tests {
         let operands = |role, words| operand(role, words, plan.bits);
         let (c, s) = both(
             rng,
-            plan.need(count),
-            |ch, cots| run(ch, plan, &operands(Role::Client, client), cots),
-            |ch, cots| run(ch, plan, &operands(Role::Server, server), cots),
+            &plan.need(count),
+            |ch, pads| run(ch, plan, &operands(Role::Client, client), pads),
+            |ch, pads| run(ch, plan, &operands(Role::Server, server), pads),
         );
         assert_eq!(c.cost, plan.cost(count));
         let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
         for (i, (x, y)) in client.iter().zip(server).enumerate() {
             let sum = x + y;
-            assert_eq!(ours.greater[i] ^ theirs.greater[i], sum >> plan.bits, "{x} + {y}");
+            assert_eq!(ours.greater.get(i) ^ theirs.greater.get(i), sum >> plan.bits, "{x} + {y}");
             if plan.middle_zero.is_some() {
                 let middle = (sum & mask(plan.bits)) >> plan.low;
                 assert_eq!(
-                    ours.middle_zero[i] ^ theirs.middle_zero[i],
+                    ours.middle_zero.get(i) ^ theirs.middle_zero.get(i),
                     u64::from(middle == 0),
                     "{x} + {y}"
                 );
@@ -343,7 +427,7 @@ mod tests {
     #[test]
     fn all_small_pairs_compare() {
         let mut rng = Random::seeded(1);
-        for radix in [Radix::Two, Radix::Four, Radix::Sixteen] {
+        for radix in Radix::ALL {
             for bits in 1..=6u32 {
                 let all: Vec<(u64, u64)> =
                     (0..1 << bits).flat_map(|x| (0..1 << bits).map(move |y| (x, y))).collect();
@@ -354,6 +438,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn few_comparisons_save_rounds_and_many_save_work() {
+        assert_eq!(Radix::fastest(1, 15), Radix::Sixteen);
+        assert_ne!(Radix::fastest(10_000_000, 15), Radix::Sixteen);
+        assert!(Radix::ALL.contains(&Radix::fastest(0, 1)));
     }
 
     #[test]

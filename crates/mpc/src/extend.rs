@@ -14,13 +14,14 @@
 //! server, and back at the end. For a non-negative x the wrap is `msb_c OR msb_s`,
 //! one choice by the client's bit; for a signed one it is a carry.
 
-use ot::{Group, Job};
-use ring::word::{bit, mask};
+use ot::{Entry, Job, Table};
+use ring::Bits;
+use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
-use crate::cots::{Cots, Need};
+use crate::pads::{Need, Pads};
 use crate::relu::sum_of;
 use crate::share::{Share, server_only};
 use crate::switch::{self, Side, Switch};
@@ -67,8 +68,8 @@ impl Extend {
     }
 
     fn switch(&self) -> Switch {
-        let value_bits = self.wrap_bits();
-        let job = Job { count: self.count, choice_bits: 1, value_bits, group: Group::Add };
+        let entry = Entry::Word(self.wrap_bits());
+        let job = Job { count: self.count, choice_bits: 1, entry };
         match self.asks() {
             Role::Client => Switch { to_client: vec![job], to_server: Vec::new() },
             Role::Server => Switch { to_client: Vec::new(), to_server: vec![job] },
@@ -98,13 +99,16 @@ impl Extend {
 
     /// The choice of the party that asks, or the table of the other, two entries a
     /// value, from what `wrap` says on its side.
-    fn side(&self, role: Role, wrap: Vec<u64>) -> Side {
+    fn side(&self, role: Role, wrap: Bits) -> Side {
         if role == self.asks() {
-            return Side { choices: vec![wrap], tables: Vec::new() };
+            return Side { choices: vec![vec![wrap]], tables: Vec::new() };
         }
-        let or = u64::from(self.comparison.is_none());
-        let entries = wrap.iter().flat_map(|own| [*own, (own ^ 1) | or]);
-        Side { choices: Vec::new(), tables: vec![entries.collect()] }
+        let other = match self.comparison {
+            Some(_) => wrap.not().to_words(),
+            None => vec![1; self.count],
+        };
+        let table = Table::words(vec![wrap.to_words(), other]);
+        Side { choices: Vec::new(), tables: vec![table] }
     }
 }
 
@@ -113,7 +117,7 @@ impl Extend {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut cots: Cots) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut pads: Pads) -> Result<Share> {
     if (x.len(), x.bits()) != (plan.count, plan.bits) {
         return Err(Error::misuse("a share that does not fit its extension"));
     }
@@ -122,16 +126,16 @@ pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut cots: Cots) -> R
     let moved = x.words().iter().map(|word| word.wrapping_add(offset) & mask(plan.bits));
     let moved = Zeroizing::new(moved.collect::<Vec<u64>>());
     let wrap = match &plan.comparison {
-        None => moved.iter().map(|word| bit(*word, plan.bits - 1)).collect(),
+        None => Bits::of_words(&moved, plan.bits - 1),
         Some(comparison) => {
             let operands = compare::operand(role, &moved, plan.bits);
-            let now = cots.split(role, plan.comparing())?;
+            let now = pads.split(role, &plan.comparing())?;
             let mut found = compare::run(channel, comparison, &operands, now)?;
             std::mem::take(&mut found.greater)
         }
     };
     let side = plan.side(role, wrap);
-    let switched = switch::run(channel, &plan.switch(), plan.asks(), &side, cots)?;
+    let switched = switch::run(channel, &plan.switch(), plan.asks(), side, pads)?;
     let wraps = sum_of(plan.count, plan.wrap_bits(), &switched);
     let wide = moved
         .iter()
@@ -151,9 +155,9 @@ mod tests {
     fn check(plan: &Extend, client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
             rng,
-            plan.need(),
-            |ch, cots| run(ch, plan, client, cots),
-            |ch, cots| run(ch, plan, server, cots),
+            &plan.need(),
+            |ch, pads| run(ch, plan, client, pads),
+            |ch, pads| run(ch, plan, server, pads),
         );
         assert_eq!(c.cost, plan.cost());
         let (c, s) = (c.value.unwrap(), s.value.unwrap());

@@ -1,24 +1,25 @@
 //! The non-linear protocols next to the ideal functionality of each: a function of
 //! both parties' inputs that says which values their outputs share.
 
-use ot::{Group, Job};
+use ot::{Entry, Job, Table};
+use ring::Bits;
 use ring::word::{bit, mask};
 use wire::{Channel, Cost, Result, Role};
 
 use crate::argmax::{self, Argmax};
 use crate::circuit::{self, Circuit, Gate, Partner};
 use crate::compare::{self, Comparison, Radix};
-use crate::cots::{Cots, Need};
 use crate::extend::{self, Extend, Sign};
 use crate::maximum::{self, Maximum, Tournament};
 use crate::open;
+use crate::pads::{Need, Pads};
 use crate::relu::{self, Relu};
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
 use crate::truncate::{self, Truncate};
 
 /// One party's run of a protocol.
-pub(crate) type Run = Box<dyn Fn(&mut Channel, &Share, Cots) -> Result<Share> + Sync>;
+pub(crate) type Run = Box<dyn Fn(&mut Channel, &Share, Pads) -> Result<Share> + Sync>;
 /// From both inputs (client's first) to the words that the outputs share, mod
 /// 2^(the outputs' width).
 pub(crate) type Ideal = Box<dyn Fn(&Share, &Share) -> Vec<u64> + Sync>;
@@ -50,6 +51,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         argmax(),
         compare("compare", Comparison::carry(12, Radix::Four)),
         compare("compare radix 2", Comparison::carry(12, Radix::Two)),
+        compare("compare radix 8", Comparison::carry(12, Radix::Eight)),
         compare("compare radix 16", Comparison::carry(12, Radix::Sixteen)),
         middle(),
         circuit("circuit, client first", Role::Client),
@@ -73,7 +75,7 @@ fn relu(name: &'static str, plan: Relu, cap: i64) -> Protocol {
         bits: 12,
         need: plan.need(),
         cost: plan.cost(),
-        run: Box::new(move |channel, x, cots| relu::run(channel, &plan, x, cots)),
+        run: Box::new(move |channel, x, pads| relu::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|v| (*v).clamp(0, cap)).collect()),
         frames: [4, 4],
     }
@@ -87,7 +89,7 @@ fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
         bits: 26,
         need: plan.need(),
         cost: plan.cost(),
-        run: Box::new(move |channel, x, cots| truncate::run(channel, &plan, x, cots)),
+        run: Box::new(move |channel, x, pads| truncate::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|v| v >> drop).collect()),
         frames: [3, 3],
     }
@@ -101,7 +103,7 @@ fn extend() -> Protocol {
         bits: 10,
         need: plan.need(),
         cost: plan.cost(),
-        run: Box::new(move |channel, x, cots| extend::run(channel, &plan, x, cots)),
+        run: Box::new(move |channel, x, pads| extend::run(channel, &plan, x, pads)),
         ideal: of_values(<[i64]>::to_vec),
         frames: [3, 3],
     }
@@ -111,15 +113,15 @@ fn extend() -> Protocol {
 fn max_pool() -> Protocol {
     let windows: Vec<Vec<usize>> = (0..COUNT / 4).map(|w| (4 * w..4 * w + 4).collect()).collect();
     let tournament = Tournament::new(COUNT, &windows).unwrap();
-    let plan = Maximum::new(tournament, 10, Vec::new(), Radix::Four).unwrap();
+    let plan = Maximum::new(tournament, 10, None, Radix::Four).unwrap();
     let largest = |window: &[i64]| window.iter().copied().max().unwrap_or_default();
     Protocol {
         name: "max pool",
         bits: 10,
         need: plan.need(),
         cost: plan.cost(),
-        run: Box::new(move |channel, x, cots| {
-            Ok(maximum::run(channel, &plan, x, &[], cots)?.remove(0))
+        run: Box::new(move |channel, x, pads| {
+            Ok(maximum::run(channel, &plan, x, None, pads)?.remove(0))
         }),
         ideal: of_values(move |values| values.chunks(4).map(largest).collect()),
         frames: [4, 4],
@@ -134,7 +136,7 @@ fn argmax() -> Protocol {
         bits: 10,
         need: plan.need(),
         cost: plan.cost(),
-        run: Box::new(move |channel, x, cots| argmax::run(channel, &plan, x, cots)),
+        run: Box::new(move |channel, x, pads| argmax::run(channel, &plan, x, pads)),
         ideal: of_values(|values| {
             let largest = values.iter().max();
             let at = values.iter().position(|value| Some(value) == largest);
@@ -150,9 +152,9 @@ fn compare(name: &'static str, plan: Comparison) -> Protocol {
         bits: 12,
         need: plan.need(COUNT),
         cost: plan.cost(COUNT),
-        run: Box::new(move |channel, x, cots| {
+        run: Box::new(move |channel, x, pads| {
             let operands = compare::operand(channel.role(), x.words(), 12);
-            Ok(Share::new(compare::run(channel, &plan, &operands, cots)?.greater.clone(), 1))
+            Ok(Share::new(compare::run(channel, &plan, &operands, pads)?.greater.to_words(), 1))
         }),
         ideal: Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
         frames: [2, 2],
@@ -167,10 +169,10 @@ fn middle() -> Protocol {
         bits: 12,
         need: plan.need(COUNT),
         cost: plan.cost(COUNT),
-        run: Box::new(move |channel, x, cots| {
+        run: Box::new(move |channel, x, pads| {
             let operands = compare::operand(channel.role(), x.words(), 12);
-            let found = compare::run(channel, &plan, &operands, cots)?;
-            Ok(Share::new([&found.greater[..], &found.middle_zero].concat(), 1))
+            let found = compare::run(channel, &plan, &operands, pads)?;
+            Ok(Share::new([found.greater.to_words(), found.middle_zero.to_words()].concat(), 1))
         }),
         ideal: Box::new(|client, server| {
             let zero = |sum: u64| u64::from((sum & mask(12)) >> 5 == 0);
@@ -198,11 +200,10 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
         bits: 3,
         need: plan.need(COUNT),
         cost: plan.cost(COUNT, first),
-        run: Box::new(move |channel, x, cots| {
-            let inputs = (0..3).map(|at| x.words().iter().map(|word| bit(*word, at)).collect());
-            let mut wires = circuit::run(channel, &plan, inputs.collect(), cots, first)?;
-            let both = [std::mem::take(&mut wires[xyz]), std::mem::take(&mut wires[other])];
-            Ok(Share::new(both.concat(), 1))
+        run: Box::new(move |channel, x, pads| {
+            let inputs = (0..3).map(|at| Bits::of_words(x.words(), at));
+            let wires = circuit::run(channel, &plan, inputs.collect(), pads, first)?;
+            Ok(Share::new([wires[xyz].to_words(), wires[other].to_words()].concat(), 1))
         }),
         ideal: Box::new(|client, server| {
             let clear: Vec<u64> =
@@ -218,20 +219,20 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
 /// Each party's low two bits choose from the other's table, row `i` of which is
 /// `[w, w+1, w+2, w+3]` for its word `w`; the results add up.
 fn switch(name: &'static str, first: Role) -> Protocol {
-    let jobs = vec![Job { count: COUNT, choice_bits: 2, value_bits: 9, group: Group::Add }];
+    let jobs = vec![Job { count: COUNT, choice_bits: 2, entry: Entry::Word(9) }];
     let plan = Switch { to_client: jobs.clone(), to_server: jobs };
-    let row = |word: &u64| [0, 1, 2, 3].map(|at| (word + at) & mask(9));
+    let column = |words: &[u64], at| words.iter().map(|word| (word + at) & mask(9)).collect();
     Protocol {
         name,
         bits: 9,
         need: plan.need(),
         cost: plan.cost(first),
-        run: Box::new(move |channel, x, cots| {
+        run: Box::new(move |channel, x, pads| {
             let side = Side {
-                choices: vec![x.words().iter().map(|word| word & 3).collect()],
-                tables: vec![x.words().iter().flat_map(row).collect()],
+                choices: vec![[0, 1].map(|bit| Bits::of_words(x.words(), bit)).to_vec()],
+                tables: vec![Table::words((0..4).map(|at| column(x.words(), at)).collect())],
             };
-            let switched = switch::run(channel, &plan, first, &side, cots)?;
+            let switched = switch::run(channel, &plan, first, side, pads)?;
             Ok(relu::sum_of(COUNT, 9, &switched))
         }),
         ideal: Box::new(|client, server| {

@@ -20,9 +20,9 @@ fn play(protocol: &Protocol, tamper: Option<(Role, usize, Tamper)>) -> Outcomes 
     both_tampered(
         &mut rng,
         tamper,
-        protocol.need,
-        |ch, cots| (protocol.run)(ch, &client, cots),
-        |ch, cots| (protocol.run)(ch, &server, cots),
+        &protocol.need,
+        |ch, pads| (protocol.run)(ch, &client, pads),
+        |ch, pads| (protocol.run)(ch, &server, pads),
     )
 }
 
@@ -41,12 +41,12 @@ fn conforms(protocol: &Protocol, real: Option<u64>, rng: &mut Random) {
     let name = protocol.name;
     let values = values(rng, protocol.bits);
     let (client, server) = split(rng, &values, protocol.bits);
-    let ours = |ch: &mut wire::Channel, cots| (protocol.run)(ch, &client, cots);
-    let theirs = |ch: &mut wire::Channel, cots| (protocol.run)(ch, &server, cots);
+    let ours = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &client, pads);
+    let theirs = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &server, pads);
     let (c, s) = match real {
-        Some(seed) => both_real(seed, protocol.need, ours, theirs),
+        Some(seed) => both_real(seed, &protocol.need, ours, theirs),
         None => {
-            let outcomes = both(rng, protocol.need, ours, theirs);
+            let outcomes = both(rng, &protocol.need, ours, theirs);
             assert_eq!(outcomes.0.cost, protocol.cost, "{name}");
             assert_eq!(outcomes.1.cost, protocol.cost, "{name}");
             outcomes
@@ -88,9 +88,9 @@ fn output_shares_are_uniform() {
         for _ in 0..60 {
             let (c, s) = both(
                 &mut rng,
-                protocol.need,
-                |ch, cots| (protocol.run)(ch, &client, cots),
-                |ch, cots| (protocol.run)(ch, &server, cots),
+                &protocol.need,
+                |ch, pads| (protocol.run)(ch, &client, pads),
+                |ch, pads| (protocol.run)(ch, &server, pads),
             );
             let (Ok(c), Ok(s)) = (c.value, s.value) else { unreachable!("{}", protocol.name) };
             bits += c.len() as u64 * u64::from(c.bits());
@@ -109,7 +109,9 @@ fn output_shares_are_uniform() {
 #[test]
 fn a_tampered_frame_is_noticed_or_harmless_and_never_hangs() {
     for protocol in protocols() {
+        let (ours, theirs) = play(&protocol, None);
         for (sender, frames) in [Role::Client, Role::Server].into_iter().zip(protocol.frames) {
+            let sent = if sender == Role::Client { ours.frames.len() } else { theirs.frames.len() };
             for (frame, how) in (0..frames).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
                 let (client, server) = play(&protocol, Some((sender, frame, how)));
                 let victim = if sender == Role::Client { server.value } else { client.value };
@@ -122,7 +124,12 @@ fn a_tampered_frame_is_noticed_or_harmless_and_never_hangs() {
                     Tamper::Truncate | Tamper::Close => {
                         assert!(victim.is_err(), "{name}: {frame}")
                     }
-                    Tamper::Flip | Tamper::Repeat => {}
+                    // The last frame's repetition is never read.
+                    Tamper::Repeat => assert!(
+                        frame + 1 == sent || matches!(victim, Err(Error::Peer { .. })),
+                        "{name}: {sender:?} {frame}: {victim:?}"
+                    ),
+                    Tamper::Flip | Tamper::Drop | Tamper::Swap => {}
                 }
             }
         }

@@ -5,7 +5,6 @@
 pub mod argmax;
 pub mod circuit;
 pub mod compare;
-pub mod cots;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
@@ -16,6 +15,7 @@ mod ladder;
 pub mod linear;
 pub mod maximum;
 pub mod open;
+pub mod pads;
 pub mod relu;
 pub mod share;
 pub mod switch;
@@ -23,5 +23,5 @@ pub mod switch;
 mod testing;
 pub mod truncate;
 
-pub use cots::{Cots, Need};
+pub use pads::{Need, Pads};
 pub use share::Share;

@@ -9,17 +9,18 @@
 //! | Cost | per pair: one comparison of bits - 1, then 2*payload + 2 bits; ceil(log2 window) levels |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), max pooling; FALCON (pool before ReLU) |
 //!
-//! A *payload* of further vectors (an index, say) can follow the winner. Of equal
+//! A *payload* (an index, say) can follow the winner, under the same choices. Of equal
 //! values the first wins.
 
-use ot::{Group, Job};
-use ring::word::{bit, mask, spread};
+use ot::{Entry, Job, Table};
+use ring::word::mask;
 use wire::{Channel, Cost, Error, Result};
 use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
-use crate::cots::{Cots, Need};
-use crate::share::{Share, server_only};
+use crate::pads::{Need, Pads};
+use crate::relu::gated;
+use crate::share::{Share, sign_of};
 use crate::switch::{self, Side, Switch};
 
 /// The tournament of one set of windows: which positions meet at each level.
@@ -65,33 +66,36 @@ impl Tournament {
     }
 }
 
-/// The public plan of a maximum: the tournament, the value's width and the widths
+/// The public plan of a maximum: the tournament, the value's width and the width
 /// of what follows the winner.
 #[derive(Clone, Debug)]
 pub struct Maximum {
     tournament: Tournament,
     bits: u32,
-    payload: Vec<u32>,
+    payload: Option<u32>,
     comparison: Comparison,
 }
 
 impl Maximum {
-    /// Values of `bits` (2 to 63); payloads of the given widths.
+    /// Values of `bits` (2 to 63), with a payload of the given width.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range.
-    pub fn new(tournament: Tournament, bits: u32, payload: Vec<u32>, radix: Radix) -> Result<Self> {
-        if !(2..=63).contains(&bits) || payload.iter().any(|b| !(1..=63).contains(b)) {
+    pub fn new(
+        tournament: Tournament,
+        bits: u32,
+        payload: Option<u32>,
+        radix: Radix,
+    ) -> Result<Self> {
+        if !(2..=63).contains(&bits) || payload.is_some_and(|b| !(1..=63).contains(&b)) {
             return Err(Error::misuse("a maximum with these widths"));
         }
         Ok(Self { tournament, bits, payload, comparison: Comparison::carry(bits - 1, radix) })
     }
 
     fn switch(&self, count: usize) -> Switch {
-        let widths = std::iter::once(self.bits).chain(self.payload.iter().copied());
-        let jobs: Vec<Job> = widths
-            .map(|value_bits| Job { count, choice_bits: 1, value_bits, group: Group::Add })
-            .collect();
+        let entry = self.payload.map_or(Entry::Word(self.bits), |p| Entry::Pair(self.bits, p));
+        let jobs = vec![Job { count, choice_bits: 1, entry }];
         Switch { to_client: jobs.clone(), to_server: jobs }
     }
 
@@ -114,13 +118,13 @@ impl Maximum {
     }
 
     /// Plays one level: the winners of `left[i]` against `right[i]`, for the value
-    /// and each payload.
+    /// and its payload.
     fn play(
         &self,
         channel: &mut Channel,
         left: &[Share],
         right: &[Share],
-        mut cots: Cots,
+        mut pads: Pads,
     ) -> Result<Vec<Share>> {
         let role = channel.role();
         let differences: Vec<Share> =
@@ -128,31 +132,29 @@ impl Maximum {
         let value = differences.first().ok_or_else(|| Error::misuse("a maximum of nothing"))?;
         let count = value.len();
         let operands = compare::operand(role, value.words(), self.bits - 1);
-        let comparing = cots.split(role, self.comparison.need(count))?;
+        let comparing = pads.split(role, &self.comparison.need(count))?;
         let found = compare::run(channel, &self.comparison, &operands, comparing)?;
-        let own = value.words().iter().map(|d| bit(*d, self.bits - 1) ^ server_only(role, 1));
-        let wins: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
-        let wins = Zeroizing::new(wins);
-        let table = |share: &Share| {
-            let rows = wins.iter().zip(share.words());
-            rows.flat_map(|(win, word)| [0, 1].map(|pick: u64| spread(pick ^ win) & word)).collect()
-        };
-        let side = Side {
-            choices: vec![wins.to_vec(); differences.len()],
-            tables: differences.iter().map(table).collect(),
-        };
+        let mut wins = sign_of(role, value.words(), self.bits);
+        wins.xor(&found.greater);
+        let mut table = Table::words(gated(value.words(), &wins));
+        for payload in differences.iter().skip(1) {
+            let columns = table.0.iter_mut().zip(gated(payload.words(), &wins));
+            columns.for_each(|(entry, words)| entry.words.push(words));
+        }
+        let side = Side { choices: vec![vec![wins]], tables: vec![table] };
         let first = self.comparison.last_sender();
-        let switched = switch::run(channel, &self.switch(count), first, &side, cots)?;
-        let gains = switched.received.iter().zip(&switched.sent);
-        let winners = right.iter().zip(gains).map(|(right, (received, sent))| {
-            let gain = received.iter().zip(sent).map(|(r, s)| r.wrapping_add(*s));
-            right.add_scaled(&Share::new(gain.collect(), right.bits()), 1)
-        });
-        Ok(winners.collect())
+        let switched = switch::run(channel, &self.switch(count), first, side, pads)?;
+        let winner = |(index, right): (usize, &Share)| {
+            let ends = switched.received.iter().chain(&switched.sent);
+            ends.filter_map(|column| column.words.get(index)).fold(right.clone(), |sum, gain| {
+                sum.add_scaled(&Share::new(gain.clone(), right.bits()), 1)
+            })
+        };
+        Ok(right.iter().enumerate().map(winner).collect())
     }
 }
 
-/// The maximum of each window, followed by its payloads.
+/// The maximum of each window, followed by its payload.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or correlations do not fit the plan,
@@ -161,13 +163,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Maximum,
     value: &Share,
-    payload: &[Share],
-    mut cots: Cots,
+    payload: Option<&Share>,
+    mut pads: Pads,
 ) -> Result<Vec<Share>> {
     let inputs = plan.tournament.inputs;
-    let widths = payload.iter().map(Share::bits);
+    let width = payload.map(Share::bits);
     if value.bits() != plan.bits
-        || !widths.eq(plan.payload.iter().copied())
+        || width != plan.payload
         || std::iter::once(value).chain(payload).any(|share| share.len() != inputs)
     {
         return Err(Error::misuse("a share that does not fit its maximum"));
@@ -182,7 +184,7 @@ pub fn run(
     };
     let players: Vec<Vec<u64>> = std::iter::once(value).chain(payload).map(player).collect();
     let mut players = Zeroizing::new(players);
-    let widths: Vec<u32> = std::iter::once(plan.bits).chain(plan.payload.clone()).collect();
+    let widths: Vec<u32> = std::iter::once(plan.bits).chain(plan.payload).collect();
     let pick = |players: &[Vec<u64>], indices: &[usize]| -> Vec<Share> {
         let pairs = players.iter().zip(&widths);
         let chosen = pairs.map(|(words, bits)| {
@@ -193,7 +195,7 @@ pub fn run(
     };
     for pairs in rounds {
         let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-        let now = cots.split(channel.role(), plan.level_need(pairs.len()))?;
+        let now = pads.split(channel.role(), &plan.level_need(pairs.len()))?;
         let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;
         for (words, winners) in players.iter_mut().zip(winners) {
             words.extend_from_slice(winners.words());
@@ -221,12 +223,12 @@ mod tests {
             vec![vec![0, 1, 2, 3], vec![60, 61, 62], vec![5], (6..60).collect(), vec![62, 63]];
         let (client, server) = split(&mut rng, &values, bits);
         let tournament = Tournament::new(values.len(), &windows).unwrap();
-        let plan = Maximum::new(tournament, bits, Vec::new(), Radix::Four).unwrap();
+        let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
         let (c, s) = both(
             &mut rng,
-            plan.need(),
-            |ch, cots| run(ch, &plan, &client, &[], cots),
-            |ch, cots| run(ch, &plan, &server, &[], cots),
+            &plan.need(),
+            |ch, pads| run(ch, &plan, &client, None, pads),
+            |ch, pads| run(ch, &plan, &server, None, pads),
         );
         assert_eq!(c.cost, plan.cost());
         let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
@@ -251,12 +253,12 @@ mod tests {
             let server = Share::new(server, bits);
             let windows: Vec<_> = (0..pairs.len()).map(|i| vec![2 * i, 2 * i + 1]).collect();
             let tournament = Tournament::new(client.len(), &windows).unwrap();
-            let plan = Maximum::new(tournament, bits, Vec::new(), Radix::Four).unwrap();
+            let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
             let (c, s) = both(
                 &mut rng,
-                plan.need(),
-                |ch, cots| run(ch, &plan, &client, &[], cots),
-                |ch, cots| run(ch, &plan, &server, &[], cots),
+                &plan.need(),
+                |ch, pads| run(ch, &plan, &client, None, pads),
+                |ch, pads| run(ch, &plan, &server, None, pads),
             );
             let got = Share::reconstruct(&c.value.unwrap()[0], &s.value.unwrap()[0]);
             assert!(got.iter().eq(pairs.iter().map(|[a, b]| a.max(b))));

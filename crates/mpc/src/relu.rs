@@ -17,14 +17,15 @@
 //! picks by its share of the sign bit and its msb from the server's table, the
 //! server by its share of the sign bit from the client's.
 
-use ot::{Group, Job};
-use ring::word::{bit, mask, signed, spread};
+use ot::{Column, Entry, Job, Table};
+use ring::Bits;
+use ring::word::{mask, signed};
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
-use crate::cots::{Cots, Need};
-use crate::share::{Share, server_only};
+use crate::pads::{Need, Pads};
+use crate::share::{Share, sign_of};
 use crate::switch::{self, Side, Switch};
 
 /// The public plan of one ReLU layer.
@@ -62,12 +63,8 @@ impl Relu {
     }
 
     fn switch(&self) -> Switch {
-        let job = |choice_bits| Job {
-            count: self.count,
-            choice_bits,
-            value_bits: self.out_bits,
-            group: Group::Add,
-        };
+        let entry = Entry::Word(self.out_bits);
+        let job = |choice_bits| Job { count: self.count, choice_bits, entry };
         let mut to_client = vec![job(if self.extends() { 2 } else { 1 })];
         to_client.extend(self.saturate.map(|_| job(1)));
         Switch { to_client, to_server: vec![job(1)] }
@@ -94,55 +91,57 @@ impl Relu {
         role: Role,
         y: &[u64],
         found: &mut compare::Compared,
-    ) -> Zeroizing<[Vec<u64>; 2]> {
-        let own = y.iter().map(|word| bit(*word, self.bits - 1) ^ server_only(role, 1));
-        let positive: Vec<u64> = own.zip(&found.greater).map(|(own, carry)| own ^ carry).collect();
+    ) -> Zeroizing<[Bits; 2]> {
+        let mut positive = sign_of(role, y, self.bits);
+        positive.xor(&found.greater);
         Zeroizing::new(match self.saturate {
             Some(_) => [positive, std::mem::take(&mut found.middle_zero)],
             None => [positive.clone(), positive],
         })
     }
 
-    fn side(&self, role: Role, y: &[u64], positive: &[u64], inside: &[u64]) -> Side {
-        let above: Vec<u64> = positive.iter().zip(inside).map(|(p, z)| p ^ z).collect();
-        let above = Zeroizing::new(above);
-        let value = |word: u64| signed(word, self.bits) as u64;
-        let top = |word: u64| bit(word, self.bits - 1);
+    fn side(&self, role: Role, y: &[u64], positive: &Bits, inside: &Bits) -> Side {
+        let mut above = positive.clone();
+        above.xor(inside);
+        let signed = |word: &u64| signed(*word, self.bits) as u64 & mask(self.out_bits);
+        let plain: Vec<u64> = y.iter().map(signed).collect();
+        let plain = Zeroizing::new(plain);
+        let top = Bits::of_words(y, self.bits - 1);
         match role {
             Role::Client => {
-                let extends = u64::from(self.extends());
-                let picks = inside.iter().zip(y).map(|(z, y)| z | ((top(*y) & extends) << 1));
-                let mut choices = vec![picks.collect()];
-                choices.extend(self.saturate.map(|_| above.to_vec()));
-                let table = inside.iter().zip(y);
-                let table = table.flat_map(|(z, y)| {
-                    [0, 1].map(|pick: u64| spread(pick ^ z) & value(*y) & mask(self.out_bits))
-                });
-                Side { choices, tables: vec![table.collect()] }
+                let mut picks = vec![inside.clone()];
+                picks.extend(self.extends().then_some(top));
+                let mut choices = vec![picks];
+                choices.extend(self.saturate.map(|_| vec![above]));
+                Side { choices, tables: vec![Table::words(gated(&plain, inside))] }
             }
             Role::Server => {
-                let wraps: &[u64] = if self.extends() { &[0, 1] } else { &[0] };
-                let wrap = 1u64 << self.bits;
-                let mut table = Vec::with_capacity(2 * wraps.len() * y.len());
-                for (z, y) in inside.iter().zip(y) {
-                    for client_top in wraps {
-                        let carried = value(*y).wrapping_add(spread(client_top & top(*y)) & wrap);
-                        let entry = |pick: u64| spread(pick ^ z) & carried & mask(self.out_bits);
-                        table.extend([entry(0), entry(1)]);
-                    }
+                let mut columns = gated(&plain, inside);
+                if self.extends() {
+                    // The client's top bit is set: both set is a wrap.
+                    let wrap = 1u64 << self.bits;
+                    let wraps = top.masks().map(|both| both & wrap);
+                    let carried =
+                        plain.iter().zip(wraps).map(|(value, wrap)| value.wrapping_add(wrap));
+                    let carried: Vec<u64> =
+                        carried.map(|value| value & mask(self.out_bits)).collect();
+                    columns.extend(gated(&Zeroizing::new(carried), inside));
                 }
-                let mut tables = vec![table];
-                tables.extend(self.saturate.map(|a| {
-                    let cap = mask(a);
-                    above
-                        .iter()
-                        .flat_map(|e| [0, 1].map(|pick: u64| spread(pick ^ e) & cap))
-                        .collect()
-                }));
-                Side { choices: vec![inside.to_vec()], tables }
+                let mut tables = vec![Table::words(columns)];
+                tables.extend(
+                    self.saturate.map(|a| Table::words(gated(&vec![mask(a); y.len()], &above))),
+                );
+                Side { choices: vec![vec![inside.clone()]], tables }
             }
         }
     }
+}
+
+/// `[b * value, (1 - b) * value]`: what the peer's share of a bit picks from.
+pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
+    let taken = values.iter().zip(bits.masks()).map(|(value, mask)| value & mask);
+    let left = values.iter().zip(bits.masks()).map(|(value, mask)| value & !mask);
+    vec![taken.collect(), left.collect()]
 }
 
 /// Runs the layer.
@@ -150,26 +149,27 @@ impl Relu {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut cots: Cots) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Pads) -> Result<Share> {
     if (y.len(), y.bits()) != (plan.count, plan.bits) {
         return Err(Error::misuse("a share that does not fit its ReLU"));
     }
     let role = channel.role();
     let operands = compare::operand(role, y.words(), plan.bits - 1);
-    let comparing = cots.split(role, plan.comparison.need(plan.count))?;
+    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
     let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
     let side = plan.side(role, y.words(), positive, inside);
     let first = plan.comparison.last_sender();
-    let switched = switch::run(channel, &plan.switch(), first, &side, cots)?;
+    let switched = switch::run(channel, &plan.switch(), first, side, pads)?;
     Ok(sum_of(plan.count, plan.out_bits, &switched))
 }
 
 /// Adds up the shares of all jobs.
 pub(crate) fn sum_of(count: usize, bits: u32, switched: &switch::Switched) -> Share {
     let mut words = vec![0u64; count];
-    for list in switched.received.iter().chain(&switched.sent) {
+    let lists = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
+    for list in lists {
         words.iter_mut().zip(list).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
     }
     Share::new(words, bits)
@@ -185,9 +185,9 @@ mod tests {
     fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
             rng,
-            plan.need(),
-            |ch, cots| run(ch, plan, client, cots),
-            |ch, cots| run(ch, plan, server, cots),
+            &plan.need(),
+            |ch, pads| run(ch, plan, client, pads),
+            |ch, pads| run(ch, plan, server, pads),
         );
         assert_eq!(c.cost, plan.cost());
         let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

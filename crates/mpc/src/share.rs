@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ring::Bits;
 use ring::word::{mask, signed};
 use wire::{Error, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -92,6 +93,16 @@ pub(crate) fn server_only(role: Role, value: u64) -> u64 {
     match role {
         Role::Server => value,
         Role::Client => 0,
+    }
+}
+
+/// What this party adds to the carry out of the lower bits for its share of
+/// `[x >= 0]`: its top bit, flipped by the server.
+pub(crate) fn sign_of(role: Role, words: &[u64], bits: u32) -> Bits {
+    let top = Bits::of_words(words, bits - 1);
+    match role {
+        Role::Client => top,
+        Role::Server => top.not(),
     }
 }
 

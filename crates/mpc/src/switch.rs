@@ -3,7 +3,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | each party's choices and tables; correlations |
+//! | In | each party's choices and tables; random transfers |
 //! | Out | for each job, additive shares of the table entry chosen by its receiver |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
@@ -11,11 +11,12 @@
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), multiplexer; ENGINE section 4 |
 
 use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
-use ot::{Choices, Job, Masked, choose, respond};
-use wire::{Channel, Cost, Result, Role};
+use ot::{Choices, Column, Job, Masked, Table, choose, respond};
+use ring::Bits;
+use wire::{Channel, Cost, Lanes, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cots::{Cots, Need};
+use crate::pads::{Need, Pads};
 
 /// The jobs in which each party receives.
 #[derive(Clone, Debug, Default)]
@@ -29,19 +30,19 @@ pub struct Switch {
 /// One party's side: its choices where it receives, its tables where it sends.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Side {
-    /// A list per job in which this party receives.
-    pub choices: Vec<Vec<u64>>,
+    /// For each job in which this party receives, a plane for each bit of its choices.
+    pub choices: Vec<Vec<Bits>>,
     /// A table per job in which it sends.
-    pub tables: Vec<Vec<u64>>,
+    pub tables: Vec<Table>,
 }
 
 /// This party's shares.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Switched {
     /// Of the jobs in which it received.
-    pub received: Vec<Vec<u64>>,
+    pub received: Vec<Column>,
     /// Of the jobs in which it sent.
-    pub sent: Vec<Vec<u64>>,
+    pub sent: Vec<Column>,
 }
 
 impl Switch {
@@ -52,10 +53,9 @@ impl Switch {
         }
     }
 
-    /// Correlations consumed.
+    /// Transfers consumed.
     pub fn need(&self) -> Need {
-        let of = |receiver| self.to(receiver).iter().map(Job::cots).sum();
-        Need { client_sends: of(Role::Server), server_sends: of(Role::Client) }
+        Need { client_sends: self.to_server.clone(), server_sends: self.to_client.clone() }
     }
 
     /// What [`run`] costs when `first` sends first.
@@ -81,20 +81,19 @@ pub fn run(
     channel: &mut Channel,
     switch: &Switch,
     first: Role,
-    side: &Side,
-    cots: Cots,
+    mut side: Side,
+    mut pads: Pads,
 ) -> Result<Switched> {
     let role = channel.role();
     let (receives, sends) = (switch.to(role), switch.to(!role));
-    let mine = choose(receives, cots.receiving, &side.choices)?;
-    let (chooser, choices) = mine;
+    let (chooser, choices) = choose(pads.receive(receives)?, &side.choices)?;
     let ask = |channel: &mut Channel| match receives {
         [] => Ok(()),
         _ => channel.send(&choices),
     };
     let hear = |channel: &mut Channel| -> Result<Choices> {
         match sends {
-            [] => Ok(wire::Packed(Vec::new())),
+            [] => Ok(Lanes(Vec::new())),
             _ => channel.receive(&choices_layout(sends)),
         }
     };
@@ -106,14 +105,14 @@ pub fn run(
         ask(channel)?;
         asked
     };
-    let (sent, answer) = respond(sends, cots.sending, &side.tables, &asked)?;
+    let (sent, answer) = respond(pads.send(sends)?, std::mem::take(&mut side.tables), &asked)?;
     let reply = |channel: &mut Channel| match sends {
         [] => Ok(()),
         _ => channel.send(&answer),
     };
     let read = |channel: &mut Channel| -> Result<Masked> {
         match receives {
-            [] => Ok(wire::Packed(Vec::new())),
+            [] => Ok(Lanes(Vec::new())),
             _ => channel.receive(&masked_layout(receives)),
         }
     };
@@ -125,5 +124,5 @@ pub fn run(
         reply(channel)?;
         read(channel)?
     };
-    Ok(Switched { received: chooser.finish(&masked)?, sent })
+    Ok(Switched { received: chooser.finish(masked)?, sent })
 }

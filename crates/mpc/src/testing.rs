@@ -1,18 +1,24 @@
 //! Both parties, with ideal correlations or real ones.
 
-use ot::ideal::deal;
-use ot::{SessionId, setup_both};
-use ring::Random;
+use ot::ideal::deal_pads;
+use ot::pads::{fill_receiver, fill_sender};
+use ot::{SessionId, Source, setup_both};
 use ring::word::mask;
+use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_tampered};
 use wire::{Channel, Role};
 
-use crate::cots::{Cots, Need};
+use crate::pads::{Need, Pads};
 use crate::share::Share;
 
 /// Uniform `bits`-wide words.
 pub(crate) fn random(rng: &mut Random, count: usize, bits: u32) -> Vec<u64> {
     rng.uniform(count, bits)
+}
+
+/// Uniform bits.
+pub(crate) fn random_bits(rng: &mut Random, count: usize) -> Bits {
+    (0..count).map(|_| rng.word()).collect()
 }
 
 /// Splits signed values into two shares.
@@ -24,21 +30,18 @@ pub(crate) fn split(rng: &mut Random, values: &[i64], bits: u32) -> (Share, Shar
 }
 
 /// Deals what `need` says to both parties.
-pub(crate) fn deal_both(rng: &mut Random, need: Need) -> (Cots, Cots) {
-    let (client_sends, server_receives) = deal(rng, need.client_sends);
-    let (server_sends, client_receives) = deal(rng, need.server_sends);
-    (
-        Cots { sending: client_sends, receiving: client_receives },
-        Cots { sending: server_sends, receiving: server_receives },
-    )
+pub(crate) fn deal_both(rng: &mut Random, need: &Need) -> (Pads, Pads) {
+    let (client_sends, server_receives) = deal_pads(rng, &need.client_sends);
+    let (server_sends, client_receives) = deal_pads(rng, &need.server_sends);
+    (Pads::new(client_sends, client_receives), Pads::new(server_sends, server_receives))
 }
 
-/// Runs both parties with dealt correlations.
+/// Runs both parties with dealt transfers.
 pub(crate) fn both<A: Send, B: Send>(
     rng: &mut Random,
-    need: Need,
-    client: impl FnOnce(&mut Channel, Cots) -> A + Send,
-    server: impl FnOnce(&mut Channel, Cots) -> B + Send,
+    need: &Need,
+    client: impl FnOnce(&mut Channel, Pads) -> A + Send,
+    server: impl FnOnce(&mut Channel, Pads) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     both_tampered(rng, None, need, client, server)
 }
@@ -47,9 +50,9 @@ pub(crate) fn both<A: Send, B: Send>(
 pub(crate) fn both_tampered<A: Send, B: Send>(
     rng: &mut Random,
     tamper: Option<(Role, usize, Tamper)>,
-    need: Need,
-    client: impl FnOnce(&mut Channel, Cots) -> A + Send,
-    server: impl FnOnce(&mut Channel, Cots) -> B + Send,
+    need: &Need,
+    client: impl FnOnce(&mut Channel, Pads) -> A + Send,
+    server: impl FnOnce(&mut Channel, Pads) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     let (ours, theirs) = deal_both(rng, need);
     run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
@@ -60,33 +63,33 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
 #[allow(clippy::unwrap_used)]
 pub(crate) fn both_real<A: Send, B: Send>(
     seed: u64,
-    need: Need,
-    client: impl FnOnce(&mut Channel, Cots) -> A + Send,
-    server: impl FnOnce(&mut Channel, Cots) -> B + Send,
+    need: &Need,
+    client: impl FnOnce(&mut Channel, Pads) -> A + Send,
+    server: impl FnOnce(&mut Channel, Pads) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     let make = move |channel: &mut Channel, rng: &mut Random| {
         let role = channel.role();
         let (mut ours, mut theirs) =
-            setup_both(channel, rng, &SessionId([seed as u8; 32])).unwrap();
+            setup_both(channel, rng, &SessionId([seed as u8; 32]), Source::SoftSpoken4).unwrap();
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
-            let count = need.sent_by(sender);
+            let jobs = need.sent_by(sender);
             if sender == role {
-                ours.extend(channel, count).unwrap();
+                sending = fill_sender(channel, &mut ours, jobs).unwrap();
             } else {
-                theirs.extend(channel, count).unwrap();
+                receiving = fill_receiver(channel, &mut theirs, jobs).unwrap();
             }
         }
-        let sending = ours.take(need.sent_by(role)).unwrap();
-        Cots { sending, receiving: theirs.take(need.sent_by(!role)).unwrap() }
+        Pads::new(sending, receiving)
     };
     wire::testing::run_pair(
         |channel| {
-            let cots = make(channel, &mut Random::seeded(seed));
-            client(channel, cots)
+            let pads = make(channel, &mut Random::seeded(seed));
+            client(channel, pads)
         },
         |channel| {
-            let cots = make(channel, &mut Random::seeded(seed + 1));
-            server(channel, cots)
+            let pads = make(channel, &mut Random::seeded(seed + 1));
+            server(channel, pads)
         },
     )
 }

@@ -9,12 +9,12 @@
 //! | Cost | one comparison of drop bits, then out_bits + 1 bits |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), truncate-and-reduce, section III-B |
 
-use ot::{Group, Job};
+use ot::{Entry, Job, Table};
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::compare::{self, Comparison, Radix};
-use crate::cots::{Cots, Need};
+use crate::pads::{Need, Pads};
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
 
@@ -42,8 +42,8 @@ impl Truncate {
 
     /// The party that spoke last asks for the carry, which saves a round.
     fn switch(&self) -> Switch {
-        let job =
-            Job { count: self.count, choice_bits: 1, value_bits: self.out_bits, group: Group::Add };
+        let entry = Entry::Word(self.out_bits);
+        let job = Job { count: self.count, choice_bits: 1, entry };
         match self.comparison.last_sender() {
             Role::Client => Switch { to_client: vec![job], to_server: Vec::new() },
             Role::Server => Switch { to_client: Vec::new(), to_server: vec![job] },
@@ -67,23 +67,23 @@ impl Truncate {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut cots: Cots) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
     if (x.len(), x.bits()) != (plan.count, plan.bits) {
         return Err(Error::misuse("a share that does not fit its truncation"));
     }
     let role = channel.role();
     let operands = compare::operand(role, x.words(), plan.drop);
-    let comparing = cots.split(role, plan.comparison.need(plan.count))?;
+    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
     let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
     let carry = std::mem::take(&mut found.greater);
     let asks = plan.comparison.last_sender();
     let side = if role == asks {
-        Side { choices: vec![carry], tables: Vec::new() }
+        Side { choices: vec![vec![carry]], tables: Vec::new() }
     } else {
-        let table = carry.iter().flat_map(|bit| [*bit, bit ^ 1]).collect();
+        let table = Table::words(vec![carry.to_words(), carry.not().to_words()]);
         Side { choices: Vec::new(), tables: vec![table] }
     };
-    let switched = switch::run(channel, &plan.switch(), asks, &side, cots)?;
+    let switched = switch::run(channel, &plan.switch(), asks, side, pads)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
     let high = Share::new(high, plan.out_bits);
     Ok(high.add_scaled(&crate::relu::sum_of(plan.count, plan.out_bits, &switched), 1))
@@ -105,13 +105,13 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let values = Share::reconstruct(&client, &server);
-            for radix in [Radix::Two, Radix::Four, Radix::Sixteen] {
+            for radix in Radix::ALL {
                 let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
                 let (c, s) = both(
                     &mut rng,
-                    plan.need(),
-                    |ch, cots| run(ch, &plan, &client, cots),
-                    |ch, cots| run(ch, &plan, &server, cots),
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
                 );
                 let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
@@ -129,13 +129,13 @@ mod tests {
             let values: Vec<i64> =
                 rng.uniform(500, bits).iter().map(|word| signed(*word, bits)).collect();
             let (client, server) = split(&mut rng, &values, bits);
-            for radix in [Radix::Two, Radix::Four, Radix::Sixteen] {
+            for radix in Radix::ALL {
                 let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
                 let (c, s) = both(
                     &mut rng,
-                    plan.need(),
-                    |ch, cots| run(ch, &plan, &client, cots),
-                    |ch, cots| run(ch, &plan, &server, cots),
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
                 );
                 assert_eq!(c.cost, plan.cost());
                 let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ring::Random;
 use tacit_ot::transfer::{choices_layout, masked_layout};
-use tacit_ot::{CotReceiver, CotSender, Group, Job, SessionId, choose, respond};
+use tacit_ot::{CotReceiver, CotSender, Group, Job, SessionId, Source, choose, respond};
 use wire::{Channel, Result, memory_pair};
 
 /// Correlations of a round, few enough for their memory to be reused.
@@ -29,7 +29,8 @@ fn main() -> Result<()> {
 
 fn sender(ch: &mut Channel) -> Result<()> {
     let mut rng = random()?;
-    let mut cots = timed("setup", 0, || CotSender::setup(ch, &mut rng, &SESSION))?;
+    let mut cots =
+        timed("setup", 0, || CotSender::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4))?;
     timed("correlations", ROUNDS * COUNT, || {
         (0..ROUNDS).try_for_each(|_| cots.extend(ch, COUNT).and(cots.take(COUNT).map(drop)))
     })?;
@@ -50,7 +51,7 @@ fn sender(ch: &mut Channel) -> Result<()> {
 
 fn receiver(ch: &mut Channel) -> Result<()> {
     let mut rng = random()?;
-    let mut cots = CotReceiver::setup(ch, &mut rng, &SESSION)?;
+    let mut cots = CotReceiver::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4)?;
     for _ in 0..ROUNDS {
         cots.extend(ch, COUNT)?;
         cots.take(COUNT)?;

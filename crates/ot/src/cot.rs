@@ -1,6 +1,7 @@
 //! Correlated transfers with random choices: setup once per session and
-//! direction, then batches of correlations.
+//! direction, then batches of correlations from the [`Source`] chosen.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use ring::Random;
@@ -8,53 +9,85 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::base::{self, Offer, Replies};
 pub use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::ferret::params::Set;
+use crate::ferret::{self, corrections_layout};
 use crate::hash::PadHash;
 use crate::session::Domain;
 pub use crate::session::SessionId;
 use crate::setup::{self, TreeSums, sums_layout};
-use crate::softspoken::{self, Corrections, GRAIN, corrections_layout, messages};
+use crate::softspoken;
 use crate::store::Store;
+use crate::supply::{Source, Step, Supply};
 
 /// Most correlations a single call makes.
 const LIMIT: usize = u32::MAX as usize;
 
 /// The party that holds Delta.
 pub struct CotSender {
+    domain: Domain,
+    supply: Supply,
+    threads: usize,
     trees: softspoken::Sender,
+    started: u64,
+    refills: VecDeque<ferret::Sender>,
     pool: SenderBatch,
 }
 
 /// The party that holds the choice bits.
 pub struct CotReceiver {
+    domain: Domain,
+    supply: Supply,
+    threads: usize,
     trees: softspoken::Receiver,
+    started: u64,
+    refills: VecDeque<ferret::Receiver>,
     pool: ReceiverBatch,
 }
 
 impl CotSender {
     /// Sets this direction up, with a fresh Delta; the peer runs
-    /// [`CotReceiver::setup`].
+    /// [`CotReceiver::setup`] with the same `source`.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
-    pub fn setup(ch: &mut Channel, rng: &mut Random, session: &SessionId) -> Result<Self> {
+    pub fn setup(
+        ch: &mut Channel,
+        rng: &mut Random,
+        session: &SessionId,
+        source: Source,
+    ) -> Result<Self> {
         let domain = Domain::new(*session, ch.role());
         let offer: Offer = ch.receive(&1)?;
-        let (accepting, replies) = setup::accept(domain, rng, &offer)?;
+        let (accepting, replies) = setup::accept(domain, source.field(), rng, &offer)?;
         ch.send(&replies)?;
         let sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
-        Ok(Self::new(&domain, accepting.finish(sums)?))
+        Ok(Self::new(domain, source, ch.role(), accepting.finish(sums)?))
     }
 
-    /// Makes at least `count` more correlations, together with the peer's
-    /// [`CotReceiver::extend`] of the same `count`.
+    /// Lets extensions use so many threads; 1 at first.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.max(1);
+    }
+
+    /// Announces that `count` more correlations will be asked for, so that the fitting
+    /// sources are used; the peer must announce the same. Nothing is sent.
+    pub fn reserve(&mut self, count: usize) {
+        self.supply.reserve(count);
+    }
+
+    /// Makes sure that `count` correlations can be taken, together with the peer's
+    /// [`CotReceiver::extend`] of the same `count`. Does nothing when enough are left.
     ///
     /// # Errors
     /// [`Error::Misuse`] above 2^32, [`Error::Peer`], [`Error::Transport`].
     pub fn extend(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
-        self.pool.blocks.make_room(rounded(count)?);
-        for grains in messages(count) {
-            let corrections: Corrections = ch.receive(&corrections_layout(grains))?;
-            self.trees.extend(grains, corrections, self.pool.blocks.items());
+        check_limit(count)?;
+        for step in self.supply.steps(count) {
+            match step {
+                Step::Soft(count) => self.soft(ch, count)?,
+                Step::Start(set) => self.start(set),
+                Step::Grow(set, trees) => self.grow(ch, set, trees)?,
+            }
         }
         Ok(())
     }
@@ -70,43 +103,101 @@ impl CotSender {
     /// [`Error::Misuse`] when fewer are available: nothing is made silently.
     pub fn take(&mut self, count: usize) -> Result<SenderBatch> {
         check(self.available(), count)?;
+        self.supply.take(count);
         Ok(self.pool.split_off(count))
     }
 
-    fn new(domain: &Domain, trees: softspoken::Sender) -> Self {
-        let hash = PadHash::new(domain);
+    fn new(domain: Domain, source: Source, cot_sender: Role, trees: softspoken::Sender) -> Self {
+        let hash = PadHash::new(&domain);
         let pool = SenderBatch { hash, first: 0, delta: trees.delta(), blocks: Store::new() };
-        Self { trees, pool }
+        let supply = Supply::new(source, cot_sender);
+        Self { domain, supply, threads: 1, trees, started: 0, refills: VecDeque::new(), pool }
+    }
+
+    fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
+        self.pool.blocks.make_room(count);
+        let field = self.supply.source().field();
+        for grains in softspoken::messages(count) {
+            let corrections = ch.receive(&softspoken::corrections_layout(field, grains))?;
+            self.trees.extend(grains, corrections, self.pool.blocks.items());
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, set: Set) {
+        let base = self.pool.split_off(set.base());
+        let (number, delta) = (self.started, *base.delta);
+        self.refills.push_back(ferret::Sender::new(&self.domain, number, set, delta, &base.blocks));
+        self.started += 1;
+    }
+
+    fn grow(&mut self, ch: &mut Channel, set: Set, trees: usize) -> Result<()> {
+        let Some(refill) = self.refills.front_mut() else { return Ok(()) };
+        self.pool.blocks.make_room(trees << set.depth);
+        let messages: Vec<usize> = ferret::messages(set, trees).collect();
+        for messages in messages.chunks(self.threads) {
+            let leaves =
+                grown(self.pool.blocks.items(), messages.iter().sum::<usize>() << set.depth);
+            let corrections = refill.grow(self.threads, leaves);
+            let mut rest = corrections.as_slice();
+            for trees in messages {
+                let (now, later) = rest.split_at(trees * set.blocks());
+                ch.send(&ferret::corrections(now))?;
+                rest = later;
+            }
+            refill.encode(self.threads, leaves);
+        }
+        if refill.is_empty() {
+            self.refills.pop_front();
+        }
+        Ok(())
     }
 }
 
 impl CotReceiver {
-    /// Sets this direction up; the peer runs [`CotSender::setup`].
+    /// Sets this direction up; the peer runs [`CotSender::setup`] with the same
+    /// `source`.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
-    pub fn setup(ch: &mut Channel, rng: &mut Random, session: &SessionId) -> Result<Self> {
+    pub fn setup(
+        ch: &mut Channel,
+        rng: &mut Random,
+        session: &SessionId,
+        source: Source,
+    ) -> Result<Self> {
         let domain = Domain::new(*session, !ch.role());
-        let (offering, offer) = setup::offer(domain, rng);
+        let (offering, offer) = setup::offer(domain, source.field(), rng);
         ch.send(&offer)?;
         let replies: Replies = ch.receive(&base::COUNT)?;
         let (trees, sums) = offering.finish(rng, &replies)?;
         ch.send(&sums)?;
-        Ok(Self::new(&domain, trees))
+        Ok(Self::new(domain, source, !ch.role(), trees))
     }
 
-    /// Makes at least `count` more correlations with random choices, together with
-    /// the peer's [`CotSender::extend`] of the same `count`.
+    /// As [`CotSender::set_threads`].
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.max(1);
+    }
+
+    /// As [`CotSender::reserve`].
+    pub fn reserve(&mut self, count: usize) {
+        self.supply.reserve(count);
+    }
+
+    /// Makes sure that `count` correlations with random choices can be taken,
+    /// together with the peer's [`CotSender::extend`] of the same `count`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] above 2^32, [`Error::Transport`].
+    /// [`Error::Misuse`] above 2^32, [`Error::Peer`], [`Error::Transport`].
     pub fn extend(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
-        let room = rounded(count)?;
-        let ReceiverBatch { blocks, choices, .. } = &mut self.pool;
-        blocks.make_room(room);
-        choices.make_room(room);
-        for grains in messages(count) {
-            ch.send(&self.trees.extend(grains, blocks.items(), choices.items()))?;
+        check_limit(count)?;
+        for step in self.supply.steps(count) {
+            match step {
+                Step::Soft(count) => self.soft(ch, count)?,
+                Step::Start(set) => self.start(set),
+                Step::Grow(set, trees) => self.grow(ch, set, trees)?,
+            }
         }
         Ok(())
     }
@@ -122,14 +213,71 @@ impl CotReceiver {
     /// [`Error::Misuse`] when fewer are available: nothing is made silently.
     pub fn take(&mut self, count: usize) -> Result<ReceiverBatch> {
         check(self.available(), count)?;
+        self.supply.take(count);
         Ok(self.pool.split_off(count))
     }
 
-    fn new(domain: &Domain, trees: softspoken::Receiver) -> Self {
+    fn new(domain: Domain, source: Source, cot_sender: Role, trees: softspoken::Receiver) -> Self {
         let (blocks, choices) = (Store::new(), Store::new());
-        let pool = ReceiverBatch { hash: PadHash::new(domain), first: 0, blocks, choices };
-        Self { trees, pool }
+        let pool = ReceiverBatch { hash: PadHash::new(&domain), first: 0, blocks, choices };
+        let supply = Supply::new(source, cot_sender);
+        Self { domain, supply, threads: 1, trees, started: 0, refills: VecDeque::new(), pool }
     }
+
+    fn make_room(&mut self, count: usize) {
+        self.pool.blocks.make_room(count);
+        self.pool.choices.make_room(count);
+    }
+
+    fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
+        self.make_room(count);
+        let ReceiverBatch { blocks, choices, .. } = &mut self.pool;
+        for grains in softspoken::messages(count) {
+            ch.send(&self.trees.extend(grains, blocks.items(), choices.items()))?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, set: Set) {
+        let base = self.pool.split_off(set.base());
+        let number = self.started;
+        self.refills.push_back(ferret::Receiver::new(
+            &self.domain,
+            number,
+            set,
+            &base.blocks,
+            &base.choices,
+        ));
+        self.started += 1;
+    }
+
+    fn grow(&mut self, ch: &mut Channel, set: Set, trees: usize) -> Result<()> {
+        self.make_room(trees << set.depth);
+        let Some(refill) = self.refills.front_mut() else { return Ok(()) };
+        let ReceiverBatch { blocks, choices, .. } = &mut self.pool;
+        let messages: Vec<usize> = ferret::messages(set, trees).collect();
+        for messages in messages.chunks(self.threads) {
+            let mut corrections = Vec::with_capacity(messages.iter().sum::<usize>() * set.blocks());
+            for trees in messages {
+                let message: ferret::Corrections = ch.receive(&corrections_layout(set, *trees))?;
+                corrections.extend(ferret::blocks(message));
+            }
+            let leaves = grown(blocks.items(), messages.iter().sum::<usize>() << set.depth);
+            refill.encode(self.threads, &corrections, leaves);
+            choices.items().extend(leaves.iter().map(|t| *t as u8 & 1));
+        }
+        if refill.is_empty() {
+            self.refills.pop_front();
+        }
+        Ok(())
+    }
+}
+
+/// `count` zeros at the end of `list`, which has room for them.
+fn grown(list: &mut Vec<u128>, count: usize) -> &mut [u128] {
+    let before = list.len();
+    list.resize(before + count, 0);
+    &mut list[before..]
 }
 
 /// Sets both directions up at once, in four rounds instead of six; both parties
@@ -141,23 +289,24 @@ pub fn setup_both(
     ch: &mut Channel,
     rng: &mut Random,
     session: &SessionId,
+    source: Source,
 ) -> Result<(CotSender, CotReceiver)> {
     let (ours, theirs) = (Domain::new(*session, ch.role()), Domain::new(*session, !ch.role()));
-    let (offering, offer) = setup::offer(theirs, rng);
+    let (offering, offer) = setup::offer(theirs, source.field(), rng);
     let (sender, receiver) = match ch.role() {
         Role::Client => {
             ch.send(&offer)?;
             let their_replies: Replies = ch.receive(&base::COUNT)?;
             let their_offer: Offer = ch.receive(&1)?;
             let (receiver, sums) = offering.finish(rng, &their_replies)?;
-            let (accepting, replies) = setup::accept(ours, rng, &their_offer)?;
+            let (accepting, replies) = setup::accept(ours, source.field(), rng, &their_offer)?;
             ch.send(&sums)?;
             ch.send(&replies)?;
             (accepting.finish(ch.receive(&sums_layout().to_vec())?)?, receiver)
         }
         Role::Server => {
             let their_offer: Offer = ch.receive(&1)?;
-            let (accepting, replies) = setup::accept(ours, rng, &their_offer)?;
+            let (accepting, replies) = setup::accept(ours, source.field(), rng, &their_offer)?;
             ch.send(&replies)?;
             ch.send(&offer)?;
             let sender = accepting.finish(ch.receive(&sums_layout().to_vec())?)?;
@@ -167,7 +316,8 @@ pub fn setup_both(
             (sender, receiver)
         }
     };
-    Ok((CotSender::new(&ours, sender), CotReceiver::new(&theirs, receiver)))
+    let sender = CotSender::new(ours, source, ch.role(), sender);
+    Ok((sender, CotReceiver::new(theirs, source, !ch.role(), receiver)))
 }
 
 /// What the setup of one direction costs.
@@ -192,17 +342,17 @@ pub fn setup_both_cost() -> Cost {
     .collect()
 }
 
-/// What extending one direction by `count` costs.
+/// What extending a direction that holds nothing and expects nothing by `count` with
+/// SoftSpoken costs.
 pub fn extend_cost(cot_sender: Role, count: usize) -> Cost {
-    let len = |grains| Corrections::body_len(&corrections_layout(grains));
-    messages(count).map(|grains| Cost::message(!cot_sender, len(grains))).collect()
+    Supply::new(Source::SoftSpoken4, cot_sender).extend(count)
 }
 
-fn rounded(count: usize) -> Result<usize> {
+fn check_limit(count: usize) -> Result<()> {
     if count > LIMIT {
         return Err(Error::misuse(format!("{count} correlations at once")));
     }
-    Ok(count.next_multiple_of(GRAIN))
+    Ok(())
 }
 
 fn check(available: usize, count: usize) -> Result<()> {

@@ -1,14 +1,14 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
-use ring::Random;
+use ring::{Bits, Random};
 use wire::{Message, Segment};
 
 use crate::base::{Offer, Replies};
-use crate::ideal::deal;
+use crate::ideal::deal_pads;
+use crate::job::{Entry, Job};
+use crate::pads::Column;
 use crate::setup::{TreeSums, sums_layout};
-use crate::transfer::{
-    Choices, Group, Job, Masked, choices_layout, choose, masked_layout, respond,
-};
+use crate::transfer::{Choices, Masked, Table, choices_layout, choose, masked_layout, respond};
 
 /// Points of a base transfer, their number from the first byte: what decodes has
 /// exactly one encoding.
@@ -37,22 +37,31 @@ pub fn points(data: &[u8]) {
 /// # Panics
 /// When it is not.
 pub fn transfer(data: &[u8]) {
-    let Some(([count, choice, value, group], body)) = data.split_first_chunk::<4>() else { return };
+    let Some(([count, choice, value, kind], body)) = data.split_first_chunk::<4>() else { return };
+    let bits = u32::from(value % 64) + 1;
     let job = Job {
         count: usize::from(count % 16),
         choice_bits: u32::from(choice % 4) + 1,
-        value_bits: u32::from(value % 64) + 1,
-        group: if group & 1 == 0 { Group::Add } else { Group::Xor },
+        entry: match kind % 3 {
+            0 => Entry::Word(bits),
+            1 => Entry::Bits(bits % 16 + 1),
+            _ => Entry::Pair(bits, 65 - bits),
+        },
     };
     let jobs = [job];
-    let (sender, receiver) = deal(&mut Random::seeded(1), job.cots());
+    let (sender, receiver) = deal_pads(&mut Random::seeded(1), &jobs);
+    let zero = || Column {
+        planes: vec![Bits::zeros(job.count); job.entry.planes()],
+        words: job.entry.words().map(|_| vec![0; job.count]).collect(),
+    };
     if let Ok(choices) = Choices::decode(body, &choices_layout(&jobs)) {
-        let tables = [vec![0; job.count << job.choice_bits]];
-        assert!(respond(&jobs, sender, &tables, &choices).is_ok());
+        let table = Table((0..job.entries()).map(|_| zero()).collect());
+        assert!(respond(sender, vec![table], &choices).is_ok());
     }
     if let Ok(masked) = Masked::decode(body, &masked_layout(&jobs)) {
-        let chooser = choose(&jobs, receiver, &[vec![0; job.count]]);
-        assert!(chooser.and_then(|(chooser, _)| chooser.finish(&masked)).is_ok());
+        let first = vec![Bits::zeros(job.count); job.choice_bits as usize];
+        let chooser = choose(receiver, &[first]);
+        assert!(chooser.and_then(|(chooser, _)| chooser.finish(masked)).is_ok());
     }
     let sums: Vec<Segment> = sums_layout().to_vec();
     assert_eq!(TreeSums::decode(body, &sums).is_ok(), body.len() as u64 == sums[0].len());

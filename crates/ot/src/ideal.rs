@@ -1,10 +1,12 @@
 //! The ideal functionality: a dealer that both parties trust. Tests only.
 
-use ring::Random;
+use ring::{Bits, Random};
 use zeroize::Zeroizing;
 
 use crate::batch::{ReceiverBatch, SenderBatch};
 use crate::hash::PadHash;
+use crate::job::Job;
+use crate::pads::{Column, ReceiverPads, SenderPads};
 
 /// `count` matching correlations under a fresh Delta.
 pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {
@@ -19,4 +21,37 @@ pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {
     let sender = SenderBatch { hash, first: 0, delta, blocks: blocks.into() };
     let receiver = ReceiverBatch { hash, first: 0, blocks: opened.into(), choices: choices.into() };
     (sender, receiver)
+}
+
+/// Random transfers for `jobs` that never were correlations: uniform pads, of which
+/// the receiver gets the one its uniform choice names.
+pub fn deal_pads(rng: &mut Random, jobs: &[Job]) -> (Vec<SenderPads>, Vec<ReceiverPads>) {
+    jobs.iter().map(|job| deal_job(rng, *job)).unzip()
+}
+
+fn deal_job(rng: &mut Random, job: Job) -> (SenderPads, ReceiverPads) {
+    let pads: Vec<Column> = (0..job.entries()).map(|_| column(rng, &job)).collect();
+    let choices: Vec<Bits> =
+        (0..job.choice_bits).map(|_| (0..job.count).map(|_| rng.word()).collect()).collect();
+    let choice = |i: usize| {
+        choices.iter().rev().fold(0, |choice, plane| (choice << 1) | plane.get(i) as usize)
+    };
+    let opened = Column {
+        planes: (0..job.entry.planes())
+            .map(|bit| (0..job.count).map(|i| pads[choice(i)].planes[bit].get(i)).collect())
+            .collect(),
+        words: (0..job.entry.words().count())
+            .map(|word| (0..job.count).map(|i| pads[choice(i)].words[word][i]).collect())
+            .collect(),
+    };
+    (SenderPads { job, pads }, ReceiverPads { job, choices, opened })
+}
+
+fn column(rng: &mut Random, job: &Job) -> Column {
+    Column {
+        planes: (0..job.entry.planes())
+            .map(|_| (0..job.count).map(|_| rng.word()).collect())
+            .collect(),
+        words: job.entry.words().map(|bits| rng.uniform(job.count, bits)).collect(),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A *correlation* is a block `q` of the sender and a pair `(c, t)` of the
 //! receiver with `t = q xor c*Delta`. [`cot`] makes them (base transfers over
-//! Ristretto, then SoftSpoken extension), [`transfer`] spends them on private
+//! Ristretto, then SoftSpoken or Ferret extension), [`transfer`] spends them on private
 //! table lookups, `ideal` deals them in tests.
 
 pub mod batch;
@@ -12,12 +12,18 @@ pub mod cot;
 pub mod fuzzing;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
+pub mod job;
+pub mod pads;
 pub mod session;
+pub mod supply;
 pub mod transfer;
 
 mod base;
+mod ferret;
 mod hash;
 mod setup;
+#[cfg(test)]
+mod silent;
 mod softspoken;
 mod store;
 #[cfg(test)]
@@ -26,5 +32,9 @@ mod tree;
 
 pub use batch::{ReceiverBatch, SenderBatch};
 pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
+pub use job::{Entry, Job};
+pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
-pub use transfer::{Choices, Chooser, Group, Job, Masked, choose, respond};
+pub use softspoken::Field;
+pub use supply::{Source, Supply};
+pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};

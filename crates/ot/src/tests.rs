@@ -2,34 +2,37 @@
 //! costs, tampering, pinned transcripts.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use ring::Random;
+use ring::word::mask;
+use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Cost, Error, Message, Result, Role};
 
 use crate::base::{Offer, Replies};
+use crate::pads::{Column, fill_cost, fill_receiver, fill_sender, receiver_pads, sender_pads};
 use crate::transfer::{
-    Choices, Group, Job, Masked, choices_cost, choices_layout, choose, masked_cost, masked_layout,
+    Choices, Masked, Table, choices_cost, choices_layout, choose, masked_cost, masked_layout,
     respond,
 };
 use crate::{
-    CotReceiver, CotSender, ReceiverBatch, SenderBatch, SessionId, extend_cost, ideal, setup_both,
-    setup_both_cost, setup_cost,
+    CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, SenderBatch, SenderPads,
+    SessionId, Source, Supply, extend_cost, ideal, setup_both, setup_both_cost, setup_cost,
 };
 
 const SESSION: SessionId = SessionId([0x5a; 32]);
+const SOURCE: Source = Source::SoftSpoken4;
 /// Not a multiple of the grain, and more than one message.
 const LONG: usize = 70_001;
 
 type Halves = (SenderBatch, ReceiverBatch);
 
 fn sender(ch: &mut Channel, count: usize) -> Result<SenderBatch> {
-    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION)?;
+    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION, SOURCE)?;
     cots.extend(ch, count)?;
     cots.take(count)
 }
 
 fn receiver(ch: &mut Channel, count: usize) -> Result<ReceiverBatch> {
-    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION)?;
+    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION, SOURCE)?;
     cots.extend(ch, count)?;
     cots.take(count)
 }
@@ -45,7 +48,8 @@ fn to_client(count: usize) -> (Outcome<Result<SenderBatch>>, Outcome<Result<Rece
 /// Both directions of `setup_both`, the client's Delta first.
 fn both(count: usize) -> [Halves; 2] {
     let party = |ch: &mut Channel, seed| {
-        let (mut ours, mut theirs) = setup_both(ch, &mut Random::seeded(seed), &SESSION).unwrap();
+        let (mut ours, mut theirs) =
+            setup_both(ch, &mut Random::seeded(seed), &SESSION, SOURCE).unwrap();
         if ch.role() == Role::Client {
             ours.extend(ch, count).unwrap();
             theirs.extend(ch, count).unwrap();
@@ -107,25 +111,34 @@ fn every_source_serves_random_transfers() {
 #[test]
 fn every_source_serves_table_transfers() {
     let jobs = jobs();
-    let mut rng = Random::seeded(3);
-    let (positions, tables) = inputs(&mut rng);
-    for (sender, receiver) in sources(cots(&jobs)) {
-        let (chooser, choices) = choose(&jobs, receiver, &positions).unwrap();
-        let (ours, masked) = respond(&jobs, sender, &tables, &choices).unwrap();
-        check(&ours, &chooser.finish(&masked).unwrap(), &positions, &tables);
+    let (positions, rows) = inputs(&mut Random::seeded(3));
+    for (mut sender, mut receiver) in sources(cots(&jobs)) {
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        for job in jobs {
+            ours.push(sender_pads(job, sender.split_off(job.cots())).unwrap());
+            theirs.push(receiver_pads(job, receiver.split_off(job.cots())).unwrap());
+        }
+        let (chooser, choices) = choose(theirs, &planes(&positions)).unwrap();
+        let (ours, masked) = respond(ours, tables(&rows), &choices).unwrap();
+        check(&ours, &chooser.finish(masked).unwrap(), &positions, &rows);
     }
 }
 
 /// With equal tables and positions, the sender's shares are uniform still.
 #[test]
 fn shares_are_uniform() {
-    let jobs = [Job { count: 16_000, choice_bits: 2, value_bits: 4, group: Group::Add }];
+    let job = Job { count: 16_000, choice_bits: 2, entry: Entry::Word(4) };
     let (sender, receiver) = ideal::deal(&mut Random::seeded(5), 32_000);
-    let (chooser, choices) = choose(&jobs, receiver, &[vec![3; 16_000]]).unwrap();
-    let tables = [[9, 1, 1, 9].repeat(16_000)];
-    let (ours, masked) = respond(&jobs, sender, &tables, &choices).unwrap();
-    let theirs = chooser.finish(&masked).unwrap();
-    for list in [&ours[0], &theirs[0], &masked.0[0].1] {
+    let (sender, receiver) = (sender_pads(job, sender), receiver_pads(job, receiver));
+    let three = vec![Bits::zeros(16_000).not(); 2];
+    let (chooser, choices) = choose(vec![receiver.unwrap()], &[three]).unwrap();
+    let table = Table::words([9, 1, 1, 9].map(|entry| vec![entry; 16_000]).to_vec());
+    let (ours, masked) = respond(vec![sender.unwrap()], vec![table], &choices).unwrap();
+    let (_, wire::Values::Words(sent)) = &masked.0[0] else { panic!("planes of integers") };
+    let sent = sent.clone();
+    let theirs = chooser.finish(masked).unwrap();
+    for list in [&ours[0].words[0], &theirs[0].words[0], &sent] {
         let expected = list.len() as f64 / 16.0;
         let term = |v| {
             let seen = list.iter().filter(|x| **x == v).count() as f64;
@@ -139,9 +152,9 @@ fn shares_are_uniform() {
 
 fn jobs() -> [Job; 3] {
     [
-        Job { count: 82, choice_bits: 1, value_bits: 20, group: Group::Add },
-        Job { count: 9, choice_bits: 4, value_bits: 1, group: Group::Xor },
-        Job { count: 5, choice_bits: 2, value_bits: 64, group: Group::Add },
+        Job { count: 82, choice_bits: 1, entry: Entry::Word(20) },
+        Job { count: 9, choice_bits: 4, entry: Entry::Bits(1) },
+        Job { count: 5, choice_bits: 2, entry: Entry::Word(64) },
     ]
 }
 
@@ -149,27 +162,87 @@ fn cots(jobs: &[Job]) -> usize {
     jobs.iter().map(Job::cots).sum()
 }
 
-fn inputs(rng: &mut Random) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
-    let positions = jobs().map(|job| rng.uniform(job.count, job.choice_bits));
-    let tables = jobs().map(|job| rng.uniform(job.count << job.choice_bits, job.value_bits));
-    (positions.to_vec(), tables.to_vec())
+/// Width of the values of a job.
+fn width(job: &Job) -> u32 {
+    job.entry.words().next().unwrap_or(job.entry.planes() as u32)
 }
 
-fn correct(ours: &[Vec<u64>], theirs: &[Vec<u64>], at: &[Vec<u64>], tables: &[Vec<u64>]) -> bool {
+/// Positions and, for each job and entry, a list of values.
+fn inputs(rng: &mut Random) -> (Vec<Vec<u64>>, Vec<Vec<Vec<u64>>>) {
+    let positions = jobs().map(|job| rng.uniform(job.count, job.choice_bits));
+    let rows =
+        jobs().map(|job| (0..job.entries()).map(|_| rng.uniform(job.count, width(&job))).collect());
+    (positions.to_vec(), rows.to_vec())
+}
+
+fn planes(positions: &[Vec<u64>]) -> Vec<Vec<Bits>> {
+    let of = |(at, job): (&Vec<u64>, Job)| {
+        (0..job.choice_bits).map(|bit| Bits::of_words(at, bit)).collect()
+    };
+    positions.iter().zip(jobs()).map(of).collect()
+}
+
+fn tables(rows: &[Vec<Vec<u64>>]) -> Vec<Table> {
+    let of = |(rows, job): (&Vec<Vec<u64>>, Job)| match job.entry {
+        Entry::Bits(_) => {
+            Table::bits(rows.iter().map(|row| vec![Bits::of_words(row, 0)]).collect())
+        }
+        _ => Table::words(rows.clone()),
+    };
+    rows.iter().zip(jobs()).map(of).collect()
+}
+
+fn correct(ours: &[Column], theirs: &[Column], at: &[Vec<u64>], rows: &[Vec<Vec<u64>>]) -> bool {
     jobs().iter().enumerate().all(|(k, job)| {
-        let low = ring::word::mask(job.value_bits);
         (0..job.count).all(|i| {
-            let sum = match job.group {
-                Group::Add => ours[k][i].wrapping_add(theirs[k][i]) & low,
-                Group::Xor => ours[k][i] ^ theirs[k][i],
+            let sum = match job.entry {
+                Entry::Bits(_) => ours[k].planes[0].get(i) ^ theirs[k].planes[0].get(i),
+                _ => ours[k].words[0][i].wrapping_add(theirs[k].words[0][i]) & mask(width(job)),
             };
-            sum == tables[k][(i << job.choice_bits) + at[k][i] as usize]
+            sum == rows[k][at[k][i] as usize][i]
         })
     })
 }
 
-fn check(ours: &[Vec<u64>], theirs: &[Vec<u64>], at: &[Vec<u64>], tables: &[Vec<u64>]) {
-    assert!(correct(ours, theirs, at, tables));
+fn check(ours: &[Column], theirs: &[Column], at: &[Vec<u64>], rows: &[Vec<Vec<u64>>]) {
+    assert!(correct(ours, theirs, at, rows));
+}
+
+fn sender_of(ch: &mut Channel, jobs: &[Job]) -> Result<Vec<SenderPads>> {
+    let mut cots = CotSender::setup(ch, &mut Random::seeded(10), &SESSION, SOURCE)?;
+    fill_sender(ch, &mut cots, jobs)
+}
+
+fn receiver_of(ch: &mut Channel, jobs: &[Job]) -> Result<Vec<ReceiverPads>> {
+    let mut cots = CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION, SOURCE)?;
+    fill_receiver(ch, &mut cots, jobs)
+}
+
+/// More correlations than are made at a time, and jobs that straddle messages.
+#[test]
+fn pads_agree_and_cost_what_is_said() {
+    let jobs = [
+        Job { count: 1, choice_bits: 3, entry: Entry::Bits(2) },
+        Job { count: 30_001, choice_bits: 4, entry: Entry::Bits(9) },
+        Job { count: 9_000, choice_bits: 1, entry: Entry::Pair(7, 40) },
+        Job { count: 0, choice_bits: 1, entry: Entry::Word(7) },
+    ];
+    let (client, server) = run_pair(|ch| receiver_of(ch, &jobs), |ch| sender_of(ch, &jobs));
+    let wanted =
+        setup_cost(Role::Server).then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs));
+    assert_eq!(client.cost, wanted);
+    assert_eq!(server.cost, wanted);
+    let pairs = server.value.unwrap().into_iter().zip(client.value.unwrap());
+    for (sent, received) in pairs {
+        let job = sent.job();
+        let (pads, (choices, opened)) = (sent.into_columns(), received.into_parts());
+        for i in 0..job.count {
+            let choice = choices.iter().rev().fold(0, |c, plane| 2 * c + plane.get(i) as usize);
+            let pad = &pads[choice];
+            assert!(pad.planes.iter().zip(&opened.planes).all(|(a, b)| a.get(i) == b.get(i)));
+            assert!(pad.words.iter().zip(&opened.words).all(|(a, b)| a[i] == b[i]));
+        }
+    }
 }
 
 fn assert_cost<A, B>((client, server): &(Outcome<A>, Outcome<B>), wanted: Cost) {
@@ -185,7 +258,8 @@ fn measured_costs_equal_the_predicted_ones() {
         assert_cost(&to_server(count), cost(Role::Server));
         assert_cost(&to_client(count), cost(Role::Client));
     }
-    let setup = |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION).map(drop);
+    let setup =
+        |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
     assert_cost(&run_pair(setup, setup), setup_both_cost());
     assert_eq!(setup_both_cost().rounds, 4);
     assert_cost(&session(None), session_cost());
@@ -197,25 +271,24 @@ fn a_correlation_costs_31_bits() {
     assert_eq!(cost, Cost::message(Role::Client, 31 << 13));
 }
 
-type Run = (Outcome<Result<Vec<Vec<u64>>>>, Outcome<Result<Vec<Vec<u64>>>>);
+type Run = (Outcome<Result<Vec<Column>>>, Outcome<Result<Vec<Column>>>);
 
 /// Setup, extension and transfers, the client choosing.
 fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
-    let (positions, tables) = inputs(&mut Random::seeded(4));
+    let (positions, rows) = inputs(&mut Random::seeded(4));
     let jobs = jobs();
     run_tampered(
         tamper,
         |ch| {
-            let batch = receiver(ch, cots(&jobs))?;
-            let (chooser, choices) = choose(&jobs, batch, &positions)?;
+            let (chooser, choices) = choose(receiver_of(ch, &jobs)?, &planes(&positions))?;
             ch.send(&choices)?;
             let masked: Masked = ch.receive(&masked_layout(&jobs))?;
-            chooser.finish(&masked)
+            chooser.finish(masked)
         },
         |ch| {
-            let batch = sender(ch, cots(&jobs))?;
+            let pads = sender_of(ch, &jobs)?;
             let choices: Choices = ch.receive(&choices_layout(&jobs))?;
-            let (shares, masked) = respond(&jobs, batch, &tables, &choices)?;
+            let (shares, masked) = respond(pads, tables(&rows), &choices)?;
             ch.send(&masked)?;
             Ok(shares)
         },
@@ -225,7 +298,7 @@ fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
 fn session_cost() -> Cost {
     let jobs = jobs();
     setup_cost(Role::Server)
-        .then(extend_cost(Role::Server, cots(&jobs)))
+        .then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs))
         .then(choices_cost(Role::Client, &jobs))
         .then(masked_cost(Role::Server, &jobs))
 }
@@ -245,7 +318,7 @@ fn tampering_is_an_error_or_a_wrong_result() {
 }
 
 fn tampered(role: Role, frame: usize, how: Tamper) {
-    let (positions, tables) = inputs(&mut Random::seeded(4));
+    let (positions, rows) = inputs(&mut Random::seeded(4));
     let (client, server) = session(Some((role, frame, how)));
     // A repeated last frame of a direction is never read; a flipped sum or masked
     // value may be one that the receiver's secret does not open.
@@ -253,7 +326,7 @@ fn tampered(role: Role, frame: usize, how: Tamper) {
     let maybe = how == Tamper::Flip && frame == 1;
     match (client.value, server.value) {
         (Ok(theirs), Ok(ours)) => {
-            let right = correct(&ours, &theirs, &positions, &tables);
+            let right = correct(&ours, &theirs, &positions, &rows);
             assert!(maybe || right == unread, "{frame} {how:?}");
             assert!(matches!(how, Tamper::Flip | Tamper::Repeat), "{frame} {how:?}");
         }
@@ -268,9 +341,10 @@ fn tampered(role: Role, frame: usize, how: Tamper) {
 #[test]
 fn transcripts_are_pinned() {
     let (client, server) = session(None);
-    let (positions, tables) = inputs(&mut Random::seeded(4));
-    check(&server.value.unwrap(), &client.value.unwrap(), &positions, &tables);
-    let setup = |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION).map(drop);
+    let (positions, rows) = inputs(&mut Random::seeded(4));
+    check(&server.value.unwrap(), &client.value.unwrap(), &positions, &rows);
+    let setup =
+        |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
     let (ours, theirs) = run_pair(setup, setup);
     let transcripts = [
         ("base transfers both ways", ours.transcript, theirs.transcript),
@@ -312,7 +386,8 @@ fn no_bytes_make_a_decoder_panic() {
 #[test]
 fn too_few_correlations_are_misuse() {
     let party = |ch: &mut Channel| {
-        let (mut ours, mut theirs) = setup_both(ch, &mut Random::seeded(1), &SESSION).unwrap();
+        let (mut ours, mut theirs) =
+            setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap();
         assert!(matches!(ours.take(1), Err(Error::Misuse(_))));
         assert!(matches!(theirs.take(1), Err(Error::Misuse(_))));
         assert!(matches!(ours.extend(ch, usize::MAX), Err(Error::Misuse(_))));
@@ -327,7 +402,7 @@ fn too_few_correlations_are_misuse() {
 fn the_pool_keeps_its_order_over_extensions() {
     let counts = [100, 300, 7];
     let run = |ch: &mut Channel| {
-        let mut cots = CotSender::setup(ch, &mut Random::seeded(1), &SESSION).unwrap();
+        let mut cots = CotSender::setup(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap();
         counts.map(|count| {
             cots.extend(ch, count).unwrap();
             let batch = cots.take(count).unwrap();
@@ -335,7 +410,7 @@ fn the_pool_keeps_its_order_over_extensions() {
         })
     };
     let peer = |ch: &mut Channel| {
-        let mut cots = CotReceiver::setup(ch, &mut Random::seeded(2), &SESSION).unwrap();
+        let mut cots = CotReceiver::setup(ch, &mut Random::seeded(2), &SESSION, SOURCE).unwrap();
         counts.map(|count| {
             cots.extend(ch, count).unwrap();
             cots.take(count).unwrap().random(64)
@@ -354,13 +429,17 @@ fn nothing_secret_prints() {
     let (sender, receiver) = ideal::deal(&mut Random::seeded(1), 2);
     assert_eq!(format!("{sender:?}"), "SenderBatch(<2 correlations>)");
     assert_eq!(format!("{receiver:?}"), "ReceiverBatch(<2 correlations>)");
-    let jobs = [Job { count: 2, choice_bits: 1, value_bits: 8, group: Group::Xor }];
-    let (chooser, choices) = choose(&jobs, receiver, &[vec![0, 1]]).unwrap();
+    let job = Job { count: 2, choice_bits: 1, entry: Entry::Bits(8) };
+    let pads = [format!("{:?}", sender_pads(job, sender)), format!("{:?}", receiver)];
+    assert!(pads[0].starts_with("Ok(SenderPads(<Job"), "{}", pads[0]);
+    let receiver = receiver_pads(job, receiver).unwrap();
+    assert!(format!("{receiver:?}").starts_with("ReceiverPads(<Job"));
+    let (chooser, choices) = choose(vec![receiver], &[vec![Bits::zeros(2)]]).unwrap();
     assert_eq!(format!("{chooser:?}"), "Chooser(<1 jobs>)");
-    assert_eq!(format!("{choices:?}"), "[Segment { count: 2, bits: 1 }]");
+    assert_eq!(format!("{choices:?}"), "[Planes { planes: 1, count: 2 }]");
     let (client, server) = run_pair(
-        |ch| CotSender::setup(ch, &mut Random::seeded(1), &SESSION).unwrap(),
-        |ch| CotReceiver::setup(ch, &mut Random::seeded(1), &SESSION).unwrap(),
+        |ch| CotSender::setup(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap(),
+        |ch| CotReceiver::setup(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap(),
     );
     assert_eq!(format!("{:?}", client.value), "CotSender(<0 correlations>)");
     assert_eq!(format!("{:?}", server.value), "CotReceiver(<0 correlations>)");

@@ -3,238 +3,245 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | sender: tables `T_i` of 2^m values of l bits; receiver: `v_i` of m bits; m correlations per element |
+//! | In | sender: tables `T_i` of 2^m entries; receiver: `v_i` of m bits; pads of the same jobs |
 //! | Out | shares of `T_i[v_i]`, added mod 2^l or xored |
-//! | Reveals | `d_i = v_i xor c_i`, uniform because the choice bits `c_i` are |
-//! | Security | semi-honest; hash as in `hash.rs` |
+//! | Reveals | `d_i = v_i xor c_i`, uniform because the random choices `c_i` are |
+//! | Security | semi-honest, given the pads |
 //! | Cost | 2 rounds; m bits up, (2^m - 1)*l bits down per element ([`choices_cost`], [`masked_cost`]) |
-//! | Paper | 1-of-2^m from m correlations with one pad each: Kolesnikov, Kumaresan, "Improved OT extension for transferring short secrets", CRYPTO 2013 (its code replaced by powers of X) |
+//! | Paper | Beaver, "Precomputing oblivious transfer", CRYPTO 1995 |
 //!
-//! Pad `j` of an element is `H(sum_k X^k*(q_k + j_k*Delta))`. The sender's share is
-//! `r = T[d] - pad_0`, so that the message of `j = 0` is zero and never sent;
-//! message `j` is `T[j xor d] - r - pad_j`. The receiver adds pad `c` to message
-//! `c`: `T[v] - r`.
+//! The sender's share is `r = T[d] - pad_0`, so that the message of `j = 0` is zero
+//! and never sent; message `j` is `T[j xor d] - r - pad_j`. The receiver adds pad
+//! `c` to message `c`: `T[v] - r`. Tables are permuted and messages picked by
+//! conditional swaps of whole columns, one for each bit of the position.
 
 use std::fmt;
 
+use ring::Bits;
 use ring::word::{mask, select};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
-use zeroize::Zeroizing;
+use wire::{Cost, Error, Lane, Lanes, Result, Role, Values};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::job::Job;
+use crate::pads::{Column, ReceiverPads, SenderPads};
 
-/// How the two shares are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// Sum mod 2^l.
-    Add,
-    /// Exclusive or.
-    Xor,
-}
+/// Receiver to sender: `d_i`, a plane for each of its m bits, a part per job.
+pub type Choices = Lanes<0x31>;
+/// Sender to receiver: the masked values of `j = 1 .. 2^m - 1`, entry by entry, a
+/// part per job and integer of its entry.
+pub type Masked = Lanes<0x32>;
 
-/// `count` transfers of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Number of elements.
-    pub count: usize,
-    /// Width m of a choice, 1 to 8: tables have 2^m entries.
-    pub choice_bits: u32,
-    /// Width l of a value, 1 to 64.
-    pub value_bits: u32,
-    /// How the shares are put together.
-    pub group: Group,
-}
+/// The tables of one job: entry j of every element at position j.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Table(pub Vec<Column>);
 
-/// Receiver to sender: `d_i` of m bits, a segment per job.
-pub type Choices = Packed<0x31>;
-/// Sender to receiver: the masked values of `j = 1 .. 2^m - 1` of each element, a
-/// segment per job.
-pub type Masked = Packed<0x32>;
-
-impl Job {
-    /// Correlations consumed.
-    pub const fn cots(&self) -> usize {
-        self.count.saturating_mul(self.choice_bits as usize)
+impl Table {
+    /// A table of integers.
+    pub fn words(columns: Vec<Vec<u64>>) -> Self {
+        let column = |words| Column { planes: Vec::new(), words: vec![words] };
+        Self(columns.into_iter().map(column).collect())
     }
 
-    /// What the receiver sends.
-    pub const fn choice_segment(&self) -> Segment {
-        Segment { count: self.count, bits: self.choice_bits }
-    }
-
-    /// What the sender sends.
-    pub const fn value_segment(&self) -> Segment {
-        Segment { count: self.count.saturating_mul(self.entries() - 1), bits: self.value_bits }
-    }
-
-    /// Entries of a table.
-    const fn entries(&self) -> usize {
-        1 << self.choice_bits
-    }
-
-    fn check(&self) -> Result<()> {
-        let widths = (1..=8).contains(&self.choice_bits) && (1..=64).contains(&self.value_bits);
-        if widths { Ok(()) } else { Err(Error::misuse("a transfer of 1-8 bits to 1-64 bits")) }
-    }
-}
-
-impl Group {
-    #[inline]
-    const fn add(self, a: u64, b: u64) -> u64 {
-        match self {
-            Self::Add => a.wrapping_add(b),
-            Self::Xor => a ^ b,
-        }
-    }
-
-    #[inline]
-    const fn sub(self, a: u64, b: u64) -> u64 {
-        match self {
-            Self::Add => a.wrapping_sub(b),
-            Self::Xor => a ^ b,
-        }
+    /// A table of bits: for each entry the planes of its bits.
+    pub fn bits(columns: Vec<Vec<Bits>>) -> Self {
+        let column = |planes| Column { planes, words: Vec::new() };
+        Self(columns.into_iter().map(column).collect())
     }
 }
 
 /// The receiver, waiting for [`Masked`].
 pub struct Chooser {
-    jobs: Vec<Job>,
-    opened: Vec<Opened>,
+    pads: Vec<ReceiverPads>,
 }
 
-/// Random choices `c_i` and the pads they open, of one job.
-struct Opened {
-    choices: Zeroizing<Vec<u64>>,
-    pads: Zeroizing<Vec<u64>>,
-}
-
-/// Masks the positions `choices[job][i]`, each below 2^m.
+/// Masks the positions: for each job a plane for each of the m bits.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a list, a width or the number of correlations differs
-/// from the jobs'.
-pub fn choose(
-    jobs: &[Job],
-    mut batch: ReceiverBatch,
-    choices: &[Vec<u64>],
-) -> Result<(Chooser, Choices)> {
-    let given = choices.iter().map(Vec::len);
-    check_call(jobs, batch.len(), given, |job| Some(job.count))?;
-    let mut opened = Vec::with_capacity(jobs.len());
-    let mut message = Vec::with_capacity(jobs.len());
-    for (job, choices) in jobs.iter().zip(choices) {
-        let beyond = choices.iter().fold(0, |any, v| any | (v & !mask(job.choice_bits)));
-        if beyond != 0 {
-            return Err(Error::misuse("a choice beyond its table"));
-        }
-        let job_opened = open(job, &mut batch);
-        let masked = job_opened.choices.iter().zip(choices).map(|(c, v)| c ^ v).collect();
-        message.push((job.choice_segment(), masked));
-        opened.push(job_opened);
+/// [`Error::Misuse`] when a list or a width differs from the jobs'.
+pub fn choose(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Chooser, Choices)> {
+    let fits = |(pads, planes): (&ReceiverPads, &Vec<Bits>)| {
+        planes.len() == pads.choices.len() && planes.iter().all(|p| p.len() == pads.job.count)
+    };
+    if pads.len() != choices.len() || !pads.iter().zip(choices).all(fits) {
+        return Err(Error::misuse("choices that differ from their transfers"));
     }
-    Ok((Chooser { jobs: jobs.to_vec(), opened }, Packed(message)))
-}
-
-fn open(job: &Job, batch: &mut ReceiverBatch) -> Opened {
-    let mut choices = Zeroizing::new(Vec::with_capacity(job.count));
-    let mut pads = Zeroizing::new(Vec::with_capacity(job.count));
-    batch.pads(job.choice_bits, job.count, |choice, pad| {
-        choices.push(choice);
-        pads.push(pad as u64);
-    });
-    Opened { choices, pads }
+    let masked = |(pads, planes): (&ReceiverPads, &Vec<Bits>)| {
+        let pairs = pads.choices.iter().zip(planes);
+        let planes = pairs.map(|(c, v)| {
+            let mut masked = c.clone();
+            masked.xor(v);
+            masked
+        });
+        (pads.job.choice_lane(), Values::Planes(planes.collect()))
+    };
+    let message = Lanes(pads.iter().zip(choices).map(masked).collect());
+    Ok((Chooser { pads }, message))
 }
 
 impl Chooser {
-    /// The receiver's shares, a list per job.
+    /// The receiver's shares, a column per job.
     ///
     /// # Errors
     /// [`Error::Peer`] when the message has another layout than the jobs'.
-    pub fn finish(self, masked: &Masked) -> Result<Vec<Vec<u64>>> {
-        check_message(&masked_layout(&self.jobs), masked)?;
-        let lists = self.jobs.iter().zip(&self.opened).zip(&masked.0);
-        Ok(lists.map(|((job, opened), (_, values))| unmask(job, opened, values)).collect())
+    pub fn finish(self, masked: Masked) -> Result<Vec<Column>> {
+        let jobs: Vec<Job> = self.pads.iter().map(|pads| pads.job).collect();
+        masked.check(&masked_layout(&jobs))?;
+        let mut parts = masked.0.into_iter().map(|(_, values)| values);
+        Ok(self.pads.into_iter().map(|pads| unmask(pads, &mut parts)).collect())
     }
 }
 
-fn unmask(job: &Job, opened: &Opened, values: &[u64]) -> Vec<u64> {
-    let low = mask(job.value_bits);
-    let rows = values.chunks_exact(job.entries() - 1);
-    let elements = opened.choices.iter().zip(&*opened.pads).zip(rows);
-    let share = |((choice, pad), row): ((&u64, &u64), &[u64])| {
-        job.group.add(*pad, pick(row, *choice)) & low
-    };
-    elements.map(share).collect()
-}
-
-/// `row[choice - 1]`, or 0 for choice 0; reads the whole row. `choice < 2^8`.
-#[inline]
-fn pick(row: &[u64], choice: u64) -> u64 {
-    let mut picked = 0;
-    for (j, value) in (1u64..).zip(row) {
-        let equal = ((j ^ choice).wrapping_sub(1)) >> 63;
-        picked = select(equal, *value, picked);
+fn unmask(pads: ReceiverPads, parts: &mut impl Iterator<Item = Values>) -> Column {
+    let ReceiverPads { job, choices, mut opened } = pads;
+    let mut entries = received(&job, parts);
+    pick(&mut entries, &choices);
+    let picked = entries.into_iter().next().unwrap_or_default();
+    for (pad, message) in opened.planes.iter_mut().zip(&picked.planes) {
+        pad.xor(message);
     }
-    picked
+    let widths = job.entry.words();
+    for ((pad, message), bits) in opened.words.iter_mut().zip(&picked.words).zip(widths) {
+        let sums = pad.iter_mut().zip(message);
+        sums.for_each(|(pad, message)| *pad = pad.wrapping_add(*message) & mask(bits));
+    }
+    opened
 }
 
-/// Answers masked positions: `tables[job]` holds 2^m values for each element, row
-/// by row, of which the low l bits count. Returns the sender's shares, a list per
-/// job.
+/// The messages of a job as entries; the first is zero.
+fn received(job: &Job, parts: &mut impl Iterator<Item = Values>) -> Vec<Column> {
+    let mut entries: Vec<Column> = Vec::with_capacity(job.entries());
+    entries.resize_with(job.entries(), Column::default);
+    for _ in job.value_lanes() {
+        match parts.next() {
+            Some(Values::Planes(planes)) => {
+                let each = job.entry.planes();
+                entries[0].planes = vec![Bits::zeros(job.count); each];
+                let mut planes = planes.into_iter();
+                let later = entries.iter_mut().skip(1);
+                later.for_each(|entry| entry.planes = planes.by_ref().take(each).collect());
+            }
+            Some(Values::Words(words)) => {
+                entries[0].words.push(vec![0; job.count]);
+                let columns = words.chunks_exact(job.count.max(1));
+                let later = entries.iter_mut().skip(1);
+                later.zip(columns).for_each(|(entry, words)| entry.words.push(words.to_vec()));
+            }
+            None => {}
+        }
+    }
+    entries
+}
+
+/// Moves entry `at` to the front, highest bit first, halving the entries that can
+/// still be it.
+fn pick(entries: &mut [Column], at: &[Bits]) {
+    for (bit, plane) in at.iter().enumerate().rev() {
+        let (low, high) = entries.split_at_mut(1 << bit);
+        low.iter_mut().zip(high).for_each(|(low, high)| swap(low, high, plane));
+    }
+}
+
+/// Moves entry `j xor d` to position `j`.
+fn permute(entries: &mut [Column], d: &[Bits]) {
+    for (bit, plane) in d.iter().enumerate() {
+        for square in entries.chunks_exact_mut(2 << bit) {
+            let (low, high) = square.split_at_mut(1 << bit);
+            low.iter_mut().zip(high).for_each(|(low, high)| swap(low, high, plane));
+        }
+    }
+}
+
+/// Swaps the values of the elements whose bit in `at` is set.
+fn swap(low: &mut Column, high: &mut Column, at: &Bits) {
+    for (low, high) in low.planes.iter_mut().zip(&mut high.planes) {
+        low.swap_where(high, at);
+    }
+    for (low, high) in low.words.iter_mut().zip(&mut high.words) {
+        let chunks = low.chunks_mut(64).zip(high.chunks_mut(64)).zip(at.words());
+        for ((low, high), bits) in chunks {
+            for (i, (low, high)) in low.iter_mut().zip(high).enumerate() {
+                let bit = (bits >> i) & 1;
+                let kept = select(bit, *high, *low);
+                *high ^= *low ^ kept;
+                *low = kept;
+            }
+        }
+    }
+}
+
+/// Answers masked positions with `tables`, of which the low bits count. Returns the
+/// sender's shares, a column per job.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a list, a width or the number of correlations differs
-/// from the jobs'; [`Error::Peer`] when the message does.
+/// [`Error::Misuse`] when a table differs from its job; [`Error::Peer`] when the
+/// message does.
 pub fn respond(
-    jobs: &[Job],
-    mut batch: SenderBatch,
-    tables: &[Vec<u64>],
+    pads: Vec<SenderPads>,
+    tables: Vec<Table>,
     choices: &Choices,
-) -> Result<(Vec<Vec<u64>>, Masked)> {
-    let given = tables.iter().map(Vec::len);
-    check_call(jobs, batch.len(), given, |job| job.count.checked_mul(job.entries()))?;
-    check_message(&choices_layout(jobs), choices)?;
-    let mut shares = Vec::with_capacity(jobs.len());
-    let mut message = Vec::with_capacity(jobs.len());
-    for ((job, table), (_, asked)) in jobs.iter().zip(tables).zip(&choices.0) {
-        let (share, masked) = answer(job, &mut batch, table, asked);
-        shares.push(share);
-        message.push((job.value_segment(), masked));
+) -> Result<(Vec<Column>, Masked)> {
+    let fits = |(pads, table): (&SenderPads, &Table)| {
+        table.0.len() == pads.job.entries() && table.0.iter().all(|entry| entry.fits(&pads.job))
+    };
+    if pads.len() != tables.len() || !pads.iter().zip(&tables).all(fits) {
+        return Err(Error::misuse("tables that differ from their transfers"));
     }
-    Ok((shares, Packed(message)))
+    let jobs: Vec<Job> = pads.iter().map(|pads| pads.job).collect();
+    choices.check(&choices_layout(&jobs))?;
+    let (mut shares, mut message) = (Vec::with_capacity(pads.len()), Vec::new());
+    for ((pads, table), (_, asked)) in pads.into_iter().zip(tables).zip(&choices.0) {
+        let Values::Planes(d) = asked else { continue };
+        shares.push(answer(pads, table, d, &mut message));
+    }
+    Ok((shares, Lanes(message)))
 }
 
-fn answer(
-    job: &Job,
-    batch: &mut SenderBatch,
-    table: &[u64],
-    asked: &[u64],
-) -> (Vec<u64>, Vec<u64>) {
-    let (low, group) = (mask(job.value_bits), job.group);
-    let mut shares = Vec::with_capacity(job.count);
-    let mut masked = Vec::with_capacity(job.value_segment().count);
-    let mut elements = table.chunks_exact(job.entries()).zip(asked);
-    batch.pads(job.choice_bits, job.count, |pads| {
-        let Some((row, &d)) = elements.next() else { return };
-        let d = d as usize & (row.len() - 1);
-        let share = group.sub(row[d], pads[0] as u64);
-        let messages = (1..row.len()).zip(&pads[1..]);
-        masked.extend(
-            messages.map(|(j, pad)| group.sub(group.sub(row[j ^ d], share), *pad as u64) & low),
-        );
-        shares.push(share & low);
-    });
-    (shares, masked)
+fn answer(pads: SenderPads, mut table: Table, d: &[Bits], out: &mut Vec<(Lane, Values)>) -> Column {
+    let SenderPads { job, pads } = pads;
+    let mut entries = std::mem::take(&mut table.0);
+    permute(&mut entries, d);
+    let mut entries = Zeroizing::new(entries);
+    let (first, later) = entries.split_at_mut(1);
+    let mut share = std::mem::take(&mut first[0]);
+    subtract(&job, &mut share, &pads[0]);
+    for (entry, pad) in later.iter_mut().zip(&pads[1..]) {
+        subtract(&job, entry, &share);
+        subtract(&job, entry, pad);
+    }
+    for (part, lane) in job.value_lanes().into_iter().enumerate() {
+        let values = match lane {
+            Lane::Planes { .. } => Values::Planes(
+                later.iter_mut().flat_map(|e| std::mem::take(&mut e.planes)).collect(),
+            ),
+            Lane::Words { count, .. } => {
+                let mut words = Vec::with_capacity(count);
+                later.iter().for_each(|e| words.extend_from_slice(&e.words[part]));
+                Values::Words(words)
+            }
+        };
+        out.push((lane, values));
+    }
+    share
+}
+
+fn subtract(job: &Job, from: &mut Column, what: &Column) {
+    for (from, what) in from.planes.iter_mut().zip(&what.planes) {
+        from.xor(what);
+    }
+    for ((from, what), bits) in from.words.iter_mut().zip(&what.words).zip(job.entry.words()) {
+        let pairs = from.iter_mut().zip(what);
+        pairs.for_each(|(from, what)| *from = from.wrapping_sub(*what) & mask(bits));
+    }
 }
 
 /// Layout of [`Choices`].
-pub fn choices_layout(jobs: &[Job]) -> Vec<Segment> {
-    jobs.iter().map(Job::choice_segment).collect()
+pub fn choices_layout(jobs: &[Job]) -> Vec<Lane> {
+    jobs.iter().map(Job::choice_lane).collect()
 }
 
 /// Layout of [`Masked`].
-pub fn masked_layout(jobs: &[Job]) -> Vec<Segment> {
-    jobs.iter().map(Job::value_segment).collect()
+pub fn masked_layout(jobs: &[Job]) -> Vec<Lane> {
+    jobs.iter().flat_map(Job::value_lanes).collect()
 }
 
 /// What [`Choices`] costs when `receiver` sends it.
@@ -247,36 +254,9 @@ pub fn masked_cost(sender: Role, jobs: &[Job]) -> Cost {
     Cost::message(sender, Masked::body_len(&masked_layout(jobs)))
 }
 
-/// `given` list lengths and `cots` correlations are what `jobs` ask for.
-fn check_call(
-    jobs: &[Job],
-    cots: usize,
-    given: impl ExactSizeIterator<Item = usize>,
-    wanted: impl Fn(&Job) -> Option<usize>,
-) -> Result<()> {
-    jobs.iter().try_for_each(Job::check)?;
-    let needed = jobs.iter().fold(0, |sum: usize, job| sum.saturating_add(job.cots()));
-    if cots != needed {
-        return Err(Error::misuse(format!("{cots} correlations for {needed}")));
-    }
-    if given.len() != jobs.len() || !jobs.iter().map(wanted).eq(given.map(Some)) {
-        return Err(Error::misuse("lists that differ from the jobs"));
-    }
-    Ok(())
-}
-
-fn check_message<const TAG: u8>(layout: &[Segment], message: &Packed<TAG>) -> Result<()> {
-    let fits = |(segment, values): &(Segment, Vec<u64>)| values.len() == segment.count;
-    let same = layout.iter().eq(message.0.iter().map(|(segment, _)| segment));
-    if same && message.0.iter().all(fits) {
-        return Ok(());
-    }
-    Err(Error::peer(format!("{layout:?}"), format!("{message:?}")))
-}
-
 impl fmt::Debug for Chooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Chooser(<{} jobs>)", self.jobs.len())
+        write!(f, "Chooser(<{} jobs>)", self.pads.len())
     }
 }
 
@@ -284,93 +264,107 @@ impl fmt::Debug for Chooser {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::ideal::deal;
+    use crate::ideal::deal_pads;
+    use crate::job::Entry;
     use ring::Random;
 
-    fn job(count: usize, choice_bits: u32, value_bits: u32, group: Group) -> Job {
-        Job { count, choice_bits, value_bits, group }
+    fn job(count: usize, choice_bits: u32, entry: Entry) -> Job {
+        Job { count, choice_bits, entry }
     }
 
-    /// Runs core against core; returns the sums of the shares.
-    fn run(rng: &mut Random, jobs: &[Job], v: &[Vec<u64>], tables: &[Vec<u64>]) -> Vec<Vec<u64>> {
-        let (sender, receiver) = deal(rng, jobs.iter().map(Job::cots).sum());
-        let (chooser, choices) = choose(jobs, receiver, v).unwrap();
-        let (ours, masked) = respond(jobs, sender, tables, &choices).unwrap();
-        let theirs = chooser.finish(&masked).unwrap();
-        let lists = jobs.iter().zip(ours.iter().zip(&theirs));
-        let sum = |(job, (a, b)): (&Job, (&Vec<u64>, &Vec<u64>))| {
-            let low = mask(job.value_bits);
-            assert!(a.iter().chain(b).all(|x| *x <= low));
-            a.iter().zip(b).map(|(a, b)| job.group.add(*a, *b) & low).collect()
-        };
-        lists.map(sum).collect()
+    /// `count` positions of `bits` bits as planes.
+    fn planes(positions: &[u64], bits: u32) -> Vec<Bits> {
+        (0..bits).map(|bit| Bits::of_words(positions, bit)).collect()
     }
 
-    fn wanted(jobs: &[Job], v: &[Vec<u64>], tables: &[Vec<u64>]) -> Vec<Vec<u64>> {
-        let rows = |(job, (v, table)): (&Job, (&Vec<u64>, &Vec<u64>))| {
-            let rows = table.chunks(job.entries()).zip(v);
-            rows.map(|(row, v)| row[*v as usize] & mask(job.value_bits)).collect()
-        };
-        jobs.iter().zip(v.iter().zip(tables)).map(rows).collect()
+    fn random_table(rng: &mut Random, job: &Job) -> Table {
+        let mut plane = |_| (0..job.count).map(|_| rng.word()).collect();
+        let mut entries: Vec<Column> = (0..job.entries())
+            .map(|_| Column {
+                planes: (0..job.entry.planes()).map(&mut plane).collect(),
+                words: vec![],
+            })
+            .collect();
+        for entry in &mut entries {
+            entry.words = job.entry.words().map(|bits| rng.uniform(job.count, bits)).collect();
+        }
+        Table(entries)
+    }
+
+    fn check(rng: &mut Random, jobs: &[Job]) {
+        let at: Vec<Vec<u64>> = jobs
+            .iter()
+            .map(|j| (0..j.count as u64).map(|i| i & mask(j.choice_bits)).collect())
+            .collect();
+        let tables: Vec<Table> = jobs.iter().map(|job| random_table(rng, job)).collect();
+        let wanted: Vec<Table> = tables.iter().map(|t| Table(t.0.clone())).collect();
+        let (sender, receiver) = deal_pads(rng, jobs);
+        let choices: Vec<_> =
+            at.iter().zip(jobs).map(|(at, job)| planes(at, job.choice_bits)).collect();
+        let (chooser, choices) = choose(receiver, &choices).unwrap();
+        let (ours, masked) = respond(sender, tables, &choices).unwrap();
+        let theirs = chooser.finish(masked).unwrap();
+        for (index, job) in jobs.iter().enumerate() {
+            for (i, at) in at[index].iter().enumerate() {
+                let entry = &wanted[index].0[*at as usize];
+                for (bit, plane) in entry.planes.iter().enumerate() {
+                    let got = ours[index].planes[bit].get(i) ^ theirs[index].planes[bit].get(i);
+                    assert_eq!(got, plane.get(i));
+                }
+                for ((word, wanted), bits) in entry.words.iter().enumerate().zip(job.entry.words())
+                {
+                    let sum = ours[index].words[word][i].wrapping_add(theirs[index].words[word][i]);
+                    assert_eq!(sum & mask(bits), wanted[i]);
+                }
+            }
+        }
     }
 
     #[test]
     fn every_position_of_every_small_table() {
         let mut rng = Random::seeded(1);
         for choice_bits in 1..=8 {
-            for (value_bits, group) in [(1, Group::Xor), (13, Group::Add), (64, Group::Add)] {
+            for entry in [Entry::Bits(1), Entry::Bits(11), Entry::Word(13), Entry::Pair(64, 3)] {
                 // Each position 5 times, so that its random choice bits vary.
-                let jobs = [job(5 << choice_bits, choice_bits, value_bits, group)];
-                let v = vec![(0..5 << choice_bits).map(|i| i & mask(choice_bits)).collect()];
-                let tables = vec![rng.uniform((5 << choice_bits) << choice_bits, value_bits)];
-                assert_eq!(run(&mut rng, &jobs, &v, &tables), wanted(&jobs, &v, &tables));
+                check(&mut rng, &[job(5 << choice_bits, choice_bits, entry)]);
             }
         }
     }
 
     #[test]
     fn jobs_of_different_kinds_share_a_message() {
-        let mut rng = Random::seeded(2);
         let jobs = [
-            job(7, 3, 20, Group::Add),
-            job(0, 1, 1, Group::Xor),
-            job(33, 1, 5, Group::Xor),
-            job(1, 8, 64, Group::Add),
+            job(7, 3, Entry::Word(20)),
+            job(0, 1, Entry::Bits(1)),
+            job(33, 1, Entry::Bits(5)),
+            job(1, 8, Entry::Pair(64, 1)),
+            job(0, 2, Entry::Word(3)),
         ];
-        let v: Vec<_> = jobs.iter().map(|j| rng.uniform(j.count, j.choice_bits)).collect();
-        let tables: Vec<_> =
-            jobs.iter().map(|j| rng.uniform(j.count << j.choice_bits, 64)).collect();
-        assert_eq!(run(&mut rng, &jobs, &v, &tables), wanted(&jobs, &v, &tables));
+        check(&mut Random::seeded(2), &jobs);
     }
 
     #[test]
     fn wrong_calls_are_misuse_and_wrong_messages_the_peers_fault() {
         let mut rng = Random::seeded(3);
-        let jobs = [job(4, 2, 8, Group::Add)];
-        let v = vec![vec![0, 1, 2, 3]];
-        let misuse = |jobs: &[Job], count, v: &[Vec<u64>]| {
-            let (_, receiver) = deal(&mut Random::seeded(4), count);
-            matches!(choose(jobs, receiver, v), Err(Error::Misuse(_)))
+        let jobs = [job(4, 2, Entry::Word(8))];
+        let good = [planes(&[0, 1, 2, 3], 2)];
+        let mut misuse = |choices: &[Vec<Bits>]| {
+            let (_, receiver) = deal_pads(&mut rng, &jobs);
+            matches!(choose(receiver, choices), Err(Error::Misuse(_)))
         };
-        assert!(misuse(&jobs, 7, &v));
-        assert!(misuse(&jobs, 9, &v));
-        assert!(misuse(&jobs, 8, &[]));
-        assert!(misuse(&jobs, 8, &[vec![0, 1, 2, 4]]));
-        assert!(misuse(&[job(4, 9, 8, Group::Add)], 36, &v));
-        assert!(misuse(&[job(4, 2, 0, Group::Add)], 8, &v));
-        let (sender, receiver) = deal(&mut rng, 8);
-        let (chooser, _) = choose(&jobs, receiver, &v).unwrap();
-        let short = Packed::one(vec![0; 11], 8);
-        assert!(matches!(chooser.finish(&short), Err(Error::Peer { .. })));
-        let table = vec![rng.uniform(16, 8)];
-        let wide = Packed::one(vec![0; 4], 3);
-        assert!(matches!(respond(&jobs, sender, &table, &wide), Err(Error::Peer { .. })));
-    }
-
-    #[test]
-    fn pick_reads_the_right_entry() {
-        let row: Vec<u64> = (1..256).map(|i| i * 0x0101_0101).collect();
-        assert_eq!(pick(&row, 0), 0);
-        assert!((1..256).all(|j| pick(&row, j) == row[j as usize - 1]));
+        assert!(misuse(&[]));
+        assert!(misuse(&[planes(&[0, 1, 2], 2)]));
+        assert!(misuse(&[planes(&[0, 1, 2, 3], 3)]));
+        let (sender, receiver) = deal_pads(&mut rng, &jobs);
+        let (chooser, choices) = choose(receiver, &good).unwrap();
+        let short = Lane::Words { count: 11, bits: 8 };
+        let short = Lanes(vec![(short, Values::Words(vec![0; 11]))]);
+        assert!(matches!(chooser.finish(short), Err(Error::Peer { .. })));
+        assert!(matches!(respond(sender, vec![], &choices), Err(Error::Misuse(_))));
+        let (sender, _) = deal_pads(&mut rng, &jobs);
+        let wide = Lane::Planes { planes: 3, count: 4 };
+        let wide = Lanes(vec![(wide, Values::Planes(planes(&[0; 4], 3)))]);
+        let table = Table::words(vec![vec![0; 4]; 4]);
+        assert!(matches!(respond(sender, vec![table], &wide), Err(Error::Peer { .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! All-but-one transfer of 16 seeds from four base transfers.
+//! All-but-one transfer of 2^k seeds from k base transfers.
 //!
 //! The owner grows a binary tree of seeds (Goldreich, Goldwasser, Micali) and
 //! sends, for each level, the xor of all left and of all right children, each
@@ -12,24 +12,19 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::session::Domain;
 
-/// Levels below the root: bits of a subfield element.
-pub(crate) const DEPTH: usize = 4;
-/// Leaves of a tree.
-pub(crate) const LEAVES: usize = 1 << DEPTH;
+/// The seeds of the 2^k leaves, as AES keys.
+pub(crate) type Leaves = Zeroizing<Vec<u128>>;
+/// Masked left and right sums of each of the k levels, root first.
+pub(crate) type Sums = Vec<[u128; 2]>;
 
-/// The seeds of the leaves, as AES keys.
-pub(crate) type Leaves = Zeroizing<[u128; LEAVES]>;
-/// Masked left and right sums of each level, root first.
-pub(crate) type Sums = [[u128; 2]; DEPTH];
-
-/// Grows tree number `tree` from `root`; `pairs` are its four base transfers.
-/// Leaf `x` is at position `x`.
+/// Grows tree number `tree` from `root`; `pairs` are its base transfers, one for
+/// each level. Leaf `x` is at position `x`.
 pub(crate) fn grow(domain: &Domain, tree: u8, root: u128, pairs: &[[Seed; 2]]) -> (Leaves, Sums) {
-    let mut nodes = Zeroizing::new([0; LEAVES]);
+    let mut nodes = Zeroizing::new(vec![0; 1 << pairs.len()]);
     nodes[0] = root;
-    let mut sums = [[0; 2]; DEPTH];
-    for (level, (sum, pair)) in sums.iter_mut().zip(pairs).enumerate() {
-        *sum = [0, 1].map(|side| u128::from_le_bytes(pair[side].0));
+    let mut sums = Sums::with_capacity(pairs.len());
+    for (level, pair) in pairs.iter().enumerate() {
+        let mut sum = [0, 1].map(|side| u128::from_le_bytes(pair[side].0));
         // Downwards, so that a node is read before its place is taken.
         for at in (0..1 << level).rev() {
             let [left, right] = children(domain, tree, level, nodes[at]);
@@ -37,17 +32,24 @@ pub(crate) fn grow(domain: &Domain, tree: u8, root: u128, pairs: &[[Seed; 2]]) -
             sum[0] ^= left;
             sum[1] ^= right;
         }
+        sums.push(sum);
     }
     (nodes, sums)
 }
 
-/// Recovers all leaves but number `hole` (below 16) from the keys of the sides off
-/// its path. Leaf `x` is at position `x xor hole`, so that what follows does not
-/// depend on `hole`; position 0 is zero.
-pub(crate) fn puncture(domain: &Domain, tree: u8, hole: u8, keys: &[Seed], sums: &Sums) -> Leaves {
-    let mut nodes = Zeroizing::new([0; LEAVES]);
+/// Recovers all leaves but number `hole` (below 2^k) from the keys of the sides
+/// off its path and the sums of the k levels. Leaf `x` is at position `x xor hole`,
+/// so that what follows does not depend on `hole`; position 0 is zero.
+pub(crate) fn puncture(
+    domain: &Domain,
+    tree: u8,
+    hole: u8,
+    keys: &[Seed],
+    sums: &[[u128; 2]],
+) -> Leaves {
+    let mut nodes = Zeroizing::new(vec![0; 1 << keys.len()]);
     for (level, (sum, key)) in sums.iter().zip(keys).enumerate() {
-        let side = u128::from(path_bit(hole, level)).wrapping_neg();
+        let side = u128::from(path_bit(hole, level, keys.len())).wrapping_neg();
         // The sum of the sides off the path: right when the path goes left.
         let mut missing = u128::from_le_bytes(key.0) ^ sum[1] ^ (side & (sum[0] ^ sum[1]));
         for at in (1..1 << level).rev() {
@@ -62,9 +64,10 @@ pub(crate) fn puncture(domain: &Domain, tree: u8, hole: u8, keys: &[Seed], sums:
     nodes
 }
 
-/// Bit `level` of the path from the root to leaf `hole`: 0 goes left.
-pub(crate) const fn path_bit(hole: u8, level: usize) -> u8 {
-    (hole >> (DEPTH - 1 - level)) & 1
+/// Bit `level` of the path from the root to leaf `hole` of a tree of `depth`
+/// levels (1 to 8): 0 goes left.
+pub(crate) const fn path_bit(hole: u8, level: usize, depth: usize) -> u8 {
+    (hole >> (depth - 1 - level)) & 1
 }
 
 fn children(domain: &Domain, tree: u8, level: usize, node: u128) -> [u128; 2] {
@@ -83,17 +86,19 @@ mod tests {
     fn every_hole_hides_one_leaf() {
         let domain = Domain::new(SessionId([3; 32]), Role::Server);
         let mut rng = Random::seeded(1);
-        let pairs: Vec<[Seed; 2]> = (0..DEPTH).map(|_| [rng.seed(), rng.seed()]).collect();
-        let (leaves, sums) = grow(&domain, 5, rng.block(), &pairs);
-        for hole in 0..LEAVES as u8 {
-            let off = |(level, pair): (usize, &[Seed; 2])| {
-                pair[usize::from(1 - path_bit(hole, level))].clone()
-            };
-            let keys: Vec<Seed> = pairs.iter().enumerate().map(off).collect();
-            let got = puncture(&domain, 5, hole, &keys, &sums);
-            assert_eq!(got[0], 0);
-            for y in 1..LEAVES {
-                assert_eq!(got[y], leaves[y ^ usize::from(hole)]);
+        for depth in [2, 4, 8] {
+            let pairs: Vec<[Seed; 2]> = (0..depth).map(|_| [rng.seed(), rng.seed()]).collect();
+            let (leaves, sums) = grow(&domain, 5, rng.block(), &pairs);
+            for hole in 0..(1u16 << depth) {
+                let hole = hole as u8;
+                let off = |(level, pair): (usize, &[Seed; 2])| {
+                    pair[usize::from(1 - path_bit(hole, level, depth))].clone()
+                };
+                let keys: Vec<Seed> = pairs.iter().enumerate().map(off).collect();
+                let got = puncture(&domain, 5, hole, &keys, &sums);
+                assert_eq!((got.len(), got[0]), (1 << depth, 0));
+                let all = (1..got.len()).all(|y| got[y] == leaves[y ^ usize::from(hole)]);
+                assert!(all, "hole {hole} of depth {depth}");
             }
         }
     }

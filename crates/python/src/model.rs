@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use tacit::{Error, FloatTensor, Floats, Link, Model, Reveal};
+use tacit::{Error, FloatTensor, Floats, Link, Model, Settings};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -76,20 +76,20 @@ pub(crate) fn simulate<'py>(
 #[serde(default, deny_unknown_fields)]
 struct PlanOptions {
     inputs: usize,
+    settings: Settings,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { inputs: 1 }
+        Self { inputs: 1, settings: Settings::default() }
     }
 }
 
 /// What a session costs.
 #[pyfunction]
-pub(crate) fn plan(path: &str, reveal: &str, options_json: &str) -> PyResult<String> {
-    let reveal: Reveal = options(&format!("\"{reveal}\""))?;
+pub(crate) fn plan(path: &str, options_json: &str) -> PyResult<String> {
     let chosen: PlanOptions = options(options_json)?;
-    json(&tacit::plan(&open(path)?, reveal, chosen.inputs).map_err(raise)?)
+    json(&tacit::plan(&open(path)?, chosen.settings, chosen.inputs).map_err(raise)?)
 }
 
 /// Round trip in seconds and bandwidth in bits per second of `lan`, `wan` or `RTTms,Mbps`.

@@ -1,14 +1,17 @@
 //! Integers mod 2^k on `u64` lanes, fixed point, k-bit packing for the wire and
 //! AES-CTR randomness: the arithmetic every other crate stands on.
 
+pub mod bits;
 pub mod fixed;
 #[cfg(any(test, feature = "testing"))]
 pub mod mutate;
 pub mod pack;
+pub mod plane;
 pub mod prg;
 pub mod random;
 pub mod word;
 
+pub use bits::Bits;
 pub use fixed::Fixed;
 pub use prg::{Prg, Seed};
 pub use random::Random;

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use crate::execute::{self, Party};
 use crate::hello;
 use crate::keys::ClientKeys;
+use crate::offline::Offline;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::steps::Action;
@@ -48,13 +49,11 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         Ok(inputs.len())
     })?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
-    let (mut sender, mut receiver) =
-        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
     let mut results = Vec::with_capacity(inputs.len());
     for (done, input) in inputs.iter().enumerate() {
-        let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
         let mut party = Party::Client { keys: &keys, input };
-        let words = execute::run(channel, &plan, &mut party, cots, &mut rng)?;
+        let words = execute::run(channel, &plan, &mut party, &mut offline, &mut rng)?;
         results.push(decode(&plan, &words));
         (request.progress)(done + 1, inputs.len());
     }

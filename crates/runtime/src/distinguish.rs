@@ -15,6 +15,7 @@ use wire::{Channel, Result, Role};
 use crate::execute::{self, Party, Prepared};
 use crate::hello;
 use crate::keys::{ClientKeys, ServerKeys};
+use crate::offline::Offline;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::tests::{SIDE, network};
 
@@ -41,7 +42,7 @@ fn views(
     seeds: Range<usize>,
     party: Role,
 ) -> Vec<View> {
-    let plan = Plan::new(model.graph.clone(), Settings { reveal }).unwrap();
+    let plan = Plan::new(model.graph.clone(), Settings { reveal, ..Settings::default() }).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
     let view = |seed: usize| {
         let rng = |party: u64| Random::seeded(2 * seed as u64 + party);
@@ -67,12 +68,11 @@ fn seen(share: &Share) -> (u32, Vec<u64>) {
 fn client(channel: &mut Channel, input: &[i64], rng: &mut Random) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = hello::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, rng)?;
-    let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
-    let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
+    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().ot)?;
     let mut party = Party::Client { keys: &keys, input };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = execute::run_watched(channel, &plan, &mut party, cots, rng, &mut watch)?;
+    let opened = execute::run_watched(channel, &plan, &mut party, &mut offline, rng, &mut watch)?;
     // The last share is what was opened.
     shares.pop();
     Ok((opened, shares))
@@ -86,12 +86,11 @@ fn server(
 ) -> Result<Shares> {
     let agreed = hello::server(channel, rng, plan)?;
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let (mut sender, mut receiver) = ot::setup_both(channel, rng, &ot::SessionId(agreed.session))?;
-    let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
+    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().ot)?;
     let mut party = Party::Server { keys: &keys, prepared };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    execute::run_watched(channel, plan, &mut party, cots, rng, &mut watch)?;
+    execute::run_watched(channel, plan, &mut party, &mut offline, rng, &mut watch)?;
     shares.pop();
     Ok(shares)
 }

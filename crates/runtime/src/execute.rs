@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use graph::{Model, Op};
 use mpc::linear::coefficient::{self, ServerWeights};
-use mpc::{Cots, Need, Share, argmax, extend, maximum, open, relu, truncate};
-use ot::{CotReceiver, CotSender};
+use mpc::{Need, Pads, Share, argmax, extend, maximum, open, relu, truncate};
 use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Error, Phase, Result, Role};
 
 use crate::keys::{ClientKeys, ServerKeys};
+use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step, SumStep, missing};
 
@@ -57,38 +57,16 @@ fn rounded(bias: &[i64], op: &graph::Linear) -> Vec<i64> {
     bias.iter().map(|b| b + half).collect()
 }
 
-/// Makes the correlations that one input needs.
-pub(crate) fn correlations(
-    channel: &mut Channel,
-    need: Need,
-    sender: &mut CotSender,
-    receiver: &mut CotReceiver,
-) -> Result<Cots> {
-    channel.enter(Phase::Offline, None);
-    let (sent, received) = match channel.role() {
-        Role::Client => {
-            sender.extend(channel, need.client_sends)?;
-            receiver.extend(channel, need.server_sends)?;
-            (need.client_sends, need.server_sends)
-        }
-        Role::Server => {
-            receiver.extend(channel, need.client_sends)?;
-            sender.extend(channel, need.server_sends)?;
-            (need.server_sends, need.client_sends)
-        }
-    };
-    Ok(Cots { sending: sender.take(sent)?, receiving: receiver.take(received)? })
-}
-
-/// Runs all steps. The client gets the opened words, the server nothing.
+/// Runs all steps, each stretch after its offline phase. The client gets the opened
+/// words, the server nothing.
 pub(crate) fn run(
     channel: &mut Channel,
     plan: &Plan,
     party: &mut Party<'_>,
-    cots: Cots,
+    offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<Vec<u64>> {
-    run_watched(channel, plan, party, cots, rng, &mut |_| {})
+    run_watched(channel, plan, party, offline, rng, &mut |_| {})
 }
 
 /// Like [`run`]; `watch` sees this party's share after each step.
@@ -96,22 +74,28 @@ pub(crate) fn run_watched(
     channel: &mut Channel,
     plan: &Plan,
     party: &mut Party<'_>,
-    mut cots: Cots,
+    offline: &mut Offline,
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
     let mut tensors = Tensors::new(plan, party)?;
     let mut opened = Vec::new();
-    for (index, step) in plan.steps().iter().enumerate() {
-        channel.enter(Phase::Online, Some(index));
-        let now = cots.split(channel.role(), step.need())?;
-        let inputs = tensors.take_inputs(plan, step, index)?;
-        let result = apply(channel, step, party, inputs, now, rng)?;
-        if matches!(step.action, Action::Open { .. }) {
-            opened = result.words().to_vec();
+    for stretch in stretches(plan.steps()) {
+        let steps = plan.steps().iter().enumerate();
+        let steps = steps.skip(stretch.start).take(stretch.len());
+        let need: Need = steps.clone().map(|(_, step)| step.need()).sum();
+        let mut pads = offline.prepare(channel, &need)?;
+        for (index, step) in steps {
+            channel.enter(Phase::Online, Some(index));
+            let now = pads.split(channel.role(), &step.need())?;
+            let inputs = tensors.take_inputs(plan, step, index)?;
+            let result = apply(channel, step, party, inputs, now, rng)?;
+            if matches!(step.action, Action::Open { .. }) {
+                opened = result.words().to_vec();
+            }
+            watch(&result);
+            tensors.put(plan, step, result);
         }
-        watch(&result);
-        tensors.put(plan, step, result);
     }
     Ok(opened)
 }
@@ -182,7 +166,7 @@ pub(crate) fn apply(
     step: &Step,
     party: &mut Party<'_>,
     inputs: Vec<Share>,
-    cots: Cots,
+    pads: Pads,
     rng: &mut Random,
 ) -> Result<Share> {
     let mut inputs = inputs.into_iter();
@@ -193,21 +177,21 @@ pub(crate) fn apply(
             let addend = other.as_ref();
             let y = multiply(channel, step, linear, party, &x, addend, rng)?;
             match &linear.truncate {
-                Some(plan) => truncate::run(channel, plan, &y, cots),
+                Some(plan) => truncate::run(channel, plan, &y, pads),
                 None => Ok(y),
             }
         }
-        Action::Relu(plan) => relu::run(channel, plan, &x, cots),
-        Action::MaxPool(plan) => first(maximum::run(channel, plan, &x, &[], cots)?),
+        Action::Relu(plan) => relu::run(channel, plan, &x, pads),
+        Action::MaxPool(plan) => first(maximum::run(channel, plan, &x, None, pads)?),
         Action::SumPool(windows) => Ok(pool(&x, windows)),
         Action::Sum(sum) => {
             let y = other.ok_or_else(|| Error::misuse("a sum of one tensor"))?;
-            add(channel, sum, &x, &y, cots)
+            add(channel, sum, &x, &y, pads)
         }
         Action::Reshape => Ok(x),
-        Action::Argmax(plan) => argmax::run(channel, plan, &x, cots),
-        Action::Truncate(plan) => truncate::run(channel, plan, &x, cots),
-        Action::Extend(plan) => extend::run(channel, plan, &x, cots),
+        Action::Argmax(plan) => argmax::run(channel, plan, &x, pads),
+        Action::Truncate(plan) => truncate::run(channel, plan, &x, pads),
+        Action::Extend(plan) => extend::run(channel, plan, &x, pads),
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, &x)?, *bits)),
     }
 }
@@ -249,7 +233,7 @@ fn pool(x: &Share, windows: &[Vec<usize>]) -> Share {
     Share::new(sums.collect(), x.bits())
 }
 
-fn add(channel: &mut Channel, sum: &SumStep, x: &Share, y: &Share, cots: Cots) -> Result<Share> {
+fn add(channel: &mut Channel, sum: &SumStep, x: &Share, y: &Share, pads: Pads) -> Result<Share> {
     let half = match (channel.role(), sum.shift) {
         (Role::Server, 1..) => 1u64 << (sum.shift - 1),
         _ => 0,
@@ -259,7 +243,7 @@ fn add(channel: &mut Channel, sum: &SumStep, x: &Share, y: &Share, cots: Cots) -
         .add_scaled(&x.narrow(sum.width)?, sum.multipliers[0])
         .add_scaled(&y.narrow(sum.width)?, sum.multipliers[1]);
     match &sum.truncate {
-        Some(plan) => truncate::run(channel, plan, &total, cots),
+        Some(plan) => truncate::run(channel, plan, &total, pads),
         None => Ok(total),
     }
 }

@@ -10,6 +10,7 @@ mod execute;
 pub mod fuzzing;
 mod hello;
 mod keys;
+mod offline;
 mod plan;
 mod report;
 mod server;

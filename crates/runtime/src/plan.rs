@@ -3,12 +3,14 @@
 
 use graph::{Graph, Op};
 use mpc::Need;
+use ot::Source;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use wire::{Cost, Error, Result, Role};
+use wire::{Cost, Error, Phase, Result};
 
 use crate::hello;
 use crate::keys;
+use crate::offline::{Stock, stretches};
 use crate::steps::Step;
 use crate::suites;
 
@@ -28,7 +30,26 @@ pub enum Reveal {
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// What the client learns.
+    #[serde(default)]
     pub reveal: Reveal,
+    /// Where correlated transfers come from.
+    #[serde(default, with = "source")]
+    pub ot: Source,
+}
+
+/// A [`Source`] by its name.
+mod source {
+    use ot::Source;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(source: &Source, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(source)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Source, D::Error> {
+        let name = String::deserialize(from)?;
+        name.parse().map_err(|_| D::Error::custom("an unknown source of transfers"))
+    }
 }
 
 /// A verified graph with a protocol for every node.
@@ -59,8 +80,8 @@ impl Plan {
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
-    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>) -> Self {
-        Self { graph, settings: Settings::default(), steps }
+    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, ot: Source) -> Self {
+        Self { graph, settings: Settings { ot, ..Settings::default() }, steps }
     }
 
     /// Plans what a server offered.
@@ -108,32 +129,34 @@ impl Plan {
         }
     }
 
-    /// Correlations for one input.
+    /// Transfers for one input.
     pub fn need(&self) -> Need {
         self.steps.iter().map(Step::need).sum()
     }
 
     /// Handshake, keys and base transfers.
     pub fn setup_cost(&self) -> Cost {
-        hello::cost(self).then(keys::cost(self)).then(ot::setup_both_cost())
+        hello::cost(self).then(keys::cost(self)).then(Stock::setup_cost())
     }
 
-    /// Correlations for one input.
-    pub fn offline_cost(&self) -> Cost {
-        let need = self.need();
-        ot::extend_cost(Role::Client, need.client_sends)
-            .then(ot::extend_cost(Role::Server, need.server_sends))
-    }
-
-    /// The steps for one input.
-    pub fn online_cost(&self) -> Cost {
-        self.steps.iter().map(Step::cost).collect()
+    /// What a session with `inputs` inputs sends, part by part in its order: the phase,
+    /// the step if it is one, the cost.
+    pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
+        let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
+        let mut stock = Stock::new(self.settings.ot);
+        let stretches = stretches(&self.steps);
+        for stretch in std::iter::repeat_n(&stretches, inputs).flatten() {
+            let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
+            let need = steps.clone().map(|(_, step)| step.need()).sum();
+            parts.push((Phase::Offline, None, stock.prepare(&need)));
+            parts.extend(steps.map(|(index, step)| (Phase::Online, Some(index), step.cost())));
+        }
+        parts
     }
 
     /// Everything, for a session with `inputs` inputs.
     pub fn cost(&self, inputs: usize) -> Cost {
-        let each = self.offline_cost().then(self.online_cost());
-        std::iter::repeat_n(each, inputs).fold(self.setup_cost(), Cost::then)
+        self.parts(inputs).into_iter().map(|(_, _, cost)| cost).collect()
     }
 
     /// The node of a step, if it has one.

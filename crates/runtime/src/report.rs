@@ -119,12 +119,8 @@ impl Report {
                 None => entries.push(((phase, index), turned)),
             }
         };
-        add(Phase::Setup, None, plan.setup_cost());
-        for _ in 0..inputs {
-            add(Phase::Offline, None, plan.offline_cost());
-            for (index, step) in plan.steps().iter().enumerate() {
-                add(Phase::Online, Some(index), step.cost());
-            }
+        for (phase, index, cost) in plan.parts(inputs) {
+            add(phase, index, cost);
         }
         let phase = |wanted| {
             let mut sum = Cost::NONE;

@@ -17,6 +17,7 @@ use crate::client::random;
 use crate::execute::{self, Party, Prepared};
 use crate::hello;
 use crate::keys::ServerKeys;
+use crate::offline::Offline;
 use crate::plan::{Plan, Settings};
 use crate::report::Report;
 
@@ -264,12 +265,10 @@ pub(crate) fn session(
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let (mut sender, mut receiver) =
-        ot::setup_both(channel, &mut rng, &ot::SessionId(agreed.session))?;
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
     for _ in 0..agreed.inputs {
-        let cots = execute::correlations(channel, plan.need(), &mut sender, &mut receiver)?;
         let mut party = Party::Server { keys: &keys, prepared };
-        execute::run(channel, plan, &mut party, cots, &mut rng)?;
+        execute::run(channel, plan, &mut party, &mut offline, &mut rng)?;
     }
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))

@@ -97,7 +97,7 @@ impl LinearStep {
 }
 
 impl Step {
-    /// Correlations it consumes.
+    /// Transfers it consumes.
     pub fn need(&self) -> Need {
         match &self.action {
             Action::Linear(step) => step.truncate.as_ref().map(Truncate::need).unwrap_or_default(),

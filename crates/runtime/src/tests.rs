@@ -63,7 +63,7 @@ fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
 }
 
 fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
-    let settings = Settings { reveal };
+    let settings = Settings { reveal, ..Settings::default() };
     let (mut client, mut server) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
@@ -311,7 +311,7 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
 fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let mut rng = Random::seeded(7);
     let model = network(&mut rng, Rounding::Stochastic);
-    let settings = Settings { reveal: Reveal::Label };
+    let settings = Settings { reveal: Reveal::Label, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, &model).unwrap();
     let values = inputs(&mut rng, 1);
@@ -347,7 +347,8 @@ fn runs_cost_what_the_plan_says() {
         let model = network(&mut rng, rounding);
         for (reveal, count) in [(Reveal::Output, 1), (Reveal::Label, 1), (Reveal::Label, 2)] {
             let values = inputs(&mut rng, count);
-            let plan = Plan::new(model.graph.clone(), Settings { reveal }).unwrap();
+            let plan =
+                Plan::new(model.graph.clone(), Settings { reveal, ..Settings::default() }).unwrap();
             let prepared = Prepared::new(&plan, &model).unwrap();
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(

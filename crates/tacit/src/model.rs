@@ -1,7 +1,7 @@
 //! Models before anybody connects.
 
 use graph::{Calibration, Floats, Graph, Model, Op, Options, Source};
-use runtime::{Plan, Report, Reveal, Settings};
+use runtime::{Plan, Report, Settings};
 use serde::Serialize;
 use wire::{Error, Result};
 
@@ -156,8 +156,8 @@ pub fn simulate(model: &Model, values: &[f32], shape: &[usize]) -> Result<Vec<Ve
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a node without a protocol.
-pub fn plan(model: &Model, reveal: Reveal, inputs: usize) -> Result<Report> {
-    let plan = Plan::new(model.graph.clone(), Settings { reveal })?;
+pub fn plan(model: &Model, settings: Settings, inputs: usize) -> Result<Report> {
+    let plan = Plan::new(model.graph.clone(), settings)?;
     Ok(Report::predicted(&plan, inputs))
 }
 

@@ -67,6 +67,8 @@ pub struct TlsFiles {
 pub struct ServeOptions {
     /// What clients learn.
     pub reveal: Reveal,
+    /// Where correlated transfers come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
+    pub ot: String,
     /// TLS, or `None` for plaintext on loopback.
     pub tls: Option<TlsFiles>,
     /// How long to wait for clients.
@@ -87,6 +89,7 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             reveal: Reveal::Output,
+            ot: "auto".into(),
             tls: Some(TlsFiles::default()),
             timeouts: Patience::default(),
             once: false,
@@ -147,7 +150,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         }
     };
     let options = Options {
-        settings: Settings { reveal: options.reveal },
+        settings: Settings { reveal: options.reveal, ot: options.ot.parse()? },
         access,
         timeouts: options.timeouts.timeouts()?,
         link: link(options.network.as_deref())?,

@@ -5,6 +5,7 @@ mod cost;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod lanes;
 mod link;
 mod memory;
 mod message;
@@ -18,6 +19,7 @@ mod tls;
 pub use channel::{Channel, MOST_BODY, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result};
+pub use lanes::{Lane, Lanes, Values};
 pub use link::Link;
 pub use memory::memory_pair;
 pub use message::{Message, Packed, Segment};

@@ -41,10 +41,14 @@ pub enum Tamper {
     Oversize,
     /// Closes the connection in its place.
     Close,
+    /// Leaves the frame out.
+    Drop,
+    /// Sends the frame after the next one.
+    Swap,
 }
 
 impl Tamper {
-    /// Every kind.
+    /// Every kind that shows in the frame itself, and [`Tamper::Repeat`].
     pub const ALL: [Self; 6] =
         [Self::Flip, Self::Truncate, Self::Repeat, Self::Retag, Self::Oversize, Self::Close];
 }
@@ -56,6 +60,7 @@ struct Watched<T> {
     sent: Frames,
     frame: usize,
     tamper: Option<(usize, Tamper)>,
+    held: Option<Vec<u8>>,
 }
 
 impl<T: Transport> Transport for Watched<T> {
@@ -83,10 +88,16 @@ impl<T: Transport> Transport for Watched<T> {
                     len.iter_mut().zip([0xff, 0xff, 0xff, 0x0f]).for_each(|(to, ones)| *to |= ones);
                 }
             }
+            Some(Tamper::Drop) => return Ok(()),
+            Some(Tamper::Swap) => {
+                self.held = Some(bytes);
+                return Ok(());
+            }
             Some(Tamper::Close) => return Err(Error::transport("the test closed the connection")),
             None => {}
         }
-        self.inner.send(bytes)
+        self.inner.send(bytes)?;
+        self.held.take().map_or(Ok(()), |late| self.inner.send(late))
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
@@ -113,9 +124,9 @@ pub fn run_tampered<A: Send, B: Send>(
     client: impl FnOnce(&mut Channel) -> A + Send,
     server: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
-    // Half a frame leaves both parties waiting; after any other fault one of them hangs up.
+    // A missing part can leave both parties waiting; after other faults one of them hangs up.
     let patience = match tamper {
-        Some((.., Tamper::Truncate)) => Duration::from_millis(300),
+        Some((.., Tamper::Truncate | Tamper::Drop | Tamper::Swap)) => Duration::from_millis(300),
         Some(_) => Duration::from_secs(20),
         None => Duration::from_secs(120),
     };
@@ -138,7 +149,7 @@ fn watch<T: Transport + 'static, A>(
     run: impl FnOnce(&mut Channel) -> A,
 ) -> Outcome<A> {
     let sent = Frames::default();
-    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper };
+    let watched = Watched { inner, sent: sent.clone(), frame: 0, tamper, held: None };
     let mut channel = Channel::new(role, Box::new(watched));
     let value = run(&mut channel);
     let cost = channel.meter().cost();

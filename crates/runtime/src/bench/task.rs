@@ -1,25 +1,24 @@
 //! An operation as a plan, with its random input and its result in the clear.
 
 use graph::{Conv, Format, Graph, Model, Op, Tensor};
+use mpc::Share;
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::maximum::{Maximum, Tournament};
 use mpc::relu::Relu;
 use mpc::truncate::Truncate;
-use mpc::{Need, Share};
+use ot::Source;
 use ring::word::signed;
 use ring::{Prg, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
 use super::linear::{self, Shape};
-use super::operation::Operation;
+use super::operation::{Operation, Transfers};
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step};
 
-/// As in the default suite.
-const RADIX: Radix = Radix::Four;
 /// Most values of one bench.
 const MOST_VALUES: usize = 1 << 30;
 
@@ -62,14 +61,21 @@ impl Task {
         let plain = |count, bits| Input { count, bits, width: bits, low: i64::MIN };
         let of = |input: Input, output, action: Option<Action>| {
             let step = |action| Step { name: name.into(), node: None, action };
-            let plan = Plan::of_steps(empty(name, &input), action.map(step).into_iter().collect());
+            let steps = action.map(step).into_iter().collect();
+            let plan = Plan::of_steps(empty(name, &input), steps, source(&operation));
             Self { operation: operation.clone(), plan, model: None, output, digest, input }
         };
         check_sizes(&operation)?;
         Ok(match operation {
             Operation::Relu { count, bits, out_bits, saturate } => {
                 let out_bits = out_bits.unwrap_or(bits);
-                let relu = Relu::new(count, bits, saturate, out_bits, RADIX)?;
+                let relu = Relu::new(
+                    count,
+                    bits,
+                    saturate,
+                    out_bits,
+                    Radix::fastest(count, bits.saturating_sub(1)),
+                )?;
                 let low = saturate.map_or(i64::MIN, |a| (1i64 << a) - (1i64 << (bits - 1)));
                 let input = Input { low, ..plain(count, bits) };
                 of(input, signed(out_bits), Some(Action::Relu(Box::new(relu))))
@@ -78,26 +84,32 @@ impl Task {
                 let windows: Vec<Vec<usize>> =
                     (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
                 let tournament = Tournament::new(count * window, &windows)?;
-                let maximum = Maximum::new(tournament, bits, Vec::new(), RADIX)?;
+                let maximum = Maximum::new(
+                    tournament,
+                    bits,
+                    None,
+                    Radix::fastest(count, bits.saturating_sub(1)),
+                )?;
                 let input = Input { width: bits - 1, ..plain(count * window, bits) };
                 of(input, signed(bits), Some(Action::MaxPool(Box::new(maximum))))
             }
             Operation::Argmax { count, bits } => {
-                let argmax = Argmax::new(count, bits, RADIX)?;
+                let argmax = Argmax::new(count, bits, Radix::fastest(1, bits.saturating_sub(1)))?;
                 let output = Output { bits: argmax.index_bits(), signed: false };
                 let input = Input { width: bits - 1, ..plain(count, bits) };
                 of(input, output, Some(Action::Argmax(Box::new(argmax))))
             }
             Operation::Truncate { count, bits, drop, out_bits } => {
                 let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
-                let truncate = Truncate::new(count, bits, drop, out_bits, RADIX)?;
+                let truncate =
+                    Truncate::new(count, bits, drop, out_bits, Radix::fastest(count, drop))?;
                 let action = Action::Truncate(Box::new(truncate));
                 of(plain(count, bits), signed(out_bits), Some(action))
             }
             Operation::Extend { count, bits, out_bits, non_negative } => {
                 let (sign, low) =
                     if non_negative { (Sign::NonNegative, 0) } else { (Sign::Unknown, i64::MIN) };
-                let extend = Extend::new(count, bits, out_bits, sign, RADIX)?;
+                let extend = Extend::new(count, bits, out_bits, sign, Radix::fastest(count, bits))?;
                 let input = Input { low, ..plain(count, bits) };
                 of(input, signed(out_bits), Some(Action::Extend(Box::new(extend))))
             }
@@ -124,17 +136,21 @@ impl Task {
         let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
             return Err(Error::misuse("a layer that is not linear"));
         };
-        let action = Action::Linear(Box::new(LinearStep::new(layer, output.bits, RADIX)?));
+        let action = Action::Linear(Box::new(LinearStep::new(
+            layer,
+            output.bits,
+            Radix::fastest(count, layer.shift),
+        )?));
         let steps = vec![Step { name: name.into(), node: Some(0), action }];
-        let plan = Plan::of_steps(graph, steps);
+        let plan = Plan::of_steps(graph, steps, Source::Auto);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
-    /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
+    /// Transfers that are made for their own sake.
+    pub(super) fn transfers(&self) -> usize {
         match self.operation {
-            Operation::Ot { count, .. } => Need::from(Role::Server, count),
-            _ => self.plan.need(),
+            Operation::Ot { count, .. } => count,
+            _ => 0,
         }
     }
 
@@ -178,6 +194,13 @@ impl Task {
                 graph::interpret(&model, values).map_err(|e| Error::misuse(e.to_string()))?
             }
         })
+    }
+}
+
+fn source(operation: &Operation) -> Source {
+    match operation {
+        Operation::Ot { kind: Transfers::SoftSpoken4, .. } => Source::SoftSpoken4,
+        _ => Source::Auto,
     }
 }
 

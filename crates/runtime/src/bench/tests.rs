@@ -3,11 +3,15 @@
 use std::thread;
 
 use graph::Rounding;
-use wire::{Cost, Error, Role, memory_pair};
+use ot::Source;
+use wire::{Cost, Error, memory_pair};
 
+use super::session::transfers_cost;
 use super::task::Task;
 use super::{Bench, Host, Measured, Operation, Transfers};
+use crate::offline::Stock;
 use crate::report::Traffic;
+use crate::steps::Step;
 use crate::{hello, keys};
 
 fn run(operation: &Operation) -> Measured {
@@ -26,10 +30,11 @@ fn check(operation: &Operation, tolerance: u64) {
     let measured = run(operation);
     let task = Task::new(operation.clone()).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
-    let need = task.need();
-    let offline = ot::extend_cost(Role::Client, need.client_sends)
-        .then(ot::extend_cost(Role::Server, need.server_sends));
-    let online = task.plan.online_cost();
+    let offline = match task.transfers() {
+        0 => Stock::new(Source::Auto).prepare(&task.plan.need()),
+        count => transfers_cost(task.plan.settings().ot, count),
+    };
+    let online: Cost = task.plan.steps().iter().map(Step::cost).collect();
     let bytes = |cost: Cost| Traffic {
         client_to_server: cost.client_to_server,
         server_to_client: cost.server_to_client,

@@ -12,9 +12,6 @@ use wire::{Error, Result};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{Action, LinearStep, Step, SumStep, windows};
 
-/// Digit width of comparisons: fewest bytes per bit together with few rounds.
-const RADIX: Radix = Radix::Four;
-
 /// Most ciphertexts of a plan, both ways: pricing a plan takes time for each, and a
 /// client prices the plan of a server it does not trust.
 const MOST_CIPHERTEXTS: usize = 1 << 20;
@@ -39,7 +36,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let opened = match settings.reveal {
         Reveal::Output => Action::Open { count, bits, signed: true },
         Reveal::Label => {
-            let argmax = Argmax::new(count, bits, RADIX)?;
+            let argmax = Argmax::new(count, bits, Radix::fastest(1, bits.saturating_sub(1)))?;
             let bits = argmax.index_bits();
             let action = Action::Argmax(Box::new(argmax));
             steps.push(Step { name: "argmax".into(), node: None, action });
@@ -54,21 +51,29 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len());
     Ok(match &node.op {
-        Op::Linear(linear) => Action::Linear(Box::new(LinearStep::new(linear, out_bits, RADIX)?)),
+        Op::Linear(linear) => {
+            let radix = Radix::fastest(count, linear.shift);
+            Action::Linear(Box::new(LinearStep::new(linear, out_bits, radix)?))
+        }
         Op::Relu { saturate } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
-            Action::Relu(Box::new(Relu::new(count, bits, saturate, out_bits, RADIX)?))
+            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            Action::Relu(Box::new(Relu::new(count, bits, saturate, out_bits, radix)?))
         }
         Op::MaxPool(window) => {
             let tournament = Tournament::new(input.len(), &windows(window))?;
-            Action::MaxPool(Box::new(Maximum::new(tournament, bits, Vec::new(), RADIX)?))
+            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            Action::MaxPool(Box::new(Maximum::new(tournament, bits, None, radix)?))
         }
         Op::SumPool(window) => Action::SumPool(windows(window)),
         Op::Sum { multipliers, accumulator_bits, shift } => {
             let width = (*accumulator_bits).max(out_bits + shift);
             let truncate = match shift {
                 0 => None,
-                drop => Some(Truncate::new(count, width, *drop, out_bits, RADIX)?),
+                drop => {
+                    let radix = Radix::fastest(count, *drop);
+                    Some(Truncate::new(count, width, *drop, out_bits, radix)?)
+                }
             };
             Action::Sum(Box::new(SumStep {
                 multipliers: *multipliers,

@@ -1,0 +1,138 @@
+//! The code: every sample adds ten pseudo-random positions of the secret.
+//!
+//! Rows are public and independent. Indices are 21 bits each, six of an AES block, the
+//! key stream of AES-128 in counter mode under a key that hashes session, direction and
+//! refill, so that no search in the code serves two refills.
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128Enc, Block};
+
+use super::params::WEIGHT;
+
+/// Rows whose indices are made at a time.
+pub(crate) const ROWS: usize = 32;
+/// Blocks of key stream for them.
+const BLOCKS: usize = (ROWS * WEIGHT).div_ceil(2 * WORD);
+/// Indices in a 64-bit word.
+const WORD: usize = 3;
+/// Bits of an index before the reduction to the length of the secret.
+const BITS: u32 = 21;
+const MASK: u32 = (1 << BITS) - 1;
+
+type Indices = [u32; 2 * BLOCKS * WORD];
+
+/// The code of a refill.
+#[derive(Clone)]
+pub(crate) struct Code {
+    cipher: Aes128Enc,
+}
+
+impl Code {
+    pub(crate) fn new(key: u128) -> Self {
+        Self { cipher: Aes128Enc::new(&key.to_le_bytes().into()) }
+    }
+
+    /// Adds rows `first ..` of the code times `table` to `samples`. `first` is a multiple
+    /// of [`ROWS`]; `table` has 2^16, 2^17, 2^18 or 2^19 blocks.
+    pub(crate) fn add(&self, first: usize, table: &[u128], samples: &mut [u128]) {
+        match table.len() {
+            0x10000 => self.add_from::<0x10000>(first, table, samples),
+            0x20000 => self.add_from::<0x20000>(first, table, samples),
+            0x40000 => self.add_from::<0x40000>(first, table, samples),
+            _ => self.add_from::<0x80000>(first, table, samples),
+        }
+    }
+
+    /// The length as a constant: masked indices need no check.
+    fn add_from<const LEN: usize>(&self, first: usize, table: &[u128], samples: &mut [u128]) {
+        let Some(table) = table.first_chunk::<LEN>() else { return };
+        let mut indices = [0; 2 * BLOCKS * WORD];
+        for (at, samples) in samples.chunks_mut(ROWS).enumerate() {
+            self.indices((first / ROWS + at) as u64, &mut indices);
+            for (sample, row) in samples.iter_mut().zip(indices.as_chunks::<WEIGHT>().0) {
+                let sum = |sum, index: &u32| sum ^ table[*index as usize & (LEN - 1)];
+                *sample = row.iter().fold(*sample, sum);
+            }
+        }
+    }
+
+    /// The indices of a group of rows.
+    fn indices(&self, group: u64, indices: &mut Indices) {
+        let mut blocks = [Block::default(); BLOCKS];
+        let first = group * BLOCKS as u64;
+        for (counter, block) in (first..).zip(&mut blocks) {
+            *block = u128::from(counter).to_le_bytes().into();
+        }
+        self.cipher.encrypt_blocks(&mut blocks);
+        let (low, rest) = indices.split_at_mut(2 * BLOCKS);
+        let (middle, high) = rest.split_at_mut(2 * BLOCKS);
+        let words = blocks.iter().flat_map(|block| halves(u128::from_le_bytes((*block).into())));
+        for (((word, low), middle), high) in words.zip(low).zip(middle).zip(high) {
+            *low = word as u32 & MASK;
+            *middle = (word >> BITS) as u32 & MASK;
+            *high = (word >> (2 * BITS)) as u32 & MASK;
+        }
+    }
+}
+
+const fn halves(block: u128) -> [u64; 2] {
+    [block as u64, (block >> 64) as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Random;
+
+    #[test]
+    fn rows_do_not_depend_on_where_a_call_starts() {
+        let mut rng = Random::seeded(1);
+        let code = Code::new(rng.block());
+        for log in 16..20 {
+            let table: Vec<u128> = (0..1 << log).map(|_| rng.block()).collect();
+            let mut whole = vec![0; 8 * ROWS + 5];
+            code.add(ROWS, &table, &mut whole);
+            let (mut first, mut second) = (vec![0; 2 * ROWS], vec![0; 6 * ROWS + 5]);
+            code.add(ROWS, &table, &mut first);
+            code.add(3 * ROWS, &table, &mut second);
+            assert_eq!(whole, [first, second].concat());
+        }
+    }
+
+    #[test]
+    fn a_row_adds_ten_positions_from_the_whole_table() {
+        let code = Code::new(7);
+        let mut seen = std::collections::HashSet::new();
+        let mut indices = [0; 2 * BLOCKS * WORD];
+        for group in 0..4000 {
+            code.indices(group, &mut indices);
+            seen.extend(indices.map(|index| index >> (BITS - 8)));
+            let mut rows = [0; ROWS];
+            let table: Vec<u128> = vec![1; 1 << 16];
+            if group < 4 {
+                code.add(group as usize * ROWS, &table, &mut rows);
+            }
+            assert_eq!(rows, [0; ROWS]);
+        }
+        assert_eq!(seen.len(), 256);
+        assert_ne!(indices[..10], indices[10..20]);
+    }
+
+    /// The indices of rows by their definition.
+    #[test]
+    fn indices_are_the_documented_ones() {
+        let mut rng = Random::seeded(2);
+        let code = Code::new(rng.block());
+        let table: Vec<u128> = (0..1 << 17).map(|_| rng.block()).collect();
+        let mut rows = [0; 2 * ROWS];
+        code.add(0, &table, &mut rows);
+        let mut indices = [0; 2 * BLOCKS * WORD];
+        for (group, rows) in rows.chunks(ROWS).enumerate() {
+            code.indices(group as u64, &mut indices);
+            for (row, indices) in rows.iter().zip(indices.chunks(WEIGHT)) {
+                let sum = indices.iter().fold(0, |sum, i| sum ^ table[*i as usize % table.len()]);
+                assert_eq!(*row, sum);
+            }
+        }
+    }
+}

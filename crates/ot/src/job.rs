@@ -1,0 +1,94 @@
+//! What a table transfer moves.
+
+use wire::{Error, Lane, Result};
+
+/// The values of a table and how their two shares are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// This many bits (1 to 16), shared by exclusive or.
+    Bits(u32),
+    /// An integer mod 2^l (l from 1 to 64), shared by addition.
+    Word(u32),
+    /// Two integers under one choice.
+    Pair(u32, u32),
+}
+
+/// `count` transfers of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Number of elements.
+    pub count: usize,
+    /// Width m of a choice, 1 to 8: tables have 2^m entries.
+    pub choice_bits: u32,
+    /// An entry.
+    pub entry: Entry,
+}
+
+impl Entry {
+    /// Widths of its integers; none for bits.
+    pub fn words(self) -> impl Iterator<Item = u32> + Clone {
+        let (first, second) = match self {
+            Self::Bits(_) => (None, None),
+            Self::Word(bits) => (Some(bits), None),
+            Self::Pair(first, second) => (Some(first), Some(second)),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// Its bits shared by exclusive or; 0 for integers.
+    pub const fn planes(self) -> usize {
+        match self {
+            Self::Bits(bits) => bits as usize,
+            _ => 0,
+        }
+    }
+
+    fn is_legal(self) -> bool {
+        let fits = |bits: u32, most: u32| (1..=most).contains(&bits);
+        match self {
+            Self::Bits(bits) => fits(bits, 16),
+            Self::Word(bits) => fits(bits, 64),
+            Self::Pair(first, second) => fits(first, 64) && fits(second, 64),
+        }
+    }
+}
+
+impl Job {
+    /// Correlations consumed.
+    pub const fn cots(&self) -> usize {
+        self.count.saturating_mul(self.choice_bits as usize)
+    }
+
+    /// Entries of a table.
+    pub const fn entries(&self) -> usize {
+        1 << self.choice_bits
+    }
+
+    /// Layout of what the receiver sends.
+    pub const fn choice_lane(&self) -> Lane {
+        Lane::Planes { planes: self.choice_bits as usize, count: self.count }
+    }
+
+    /// Layout of what the sender sends: the entries but the first.
+    pub fn value_lanes(&self) -> Vec<Lane> {
+        let sent = self.entries() - 1;
+        match self.entry {
+            Entry::Bits(bits) => {
+                vec![Lane::Planes { planes: sent * bits as usize, count: self.count }]
+            }
+            entry => {
+                let count = self.count.saturating_mul(sent);
+                entry.words().map(|bits| Lane::Words { count, bits }).collect()
+            }
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Misuse`] for widths out of range.
+    pub(crate) fn check(&self) -> Result<()> {
+        if (1..=8).contains(&self.choice_bits) && self.entry.is_legal() {
+            return Ok(());
+        }
+        Err(Error::misuse("a transfer of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
+    }
+}

@@ -1,0 +1,317 @@
+//! Random table transfers, made before any input exists.
+//!
+//! | | |
+//! |---|---|
+//! | In | correlations, m for each element of a [`Job`] |
+//! | Out | sender: 2^m pads for each element; receiver: a random choice and the pad it opens |
+//! | Reveals | nothing |
+//! | Security | semi-honest; hash as in `hash.rs` |
+//! | Cost | that of the correlations ([`fill_cost`]) |
+//! | Paper | 1-of-2^m from m correlations: Kolesnikov, Kumaresan, "Improved OT extension for transferring short secrets", CRYPTO 2013 (its code replaced by powers of X) |
+//!
+//! Correlations take 16 bytes, pads only their own bits, so correlations are
+//! hashed as soon as they are made and never stored in bulk. Pads of bits are
+//! kept as planes, pads of integers as columns: the online phase works on whole
+//! vectors.
+
+use std::fmt;
+
+use ring::Bits;
+use ring::plane;
+use ring::word::mask;
+use wire::{Channel, Cost, Result};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::{CotReceiver, CotSender};
+use crate::job::{Entry, Job};
+use crate::supply::Supply;
+
+/// Correlations made at a time.
+const CHUNK: usize = 1 << 16;
+/// Elements gathered before their pads are cut into planes.
+const GROUP: usize = 64;
+
+/// One value of every element.
+#[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Column {
+    /// A vector for each bit of the entry.
+    pub planes: Vec<Bits>,
+    /// A list for each integer of the entry.
+    pub words: Vec<Vec<u64>>,
+}
+
+/// The sender's pads of one job. Consumed by the transfer.
+pub struct SenderPads {
+    pub(crate) job: Job,
+    /// Pad j of every element.
+    pub(crate) pads: Vec<Column>,
+}
+
+/// The receiver's random choices and the pads they open.
+pub struct ReceiverPads {
+    pub(crate) job: Job,
+    pub(crate) choices: Vec<Bits>,
+    pub(crate) opened: Column,
+}
+
+impl SenderPads {
+    /// What they are for.
+    pub fn job(&self) -> Job {
+        self.job
+    }
+
+    /// The pads themselves, entry by entry.
+    pub fn into_columns(self) -> Vec<Column> {
+        self.pads
+    }
+}
+
+impl ReceiverPads {
+    /// What they are for.
+    pub fn job(&self) -> Job {
+        self.job
+    }
+
+    /// Random choices, a plane for each of their bits, and what they open.
+    pub fn into_parts(self) -> (Vec<Bits>, Column) {
+        (self.choices, self.opened)
+    }
+}
+
+impl Column {
+    /// The list of its first integer, if it has any.
+    pub fn first_word(&self) -> Option<&Vec<u64>> {
+        self.words.first()
+    }
+
+    /// Whether it holds a value for every element of `job`.
+    pub(crate) fn fits(&self, job: &Job) -> bool {
+        self.planes.len() == job.entry.planes()
+            && self.planes.iter().all(|plane| plane.len() == job.count)
+            && self.words.len() == job.entry.words().count()
+            && self.words.iter().all(|words| words.len() == job.count)
+    }
+}
+
+/// Collects pads, element by element, into a column.
+struct Collector {
+    entry: Entry,
+    count: usize,
+    low: [u8; 2 * GROUP],
+    held: usize,
+    planes: Vec<Vec<u64>>,
+    words: Vec<Vec<u64>>,
+    masks: [u64; 2],
+}
+
+impl Collector {
+    fn new(job: &Job) -> Self {
+        let room = job.count.div_ceil(64);
+        let mut masks = [0; 2];
+        masks.iter_mut().zip(job.entry.words()).for_each(|(to, bits)| *to = mask(bits));
+        Self {
+            entry: job.entry,
+            count: job.count,
+            low: [0; 2 * GROUP],
+            held: 0,
+            planes: (0..job.entry.planes()).map(|_| Vec::with_capacity(room)).collect(),
+            words: job.entry.words().map(|_| Vec::with_capacity(job.count)).collect(),
+            masks,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, pad: u128) {
+        if self.planes.is_empty() {
+            let halves = [pad as u64, (pad >> 64) as u64];
+            for ((column, half), mask) in self.words.iter_mut().zip(halves).zip(self.masks) {
+                column.push(half & mask);
+            }
+            return;
+        }
+        self.low[self.held] = pad as u8;
+        self.low[GROUP + self.held] = (pad >> 8) as u8;
+        self.held += 1;
+        if self.held == GROUP {
+            self.cut();
+        }
+    }
+
+    /// Cuts what is held into planes.
+    fn cut(&mut self) {
+        for (bit, plane) in (0u32..).zip(&mut self.planes) {
+            let bytes = &self.low[GROUP * (bit / 8) as usize..][..self.held];
+            plane::gather(bytes, bit % 8, plane);
+        }
+        self.held = 0;
+    }
+
+    fn finish(mut self) -> Column {
+        if self.held > 0 {
+            self.cut();
+        }
+        debug_assert_eq!(self.planes.len(), self.entry.planes());
+        let planes = std::mem::take(&mut self.planes);
+        let planes = planes.into_iter().map(|words| Bits::new(words, self.count)).collect();
+        Column { planes, words: std::mem::take(&mut self.words) }
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.low.zeroize();
+        self.planes.zeroize();
+        self.words.zeroize();
+    }
+}
+
+/// Hashes the sender's end of `job.cots()` correlations, taken by `next` in pieces.
+fn send_pads(job: Job, mut next: impl FnMut(usize) -> Result<SenderBatch>) -> Result<SenderPads> {
+    let mut columns: Vec<Collector> = (0..job.entries()).map(|_| Collector::new(&job)).collect();
+    for piece in pieces(&job) {
+        let mut batch = next(piece * job.choice_bits as usize)?;
+        batch.pads(job.choice_bits, piece, |pads| {
+            columns.iter_mut().zip(pads).for_each(|(column, pad)| column.push(*pad));
+        });
+    }
+    Ok(SenderPads { job, pads: columns.into_iter().map(Collector::finish).collect() })
+}
+
+/// The other end.
+fn receive_pads(
+    job: Job,
+    mut next: impl FnMut(usize) -> Result<ReceiverBatch>,
+) -> Result<ReceiverPads> {
+    let mut opened = Collector::new(&job);
+    let choice = Job { entry: Entry::Bits(job.choice_bits), ..job };
+    let mut choices = Collector::new(&choice);
+    for piece in pieces(&job) {
+        let mut batch = next(piece * job.choice_bits as usize)?;
+        batch.pads(job.choice_bits, piece, |choice, pad| {
+            choices.push(u128::from(choice));
+            opened.push(pad);
+        });
+    }
+    let choices = std::mem::take(&mut choices.finish().planes);
+    Ok(ReceiverPads { job, choices, opened: opened.finish() })
+}
+
+/// The elements of a job that are made together.
+fn pieces(job: &Job) -> impl Iterator<Item = usize> + use<> {
+    let (count, most) = (job.count, CHUNK / 8);
+    (0..count).step_by(most).map(move |done| most.min(count - done))
+}
+
+/// Correlations to ask for when `left` are still to be taken in this phase.
+fn ask(left: usize) -> usize {
+    left.min(CHUNK)
+}
+
+/// Makes the sender's pads for `jobs`; the peer runs [`fill_receiver`].
+///
+/// # Errors
+/// [`wire::Error::Misuse`] for widths out of range, [`wire::Error::Peer`],
+/// [`wire::Error::Transport`].
+pub fn fill_sender(
+    channel: &mut Channel,
+    source: &mut CotSender,
+    jobs: &[Job],
+) -> Result<Vec<SenderPads>> {
+    jobs.iter().try_for_each(Job::check)?;
+    let mut left: usize = jobs.iter().map(Job::cots).sum();
+    source.reserve(left);
+    let mut next = |count: usize| {
+        if source.available() < count {
+            source.extend(channel, ask(left))?;
+        }
+        left -= count;
+        source.take(count)
+    };
+    jobs.iter().map(|job| send_pads(*job, &mut next)).collect()
+}
+
+/// Makes the receiver's pads for `jobs`; the peer runs [`fill_sender`].
+///
+/// # Errors
+/// As [`fill_sender`].
+pub fn fill_receiver(
+    channel: &mut Channel,
+    source: &mut CotReceiver,
+    jobs: &[Job],
+) -> Result<Vec<ReceiverPads>> {
+    jobs.iter().try_for_each(Job::check)?;
+    let mut left: usize = jobs.iter().map(Job::cots).sum();
+    source.reserve(left);
+    let mut next = |count: usize| {
+        if source.available() < count {
+            source.extend(channel, ask(left))?;
+        }
+        left -= count;
+        source.take(count)
+    };
+    jobs.iter().map(|job| receive_pads(*job, &mut next)).collect()
+}
+
+/// What filling `jobs` costs out of `supply`.
+pub fn fill_cost(supply: &mut Supply, jobs: &[Job]) -> Cost {
+    let mut left: usize = jobs.iter().map(Job::cots).sum();
+    supply.reserve(left);
+    let mut cost = Cost::NONE;
+    for job in jobs {
+        for piece in pieces(job) {
+            let count = piece * job.choice_bits as usize;
+            if supply.available() < count {
+                cost = cost.then(supply.extend(ask(left)));
+            }
+            left -= count;
+            supply.take(count);
+        }
+    }
+    cost
+}
+
+/// The pads of dealt or otherwise finished correlations, exactly `job.cots()`.
+///
+/// # Errors
+/// [`wire::Error::Misuse`] when there are fewer.
+pub fn sender_pads(job: Job, mut batch: SenderBatch) -> Result<SenderPads> {
+    job.check()?;
+    enough(&job, batch.len())?;
+    send_pads(job, |count| Ok(batch.split_off(count)))
+}
+
+/// The receiver's side of [`sender_pads`].
+///
+/// # Errors
+/// [`wire::Error::Misuse`] when there are fewer.
+pub fn receiver_pads(job: Job, mut batch: ReceiverBatch) -> Result<ReceiverPads> {
+    job.check()?;
+    enough(&job, batch.len())?;
+    receive_pads(job, |count| Ok(batch.split_off(count)))
+}
+
+fn enough(job: &Job, cots: usize) -> Result<()> {
+    if cots == job.cots() {
+        return Ok(());
+    }
+    Err(wire::Error::misuse(format!("{cots} correlations for {}", job.cots())))
+}
+
+impl fmt::Debug for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Column(<{} planes, {} lists>)", self.planes.len(), self.words.len())
+    }
+}
+
+impl fmt::Debug for SenderPads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SenderPads(<{:?}>)", self.job)
+    }
+}
+
+impl fmt::Debug for ReceiverPads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReceiverPads(<{:?}>)", self.job)
+    }
+}

@@ -1,0 +1,111 @@
+//! The offline phase: correlations, hashed into the pads that steps consume.
+//!
+//! Pads are made for a stretch of steps at a time, so that the memory they take
+//! stays bounded however large the network is.
+
+use std::ops::Range;
+
+use mpc::{Need, Pads};
+use ot::pads::{fill_cost, fill_receiver, fill_sender};
+use ot::{CotReceiver, CotSender, Job, SessionId, Source, Supply};
+use ring::Random;
+use wire::{Channel, Cost, Phase, Result, Role};
+
+use crate::hello::Agreed;
+use crate::steps::Step;
+
+/// Bytes of pads held at a time, unless a single step needs more.
+const MOST_BYTES: usize = 128 << 20;
+
+/// Both directions' correlations of one session.
+pub(crate) struct Offline {
+    sender: CotSender,
+    receiver: CotReceiver,
+}
+
+/// What [`Offline`] has in stock, for predictions.
+#[derive(Clone, Debug)]
+pub(crate) struct Stock {
+    client_sends: Supply,
+    server_sends: Supply,
+}
+
+impl Offline {
+    /// Base transfers.
+    pub(crate) fn setup(
+        channel: &mut Channel,
+        rng: &mut Random,
+        agreed: &Agreed,
+        source: Source,
+    ) -> Result<Self> {
+        let session = SessionId(agreed.session);
+        let (sender, receiver) = ot::setup_both(channel, rng, &session, source)?;
+        Ok(Self { sender, receiver })
+    }
+
+    /// Makes the pads that `need` says.
+    pub(crate) fn prepare(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+        channel.enter(Phase::Offline, None);
+        let role = channel.role();
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+        for sender in [Role::Client, Role::Server] {
+            let jobs = need.sent_by(sender);
+            if sender == role {
+                sending = fill_sender(channel, &mut self.sender, jobs)?;
+            } else {
+                receiving = fill_receiver(channel, &mut self.receiver, jobs)?;
+            }
+        }
+        Ok(Pads::new(sending, receiving))
+    }
+
+    /// The ends that this party holds.
+    pub(crate) fn sources(&mut self) -> (&mut CotSender, &mut CotReceiver) {
+        (&mut self.sender, &mut self.receiver)
+    }
+}
+
+impl Stock {
+    /// After [`Offline::setup`].
+    pub(crate) fn new(source: Source) -> Self {
+        let supply = |sender| Supply::new(source, sender);
+        Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
+    }
+
+    /// What [`Offline::setup`] costs.
+    pub(crate) fn setup_cost() -> Cost {
+        ot::setup_both_cost()
+    }
+
+    /// What [`Offline::prepare`] costs next.
+    pub(crate) fn prepare(&mut self, need: &Need) -> Cost {
+        let client = fill_cost(&mut self.client_sends, &need.client_sends);
+        client.then(fill_cost(&mut self.server_sends, &need.server_sends))
+    }
+}
+
+/// Cuts steps into stretches whose pads fit into memory together.
+pub(crate) fn stretches(steps: &[Step]) -> Vec<Range<usize>> {
+    let mut stretches = Vec::new();
+    let (mut start, mut held) = (0, 0usize);
+    for (index, step) in steps.iter().enumerate() {
+        let bytes = pad_bytes(&step.need());
+        if held.saturating_add(bytes) > MOST_BYTES && index > start && held > 0 {
+            stretches.push(start..index);
+            (start, held) = (index, 0);
+        }
+        held = held.saturating_add(bytes);
+    }
+    stretches.push(start..steps.len());
+    stretches
+}
+
+/// What the party that sends holds.
+fn pad_bytes(need: &Need) -> usize {
+    let entry = |job: &Job| {
+        let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
+        planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))
+    };
+    let jobs = need.client_sends.iter().chain(&need.server_sends);
+    jobs.fold(0, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
+}
