@@ -6,7 +6,8 @@ use crate::shapes::{Check, check_conv, check_window, elements};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
 
-const MAX_NODES: usize = 10_000;
+/// A client looks for the packing of every linear node it is offered.
+const MAX_NODES: usize = 4096;
 /// Elements of all tensors together.
 const MAX_TOTAL: usize = 1 << 28;
 /// Positions read by all pooling windows together; a plan lists each.

@@ -11,6 +11,8 @@ pub mod dot;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 mod inside;
 #[cfg(test)]
 mod ladder;

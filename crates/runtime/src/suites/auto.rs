@@ -12,10 +12,22 @@ use wire::{Error, Result};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{Action, LinearStep, Step, SumStep, windows};
 
+/// Most ciphertexts of a plan, both ways: pricing a plan takes time for each, and a
+/// client prices the plan of a server it does not trust.
+const MOST_CIPHERTEXTS: usize = 1 << 20;
+
 pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
+    let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
         let action = action(graph, node).map_err(|e| at(&node.name, e))?;
+        if let Action::Linear(linear) = &action {
+            ciphertexts = ciphertexts.saturating_add(linear.layer.ciphertexts());
+        }
+        if ciphertexts > MOST_CIPHERTEXTS {
+            let why = format!("up to it the plan takes more than {MOST_CIPHERTEXTS} ciphertexts");
+            return Err(at(&node.name, Error::misuse(why)));
+        }
         steps.push(Step { name: node.name.clone(), node: Some(index), action });
     }
     let output = graph.tensors.get(graph.output);

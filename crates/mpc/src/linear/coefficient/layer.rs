@@ -37,16 +37,19 @@ impl Layer {
     /// 2^(out_bits + shift + 4), see [`super`].
     ///
     /// # Errors
-    /// [`Error::Misuse`] when no secure parameters hold the precision.
+    /// [`Error::Misuse`] when no secure parameters hold the precision, or every packing
+    /// takes too many ciphertexts.
     pub fn new(linear: &Linear, out_bits: u32) -> Result<Self> {
         let plain_bits = out_bits + linear.shift;
         let largest = 1u64 << (linear.weight_bits.clamp(1, 31) - 1);
         let mut best: Option<(u64, usize, Self)> = None;
+        let mut priced = false;
         for (degree, _) in rlwe::TABLE {
             for packing in Packing::candidates(&linear.conv, degree) {
                 if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
                     continue;
                 }
+                priced = true;
                 let load = noise::Load::bounded(packing.weights_per_response(), largest);
                 let chosen = match linear.rounding {
                     Rounding::Exact => noise::exact_at(degree, plain_bits, load),
@@ -71,13 +74,17 @@ impl Layer {
                 }
             }
         }
-        best.map(|(.., layer)| layer).ok_or_else(|| {
-            Error::misuse(format!(
+        best.map(|(.., layer)| layer).ok_or_else(|| match priced {
+            false => Error::misuse(format!(
+                "every packing of this layer takes more than {MOST_CIPHERTEXTS} ciphertexts; \
+                 use smaller layers or kernels that reach less far"
+            )),
+            true => Error::misuse(format!(
                 "a {plain_bits}-bit accumulator over {} weights per output needs more precision \
                  than 128-bit secure parameters have; use fewer weight or activation bits, \
                  or smaller layers",
                 linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]
-            ))
+            )),
         })
     }
 
@@ -94,6 +101,11 @@ impl Layer {
     /// Values of the input.
     pub fn inputs(&self) -> usize {
         self.conv.in_channels * self.conv.in_height * self.conv.in_width
+    }
+
+    /// Ciphertexts both ways.
+    pub fn ciphertexts(&self) -> usize {
+        self.packing.inputs() + self.packing.responses()
     }
 
     /// Whether it is a matrix times a vector.
