@@ -131,9 +131,21 @@ fn masks(delta: u128, fan: usize, lanes: usize) -> Zeroizing<[u128; BATCH]> {
 
 /// `inputs[i*fan + j] = starts[i] xor masks[i*fan + j]`.
 fn mask_all(inputs: &mut [u128], starts: &[u128], masks: &[u128], fan: usize) {
-    let rows = inputs.chunks_exact_mut(fan).zip(masks.chunks_exact(fan));
+    match fan {
+        2 => mask_rows::<2>(inputs, starts, masks),
+        4 => mask_rows::<4>(inputs, starts, masks),
+        8 => mask_rows::<8>(inputs, starts, masks),
+        // One element per key.
+        _ => inputs.iter_mut().zip(masks).for_each(|(input, mask)| *input = starts[0] ^ mask),
+    }
+}
+
+fn mask_rows<const FAN: usize>(inputs: &mut [u128], starts: &[u128], masks: &[u128]) {
+    let rows = inputs.as_chunks_mut::<FAN>().0.iter_mut().zip(masks.as_chunks::<FAN>().0);
     for ((inputs, masks), start) in rows.zip(starts) {
-        inputs.iter_mut().zip(masks).for_each(|(input, mask)| *input = start ^ mask);
+        for (input, mask) in inputs.iter_mut().zip(masks) {
+            *input = start ^ mask;
+        }
     }
 }
 

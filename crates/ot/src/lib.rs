@@ -12,6 +12,8 @@ pub mod cot;
 pub mod fuzzing;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
+#[cfg(any(test, feature = "testing"))]
+pub mod measure;
 pub mod session;
 pub mod supply;
 pub mod transfer;

@@ -107,7 +107,7 @@ impl Receiver {
         Self::at_level(Level::best(), domain, field, trees)
     }
 
-    fn at_level(level: Level, domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
+    pub(crate) fn at_level(level: Level, domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
         let streams = Streams::new(level, domain, field, trees, 0);
         Self { streams, choices: Zeroizing::new([0; EIGHT]) }
     }
@@ -164,7 +164,7 @@ impl Sender {
         Self::at_level(Level::best(), domain, field, trees, delta)
     }
 
-    fn at_level(
+    pub(crate) fn at_level(
         level: Level,
         domain: &Domain,
         field: Field,
@@ -302,29 +302,12 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::SessionId;
+    use crate::measure::Extension;
     use ring::Random;
-    use wire::Role;
-
-    fn halves([first, second]: [Level; 2], field: Field) -> (Sender, Receiver) {
-        let mut rng = Random::seeded(1);
-        let domain = Domain::new(SessionId([9; 32]), Role::Client);
-        let delta = rng.block();
-        let leaves = 1 << field.bits();
-        let tree = |_| Zeroizing::new((0..leaves).map(|_| rng.block()).collect());
-        let all: Vec<Leaves> = (0..field.trees()).map(tree).collect();
-        let known = |(tree, leaves): (usize, &Leaves)| {
-            let hole = usize::from(field.part(delta, tree));
-            let leaf = |y: usize| if y == 0 { 0 } else { leaves[y ^ hole] };
-            Zeroizing::new((0..leaves.len()).map(leaf).collect())
-        };
-        let known: Vec<Leaves> = all.iter().enumerate().map(known).collect();
-        let sender = Sender::at_level(first, &domain, field, &known, delta);
-        (sender, Receiver::at_level(second, &domain, field, &all))
-    }
 
     fn core_against_core(levels: [Level; 2], field: Field) {
-        let (mut sender, mut receiver) = halves(levels, field);
+        let Extension { mut sender, mut receiver } =
+            Extension::new(levels, field, &mut Random::seeded(1));
         let delta = *sender.delta();
         let (mut t, mut q, mut c) = (Vec::new(), Vec::new(), Vec::new());
         for grains in [1, SLICE + 3, SLICE] {

@@ -83,16 +83,24 @@ impl Prg {
 
     /// The next 64 bits.
     pub fn word(&mut self) -> u64 {
-        let mut bytes = [0; 8];
-        self.fill(&mut bytes);
-        u64::from_le_bytes(bytes)
+        u64::from_le_bytes(self.bytes())
     }
 
     /// The next 128 bits.
     pub fn block(&mut self) -> u128 {
-        let mut bytes = [0; 16];
+        u128::from_le_bytes(self.bytes())
+    }
+
+    /// The next few bytes, mostly without a call.
+    #[inline]
+    fn bytes<const COUNT: usize>(&mut self) -> [u8; COUNT] {
+        if let Some(bytes) = self.buffer[self.used..].first_chunk() {
+            self.used += COUNT;
+            return *bytes;
+        }
+        let mut bytes = [0; COUNT];
         self.fill(&mut bytes);
-        u128::from_le_bytes(bytes)
+        bytes
     }
 
     /// A fresh seed drawn from this stream.
