@@ -149,7 +149,9 @@ def hybrid(n: int, k: int, t: int) -> float:
             rest, fixed = unknown - (size - 1) * free, (size - 1) * free
             if 0 < rest <= sqrt(2 * equations) - 2:
                 second = 4 * log2(rest) + 2 * log2(unknown) - 3 - log2(max(2 * log2(rest) - 1, 1))
-                last = log2(2.5 * rest * rest * fixed + 1.25 * rest * fixed * fixed + (2.5 * rest) ** 3 / log2(2.5 * rest + 2))
+                last = log2(
+                    2.5 * rest * rest * fixed + 1.25 * rest * fixed * fixed + (2.5 * rest) ** 3 / log2(2.5 * rest + 2)
+                )
                 best = min(best, tries + add(first, second, last + free * log2(size)))
     return best
 
