@@ -1,6 +1,6 @@
 //! Prints what one thread per party makes in a second, in memory.
 //!
-//! `cargo run --release -p tacit-ot --example throughput`
+//! `cargo run --release -p tacit-ot --example ot_throughput`
 
 #![allow(clippy::print_stdout)]
 
@@ -13,9 +13,11 @@ use tacit_ot::{CotReceiver, CotSender, Group, Job, SessionId, Source, choose, re
 use wire::{Channel, Result, memory_pair};
 
 /// Correlations of a round, few enough for their memory to be reused.
-const COUNT: usize = 1 << 18;
-const ROUNDS: usize = 32;
+const COUNT: usize = 1 << 16;
+const ROUNDS: usize = 256;
 const SESSION: SessionId = SessionId([0; 32]);
+const SOURCES: [Source; 4] =
+    [Source::SoftSpoken2, Source::SoftSpoken4, Source::SoftSpoken8, Source::Ferret];
 const WIDTHS: [u32; 4] = [1, 2, 4, 8];
 
 fn main() -> Result<()> {
@@ -29,11 +31,15 @@ fn main() -> Result<()> {
 
 fn sender(ch: &mut Channel) -> Result<()> {
     let mut rng = random()?;
+    for source in SOURCES {
+        let mut cots = CotSender::setup(ch, &mut rng, &SESSION, source)?;
+        cots.reserve(ROUNDS * COUNT);
+        timed(&format!("correlations, {source}"), ROUNDS * COUNT, || {
+            (0..ROUNDS).try_for_each(|_| cots.extend(ch, COUNT).and(cots.take(COUNT).map(drop)))
+        })?;
+    }
     let mut cots =
         timed("setup", 0, || CotSender::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4))?;
-    timed("correlations", ROUNDS * COUNT, || {
-        (0..ROUNDS).try_for_each(|_| cots.extend(ch, COUNT).and(cots.take(COUNT).map(drop)))
-    })?;
     cots.extend(ch, 2 * COUNT)?;
     let batch = cots.take(COUNT)?;
     timed("random transfers, sender", COUNT, || batch.random_pairs(64));
@@ -51,11 +57,15 @@ fn sender(ch: &mut Channel) -> Result<()> {
 
 fn receiver(ch: &mut Channel) -> Result<()> {
     let mut rng = random()?;
-    let mut cots = CotReceiver::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4)?;
-    for _ in 0..ROUNDS {
-        cots.extend(ch, COUNT)?;
-        cots.take(COUNT)?;
+    for source in SOURCES {
+        let mut cots = CotReceiver::setup(ch, &mut rng, &SESSION, source)?;
+        cots.reserve(ROUNDS * COUNT);
+        for _ in 0..ROUNDS {
+            cots.extend(ch, COUNT)?;
+            cots.take(COUNT)?;
+        }
     }
+    let mut cots = CotReceiver::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4)?;
     cots.extend(ch, 2 * COUNT)?;
     let batch = cots.take(COUNT)?;
     timed("random transfers, receiver", COUNT, || batch.random(64));

@@ -11,6 +11,8 @@ use crate::ferret;
 use crate::ferret::params::{SETS, Set};
 use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
 
+/// The set with the best rate.
+const LARGEST: Set = SETS[SETS.len() - 1];
 /// Most refills that a plan looks ahead.
 const AHEAD: usize = 4;
 
@@ -134,8 +136,7 @@ impl Supply {
     pub(crate) fn steps(&mut self, count: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         // A refill starts while its base is still at hand, even if that is early.
-        let [.., largest] = SETS;
-        while self.stock() < count.saturating_add(largest.base())
+        while self.stock() < count.saturating_add(LARGEST.base())
             && let Some(set) = self.next_set(self.reserved.max(count))
             && self.stock() < count.saturating_add(set.base())
         {
@@ -214,15 +215,19 @@ fn soft_cost(cot_sender: Role, field: Field, count: usize) -> Cost {
 }
 
 /// The same for the field that starts refills, without headers, for comparisons.
-fn soft_bytes(count: usize) -> u64 {
-    Corrections::body_len(&corrections_layout(Field::Gf256, count.div_ceil(GRAIN)))
+const fn soft_bytes(count: usize) -> u64 {
+    (count.div_ceil(GRAIN) * GRAIN / 8 * Field::Gf256.sent_bits()) as u64
+}
+
+/// Bytes of a whole refill, without headers.
+const fn refill_bytes(set: Set) -> u64 {
+    (16 * set.trees * set.blocks()) as u64
 }
 
 /// `need`, less whole refills of the largest set as long as two more are wanted: it has the
 /// best rate, so that they belong to every cheapest way.
 fn bounded(stock: usize, need: usize) -> usize {
-    let [.., largest] = SETS;
-    let net = largest.outputs() - largest.base();
+    let net = LARGEST.outputs() - LARGEST.base();
     let whole = need.saturating_sub(stock) / net;
     need - whole.saturating_sub(1) * net
 }
@@ -237,11 +242,86 @@ fn cheapest(stock: usize, need: usize, ahead: usize, soft: bool) -> (u64, Option
     for set in SETS.into_iter().take(if ahead == 0 { 0 } else { SETS.len() }) {
         let base = stock.max(set.base());
         let rest = cheapest(base - set.base() + set.outputs(), need, ahead - 1, soft).0;
-        let grown = Step::Grow(set, set.trees).cost(Role::Server, Field::Gf256).bytes();
-        let all = rest.saturating_add(soft_bytes(base - stock)).saturating_add(grown);
+        let all = rest.saturating_add(soft_bytes(base - stock) + refill_bytes(set));
         if all < best.0 {
             best = (all, Some(set));
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of a phase that extends and takes in chunks.
+    fn bytes(source: Source, need: usize, chunk: usize) -> u64 {
+        let mut supply = Supply::new(source, Role::Server);
+        supply.reserve(need);
+        let mut sum = 0;
+        for done in (0..need).step_by(chunk) {
+            let count = chunk.min(need - done);
+            sum += supply.extend(count).bytes();
+            supply.take(count);
+        }
+        sum
+    }
+
+    #[test]
+    fn small_needs_are_met_by_little() {
+        for need in [1, 1000, 100_000] {
+            let soft = bytes(Source::SoftSpoken8, need, 4096);
+            assert_eq!(bytes(Source::Auto, need, 4096), soft);
+        }
+        for need in [150_000, 499_999] {
+            assert!(bytes(Source::Auto, need, 65_536) < 300_000);
+            assert!(bytes(Source::Auto, need, 65_536) < bytes(Source::SoftSpoken8, need, 65_536));
+        }
+    }
+
+    #[test]
+    fn large_needs_cost_a_fraction_of_a_bit() {
+        let need = 30_000_000;
+        for source in [Source::Auto, Source::Ferret] {
+            assert!(8 * bytes(source, need, 65_536) < need as u64 * 28 / 100);
+        }
+        assert!(8 * bytes(Source::Auto, 10 * need, 65_536) < 10 * need as u64 * 21 / 100);
+    }
+
+    #[test]
+    fn what_is_left_serves_the_next_phase() {
+        let mut supply = Supply::new(Source::Auto, Role::Client);
+        supply.reserve(200_000);
+        assert!(supply.extend(200_000).bytes() > 0);
+        supply.take(200_000);
+        supply.reserve(500_000);
+        let more = supply.extend(500_000);
+        assert!(more.server_to_client == 0 && more.client_to_server < 100_000, "{more:?}");
+        supply.take(500_000);
+        assert!(supply.available() < 1024);
+    }
+
+    #[test]
+    fn nothing_is_made_beyond_what_is_asked() {
+        let mut supply = Supply::new(Source::SoftSpoken4, Role::Client);
+        assert_eq!(supply.extend(128).bytes(), 5 + 31 * 16);
+        assert_eq!(supply.extend(100), Cost::NONE);
+        supply.take(100);
+        assert_eq!((supply.available(), supply.extend(28)), (28, Cost::NONE));
+        let mut huge = Supply::new(Source::Auto, Role::Client);
+        huge.reserve(usize::MAX);
+        huge.extend(1000);
+        assert!(huge.available() < 3000);
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for (source, name) in Source::NAMED {
+            assert_eq!(
+                (name.parse::<Source>().ok(), source.to_string()),
+                (Some(source), name.into())
+            );
+        }
+        assert!("iknp".parse::<Source>().is_err());
+    }
 }

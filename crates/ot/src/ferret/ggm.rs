@@ -33,14 +33,23 @@ pub(crate) const CLEAR: u128 = !1;
 #[derive(Clone)]
 pub(crate) struct Hasher {
     cipher: Aes128Enc,
+    /// `H(0)`: what an empty node expands to, on both sides.
+    empty: u128,
 }
 
-/// Per-tree input of the sender: one block of a correlation for each level.
-pub(crate) type Seeds<'a> = &'a [u128];
+/// Left and right sums of the children of a level, by tree.
+type Sums = Zeroizing<[[u128; 2]; MOST]>;
+
+/// Trees of `depth` levels that are worked on together.
+fn group(depth: usize) -> usize {
+    (GROUP >> depth).clamp(1, MOST)
+}
 
 impl Hasher {
     pub(crate) fn new(key: u128) -> Self {
-        Self { cipher: Aes128Enc::new(&key.to_le_bytes().into()) }
+        let mut hasher = Self { cipher: Aes128Enc::new(&key.to_le_bytes().into()), empty: 0 };
+        hasher.empty = u128::from_le_bytes(hasher.hashes(&[0], &mut [[0; 16]])[0]) ^ sigma(0);
+        hasher
     }
 
     /// Grows trees of `2^depth` leaves each into `leaves`, from `depth` blocks `q` per
@@ -50,27 +59,24 @@ impl Hasher {
         &self,
         depth: usize,
         delta: u128,
-        seeds: Seeds<'_>,
+        seeds: &[u128],
         leaves: &mut [u128],
         corrections: &mut [u128],
     ) {
-        let group = (GROUP >> depth).clamp(1, MOST);
-        let seeds = seeds.chunks(group * depth);
-        let corrections = corrections.chunks_mut(group * (depth - 1));
-        let mut sums = Zeroizing::new([[0; 2]; MOST]);
-        for ((leaves, seeds), corrections) in
-            leaves.chunks_mut(group << depth).zip(seeds).zip(corrections)
-        {
-            let trees = leaves.len() >> depth;
+        let jobs = leaves
+            .chunks_mut(group(depth) << depth)
+            .zip(seeds.chunks(group(depth) * depth))
+            .zip(corrections.chunks_mut(group(depth) * (depth - 1)));
+        for ((leaves, seeds), corrections) in jobs {
             for (root, seeds) in leaves.chunks_exact_mut(2).zip(seeds.chunks_exact(depth)) {
                 (root[0], root[1]) = (seeds[0], seeds[0] ^ delta);
             }
             for level in 1..depth {
-                let sums = &mut sums[..trees];
-                self.expand(level, level + 1 == depth, leaves, sums);
-                for (tree, sum) in sums.iter().enumerate() {
-                    corrections[tree * (depth - 1) + level - 1] =
-                        seeds[tree * depth + level] ^ sum[0];
+                let sums = self.expand(level, depth, leaves);
+                let seeds = seeds.iter().skip(level).step_by(depth);
+                let corrections = corrections.iter_mut().skip(level - 1).step_by(depth - 1);
+                for ((correction, seed), [left, _]) in corrections.zip(seeds).zip(sums.iter()) {
+                    *correction = seed ^ left;
                 }
             }
         }
@@ -82,85 +88,70 @@ impl Hasher {
     pub(crate) fn puncture(
         &self,
         depth: usize,
-        seeds: Seeds<'_>,
+        seeds: &[u128],
         choices: &[u8],
         leaves: &mut [u128],
         corrections: &[u128],
     ) {
-        let group = (GROUP >> depth).clamp(1, MOST);
-        let seeds = seeds.chunks(group * depth).zip(choices.chunks(group * depth));
-        let corrections = corrections.chunks(group * (depth - 1));
-        let mut sums = Zeroizing::new([[0; 2]; MOST]);
-        // What an empty node expands to, on both sides.
-        let empty = self.hash(0);
-        for ((leaves, (seeds, choices)), corrections) in
-            leaves.chunks_mut(group << depth).zip(seeds).zip(corrections)
-        {
+        let jobs = leaves
+            .chunks_mut(group(depth) << depth)
+            .zip(seeds.chunks(group(depth) * depth))
+            .zip(choices.chunks(group(depth) * depth))
+            .zip(corrections.chunks(group(depth) * (depth - 1)));
+        for (((leaves, seeds), choices), corrections) in jobs {
             let trees = leaves.len() >> depth;
-            let mut paths = Zeroizing::new(vec![0u64; trees]);
-            for (tree, path) in paths.iter_mut().enumerate() {
-                let (seed, open) = (seeds[tree * depth], choices[tree * depth]);
-                leaves[2 * tree] = seed & spread(1 - open);
-                leaves[2 * tree + 1] = seed & spread(open);
-                *path = u64::from(1 - open);
-            }
+            let mut paths = roots(depth, seeds, choices, leaves);
             for level in 1..depth {
-                let last = level + 1 == depth;
-                self.expand(level, last, leaves, &mut sums[..trees]);
-                let pairs = leaves.chunks_exact_mut(2 << level);
-                for (tree, (nodes, path)) in pairs.zip(paths.iter_mut()).enumerate() {
+                let sums = self.expand(level, depth, leaves);
+                let nodes = leaves.chunks_exact_mut(2 << level);
+                for (tree, (nodes, path)) in nodes.zip(&mut paths[..trees]).enumerate() {
                     let at = tree * depth + level;
-                    let open = spread(choices[at]);
                     let sum = seeds[at] ^ corrections[tree * (depth - 1) + level - 1];
-                    let [left, right] = sums[tree];
-                    // The sum of the open side lacks the sibling; the last level's hidden
-                    // leaf is the sum of everything else.
-                    let mut sibling = sum ^ (left ^ (open & (left ^ right)));
-                    let mut hidden = empty;
-                    if last {
-                        hidden = (sum ^ (right ^ (open & (left ^ right)))) & CLEAR | 1;
-                        sibling &= CLEAR;
-                    }
-                    let swap = open & (sibling ^ hidden);
-                    fix(nodes, *path, [sibling ^ swap, hidden ^ swap]);
+                    let last = level + 1 == depth;
+                    add(nodes, *path, self.missing(choices[at], sum, sums[tree], last));
                     *path = 2 * *path + u64::from(1 - choices[at]);
                 }
             }
         }
     }
 
+    /// What turns the children of an empty node, both of them `H(0)`, into the open one
+    /// on side `open` and a hidden one: empty again, or, among the leaves, the sum of
+    /// all others. `sum` is that of side `open`, `sums` are those of what the
+    /// receiver holds.
+    fn missing(&self, open: u8, sum: u128, sums: [u128; 2], last: bool) -> [u128; 2] {
+        let side = spread(open) & (sums[0] ^ sums[1]);
+        let (sibling, leaf) = (sum ^ sums[0] ^ side, sum ^ sums[1] ^ side);
+        let (sibling, hidden) =
+            if last { (sibling & CLEAR, (leaf & CLEAR) | 1) } else { (sibling, self.empty) };
+        let swap = spread(open) & (sibling ^ hidden);
+        [sibling ^ swap, hidden ^ swap]
+    }
+
     /// Replaces the nodes of `level` at the front of `nodes` by their children, in place from
-    /// the back; `sums[tree]` are the sums of left and of right children.
-    fn expand(&self, level: usize, last: bool, nodes: &mut [u128], sums: &mut [[u128; 2]]) {
-        let keep = if last { CLEAR } else { !0 };
-        let step = BATCH.min(sums.len() << level);
-        let run = step.min(1 << level);
-        sums.fill([0; 2]);
+    /// the back. Both parties' trees end after `depth` levels, with [`CLEAR`] leaves.
+    fn expand(&self, level: usize, depth: usize, nodes: &mut [u128]) -> Sums {
+        let keep = if level + 1 == depth { CLEAR } else { !0 };
+        let total = (nodes.len() >> depth) << level;
+        let step = BATCH.min(total);
+        let run = BATCH.min(1 << level);
+        let mut sums = Zeroizing::new([[0; 2]; MOST]);
         let mut parents = Zeroizing::new([0; BATCH]);
         let mut blocks = Zeroizing::new([[0; 16]; BATCH]);
-        let total = sums.len() << level;
         for start in (0..total).step_by(step).rev() {
             let count = step.min(total - start);
             let parents = &mut parents[..count];
             parents.copy_from_slice(&nodes[start..start + count]);
             let hashed = self.hashes(parents, &mut blocks[..count]);
-            let pairs = nodes[2 * start..][..2 * count].chunks_exact_mut(2 * run);
             let runs = parents.chunks_exact(run).zip(hashed.chunks_exact(run));
+            let pairs = nodes[2 * start..][..2 * count].chunks_exact_mut(2 * run);
             for (at, (pairs, (parents, hashed))) in pairs.zip(runs).enumerate() {
-                let [mut left, mut right] = [0; 2];
-                let pairs = pairs.chunks_exact_mut(2);
-                for (pair, (parent, hash)) in pairs.zip(parents.iter().zip(hashed)) {
-                    let hash = u128::from_le_bytes(*hash) ^ sigma(*parent);
-                    let other = hash ^ parent;
-                    left ^= hash;
-                    right ^= other;
-                    (pair[0], pair[1]) = (hash & keep, other & keep);
-                }
+                let [left, right] = children(parents, hashed, keep, pairs);
                 let sum = &mut sums[(start + at * run) >> level];
-                sum[0] ^= left;
-                sum[1] ^= right;
+                *sum = [sum[0] ^ left, sum[1] ^ right];
             }
         }
+        sums
     }
 
     /// `P(sigma(x))` of each, as bytes in `blocks`.
@@ -171,20 +162,45 @@ impl Hasher {
         self.cipher.encrypt_blocks(Block::cast_slice_from_core_mut(blocks));
         blocks
     }
-
-    fn hash(&self, input: u128) -> u128 {
-        let mut block = [[0; 16]];
-        u128::from_le_bytes(self.hashes(&[input], &mut block)[0]) ^ sigma(input)
-    }
 }
 
-/// Adds `pair` to the children number `2*parent` and `2*parent + 1`, touching all of
-/// them: what a hidden parent expanded to makes way for what is known of them.
-fn fix(children: &mut [u128], parent: u64, pair: [u128; 2]) {
-    for (at, children) in (0u64..).zip(children.chunks_exact_mut(2)) {
+/// The first level: the open node of each tree and an empty one. Returns the positions of
+/// the empty ones.
+fn roots(
+    depth: usize,
+    seeds: &[u128],
+    choices: &[u8],
+    nodes: &mut [u128],
+) -> Zeroizing<[u64; MOST]> {
+    let mut paths = Zeroizing::new([0; MOST]);
+    let trees = seeds.iter().step_by(depth).zip(choices.iter().step_by(depth));
+    let roots = nodes.chunks_exact_mut(2).zip(paths.iter_mut());
+    for ((root, path), (seed, open)) in roots.zip(trees) {
+        (root[0], root[1]) = (seed & spread(1 - open), seed & spread(*open));
+        *path = u64::from(1 - open);
+    }
+    paths
+}
+
+/// Writes the children `H(x)` and `x xor H(x)` of each parent, cut by `keep`, and returns
+/// their sums, uncut.
+#[inline]
+fn children(parents: &[u128], hashed: &[[u8; 16]], keep: u128, pairs: &mut [u128]) -> [u128; 2] {
+    let mut sums = [0; 2];
+    for ((pair, parent), hash) in pairs.as_chunks_mut().0.iter_mut().zip(parents).zip(hashed) {
+        let left = u128::from_le_bytes(*hash) ^ sigma(*parent);
+        let right = left ^ parent;
+        sums = [sums[0] ^ left, sums[1] ^ right];
+        *pair = [left & keep, right & keep];
+    }
+    sums
+}
+
+/// Adds `pair` to the children of node number `parent`, touching all children.
+fn add(children: &mut [u128], parent: u64, pair: [u128; 2]) {
+    for (at, children) in (0u64..).zip(children.as_chunks_mut::<2>().0) {
         let here = ((at ^ parent).wrapping_sub(1) as i64 >> 63) as i128 as u128;
-        children[0] ^= pair[0] & here;
-        children[1] ^= pair[1] & here;
+        *children = [children[0] ^ (pair[0] & here), children[1] ^ (pair[1] & here)];
     }
 }
 
