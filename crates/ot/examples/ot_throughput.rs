@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant;
 
 use ring::Random;
-use tacit_ot::transfer::{choices_layout, masked_layout};
-use tacit_ot::{CotReceiver, CotSender, Group, Job, SessionId, Source, choose, respond};
+use tacit_ot::pads::{receiver_pads, sender_pads};
+use tacit_ot::{CotReceiver, CotSender, Entry, Job, SessionId, Source};
 use wire::{Channel, Result, memory_pair};
 
 /// Correlations of a round, few enough for their memory to be reused.
@@ -40,17 +40,11 @@ fn sender(ch: &mut Channel) -> Result<()> {
     }
     let mut cots =
         timed("setup", 0, || CotSender::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4))?;
-    cots.extend(ch, 2 * COUNT)?;
-    let batch = cots.take(COUNT)?;
-    timed("random transfers, sender", COUNT, || batch.random_pairs(64));
-    for (width, jobs) in WIDTHS.map(|width| (width, jobs(width))) {
-        let tables = vec![rng.uniform(jobs[0].count << width, 16)];
-        let batch = cots.take(jobs[0].cots())?;
-        let choices = ch.receive(&choices_layout(&jobs))?;
-        let label = format!("1-of-{} transfers of 16 bits, sender", 1 << width);
-        let answer = || respond(&jobs, batch, &tables, &choices);
-        let (_, masked) = timed(&label, jobs[0].count, answer)?;
-        ch.send(&masked)?;
+    cots.extend(ch, WIDTHS.len() * COUNT)?;
+    for job in WIDTHS.map(job) {
+        let batch = cots.take(job.cots())?;
+        let label = format!("1-of-{} pads, sender", job.entries());
+        timed(&label, job.count, || sender_pads(job, batch))?;
     }
     Ok(())
 }
@@ -66,24 +60,17 @@ fn receiver(ch: &mut Channel) -> Result<()> {
         }
     }
     let mut cots = CotReceiver::setup(ch, &mut rng, &SESSION, Source::SoftSpoken4)?;
-    cots.extend(ch, 2 * COUNT)?;
-    let batch = cots.take(COUNT)?;
-    timed("random transfers, receiver", COUNT, || batch.random(64));
-    for (width, jobs) in WIDTHS.map(|width| (width, jobs(width))) {
-        let positions = vec![rng.uniform(jobs[0].count, width)];
-        let batch = cots.take(jobs[0].cots())?;
-        let label = format!("1-of-{} transfers of 16 bits, chooser", 1 << width);
-        let choose = || choose(&jobs, batch, &positions);
-        let (chooser, choices) = timed(&label, jobs[0].count, choose)?;
-        ch.send(&choices)?;
-        chooser.finish(&ch.receive(&masked_layout(&jobs))?)?;
+    cots.extend(ch, WIDTHS.len() * COUNT)?;
+    for job in WIDTHS.map(job) {
+        let batch = cots.take(job.cots())?;
+        let label = format!("1-of-{} pads, receiver", job.entries());
+        timed(&label, job.count, || receiver_pads(job, batch))?;
     }
     Ok(())
 }
 
-fn jobs(choice_bits: u32) -> [Job; 1] {
-    let count = (COUNT / 4) >> choice_bits;
-    [Job { count, choice_bits, value_bits: 16, group: Group::Add }]
+fn job(choice_bits: u32) -> Job {
+    Job { count: COUNT / choice_bits as usize, choice_bits, entry: Entry::Bits(2) }
 }
 
 fn timed<T>(what: &str, items: usize, run: impl FnOnce() -> T) -> T {
