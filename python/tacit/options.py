@@ -29,7 +29,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON obj
 RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
 Transfers = Annotated[
     Literal["auto", "ferret", "softspoken2", "softspoken4", "softspoken8"],
-    typer.Option("--ot", help="Where correlated transfers come from; auto needs the fewest bytes."),
+    typer.Option("--ot", help="Where correlated transfers come from; auto suits a link of 400 Mbit/s."),
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]
 ConnectTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for the connection and the TLS handshake.")]

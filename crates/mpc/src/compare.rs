@@ -69,7 +69,7 @@ impl Reference {
     const PER_BYTE: u64 = 20;
     const PER_ROUND: u64 = 40_000_000;
     const PER_CORRELATION: u64 = 25;
-    const PER_PAD: u64 = 2;
+    const PER_PAD: u64 = 3;
 
     fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
         let (cost, need) = (comparison.cost(count), comparison.need(count));
