@@ -52,12 +52,21 @@ def non_linear(name: str, what: str) -> None:
         count: Annotated[int, typer.Option(min=1, help="Results (of argmax: classes in the one row).")],
         bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the input's shares.")] = 16,
         out_bits: Annotated[
-            int | None, typer.Option(min=1, max=63, help="Width of the result's shares, of relu, truncate and extend.")
+            int | None,
+            typer.Option(min=1, max=63, help="Width of the result's shares, of all but maxpool, argmax and compare."),
+        ] = None,
+        second_bits: Annotated[
+            int | None, typer.Option(min=1, max=63, help="Width of the second factor's shares, of multiply.")
         ] = None,
         window: Annotated[int, typer.Option(min=1, help="Values per window, of maxpool.")] = 4,
         drop: Annotated[int, typer.Option(min=1, max=62, help="Low bits dropped, of truncate.")] = 8,
         saturate: Annotated[bool, typer.Option("--saturate", help="Clip to --activation-bits, of relu.")] = False,
-        non_negative: Annotated[bool, typer.Option("--non-negative", help="Sign known, of extend.")] = False,
+        non_negative: Annotated[
+            bool, typer.Option("--non-negative", help="Sign known: extend, truncate, multiply.")
+        ] = False,
+        radix: Annotated[
+            int | None, typer.Option(min=1, max=4, help="Bits of a comparison's digits; else as in the suite.")
+        ] = None,
         weight_bits: WeightBits = 8,
         activation_bits: ActivationBits = 8,
         suite: SuiteOption = Suite.AUTO,
@@ -70,25 +79,33 @@ def non_linear(name: str, what: str) -> None:
     ) -> None:
         del weight_bits, rounding  # of conv and matmul only
         cap = min(activation_bits, bits - 2) if saturate else None
+        digits = {} if radix is None or name == "lookup" else {"radix": radix}
         chosen: dict[str, dict[str, Any]] = {
             "relu": {"out_bits": out_bits, "saturate": cap},
             "maxpool": {"window": window},
             "argmax": {},
-            "truncate": {"drop": drop, "out_bits": out_bits},
+            "truncate": {"drop": drop, "out_bits": out_bits, "non_negative": non_negative},
             "extend": {"out_bits": 2 * bits if out_bits is None else out_bits, "non_negative": non_negative},
+            "compare": {},
+            "lookup": {"out_bits": out_bits},
+            "multiply": {"second_bits": second_bits, "out_bits": out_bits, "non_negative": non_negative},
         }
-        operation = {"operation": name, "count": count, "bits": bits, **chosen[name]}
+        operation = {"operation": name, "count": count, "bits": bits, **chosen[name], **digits}
         measure(operation, suite, repeat, threads, timeout, network, json)
 
     command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
-    bench.command(name, epilog=f"Example: `tacit bench {name} --count 1000 --bits 12`")(command)
+    example = 8 if name == "lookup" else 12
+    bench.command(name, epilog=f"Example: `tacit bench {name} --count 1000 --bits {example}`")(command)
 
 
 non_linear("relu", "Measure ReLU, with --out-bits extended and with --saturate clipped on the way.")
 non_linear("maxpool", "Measure maxima of --count windows.")
 non_linear("argmax", "Measure the position of the largest of --count values.")
-non_linear("truncate", "Measure exact truncation by --drop bits.")
+non_linear("truncate", "Measure exact truncation by --drop bits, extended where --out-bits are more than are left.")
 non_linear("extend", "Measure extension of shares to --out-bits.")
+non_linear("compare", "Measure comparison of private integers; the results stay shared by exclusive or.")
+non_linear("lookup", "Measure a function of at most 8 --bits, by a table of --out-bits wide entries.")
+non_linear("multiply", "Measure products of shared values of --bits and --second-bits, mod 2^--out-bits.")
 
 
 @bench.command(epilog="Example: `tacit bench conv --height 16 --width 16 --in 16 --out 16`")
@@ -145,10 +162,12 @@ def matmul(
     measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json)
 
 
-@bench.command(epilog="Example: `tacit bench ot --kind softspoken4 --count 1000000`")
+@bench.command(epilog="Example: `tacit bench ot --kind ferret --count 30000000`")
 def ot(
     count: Annotated[int, typer.Option(min=1, help="Correlated transfers, from the server to the client.")],
-    kind: Annotated[Literal["softspoken4"], typer.Option(help="How they are made.")] = "softspoken4",
+    kind: Annotated[
+        Literal["ferret", "softspoken2", "softspoken4", "softspoken8"], typer.Option(help="How they are made.")
+    ] = "softspoken4",
     weight_bits: WeightBits = 8,
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,

@@ -16,6 +16,7 @@ OPERATIONS = [
     ("conv --height 8 --width 8 --in 3 --out 4", 2),
     ("matmul --rows 3 --inner 50 --cols 7 --weight-bits 4 --activation-bits 6", 2),
     ("ot --kind softspoken4 --count 10000", 0),
+    ("ot --kind ferret --count 200000", 0),
 ]
 
 

@@ -2,38 +2,27 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of a signed `x` mod 2^bits, or of `0 <= x < 2^(bits-1)`; correlations |
+//! | In | shares of a signed or unsigned `x` mod 2^bits, or of `0 <= x < 2^(bits-1)`; correlations |
 //! | Out | shares of the same `x` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | sign unknown: one comparison of bits, then out_bits - bits + 1 bits or twice that; sign known: only the latter, in two rounds |
+//! | Cost | sign unknown: one comparison of bits, then out_bits - bits + 1 bits; sign known: only the latter, in two rounds |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), extension, section III-A; sign known: ENGINE section 4 |
 //!
-//! With the shares read as unsigned, `x = c + s - 2^bits * w` for the wrap bit
-//! `w = [c + s >= 2^bits]`. A signed x is first moved to `x + 2^(bits-1)` by the
-//! server, and back at the end. For a non-negative x the wrap is `msb_c OR msb_s`,
-//! one choice by the client's bit; for a signed one it is a carry.
+//! With the summands read as unsigned, `x = c + s - 2^bits * w` up to a public offset:
+//! one choice by a half of the wrap bit `w` (see `wrap.rs`) tells shares of it mod
+//! 2^(out_bits - bits).
 
 use ot::{Entry, Job, Table};
-use ring::Bits;
-use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
-use zeroize::Zeroizing;
 
-use crate::compare::{self, Comparison, Radix};
+use crate::compare::Radix;
 use crate::pads::{Need, Pads};
 use crate::relu::sum_of;
 use crate::share::{Share, server_only};
 use crate::switch::{self, Side, Switch};
-
-/// What is known of the values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// Nothing: `-2^(bits-1) <= x < 2^(bits-1)`.
-    Unknown,
-    /// `0 <= x < 2^(bits-1)`.
-    NonNegative,
-}
+pub use crate::wrap::Sign;
+use crate::wrap::{self, Wrap, Wrapped};
 
 /// The public plan of an extension.
 #[derive(Clone, Debug)]
@@ -41,8 +30,7 @@ pub struct Extend {
     count: usize,
     bits: u32,
     out_bits: u32,
-    /// Of signed values.
-    comparison: Option<Comparison>,
+    wrap: Wrap,
 }
 
 impl Extend {
@@ -54,13 +42,12 @@ impl Extend {
         if bits == 0 || bits >= out_bits || out_bits > 63 {
             return Err(Error::misuse("an extension with these widths"));
         }
-        let comparison = (sign == Sign::Unknown).then(|| Comparison::carry(bits, radix));
-        Ok(Self { count, bits, out_bits, comparison })
+        Ok(Self { count, bits, out_bits, wrap: Wrap::new(bits, sign, radix) })
     }
 
     /// Who asks for the wrap: the party that spoke last, which saves a round.
     fn asks(&self) -> Role {
-        self.comparison.as_ref().map_or(Role::Client, Comparison::last_sender)
+        self.wrap.last_sender().unwrap_or(Role::Client)
     }
 
     fn wrap_bits(&self) -> u32 {
@@ -69,45 +56,26 @@ impl Extend {
 
     fn switch(&self) -> Switch {
         let entry = Entry::Word(self.wrap_bits());
-        let job = Job { count: self.count, choice_bits: 1, entry };
-        match self.asks() {
-            Role::Client => Switch { to_client: vec![job], to_server: Vec::new() },
-            Role::Server => Switch { to_client: Vec::new(), to_server: vec![job] },
-        }
-    }
-
-    fn comparing(&self) -> Need {
-        self.comparison.as_ref().map(|c| c.need(self.count)).unwrap_or_default()
+        Switch::to(self.asks(), vec![Job { count: self.count, choice_bits: 1, entry }])
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        self.comparing() + self.switch().need()
+        self.wrap.need(self.count) + self.switch().need()
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        let comparing = self.comparison.as_ref().map_or(Cost::NONE, |c| c.cost(self.count));
-        comparing.then(self.switch().cost(self.asks()))
+        self.wrap.cost(self.count).then(self.switch().cost(self.asks()))
     }
 
-    /// 2^(bits-1) for the server of signed values: what moves them above zero.
-    fn offset(&self, role: Role) -> u64 {
-        let half = self.comparison.as_ref().map_or(0, |_| 1u64 << (self.bits - 1));
-        server_only(role, half)
-    }
-
-    /// The choice of the party that asks, or the table of the other, two entries a
-    /// value, from what `wrap` says on its side.
-    fn side(&self, role: Role, wrap: Bits) -> Side {
+    /// The choice of the party that asks, or the table of the other.
+    fn side(&self, role: Role, wrapped: &Wrapped) -> Side {
         if role == self.asks() {
-            return Side { choices: vec![vec![wrap]], tables: Vec::new() };
+            return Side { choices: vec![vec![wrapped.half.clone()]], tables: Vec::new() };
         }
-        let other = match self.comparison {
-            Some(_) => wrap.not().to_words(),
-            None => vec![1; self.count],
-        };
-        let table = Table::words(vec![wrap.to_words(), other]);
+        let wraps = self.wrap.given(&wrapped.half);
+        let table = Table::words(wraps.iter().map(ring::Bits::to_words).collect());
         Side { choices: Vec::new(), tables: vec![table] }
     }
 }
@@ -122,22 +90,13 @@ pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut pads: Pads) -> R
         return Err(Error::misuse("a share that does not fit its extension"));
     }
     let role = channel.role();
-    let offset = plan.offset(role);
-    let moved = x.words().iter().map(|word| word.wrapping_add(offset) & mask(plan.bits));
-    let moved = Zeroizing::new(moved.collect::<Vec<u64>>());
-    let wrap = match &plan.comparison {
-        None => Bits::of_words(&moved, plan.bits - 1),
-        Some(comparison) => {
-            let operands = compare::operand(role, &moved, plan.bits);
-            let now = pads.split(role, &plan.comparing())?;
-            let mut found = compare::run(channel, comparison, &operands, now)?;
-            std::mem::take(&mut found.greater)
-        }
-    };
-    let side = plan.side(role, wrap);
+    let wrapped = wrap::run(channel, &plan.wrap, x, &mut pads)?;
+    let side = plan.side(role, &wrapped);
     let switched = switch::run(channel, &plan.switch(), plan.asks(), side, pads)?;
     let wraps = sum_of(plan.count, plan.wrap_bits(), &switched);
-    let wide = moved
+    let offset = server_only(role, plan.wrap.offset());
+    let wide = wrapped
+        .words
         .iter()
         .zip(wraps.words())
         .map(|(word, wrap)| word.wrapping_sub(wrap << plan.bits).wrapping_sub(offset));
@@ -150,7 +109,7 @@ mod tests {
     use super::*;
     use crate::testing::{both, split};
     use ring::Random;
-    use ring::word::signed;
+    use ring::word::{mask, signed};
 
     fn check(plan: &Extend, client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
@@ -162,7 +121,15 @@ mod tests {
         assert_eq!(c.cost, plan.cost());
         let (c, s) = (c.value.unwrap(), s.value.unwrap());
         assert_eq!((c.bits(), s.bits()), (plan.out_bits, plan.out_bits));
-        assert_eq!(Share::reconstruct(&c, &s), Share::reconstruct(client, server));
+        let value = |sum: &i64| match plan.wrap.offset() {
+            0 => *sum & mask(plan.bits) as i64,
+            _ => *sum,
+        };
+        let values = Share::reconstruct(client, server);
+        let got = Share::reconstruct(&c, &s).into_iter();
+        let got = got.map(|got| got & mask(plan.out_bits) as i64);
+        let want = values.iter().map(|sum| value(sum) & mask(plan.out_bits) as i64);
+        assert!(got.eq(want));
     }
 
     #[test]
@@ -173,11 +140,12 @@ mod tests {
                 (Sign::Unknown, Radix::Two),
                 (Sign::Unknown, Radix::Four),
                 (Sign::Unknown, Radix::Sixteen),
+                (Sign::Unsigned, Radix::Four),
                 (Sign::NonNegative, Radix::Four),
             ] {
                 let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
                 let pairs =
-                    pairs.filter(|(x, y)| sign == Sign::Unknown || signed(x + y, bits) >= 0);
+                    pairs.filter(|(x, y)| sign != Sign::NonNegative || signed(x + y, bits) >= 0);
                 let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
                 let (client, server) = (Share::new(x, bits), Share::new(y, bits));
                 for out_bits in [bits + 1, bits + 2, 14] {
@@ -204,6 +172,8 @@ mod tests {
             let (client, server) = split(&mut rng, &values, bits);
             let open = Extend::new(values.len(), bits, out_bits, Sign::Unknown, Radix::Four);
             check(&open.unwrap(), &client, &server, &mut rng);
+            let unsigned = Extend::new(values.len(), bits, out_bits, Sign::Unsigned, Radix::Two);
+            check(&unsigned.unwrap(), &client, &server, &mut rng);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The non-linear protocols next to the ideal functionality of each: a function of
 //! both parties' inputs that says which values their outputs share.
 
+mod integers;
+
 use ot::{Entry, Job, Table};
 use ring::Bits;
 use ring::word::{bit, mask};
@@ -60,6 +62,9 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         switch("switch, server first", Role::Server),
         opening(),
     ]
+    .into_iter()
+    .chain(integers::protocols())
+    .collect()
 }
 
 /// An ideal functionality of the shared values alone.

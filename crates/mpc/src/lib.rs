@@ -3,25 +3,35 @@
 //! told by its [`wire::Channel`].
 
 pub mod argmax;
+pub mod arithmetic;
 pub mod circuit;
+pub mod clip;
 pub mod compare;
+pub mod dot;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod inside;
 #[cfg(test)]
 mod ladder;
 pub mod linear;
+pub mod lookup;
 pub mod maximum;
+pub mod multiply;
 pub mod open;
 pub mod pads;
 pub mod relu;
 pub mod share;
+pub mod sign;
+pub mod slope;
+pub mod square;
 pub mod switch;
 #[cfg(test)]
 mod testing;
 pub mod truncate;
+mod wrap;
 
 pub use pads::{Need, Pads};
 pub use share::Share;

@@ -17,16 +17,17 @@
 //! picks by its share of the sign bit and its msb from the server's table, the
 //! server by its share of the sign bit from the client's.
 
-use ot::{Column, Entry, Job, Table};
+use ot::Column;
 use ring::Bits;
-use ring::word::{mask, signed};
+use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
+use crate::inside::Inside;
 use crate::pads::{Need, Pads};
 use crate::share::{Share, sign_of};
-use crate::switch::{self, Side, Switch};
+use crate::switch;
 
 /// The public plan of one ReLU layer.
 #[derive(Clone, Debug)]
@@ -34,8 +35,8 @@ pub struct Relu {
     count: usize,
     bits: u32,
     saturate: Option<u32>,
-    out_bits: u32,
     comparison: Comparison,
+    inside: Inside,
 }
 
 impl Relu {
@@ -59,30 +60,19 @@ impl Relu {
             Some(low) => Comparison::with_middle(low, bits - 1, radix),
             None => Comparison::carry(bits - 1, radix),
         };
-        Ok(Self { count, bits, saturate, out_bits, comparison })
-    }
-
-    fn switch(&self) -> Switch {
-        let entry = Entry::Word(self.out_bits);
-        let job = |choice_bits| Job { count: self.count, choice_bits, entry };
-        let mut to_client = vec![job(if self.extends() { 2 } else { 1 })];
-        to_client.extend(self.saturate.map(|_| job(1)));
-        Switch { to_client, to_server: vec![job(1)] }
-    }
-
-    fn extends(&self) -> bool {
-        self.out_bits > self.bits
+        let inside = Inside { count, bits, cap: saturate.map(mask), out_bits };
+        Ok(Self { count, bits, saturate, comparison, inside })
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        self.comparison.need(self.count) + self.switch().need()
+        self.comparison.need(self.count) + self.inside.switch().need()
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
-        self.comparison.cost(self.count).then(self.switch().cost(first))
+        self.comparison.cost(self.count).then(self.inside.switch().cost(first))
     }
 
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
@@ -98,42 +88,6 @@ impl Relu {
             Some(_) => [positive, std::mem::take(&mut found.middle_zero)],
             None => [positive.clone(), positive],
         })
-    }
-
-    fn side(&self, role: Role, y: &[u64], positive: &Bits, inside: &Bits) -> Side {
-        let mut above = positive.clone();
-        above.xor(inside);
-        let signed = |word: &u64| signed(*word, self.bits) as u64 & mask(self.out_bits);
-        let plain: Vec<u64> = y.iter().map(signed).collect();
-        let plain = Zeroizing::new(plain);
-        let top = Bits::of_words(y, self.bits - 1);
-        match role {
-            Role::Client => {
-                let mut picks = vec![inside.clone()];
-                picks.extend(self.extends().then_some(top));
-                let mut choices = vec![picks];
-                choices.extend(self.saturate.map(|_| vec![above]));
-                Side { choices, tables: vec![Table::words(gated(&plain, inside))] }
-            }
-            Role::Server => {
-                let mut columns = gated(&plain, inside);
-                if self.extends() {
-                    // The client's top bit is set: both set is a wrap.
-                    let wrap = 1u64 << self.bits;
-                    let wraps = top.masks().map(|both| both & wrap);
-                    let carried =
-                        plain.iter().zip(wraps).map(|(value, wrap)| value.wrapping_add(wrap));
-                    let carried: Vec<u64> =
-                        carried.map(|value| value & mask(self.out_bits)).collect();
-                    columns.extend(gated(&Zeroizing::new(carried), inside));
-                }
-                let mut tables = vec![Table::words(columns)];
-                tables.extend(
-                    self.saturate.map(|a| Table::words(gated(&vec![mask(a); y.len()], &above))),
-                );
-                Side { choices: vec![vec![inside.clone()]], tables }
-            }
-        }
     }
 }
 
@@ -159,10 +113,10 @@ pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Pads) -> Res
     let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
-    let side = plan.side(role, y.words(), positive, inside);
+    let side = plan.inside.side(role, y.words(), positive, inside);
     let first = plan.comparison.last_sender();
-    let switched = switch::run(channel, &plan.switch(), first, side, pads)?;
-    Ok(sum_of(plan.count, plan.out_bits, &switched))
+    let switched = switch::run(channel, &plan.inside.switch(), first, side, pads)?;
+    Ok(sum_of(plan.count, plan.inside.out_bits, &switched))
 }
 
 /// Adds up the shares of all jobs.
@@ -181,6 +135,7 @@ mod tests {
     use super::*;
     use crate::testing::{both, split};
     use ring::Random;
+    use ring::word::signed;
 
     fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
@@ -194,7 +149,11 @@ mod tests {
         for (y, got) in values.iter().zip(got) {
             let cap = plan.saturate.map_or(i64::MAX, |a| mask(a) as i64);
             let want = (*y).clamp(0, cap);
-            assert_eq!(got & mask(plan.out_bits) as i64, want & mask(plan.out_bits) as i64, "{y}");
+            assert_eq!(
+                got & mask(plan.inside.out_bits) as i64,
+                want & mask(plan.inside.out_bits) as i64,
+                "{y}"
+            );
         }
     }
 

@@ -46,7 +46,15 @@ pub struct Switched {
 }
 
 impl Switch {
-    fn to(&self, receiver: Role) -> &[Job] {
+    /// `jobs` in which only `receiver` receives.
+    pub fn to(receiver: Role, jobs: Vec<Job>) -> Self {
+        match receiver {
+            Role::Client => Self { to_client: jobs, to_server: Vec::new() },
+            Role::Server => Self { to_client: Vec::new(), to_server: jobs },
+        }
+    }
+
+    fn received_by(&self, receiver: Role) -> &[Job] {
         match receiver {
             Role::Client => &self.to_client,
             Role::Server => &self.to_server,
@@ -60,11 +68,11 @@ impl Switch {
 
     /// What [`run`] costs when `first` sends first.
     pub fn cost(&self, first: Role) -> Cost {
-        let choices = |receiver| match self.to(receiver) {
+        let choices = |receiver| match self.received_by(receiver) {
             [] => Cost::NONE,
             jobs => choices_cost(receiver, jobs),
         };
-        let answers = |receiver: Role| match self.to(receiver) {
+        let answers = |receiver: Role| match self.received_by(receiver) {
             [] => Cost::NONE,
             jobs => masked_cost(!receiver, jobs),
         };
@@ -85,7 +93,7 @@ pub fn run(
     mut pads: Pads,
 ) -> Result<Switched> {
     let role = channel.role();
-    let (receives, sends) = (switch.to(role), switch.to(!role));
+    let (receives, sends) = (switch.received_by(role), switch.received_by(!role));
     let (chooser, choices) = choose(pads.receive(receives)?, &side.choices)?;
     let ask = |channel: &mut Channel| match receives {
         [] => Ok(()),

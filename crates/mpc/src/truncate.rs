@@ -1,19 +1,23 @@
-//! Exact truncation with reduction.
+//! Exact truncation, with reduction or to full width.
 //!
 //! | | |
 //! |---|---|
 //! | In | shares of `x` mod 2^bits; correlations |
-//! | Out | shares of `floor(x / 2^drop)` mod 2^out_bits, out_bits <= bits - drop |
+//! | Out | shares of `floor(x / 2^drop)` mod 2^out_bits; beyond `bits - drop` by extension |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | one comparison of drop bits, then out_bits + 1 bits |
+//! | Cost | one comparison of drop bits, then out_bits + 1 bits; what an extension costs |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), truncate-and-reduce, section III-B |
+//!
+//! What leaves fewer than `out_bits` bits is extended afterwards: a known sign saves the
+//! comparison of the upper bits, but not the carry out of those that are dropped.
 
 use ot::{Entry, Job, Table};
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Result, Role};
+use wire::{Channel, Cost, Error, Result};
 
 use crate::compare::{self, Comparison, Radix};
+use crate::extend::{self, Extend, Sign};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
@@ -26,6 +30,7 @@ pub struct Truncate {
     drop: u32,
     out_bits: u32,
     comparison: Comparison,
+    extension: Option<Extend>,
 }
 
 impl Truncate {
@@ -37,28 +42,53 @@ impl Truncate {
         if drop == 0 || drop > 63 || out_bits == 0 || out_bits + drop > bits || bits > 64 {
             return Err(Error::misuse("a truncation with these widths"));
         }
-        Ok(Self { count, bits, drop, out_bits, comparison: Comparison::carry(drop, radix) })
+        let comparison = Comparison::carry(drop, radix);
+        Ok(Self { count, bits, drop, out_bits, comparison, extension: None })
+    }
+
+    /// Like [`Truncate::new`], to any width: `bits` to keep that of the input, of whose
+    /// values `sign` is known. Up to `bits - drop` it makes no difference.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] unless `drop < bits <= 64`, and for an extension
+    /// `out_bits <= 63`.
+    pub fn widening(
+        count: usize,
+        bits: u32,
+        drop: u32,
+        out_bits: u32,
+        sign: Sign,
+        radix: Radix,
+    ) -> Result<Self> {
+        let left = bits.saturating_sub(drop);
+        let mut plan = Self::new(count, bits, drop, out_bits.min(left), radix)?;
+        if out_bits > left {
+            plan.extension = Some(Extend::new(count, left, out_bits, sign, radix)?);
+        }
+        Ok(plan)
     }
 
     /// The party that spoke last asks for the carry, which saves a round.
     fn switch(&self) -> Switch {
         let entry = Entry::Word(self.out_bits);
         let job = Job { count: self.count, choice_bits: 1, entry };
-        match self.comparison.last_sender() {
-            Role::Client => Switch { to_client: vec![job], to_server: Vec::new() },
-            Role::Server => Switch { to_client: Vec::new(), to_server: vec![job] },
-        }
+        Switch::to(self.comparison.last_sender(), vec![job])
+    }
+
+    fn reducing(&self) -> Need {
+        self.comparison.need(self.count) + self.switch().need()
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        self.comparison.need(self.count) + self.switch().need()
+        self.reducing() + self.extension.as_ref().map(Extend::need).unwrap_or_default()
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
-        self.comparison.cost(self.count).then(self.switch().cost(first))
+        let reducing = self.comparison.cost(self.count).then(self.switch().cost(first));
+        reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
     }
 }
 
@@ -71,6 +101,15 @@ pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) ->
     if (x.len(), x.bits()) != (plan.count, plan.bits) {
         return Err(Error::misuse("a share that does not fit its truncation"));
     }
+    let now = pads.split(channel.role(), &plan.reducing())?;
+    let reduced = reduce(channel, plan, x, now)?;
+    match &plan.extension {
+        Some(extension) => extend::run(channel, extension, &reduced, pads),
+        None => Ok(reduced),
+    }
+}
+
+fn reduce(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
     let role = channel.role();
     let operands = compare::operand(role, x.words(), plan.drop);
     let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
@@ -117,6 +156,44 @@ mod tests {
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn every_pair_of_small_shares_at_full_width() {
+        let mut rng = Random::seeded(35);
+        for (bits, drop, out_bits) in [(5, 1, 5), (5, 4, 5), (6, 2, 6), (6, 3, 9), (6, 3, 2)] {
+            for sign in [Sign::Unknown, Sign::Unsigned, Sign::NonNegative] {
+                let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+                let fits = |sum| sign != Sign::NonNegative || signed(sum, bits) >= 0;
+                let (x, y): (Vec<_>, Vec<_>) = pairs.filter(|(x, y)| fits(x + y)).unzip();
+                let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+                let count = client.len();
+                let plan = Truncate::widening(count, bits, drop, out_bits, sign, Radix::Four);
+                let plan = plan.unwrap();
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                assert_eq!(c.cost, plan.cost());
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let value = |v: i64| if sign == Sign::Unsigned { v & mask(bits) as i64 } else { v };
+                let values = Share::reconstruct(&client, &server);
+                let want = values.iter().map(|v| signed((value(*v) >> drop) as u64, out_bits));
+                assert_eq!(got, want.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn other_widths_are_refused() {
+        let widening = |bits, drop, out_bits| {
+            Truncate::widening(1, bits, drop, out_bits, Sign::Unknown, Radix::Four)
+        };
+        for (bits, drop, out_bits) in [(8, 0, 8), (8, 8, 8), (8, 9, 8), (64, 3, 64), (65, 3, 9)] {
+            assert!(widening(bits, drop, out_bits).is_err());
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use ring::simd::Level;
 use ring::word::mask;
 use zeroize::Zeroizing;
 
 use crate::block::{combine, multiples};
-use crate::hash::{GROUP, Group, PadHash, elements_per_key, tweaked};
+use crate::hash::{BATCH, PadHash, elements_per_key, tweaked};
+use crate::simd::EIGHT;
 use crate::store::Store;
 
 /// The Delta holder's half of `len()` correlations: blocks `q_i`.
@@ -70,34 +72,102 @@ impl SenderBatch {
         let low = mask(bits.clamp(1, 64));
         let mut pairs = Vec::with_capacity(self.len());
         self.pads(1, self.len(), |pads| {
-            pairs.push([pads[0] as u64 & low, pads[1] as u64 & low]);
+            let (new, _) = pads.as_chunks::<2>();
+            pairs.extend(new.iter().map(|pair| pair.map(|pad| pad as u64 & low)));
         });
         pairs
     }
 
     /// Consumes `choice_bits` correlations for each of `count` elements and shows
-    /// `each` the element's `2^choice_bits` pads. The caller has checked `len()`.
-    pub(crate) fn pads(&mut self, choice_bits: u32, count: usize, mut each: impl FnMut(&[u128])) {
+    /// `each` the `2^choice_bits` pads of several elements at a time, in order. The
+    /// caller has checked `len()`.
+    pub(crate) fn pads(&mut self, choice_bits: u32, count: usize, each: impl FnMut(&[u128])) {
+        self.pads_at(Level::best(), choice_bits, count, each);
+    }
+
+    fn pads_at(
+        &mut self,
+        level: Level,
+        choice_bits: u32,
+        count: usize,
+        mut each: impl FnMut(&[u128]),
+    ) {
         let (width, fan) = (choice_bits as usize, 1 << choice_bits);
         let lanes = elements_per_key(choice_bits);
-        let mut shifts = Zeroizing::new([0; GROUP]);
-        multiples(*self.delta, &mut shifts[..fan]);
-        let mut pads = Group::new();
+        let masks = masks(*self.delta, fan, lanes);
+        let masks = &masks[..lanes * fan];
+        let keys_at_once = EIGHT.min(BATCH / masks.len());
+        let mut pads = self.hash.pads(level);
         let spent = self.split_off(count * width);
         let mut index = spent.first;
-        for group in spent.blocks.chunks(lanes * width) {
-            for (lane, element) in group.chunks_exact(width).enumerate() {
-                let base = combine(element);
-                for (j, shift) in shifts[..fan].iter().enumerate() {
-                    let at = lane * fan + j;
-                    pads.inputs[at] = tweaked(base ^ shift, at as u64);
+        for groups in spent.blocks.chunks(EIGHT * lanes * width) {
+            pads.set_keys(index, lanes * width);
+            for (turn, elements) in groups.chunks(keys_at_once * lanes * width).enumerate() {
+                let mut starts = Zeroizing::new([0; 64]);
+                let used = combine_all(elements, width, &mut starts);
+                for (inputs, starts) in
+                    pads.blocks.chunks_exact_mut(masks.len()).zip(starts[..used].chunks(lanes))
+                {
+                    mask_all(inputs, starts, masks, fan);
                 }
+                each(pads.hash(turn * keys_at_once, masks.len().ilog2(), used * fan));
             }
-            let used = group.len() / width * fan;
-            self.hash.pads(index, used, &mut pads).chunks_exact(fan).for_each(&mut each);
-            index += group.len() as u64;
+            index += groups.len() as u64;
         }
     }
+}
+
+/// What is added to sigma of an element's block to make the inputs of a group:
+/// sigma of `j` times Delta, and the tweak.
+fn masks(delta: u128, fan: usize, lanes: usize) -> Zeroizing<[u128; BATCH]> {
+    let mut shifts = Zeroizing::new([0; BATCH]);
+    multiples(delta, &mut shifts[..fan]);
+    let mut masks = Zeroizing::new([0; BATCH]);
+    for (at, mask) in masks[..lanes * fan].iter_mut().enumerate() {
+        *mask = tweaked(shifts[at % fan], at as u64);
+    }
+    masks
+}
+
+/// `inputs[i*fan + j] = starts[i] xor masks[i*fan + j]`.
+fn mask_all(inputs: &mut [u128], starts: &[u128], masks: &[u128], fan: usize) {
+    match fan {
+        2 => mask_rows::<2>(inputs, starts, masks),
+        4 => mask_rows::<4>(inputs, starts, masks),
+        8 => mask_rows::<8>(inputs, starts, masks),
+        // One element per key.
+        _ => inputs.iter_mut().zip(masks).for_each(|(input, mask)| *input = starts[0] ^ mask),
+    }
+}
+
+fn mask_rows<const FAN: usize>(inputs: &mut [u128], starts: &[u128], masks: &[u128]) {
+    let rows = inputs.as_chunks_mut::<FAN>().0.iter_mut().zip(masks.as_chunks::<FAN>().0);
+    for ((inputs, masks), start) in rows.zip(starts) {
+        for (input, mask) in inputs.iter_mut().zip(masks) {
+            *input = start ^ mask;
+        }
+    }
+}
+
+/// Sigma of the combination of every `width` blocks, to `out`; returns their
+/// number, at most 64.
+fn combine_all(blocks: &[u128], width: usize, out: &mut [u128; 64]) -> usize {
+    match width {
+        1 => blocks.iter().zip(&mut *out).for_each(|(block, out)| *out = tweaked(*block, 0)),
+        2 => combine_chunks::<2>(blocks, out),
+        3 => combine_chunks::<3>(blocks, out),
+        4 => combine_chunks::<4>(blocks, out),
+        _ => {
+            let elements = blocks.chunks_exact(width).zip(&mut *out);
+            elements.for_each(|(element, out)| *out = tweaked(combine(element), 0));
+        }
+    }
+    blocks.len() / width
+}
+
+fn combine_chunks<const WIDTH: usize>(blocks: &[u128], out: &mut [u128; 64]) {
+    let elements = blocks.as_chunks::<WIDTH>().0.iter().zip(out);
+    elements.for_each(|(element, out)| *out = tweaked(combine(element), 0));
 }
 
 impl ReceiverBatch {
@@ -131,35 +201,62 @@ impl ReceiverBatch {
         let low = mask(bits.clamp(1, 64));
         let count = self.len();
         let (mut choices, mut chosen) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        self.pads(1, count, |choice, pad| {
-            choices.push(choice);
-            chosen.push(pad as u64 & low);
+        self.pads(1, count, |choice, pads| {
+            choices.extend(choice.iter().map(|choice| u64::from(*choice)));
+            chosen.extend(pads.iter().map(|pad| *pad as u64 & low));
         });
         (choices, chosen)
     }
 
     /// Consumes `choice_bits` correlations for each of `count` elements and shows
-    /// `each` the element's random choice and the pad it opens. The caller has
-    /// checked `len()`.
-    pub(crate) fn pads(&mut self, choice_bits: u32, count: usize, mut each: impl FnMut(u64, u128)) {
+    /// `each` the random choices (below `2^choice_bits`) of several elements at a
+    /// time and the pads that they open, in order. The caller has checked `len()`.
+    pub(crate) fn pads(
+        &mut self,
+        choice_bits: u32,
+        count: usize,
+        each: impl FnMut(&[u8], &[u128]),
+    ) {
+        self.pads_at(Level::best(), choice_bits, count, each);
+    }
+
+    fn pads_at(
+        &mut self,
+        level: Level,
+        choice_bits: u32,
+        count: usize,
+        mut each: impl FnMut(&[u8], &[u128]),
+    ) {
         let width = choice_bits as usize;
         let lanes = elements_per_key(choice_bits);
-        let mut pads = Group::new();
-        let mut chosen = Zeroizing::new([0; 16]);
+        let mut pads = self.hash.pads(level);
+        let mut starts = Zeroizing::new([0; 64]);
+        let mut chosen = Zeroizing::new([0; 64]);
         let spent = self.split_off(count * width);
         let mut index = spent.first;
-        let bits = spent.choices.chunks(lanes * width);
-        for (group, bits) in spent.blocks.chunks(lanes * width).zip(bits) {
-            let used = group.len() / width;
-            let elements = group.chunks_exact(width).zip(bits.chunks_exact(width));
-            for (lane, (element, bits)) in elements.enumerate() {
-                chosen[lane] = bits.iter().rev().fold(0, |c, bit| (c << 1) | u64::from(*bit));
-                let tweak = ((lane as u64) << choice_bits) | chosen[lane];
-                pads.inputs[lane] = tweaked(combine(element), tweak);
-            }
-            let opened = self.hash.pads(index, used, &mut pads);
-            chosen.iter().zip(opened).for_each(|(choice, pad)| each(*choice, *pad));
-            index += group.len() as u64;
+        let bits = spent.choices.chunks(EIGHT * lanes * width);
+        for (groups, bits) in spent.blocks.chunks(EIGHT * lanes * width).zip(bits) {
+            pads.set_keys(index, lanes * width);
+            let used = combine_all(groups, width, &mut starts);
+            choose_all(bits, width, &mut chosen);
+            let made = pads.blocks.iter_mut().zip(&*starts).zip(&*chosen).enumerate();
+            made.take(used).for_each(|(at, ((input, start), choice))| {
+                let tweak = (at % lanes) << choice_bits | usize::from(*choice);
+                *input = start ^ tweak as u128;
+            });
+            each(&chosen[..used], pads.hash(0, lanes.ilog2(), used));
+            index += groups.len() as u64;
+        }
+    }
+}
+
+/// Every `width` choice bits as a number, low bit first, to `out`.
+fn choose_all(bits: &[u8], width: usize, out: &mut [u8; 64]) {
+    match width {
+        1 => out[..bits.len()].copy_from_slice(bits),
+        _ => {
+            let elements = bits.chunks_exact(width).zip(out);
+            elements.for_each(|(bits, out)| *out = bits.iter().rev().fold(0, |c, b| (c << 1) | b));
         }
     }
 }

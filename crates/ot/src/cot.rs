@@ -116,9 +116,8 @@ impl CotSender {
 
     fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
         self.pool.blocks.make_room(count);
-        let field = self.supply.source().field();
         for grains in softspoken::messages(count) {
-            let corrections = ch.receive(&softspoken::corrections_layout(field, grains))?;
+            let corrections = ch.receive(&self.supply.soft_layout(grains))?;
             self.trees.extend(grains, corrections, self.pool.blocks.items());
         }
         Ok(())

@@ -22,14 +22,15 @@
 //! at most max(16, 2^m) pads, which bounds the gain of a search for Delta over many
 //! pads to 4 bits for m <= 4 and m bits above.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
+use ring::simd::Level;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::session::Domain;
+use crate::simd::EIGHT;
+use crate::simd::aes::Hasher;
 
-/// Most pads under one key.
-pub(crate) const GROUP: usize = 256;
+/// Most pads hashed at a time: those of one key at the largest width.
+pub(crate) const BATCH: usize = 256;
 
 /// Elements with `2^choice_bits` pads each that share a key.
 pub(crate) const fn elements_per_key(choice_bits: u32) -> usize {
@@ -54,32 +55,38 @@ impl PadHash {
         Self { key }
     }
 
-    /// Hashes the first `count` inputs (made by [`tweaked`]) of a group in place;
-    /// `index` is the position of the group's first correlation.
-    pub(crate) fn pads<'a>(&self, index: u64, count: usize, group: &'a mut Group) -> &'a [u128] {
-        let cipher = Aes128Enc::new(&(self.key ^ u128::from(index)).to_le_bytes().into());
-        let (inputs, blocks) = (&mut group.inputs[..count], &mut group.blocks[..count]);
-        for (block, input) in blocks.iter_mut().zip(inputs.iter()) {
-            *block = input.to_le_bytes();
-        }
-        cipher.encrypt_blocks(Block::cast_slice_from_core_mut(blocks));
-        for (input, block) in inputs.iter_mut().zip(blocks.iter()) {
-            *input ^= u128::from_le_bytes(*block);
-        }
-        inputs
+    /// Hashes with eight keys ready at a time.
+    pub(crate) fn pads(&self, level: Level) -> Pads {
+        Pads { key: self.key, hasher: Hasher::new(level), blocks: [0; BATCH] }
     }
 }
 
-/// Room for the inputs that share a key, and for hashing them. Wiped on drop.
+/// Pads in the making. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Group {
-    pub(crate) inputs: [u128; GROUP],
-    blocks: [[u8; 16]; GROUP],
+pub(crate) struct Pads {
+    #[zeroize(skip)]
+    key: u128,
+    #[zeroize(skip)]
+    hasher: Hasher,
+    /// The inputs (as [`tweaked`] makes them), then the pads.
+    pub(crate) blocks: [u128; BATCH],
 }
 
-impl Group {
-    pub(crate) const fn new() -> Self {
-        Self { inputs: [0; GROUP], blocks: [[0; 16]; GROUP] }
+impl Pads {
+    /// Readies the keys of eight groups: the first has its first correlation at
+    /// `index` of the stream, the others follow `step` correlations apart.
+    pub(crate) fn set_keys(&mut self, index: u64, step: usize) {
+        let indices = (0..EIGHT as u64).map(|group| index.wrapping_add(group * step as u64));
+        let mut keys = [0; EIGHT];
+        keys.iter_mut().zip(indices).for_each(|(key, index)| *key = self.key ^ u128::from(index));
+        self.hasher.set(keys);
+    }
+
+    /// Hashes the first `count` inputs in place: groups of `2^spread` each, the
+    /// first under key number `first`.
+    pub(crate) fn hash(&mut self, first: usize, spread: u32, count: usize) -> &[u128] {
+        self.hasher.hash(first, spread, &mut self.blocks[..count.next_multiple_of(EIGHT)]);
+        &self.blocks[..count]
     }
 }
 
@@ -100,9 +107,10 @@ mod tests {
     use wire::Role;
 
     fn pad(hash: PadHash, index: u64, x: u128, tweak: u64) -> u128 {
-        let mut group = Group::new();
-        group.inputs[0] = tweaked(x, tweak);
-        hash.pads(index, 1, &mut group)[0]
+        let mut pads = hash.pads(Level::SCALAR);
+        pads.set_keys(index, 1);
+        pads.blocks[0] = tweaked(x, tweak);
+        pads.hash(0, 0, 1)[0]
     }
 
     #[test]
@@ -121,17 +129,20 @@ mod tests {
     }
 
     #[test]
-    fn a_full_group_equals_its_parts() {
+    fn full_groups_equal_their_parts() {
         let mut rng = Random::seeded(1);
         let hash = PadHash::with_key(rng.block());
-        let mut group = Group::new();
-        let inputs: Vec<u128> = (0..GROUP).map(|_| rng.block()).collect();
-        for (to, (x, tweak)) in group.inputs.iter_mut().zip(inputs.iter().zip(0..)) {
-            *to = tweaked(*x, tweak);
+        let inputs: Vec<u128> = (0..128).map(|_| rng.block()).collect();
+        let wanted = |(i, x)| pad(hash, 9 + 5 * (i as u64 / 16), x, i as u64);
+        let wanted: Vec<u128> = inputs.iter().copied().enumerate().map(wanted).collect();
+        for level in Level::available() {
+            let mut pads = hash.pads(level);
+            pads.set_keys(9, 5);
+            for (to, (x, tweak)) in pads.blocks.iter_mut().zip(inputs.iter().zip(0..)) {
+                *to = tweaked(*x, tweak);
+            }
+            assert_eq!(pads.hash(0, 4, 128), wanted);
         }
-        let pads = hash.pads(9, GROUP, &mut group);
-        let alone = inputs.iter().zip(0..).map(|(x, tweak)| pad(hash, 9, *x, tweak));
-        assert!(alone.eq(pads.iter().copied()));
     }
 
     #[test]

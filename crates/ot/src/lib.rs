@@ -13,6 +13,8 @@ pub mod fuzzing;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
 pub mod job;
+#[cfg(any(test, feature = "testing"))]
+pub mod measure;
 pub mod pads;
 pub mod session;
 pub mod supply;
@@ -24,6 +26,7 @@ mod hash;
 mod setup;
 #[cfg(test)]
 mod silent;
+mod simd;
 mod softspoken;
 mod store;
 #[cfg(test)]

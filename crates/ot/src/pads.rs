@@ -121,15 +121,28 @@ impl Collector {
         }
     }
 
+    fn extend<'a>(&mut self, pads: impl Iterator<Item = &'a u128>) {
+        if self.planes.is_empty() {
+            self.extend_words(pads);
+        } else {
+            pads.for_each(|pad| self.push(*pad));
+        }
+    }
+
+    fn extend_words<'a>(&mut self, pads: impl Iterator<Item = &'a u128>) {
+        let [low, high] = self.masks;
+        match self.words.as_mut_slice() {
+            [first] => first.extend(pads.map(|pad| *pad as u64 & low)),
+            [first, second] => pads.for_each(|pad| {
+                first.push(*pad as u64 & low);
+                second.push((pad >> 64) as u64 & high);
+            }),
+            _ => {}
+        }
+    }
+
     #[inline]
     fn push(&mut self, pad: u128) {
-        if self.planes.is_empty() {
-            let halves = [pad as u64, (pad >> 64) as u64];
-            for ((column, half), mask) in self.words.iter_mut().zip(halves).zip(self.masks) {
-                column.push(half & mask);
-            }
-            return;
-        }
         self.low[self.held] = pad as u8;
         self.low[GROUP + self.held] = (pad >> 8) as u8;
         self.held += 1;
@@ -172,7 +185,9 @@ fn send_pads(job: Job, mut next: impl FnMut(usize) -> Result<SenderBatch>) -> Re
     for piece in pieces(&job) {
         let mut batch = next(piece * job.choice_bits as usize)?;
         batch.pads(job.choice_bits, piece, |pads| {
-            columns.iter_mut().zip(pads).for_each(|(column, pad)| column.push(*pad));
+            for (j, column) in columns.iter_mut().enumerate() {
+                column.extend(pads.iter().skip(j).step_by(job.entries()));
+            }
         });
     }
     Ok(SenderPads { job, pads: columns.into_iter().map(Collector::finish).collect() })
@@ -188,9 +203,9 @@ fn receive_pads(
     let mut choices = Collector::new(&choice);
     for piece in pieces(&job) {
         let mut batch = next(piece * job.choice_bits as usize)?;
-        batch.pads(job.choice_bits, piece, |choice, pad| {
-            choices.push(u128::from(choice));
-            opened.push(pad);
+        batch.pads(job.choice_bits, piece, |choice, pads| {
+            choice.iter().for_each(|choice| choices.push(u128::from(*choice)));
+            opened.extend(pads.iter());
         });
     }
     let choices = std::mem::take(&mut choices.finish().planes);

@@ -15,24 +15,24 @@
 //! is k columns, one per bit of `x`. The choice bits are `u_0`, which spares the
 //! first correction.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
-use ring::word::{mask, spread};
+use ring::plane::scatter;
+use ring::simd::Level;
+use ring::word::mask;
 use wire::{Packed, Segment};
 use zeroize::Zeroizing;
 
-use crate::block::transpose;
 use crate::session::Domain;
+use crate::simd::aes::Ciphers;
+use crate::simd::transpose::{Columns, transpose};
+use crate::simd::{EIGHT, Eight};
 use crate::tree::Leaves;
 
 /// Correlations are made in multiples of this.
 pub(crate) const GRAIN: usize = 128;
-/// AES blocks taken from a leaf at a time.
-const BLOCKS: usize = 64;
-/// As bytes.
-const ROW: usize = 16 * BLOCKS;
+/// Grains in a slice of a message.
+const SLICE: usize = 64;
 /// Grains in the longest message: enough to keep both parties busy at once.
-const MESSAGE: usize = 8 * BLOCKS;
+const MESSAGE: usize = 8 * SLICE;
 
 /// Receiver to sender, for each slice of up to 64 grains: the words `u_j xor c`,
 /// j = 1 .. 128/k - 1.
@@ -92,7 +92,7 @@ pub(crate) fn corrections_layout(field: Field, grains: usize) -> Vec<Segment> {
 /// The receiver's trees.
 pub(crate) struct Receiver {
     streams: Streams,
-    choices: Row,
+    choices: Zeroizing<Eight>,
 }
 
 /// The sender's trees and Delta.
@@ -101,12 +101,15 @@ pub(crate) struct Sender {
     delta: Zeroizing<u128>,
 }
 
-type Row = Zeroizing<[u8; ROW]>;
-
 impl Receiver {
     /// From the leaves of all trees.
     pub(crate) fn new(domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
-        Self { streams: Streams::new(domain, field, trees, 0), choices: Zeroizing::new([0; ROW]) }
+        Self::at_level(Level::best(), domain, field, trees)
+    }
+
+    pub(crate) fn at_level(level: Level, domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
+        let streams = Streams::new(level, domain, field, trees, 0);
+        Self { streams, choices: Zeroizing::new([0; EIGHT]) }
     }
 
     /// Makes `grains * 128` correlations: appends `t_i` to `blocks`, `c_i` to
@@ -117,31 +120,59 @@ impl Receiver {
         blocks: &mut Vec<u128>,
         choices: &mut Vec<u8>,
     ) -> Corrections {
-        let field = self.streams.field;
-        let mut corrections = Vec::with_capacity(grains * field.sent_bits() * GRAIN / 64);
-        for used in slices(grains) {
-            for tree in 0..field.trees() {
-                self.streams.fold(tree);
-                let sum = &self.streams.sum;
-                if tree == 0 {
-                    self.choices.copy_from_slice(&**sum);
-                } else {
-                    let masked = words(sum).zip(words(&self.choices)).map(|(u, c)| u ^ c);
-                    corrections.extend(masked.take(2 * used));
-                }
+        let mut corrections = vec![0; grains * self.streams.field.sent_bits() * GRAIN / 64];
+        let mut rest = corrections.as_mut_slice();
+        for slice in parts(grains, SLICE) {
+            let (now, later) = rest.split_at_mut(slice * self.streams.field.sent_bits() * 2);
+            rest = later;
+            for (done, used) in offsets(slice) {
+                self.expand(now, slice, done, used);
+                self.streams.rows(used, blocks);
+                self.choose(used, choices);
             }
-            self.streams.rows(used, blocks);
-            let bytes = self.choices.iter().take(16 * used);
-            choices.extend(bytes.flat_map(|byte| (0..8).map(move |bit| (byte >> bit) & 1)));
         }
         Packed::one(corrections, 64)
+    }
+
+    /// Folds all trees for `used` grains of a slice, and writes their corrections
+    /// from the `done`-th place of each row of `slice` blocks on.
+    fn expand(&mut self, corrections: &mut [u64], slice: usize, done: usize, used: usize) {
+        self.choices.copy_from_slice(self.streams.fold(0));
+        let rows = corrections.chunks_exact_mut(2 * slice);
+        for (tree, row) in (1..self.streams.field.trees()).zip(rows) {
+            let sum = self.streams.fold(tree);
+            let masked = sum.iter().zip(&*self.choices).map(|(u, c)| u ^ c);
+            let (out, _) = row[2 * done..][..2 * used].as_chunks_mut();
+            out.iter_mut().zip(masked).for_each(|(out, x)| *out = [x as u64, (x >> 64) as u64]);
+        }
+    }
+
+    /// Appends the choice bits of `used` grains.
+    fn choose(&self, used: usize, choices: &mut Vec<u8>) {
+        let words = self.choices.iter().flat_map(|c| [*c as u64, (c >> 64) as u64]);
+        let mut plane = Zeroizing::new([0; 2 * EIGHT]);
+        plane.iter_mut().zip(words).for_each(|(word, c)| *word = c);
+        let start = choices.len();
+        choices.resize(start + used * GRAIN, 0);
+        scatter(&plane[..2 * used], 0, &mut choices[start..]);
     }
 }
 
 impl Sender {
     /// From `delta` and the punctured leaves of all trees, position 0 missing.
     pub(crate) fn new(domain: &Domain, field: Field, trees: &[Leaves], delta: u128) -> Self {
-        Self { streams: Streams::new(domain, field, trees, 1), delta: Zeroizing::new(delta) }
+        Self::at_level(Level::best(), domain, field, trees, delta)
+    }
+
+    pub(crate) fn at_level(
+        level: Level,
+        domain: &Domain,
+        field: Field,
+        trees: &[Leaves],
+        delta: u128,
+    ) -> Self {
+        let streams = Streams::new(level, domain, field, trees, 1);
+        Self { streams, delta: Zeroizing::new(delta) }
     }
 
     /// Global difference of all correlations.
@@ -158,27 +189,29 @@ impl Sender {
         blocks: &mut Vec<u128>,
     ) {
         let corrections = corrections.into_values().next().unwrap_or_default();
-        let mut rest = corrections.as_slice();
-        for used in slices(grains) {
-            for tree in 0..self.streams.field.trees() {
-                self.streams.fold(tree);
-                if tree > 0 {
-                    let (now, later) = rest.split_at((2 * used).min(rest.len()));
-                    rest = later;
-                    self.streams.correct(tree, *self.delta, now);
+        let slices = corrections.chunks(SLICE * self.streams.field.sent_bits() * 2);
+        for (slice, corrections) in parts(grains, SLICE).zip(slices) {
+            for (done, used) in offsets(slice) {
+                self.streams.fold(0);
+                let rows = corrections.chunks_exact(2 * slice);
+                for (tree, row) in (1..self.streams.field.trees()).zip(rows) {
+                    self.streams.fold(tree);
+                    self.streams.correct(tree, *self.delta, &row[2 * done..][..2 * used]);
                 }
+                self.streams.rows(used, blocks);
             }
-            self.streams.rows(used, blocks);
         }
     }
 }
 
-fn slices(grains: usize) -> impl Iterator<Item = usize> {
-    (0..grains).step_by(BLOCKS).map(move |done| BLOCKS.min(grains - done))
+/// `count` as parts of `most` and a rest.
+fn parts(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    (0..count).step_by(most).map(move |done| most.min(count - done))
 }
 
-fn words(row: &[u8; ROW]) -> impl Iterator<Item = u64> {
-    row.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes))
+/// Start and length of the eights of a slice.
+fn offsets(slice: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..slice).step_by(EIGHT).zip(parts(slice, EIGHT))
 }
 
 /// The leaves' key streams and the 128 columns they add up to.
@@ -188,130 +221,102 @@ fn words(row: &[u8; ROW]) -> impl Iterator<Item = u64> {
 /// tree of one session only.
 struct Streams {
     field: Field,
-    ciphers: Vec<Aes128Enc>,
-    missing: usize,
+    level: Level,
+    /// The leaves of a tree are in the order that [`Streams::fold`] takes them.
+    ciphers: Ciphers,
+    known: usize,
     starts: Vec<u128>,
     counter: u64,
-    leaf: Row,
-    sum: Row,
-    columns: Zeroizing<Vec<[u8; ROW]>>,
+    sum: Zeroizing<Eight>,
+    columns: Zeroizing<Columns>,
 }
 
 impl Streams {
     /// The first `missing` positions (0 or 1) of every tree are taken as zero
     /// streams.
-    fn new(domain: &Domain, field: Field, trees: &[Leaves], missing: usize) -> Self {
-        let known = trees.iter().flat_map(|leaves| &leaves[missing..]);
-        let ciphers = known.map(|leaf| Aes128Enc::new(&leaf.to_le_bytes().into())).collect();
+    fn new(level: Level, domain: &Domain, field: Field, trees: &[Leaves], missing: usize) -> Self {
+        let gray = |i: usize| i ^ (i >> 1);
+        let order = || (missing..1 << field.bits()).rev().map(gray);
+        let known = order().len();
+        let mut leaves = Zeroizing::new(Vec::with_capacity(known * trees.len()));
+        leaves.extend(trees.iter().flat_map(|tree| order().map(|x| tree[x])));
         let start = |tree: usize| domain.blocks(b"streams ", &[&[tree as u8]])[0];
         Self {
             field,
-            ciphers,
-            missing,
+            level,
+            ciphers: Ciphers::new(level, &leaves),
+            known,
             starts: (0..field.trees()).map(start).collect(),
             counter: 0,
-            leaf: Zeroizing::new([0; ROW]),
-            sum: Zeroizing::new([0; ROW]),
-            columns: Zeroizing::new(vec![[0; ROW]; 128]),
+            sum: Zeroizing::new([0; EIGHT]),
+            columns: Zeroizing::new([[0; EIGHT]; 128]),
         }
     }
 
-    /// Expands a tree: its columns `sum_x bit_b(x)*r_x` go to `columns`, the sum of
-    /// all streams to `sum`.
+    /// Expands eight grains of a tree: its columns `sum_x bit_b(x)*r_x` go to
+    /// `columns`, the sum of all known streams is returned.
     ///
     /// The leaves come in the order of the Gray code `g`, backwards. `g(i)` and
     /// `g(i - 1)` differ in the bit that `i` ends in, so that the sum of the streams
     /// from `g(i)` on, added to that bit's column for every `i`, is what the column
     /// shall hold (summation by parts).
-    fn fold(&mut self, tree: usize) {
+    fn fold(&mut self, tree: usize) -> &Eight {
+        let mut counters = [0; EIGHT];
+        for (at, counter) in (self.counter..).zip(&mut counters) {
+            *counter = self.starts[tree] ^ u128::from(at);
+        }
         let depth = self.field.bits();
-        self.sum.fill(0);
-        self.columns[tree * depth..][..depth].iter_mut().for_each(|column| column.fill(0));
-        for i in (1..1usize << depth).rev() {
-            self.expand(tree, i ^ (i >> 1));
-            let column = &mut self.columns[tree * depth + i.trailing_zeros() as usize];
-            add(&mut self.sum, &self.leaf);
-            add(column, &self.sum);
-        }
-        if self.missing == 0 {
-            self.expand(tree, 0);
-            add(&mut self.sum, &self.leaf);
-        }
-    }
-
-    /// The next blocks of stream `x` of `tree`.
-    fn expand(&mut self, tree: usize, x: usize) {
-        let known = (1 << self.field.bits()) - self.missing;
-        let (out, _) = self.leaf.as_chunks_mut();
-        for (at, block) in (self.counter..).zip(out.iter_mut()) {
-            *block = (self.starts[tree] ^ u128::from(at)).to_le_bytes();
-        }
-        let cipher = &self.ciphers[tree * known + x - self.missing];
-        cipher.encrypt_blocks(Block::cast_slice_from_core_mut(out));
+        let columns = &mut self.columns[tree * depth..][..depth];
+        columns.fill([0; EIGHT]);
+        let leaves = tree * self.known..(tree + 1) * self.known;
+        self.ciphers.fold(leaves, &counters, columns, &mut self.sum);
+        &self.sum
     }
 
     /// Adds `Delta_j * correction` to the columns of `tree`.
     fn correct(&mut self, tree: usize, delta: u128, correction: &[u64]) {
         let depth = self.field.bits();
         for (bit, column) in self.columns[tree * depth..][..depth].iter_mut().enumerate() {
-            let on = spread((delta >> (tree * depth + bit)) as u64 & 1);
-            for (bytes, word) in column.as_chunks_mut().0.iter_mut().zip(correction) {
-                *bytes = (u64::from_le_bytes(*bytes) ^ (word & on)).to_le_bytes();
+            let on = ((delta >> (tree * depth + bit)) & 1).wrapping_neg();
+            for (block, [low, high]) in column.iter_mut().zip(correction.as_chunks().0) {
+                *block ^= (u128::from(*low) | (u128::from(*high) << 64)) & on;
             }
         }
     }
 
     /// Appends the first `used` grains of the columns as rows, and moves on.
     fn rows(&mut self, used: usize, out: &mut Vec<u128>) {
-        let mut square = Zeroizing::new([0; 128]);
-        for grain in 0..used {
-            for (row, column) in square.iter_mut().zip(self.columns.iter()) {
-                *row = column.as_chunks().0.get(grain).map_or(0, |b| u128::from_le_bytes(*b));
-            }
-            transpose(&mut square);
-            out.extend_from_slice(&*square);
+        let start = out.len();
+        out.resize(start + used * GRAIN, 0);
+        if let Some(squares) = out[start..].as_chunks_mut().0.as_chunks_mut().0.first_mut() {
+            transpose(self.level, &mut self.columns, squares);
+        } else {
+            let mut squares = Zeroizing::new([[0; GRAIN]; EIGHT]);
+            transpose(self.level, &mut self.columns, &mut squares);
+            out[start..].copy_from_slice(&squares.as_flattened()[..used * GRAIN]);
         }
         self.counter += used as u64;
     }
 }
 
-fn add(to: &mut [u8; ROW], from: &[u8; ROW]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to ^= from);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::SessionId;
+    use crate::measure::Extension;
     use ring::Random;
-    use wire::Role;
 
-    fn halves(field: Field, rng: &mut Random) -> (Sender, Receiver) {
-        let domain = Domain::new(SessionId([9; 32]), Role::Client);
-        let delta = rng.block();
-        let leaves = 1 << field.bits();
-        let tree = |_| Zeroizing::new((0..leaves).map(|_| rng.block()).collect());
-        let all: Vec<Leaves> = (0..field.trees()).map(tree).collect();
-        let known = |(tree, leaves): (usize, &Leaves)| {
-            let hole = usize::from(field.part(delta, tree));
-            let leaf = |y: usize| if y == 0 { 0 } else { leaves[y ^ hole] };
-            Zeroizing::new((0..leaves.len()).map(leaf).collect())
-        };
-        let known: Vec<Leaves> = all.iter().enumerate().map(known).collect();
-        (Sender::new(&domain, field, &known, delta), Receiver::new(&domain, field, &all))
-    }
-
-    fn core_against_core(field: Field) {
-        let (mut sender, mut receiver) = halves(field, &mut Random::seeded(1));
+    fn core_against_core(levels: [Level; 2], field: Field) {
+        let Extension { mut sender, mut receiver } =
+            Extension::new(levels, field, &mut Random::seeded(1));
         let delta = *sender.delta();
         let (mut t, mut q, mut c) = (Vec::new(), Vec::new(), Vec::new());
-        for grains in [1, BLOCKS + 3, BLOCKS] {
+        for grains in [1, SLICE + 3, SLICE] {
             let corrections = receiver.extend(grains, &mut t, &mut c);
             let words: Vec<_> = corrections.0.iter().map(|(segment, _)| *segment).collect();
             assert_eq!(words, corrections_layout(field, grains));
             sender.extend(grains, corrections, &mut q);
         }
-        assert_eq!([t.len(), q.len(), c.len()], [(2 * BLOCKS + 4) * GRAIN; 3]);
+        assert_eq!([t.len(), q.len(), c.len()], [(2 * SLICE + 4) * GRAIN; 3]);
         for ((t, q), c) in t.iter().zip(&q).zip(&c) {
             assert_eq!(t ^ q, delta & u128::from(*c).wrapping_neg());
         }
@@ -321,7 +326,10 @@ mod tests {
 
     #[test]
     fn core_against_core_over_several_slices() {
-        Field::ALL.into_iter().for_each(core_against_core);
+        for level in Level::available() {
+            let levels = [level, Level::SCALAR];
+            Field::ALL.into_iter().for_each(|field| core_against_core(levels, field));
+        }
     }
 
     #[test]

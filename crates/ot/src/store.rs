@@ -20,9 +20,12 @@ impl<T: DefaultIsZeroes> Store<T> {
         &mut self.items
     }
 
-    /// Removes the first `count` items, or all when there are fewer.
+    /// Removes the first `count` items, or all (without a copy) when there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> Self {
-        let end = self.taken + count.min(self.len());
+        if count >= self.len() {
+            return std::mem::replace(self, Self::new());
+        }
+        let end = self.taken + count;
         let source = &mut self.items[self.taken..end];
         let items = source.to_vec();
         source.zeroize();

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
-use wire::{Cost, Error, Result, Role};
+use wire::{Cost, Error, Result, Role, Segment};
 
+use crate::ferret;
 use crate::ferret::params::{SETS, Set};
-use crate::softspoken::Field;
-use crate::{ferret, softspoken};
+use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
 
 /// Most refills that a plan looks ahead.
 const AHEAD: usize = 4;
@@ -38,16 +38,22 @@ impl Source {
         (Self::SoftSpoken4, "softspoken4"),
         (Self::SoftSpoken8, "softspoken8"),
     ];
-}
 
-impl Source {
-    /// The field of the SoftSpoken extension that makes correlations, or the first
-    /// ones.
+    /// The field of SoftSpoken, alone or for a start.
     pub(crate) const fn field(self) -> Field {
         match self {
             Self::SoftSpoken2 => Field::Gf4,
             Self::SoftSpoken4 => Field::Gf16,
             Self::Auto | Self::Ferret | Self::SoftSpoken8 => Field::Gf256,
+        }
+    }
+
+    /// Whether refills are an option, and whether SoftSpoken may do without them.
+    const fn kinds(self) -> (bool, bool) {
+        match self {
+            Self::Auto => (true, true),
+            Self::Ferret => (true, false),
+            Self::SoftSpoken2 | Self::SoftSpoken4 | Self::SoftSpoken8 => (false, true),
         }
     }
 }
@@ -102,11 +108,6 @@ impl Supply {
         Self { source, cot_sender, ready: 0, reserved: 0, refills: VecDeque::new() }
     }
 
-    /// Where it gets them.
-    pub const fn source(&self) -> Source {
-        self.source
-    }
-
     /// Announces that `count` more correlations will be asked for.
     pub const fn reserve(&mut self, count: usize) {
         self.reserved = self.reserved.saturating_add(count);
@@ -133,7 +134,9 @@ impl Supply {
     pub(crate) fn steps(&mut self, count: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         // A refill starts while its base is still at hand, even if that is early.
-        while let Some(set) = self.next_set(self.reserved.max(count))
+        let [.., largest] = SETS;
+        while self.stock() < count.saturating_add(largest.base())
+            && let Some(set) = self.next_set(self.reserved.max(count))
             && self.stock() < count.saturating_add(set.base())
         {
             self.fill(set.base(), &mut steps);
@@ -159,7 +162,7 @@ impl Supply {
                     *left -= trees;
                     Step::Grow(*set, trees)
                 }
-                None => Step::Soft(missing.next_multiple_of(softspoken::GRAIN)),
+                None => Step::Soft(missing.next_multiple_of(GRAIN)),
             };
             self.ready += step.yields();
             self.refills.retain(|(_, left)| *left > 0);
@@ -169,12 +172,15 @@ impl Supply {
 
     /// The refill with which the cheapest way to `need` correlations starts.
     fn next_set(&self, need: usize) -> Option<Set> {
+        let (silent, soft) = self.source.kinds();
         let stock = self.stock();
-        match self.source {
-            Source::SoftSpoken2 | Source::SoftSpoken4 | Source::SoftSpoken8 => None,
-            Source::Auto => cheapest(stock, bounded(stock, need), AHEAD, true).1,
-            Source::Ferret => cheapest(stock, bounded(stock, need), AHEAD, false).1,
-        }
+        let need = if silent { bounded(stock, need) } else { stock };
+        cheapest(stock, need, AHEAD, soft).1
+    }
+
+    /// Layout of a SoftSpoken message for `grains` times 128 correlations.
+    pub(crate) fn soft_layout(&self, grains: usize) -> Vec<Segment> {
+        corrections_layout(self.source.field(), grains)
     }
 }
 
@@ -203,15 +209,13 @@ impl Step {
 
 /// What SoftSpoken takes for `count` correlations.
 fn soft_cost(cot_sender: Role, field: Field, count: usize) -> Cost {
-    let len =
-        |grains| softspoken::Corrections::body_len(&softspoken::corrections_layout(field, grains));
+    let len = |grains| Corrections::body_len(&corrections_layout(field, grains));
     softspoken::messages(count).map(|grains| Cost::message(!cot_sender, len(grains))).collect()
 }
 
-/// The same without headers, for comparisons.
+/// The same for the field that starts refills, without headers, for comparisons.
 fn soft_bytes(count: usize) -> u64 {
-    let grains = count.div_ceil(softspoken::GRAIN);
-    softspoken::Corrections::body_len(&softspoken::corrections_layout(Field::Gf256, grains))
+    Corrections::body_len(&corrections_layout(Field::Gf256, count.div_ceil(GRAIN)))
 }
 
 /// `need`, less whole refills of the largest set as long as two more are wanted: it has the

@@ -9,6 +9,7 @@ pub mod pack;
 pub mod plane;
 pub mod prg;
 pub mod random;
+pub mod simd;
 pub mod word;
 
 pub use bits::Bits;

@@ -2,6 +2,8 @@
 //! of the last byte are zero; anything else is refused, so that every list of
 //! integers has exactly one encoding.
 
+use crate::plane;
+use crate::simd::{Level, bits};
 use crate::word::mask;
 
 /// Bytes that `count` integers of `bits` bits take.
@@ -11,51 +13,84 @@ pub const fn packed_len(count: usize, bits: u32) -> usize {
 
 /// Appends `values` (each below 2^bits) to `out`.
 pub fn pack_into(out: &mut Vec<u8>, values: &[u64], bits: u32) {
-    out.reserve(packed_len(values.len(), bits) + 16);
-    let end = out.len() + packed_len(values.len(), bits);
-    let (mut buffer, mut held) = (0u128, 0u32);
-    for &value in values {
-        debug_assert_eq!(value & !mask(bits), 0);
-        buffer |= u128::from(value) << held;
-        held += bits;
-        if held >= 64 {
-            out.extend_from_slice(&(buffer as u64).to_le_bytes());
-            buffer >>= 64;
-            held -= 64;
-        }
+    debug_assert!(values.iter().all(|value| value & !mask(bits) == 0));
+    let start = out.len();
+    // Room for the last word to be written whole.
+    out.resize(start + packed_len(values.len(), bits) + 8, 0);
+    let to = &mut out[start..];
+    match bits {
+        1 => pack_bits(to, values),
+        8 => pack_bytes::<1>(to, values),
+        16 => pack_bytes::<2>(to, values),
+        32 => pack_bytes::<4>(to, values),
+        64 => pack_bytes::<8>(to, values),
+        _ => bits::pack(Level::best(), to, values, bits),
     }
-    out.extend_from_slice(&(buffer as u64).to_le_bytes());
-    out.truncate(end);
+    out.truncate(start + packed_len(values.len(), bits));
+}
+
+/// `to` has room for a whole last word.
+fn pack_bits(to: &mut [u8], values: &[u64]) {
+    let mut words = Vec::with_capacity(values.len().div_ceil(64));
+    plane::gather_words(values, 0, &mut words);
+    let to = to.as_chunks_mut().0.iter_mut();
+    to.zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
+}
+
+fn pack_bytes<const BYTES: usize>(to: &mut [u8], values: &[u64]) {
+    for (to, value) in to.as_chunks_mut::<BYTES>().0.iter_mut().zip(values) {
+        to.copy_from_slice(&value.to_le_bytes()[..BYTES]);
+    }
 }
 
 /// Reads `count` integers of `bits` bits; `None` when the length is wrong or a
 /// padding bit is set.
 pub fn unpack(bytes: &[u8], count: usize, bits: u32) -> Option<Vec<u64>> {
-    if bytes.len() != packed_len(count, bits) {
+    if bytes.len() != packed_len(count, bits) || padding(bytes, count, bits) != 0 {
         return None;
     }
-    let (mut buffer, mut held) = (0u128, 0u32);
-    let mut input = bytes.chunks(8);
-    let mut values = Vec::with_capacity(count);
-    for _ in 0..count {
-        if held < bits {
-            let chunk = input.next()?;
-            let mut word = [0u8; 8];
-            word.get_mut(..chunk.len())?.copy_from_slice(chunk);
-            buffer |= u128::from(u64::from_le_bytes(word)) << held;
-            held += 8 * chunk.len() as u32;
-        }
-        values.push(buffer as u64 & mask(bits));
-        buffer >>= bits;
-        held = held.checked_sub(bits)?;
+    let mut values = vec![0; count];
+    match bits {
+        1 => unpack_bits(bytes, &mut values),
+        8 => unpack_bytes::<1>(bytes, &mut values),
+        16 => unpack_bytes::<2>(bytes, &mut values),
+        32 => unpack_bytes::<4>(bytes, &mut values),
+        64 => unpack_bytes::<8>(bytes, &mut values),
+        _ => bits::unpack(Level::best(), bytes, &mut values, bits),
     }
-    (buffer == 0).then_some(values)
+    Some(values)
+}
+
+/// The padding bits of the last byte; the length is right.
+fn padding(bytes: &[u8], count: usize, bits: u32) -> u8 {
+    let used = (count as u128 * u128::from(bits) % 8) as u32;
+    match (used, bytes.last()) {
+        (1.., Some(last)) => last >> used,
+        _ => 0,
+    }
+}
+
+fn unpack_bits(bytes: &[u8], values: &mut [u64]) {
+    let (whole, tail) = bytes.as_chunks();
+    let mut last = [0; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    let words = whole.iter().chain([&last]).map(|bytes| u64::from_le_bytes(*bytes));
+    plane::scatter_words(&words.collect::<Vec<_>>(), 0, values);
+}
+
+fn unpack_bytes<const BYTES: usize>(bytes: &[u8], values: &mut [u64]) {
+    for (value, from) in values.iter_mut().zip(bytes.as_chunks::<BYTES>().0) {
+        let mut word = [0; 8];
+        word[..BYTES].copy_from_slice(from);
+        *value = u64::from_le_bytes(word);
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Random;
     use proptest::prelude::*;
 
     proptest! {
@@ -66,6 +101,17 @@ mod tests {
             pack_into(&mut bytes, &values, bits);
             prop_assert_eq!(bytes.len(), 1 + packed_len(values.len(), bits));
             prop_assert_eq!(unpack(&bytes[1..], values.len(), bits).unwrap(), values);
+        }
+
+        #[test]
+        fn long_lists_agree_with_single_bits(seed: u64, count in 0usize..700, bits in 1u32..=64) {
+            let values = Random::seeded(seed).uniform(count, bits);
+            let mut bytes = Vec::new();
+            pack_into(&mut bytes, &values, bits);
+            let bit = |at: usize| u64::from(bytes[at / 8] >> (at % 8)) & 1;
+            let one = |i: usize| (0..bits as usize).fold(0, |v, b| v | (bit(i * bits as usize + b) << b));
+            prop_assert!((0..count).map(one).eq(values.iter().copied()));
+            prop_assert_eq!(unpack(&bytes, count, bits).unwrap(), values);
         }
 
         #[test]

@@ -4,12 +4,12 @@ use std::fmt;
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::word::mask;
 
 /// Blocks encrypted per call, enough to fill the AES pipeline.
-const BATCH: usize = 16;
+const BATCH: usize = 64;
 
 /// A 128-bit seed. Prints nothing.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
@@ -25,46 +25,82 @@ impl fmt::Debug for Seed {
 /// different domains give independent streams.
 pub struct Prg {
     cipher: Aes128,
-    domain: u64,
-    counter: u64,
+    counters: Counters,
     buffer: [u8; 16 * BATCH],
     used: usize,
+}
+
+/// The blocks domain || counter.
+struct Counters {
+    domain: u64,
+    next: u64,
+}
+
+impl Counters {
+    fn write(&mut self, out: &mut [u8; 16 * BATCH]) {
+        let (blocks, _) = out.as_chunks_mut::<16>();
+        for (block, counter) in blocks.iter_mut().zip(self.next..) {
+            let value = u128::from(self.domain) | (u128::from(counter) << 64);
+            *block = value.to_le_bytes();
+        }
+        self.next += BATCH as u64;
+    }
+}
+
+fn blocks(bytes: &mut [u8; 16 * BATCH]) -> &mut [Block] {
+    Block::cast_slice_from_core_mut(bytes.as_chunks_mut().0)
 }
 
 impl Prg {
     /// The stream of `seed` in `domain`.
     pub fn new(seed: &Seed, domain: u64) -> Self {
         let cipher = Aes128::new(&seed.0.into());
-        Self { cipher, domain, counter: 0, buffer: [0; 16 * BATCH], used: 16 * BATCH }
+        let counters = Counters { domain, next: 0 };
+        Self { cipher, counters, buffer: [0; 16 * BATCH], used: 16 * BATCH }
     }
 
     /// Fills `out` with the next bytes of the stream.
     pub fn fill(&mut self, out: &mut [u8]) {
-        let mut rest = out;
-        while !rest.is_empty() {
-            if self.used == self.buffer.len() {
-                self.refill();
-            }
-            let take = rest.len().min(self.buffer.len() - self.used);
-            let (now, later) = rest.split_at_mut(take);
-            now.copy_from_slice(&self.buffer[self.used..self.used + take]);
-            self.used += take;
-            rest = later;
+        let held = out.len().min(self.buffer.len() - self.used);
+        let (start, rest) = out.split_at_mut(held);
+        self.read(start);
+        let (batches, end) = rest.as_chunks_mut();
+        for batch in batches {
+            self.counters.write(batch);
+            self.cipher.encrypt_blocks(blocks(batch));
         }
+        if !end.is_empty() {
+            self.refill();
+            self.read(end);
+        }
+    }
+
+    /// Bytes that the buffer holds.
+    fn read(&mut self, out: &mut [u8]) {
+        out.copy_from_slice(&self.buffer[self.used..][..out.len()]);
+        self.used += out.len();
     }
 
     /// The next 64 bits.
     pub fn word(&mut self) -> u64 {
-        let mut bytes = [0; 8];
-        self.fill(&mut bytes);
-        u64::from_le_bytes(bytes)
+        u64::from_le_bytes(self.bytes())
     }
 
     /// The next 128 bits.
     pub fn block(&mut self) -> u128 {
-        let mut bytes = [0; 16];
+        u128::from_le_bytes(self.bytes())
+    }
+
+    /// The next few bytes, mostly without a call.
+    #[inline]
+    fn bytes<const COUNT: usize>(&mut self) -> [u8; COUNT] {
+        if let Some(bytes) = self.buffer[self.used..].first_chunk() {
+            self.used += COUNT;
+            return *bytes;
+        }
+        let mut bytes = [0; COUNT];
         self.fill(&mut bytes);
-        u128::from_le_bytes(bytes)
+        bytes
     }
 
     /// A fresh seed drawn from this stream.
@@ -76,20 +112,21 @@ impl Prg {
 
     /// `count` integers, each uniform below 2^bits.
     pub fn uniform(&mut self, count: usize, bits: u32) -> Vec<u64> {
-        (0..count).map(|_| self.word() & mask(bits)).collect()
+        let mut values = vec![0; count];
+        let mut bytes = Zeroizing::new([0; 16 * BATCH]);
+        for values in values.chunks_mut(2 * BATCH) {
+            let bytes = &mut bytes[..8 * values.len()];
+            self.fill(bytes);
+            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+                *value = u64::from_le_bytes(*bytes) & mask(bits);
+            }
+        }
+        values
     }
 
     fn refill(&mut self) {
-        let mut blocks = [Block::default(); BATCH];
-        for block in &mut blocks {
-            block[..8].copy_from_slice(&self.domain.to_le_bytes());
-            block[8..].copy_from_slice(&self.counter.to_le_bytes());
-            self.counter += 1;
-        }
-        self.cipher.encrypt_blocks(&mut blocks);
-        for (out, block) in self.buffer.chunks_exact_mut(16).zip(&blocks) {
-            out.copy_from_slice(block);
-        }
+        self.counters.write(&mut self.buffer);
+        self.cipher.encrypt_blocks(blocks(&mut self.buffer));
         self.used = 0;
     }
 }
@@ -120,13 +157,16 @@ mod tests {
     #[test]
     fn reading_in_pieces_gives_the_same_stream() {
         let seed = Seed([7; 16]);
-        let (mut whole, mut pieces) = ([0; 1000], [0; 1000]);
+        let (mut whole, mut pieces) = ([0; 9000], [0; 9000]);
         Prg::new(&seed, 3).fill(&mut whole);
-        let mut prg = Prg::new(&seed, 3);
-        for piece in pieces.chunks_mut(37) {
-            prg.fill(piece);
+        for size in [37, 1024, 2500] {
+            let mut prg = Prg::new(&seed, 3);
+            pieces.chunks_mut(size).for_each(|piece| prg.fill(piece));
+            assert_eq!(whole, pieces);
         }
-        assert_eq!(whole, pieces);
+        let mut prg = Prg::new(&seed, 3);
+        let words: Vec<u64> = (0..1000).map(|_| prg.word() & mask(20)).collect();
+        assert_eq!(Prg::new(&seed, 3).uniform(1000, 20), words);
         assert_ne!(Prg::new(&seed, 4).block(), Prg::new(&seed, 3).block());
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graph::{Model, Op};
 use mpc::linear::coefficient::{self, ServerWeights};
-use mpc::{Need, Pads, Share, argmax, extend, maximum, open, relu, truncate};
+use mpc::{Need, Pads, Share, argmax, extend, lookup, maximum, open, relu, sign, truncate};
 use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Error, Phase, Result, Role};
@@ -192,6 +192,18 @@ pub(crate) fn apply(
         Action::Argmax(plan) => argmax::run(channel, plan, &x, pads),
         Action::Truncate(plan) => truncate::run(channel, plan, &x, pads),
         Action::Extend(plan) => extend::run(channel, plan, &x, pads),
+        Action::Signs(plan) => sign::run(channel, plan, &x, pads),
+        Action::Lookup(step) => {
+            let table = match channel.role() {
+                Role::Client => &[],
+                Role::Server => step.table.as_slice(),
+            };
+            lookup::run(channel, &step.plan, &x, table, pads)
+        }
+        Action::Multiply(plan) => {
+            let y = other.ok_or_else(|| Error::misuse("a product of one tensor"))?;
+            mpc::multiply::run(channel, plan, &x, &y, pads)
+        }
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, &x)?, *bits)),
     }
 }

@@ -11,9 +11,10 @@ use wire::{Channel, Cost, Error, Message, Result, Role};
 use crate::plan::{Plan, Settings};
 
 /// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 2;
-/// Names the fixed parameters: RLWE table and deviations, SoftSpoken k = 4, hashes.
-const PARAMETERS: &[u8; 16] = b"rlwe1-ssk4-mccr1";
+const PROTOCOL: u32 = 1;
+/// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
+/// table of sets, hashes.
+const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
 /// Longest public graph that a client reads.
 const MOST_JSON: u64 = 16 << 20;
 /// Most inputs in one session.

@@ -6,8 +6,11 @@ use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::Extend;
 use mpc::linear::coefficient::Layer;
+use mpc::lookup::Lookup;
 use mpc::maximum::Maximum;
+use mpc::multiply::Multiply;
 use mpc::relu::Relu;
+use mpc::sign::Signs;
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
 use wire::{Cost, Error, Result};
@@ -44,6 +47,12 @@ pub enum Action {
     Truncate(Box<Truncate>),
     /// Extension to a wider ring.
     Extend(Box<Extend>),
+    /// Sign bits.
+    Signs(Box<Signs>),
+    /// A function of few bits.
+    Lookup(Box<LookupStep>),
+    /// Products of two tensors.
+    Multiply(Box<Multiply>),
     /// Opening to the client.
     Open {
         /// Values.
@@ -62,6 +71,15 @@ pub struct LinearStep {
     pub layer: Layer,
     /// The rest of an exact rescale.
     pub truncate: Option<Truncate>,
+}
+
+/// A lookup with its table.
+#[derive(Debug)]
+pub struct LookupStep {
+    /// The widths.
+    pub plan: Lookup,
+    /// Public to both parties; only the server reads it.
+    pub table: Vec<u64>,
 }
 
 /// `(m0*x0 + m1*x1 + 2^(shift-1)) >> shift`, all local but the truncation.
@@ -107,6 +125,9 @@ impl Step {
             Action::Argmax(argmax) => argmax.need(),
             Action::Truncate(truncate) => truncate.need(),
             Action::Extend(extend) => extend.need(),
+            Action::Signs(signs) => signs.need(),
+            Action::Lookup(step) => step.plan.need(),
+            Action::Multiply(multiply) => multiply.need(),
             Action::SumPool(_) | Action::Reshape | Action::Open { .. } => Need::default(),
         }
     }
@@ -123,6 +144,9 @@ impl Step {
             Action::Argmax(argmax) => argmax.cost(),
             Action::Truncate(truncate) => truncate.cost(),
             Action::Extend(extend) => extend.cost(),
+            Action::Signs(signs) => signs.cost(),
+            Action::Lookup(step) => step.plan.cost(),
+            Action::Multiply(multiply) => multiply.cost(),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
             Action::SumPool(_) | Action::Reshape => Cost::NONE,
         }
@@ -149,6 +173,9 @@ impl Step {
             Action::Argmax(_) => "argmax",
             Action::Truncate(_) => "truncate",
             Action::Extend(_) => "extend",
+            Action::Signs(_) => "sign",
+            Action::Lookup(_) => "lookup",
+            Action::Multiply(_) => "multiply",
             Action::Open { .. } => "open",
         }
     }
@@ -160,9 +187,13 @@ impl Step {
                 let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
                 format!("{}{how}", step.layer.describe())
             }
-            Action::Relu(_) | Action::MaxPool(_) | Action::Argmax(_) => "comparison by OT".into(),
+            Action::Relu(_) | Action::MaxPool(_) | Action::Argmax(_) | Action::Signs(_) => {
+                "comparison by OT".into()
+            }
             Action::Truncate(_) => "exact truncation by OT".into(),
             Action::Extend(_) => "wrap bit by OT".into(),
+            Action::Lookup(_) => "table by OT".into(),
+            Action::Multiply(_) => "products by OT".into(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),
             Action::Sum(_) | Action::SumPool(_) | Action::Reshape => "local".into(),
             Action::Open { .. } => "server's share to the client".into(),

@@ -56,27 +56,30 @@ impl Code {
         }
     }
 
-    /// The indices of a group of rows.
+    /// The indices of a group of rows: the low thirds of all words, the middle ones, the
+    /// high ones.
     fn indices(&self, group: u64, indices: &mut Indices) {
-        let mut blocks = [Block::default(); BLOCKS];
-        let first = group * BLOCKS as u64;
-        for (counter, block) in (first..).zip(&mut blocks) {
-            *block = u128::from(counter).to_le_bytes().into();
-        }
-        self.cipher.encrypt_blocks(&mut blocks);
-        let (low, rest) = indices.split_at_mut(2 * BLOCKS);
-        let (middle, high) = rest.split_at_mut(2 * BLOCKS);
-        let words = blocks.iter().flat_map(|block| halves(u128::from_le_bytes((*block).into())));
-        for (((word, low), middle), high) in words.zip(low).zip(middle).zip(high) {
-            *low = word as u32 & MASK;
-            *middle = (word >> BITS) as u32 & MASK;
-            *high = (word >> (2 * BITS)) as u32 & MASK;
+        let words = self.words(group);
+        for (third, indices) in indices.chunks_exact_mut(2 * BLOCKS).enumerate() {
+            for (index, word) in indices.iter_mut().zip(&words) {
+                *index = (word >> (BITS * third as u32)) as u32 & MASK;
+            }
         }
     }
-}
 
-const fn halves(block: u128) -> [u64; 2] {
-    [block as u64, (block >> 64) as u64]
+    /// The key stream of a group of rows.
+    fn words(&self, group: u64) -> [u64; 2 * BLOCKS] {
+        let mut blocks = [[0; 16]; BLOCKS];
+        for (counter, block) in (group * BLOCKS as u64..).zip(&mut blocks) {
+            *block = u128::from(counter).to_le_bytes();
+        }
+        self.cipher.encrypt_blocks(Block::cast_slice_from_core_mut(&mut blocks));
+        let mut words = [0; 2 * BLOCKS];
+        for (word, bytes) in words.iter_mut().zip(blocks.as_flattened().as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        words
+    }
 }
 
 #[cfg(test)]

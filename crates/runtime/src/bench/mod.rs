@@ -10,10 +10,12 @@
 mod linear;
 mod operation;
 mod session;
+mod single;
 mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod transfers;
 
 pub use operation::{Operation, Transfers};
 pub use session::{Bench, Host, Measured};

@@ -1,6 +1,7 @@
 //! What can be measured.
 
 use graph::Rounding;
+use ot::Source;
 use serde::{Deserialize, Serialize};
 
 /// One operation with its sizes. Widths are in bits; `count` is the number of results
@@ -18,6 +19,9 @@ pub enum Operation {
         out_bits: Option<u32>,
         /// Bits of the largest result; no saturation when absent.
         saturate: Option<u32>,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
     },
     /// Maxima of disjoint windows.
     MaxPool {
@@ -27,6 +31,9 @@ pub enum Operation {
         bits: u32,
         /// Values in each window.
         window: usize,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
     },
     /// Position of the largest value.
     Argmax {
@@ -34,6 +41,9 @@ pub enum Operation {
         count: usize,
         /// As for maxima.
         bits: u32,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
     },
     /// Exact truncation.
     Truncate {
@@ -45,6 +55,12 @@ pub enum Operation {
         drop: u32,
         /// Width of the output's shares; what is left when absent.
         out_bits: Option<u32>,
+        /// Whether the values are known not to be negative.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        non_negative: bool,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
     },
     /// Extension to a wider ring.
     Extend {
@@ -56,6 +72,45 @@ pub enum Operation {
         out_bits: u32,
         /// Whether the values are known not to be negative.
         non_negative: bool,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
+    },
+    /// Comparison of two private integers, whether their difference is negative; the
+    /// result stays shared by exclusive or.
+    Compare {
+        /// Comparisons.
+        count: usize,
+        /// Width of the integers.
+        bits: u32,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
+    },
+    /// A public function of few bits, by table.
+    Lookup {
+        /// Values.
+        count: usize,
+        /// Width of the input's shares, at most 8.
+        bits: u32,
+        /// Width of the output's; the input's when absent.
+        out_bits: Option<u32>,
+    },
+    /// Products of two shared vectors, element by element.
+    Multiply {
+        /// Products.
+        count: usize,
+        /// Width of the first factor's shares.
+        bits: u32,
+        /// Width of the second's; the first's when absent.
+        second_bits: Option<u32>,
+        /// Width of the products'; that of both factors together, at most 63, when absent.
+        out_bits: Option<u32>,
+        /// Whether the values are known not to be negative.
+        non_negative: bool,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
     },
     /// Convolution with rescale, without bias.
     Conv {
@@ -108,8 +163,26 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transfers {
+    /// Silently, whatever the count.
+    Ferret,
+    /// SoftSpoken with k = 2.
+    SoftSpoken2,
     /// SoftSpoken with k = 4.
     SoftSpoken4,
+    /// SoftSpoken with k = 8.
+    SoftSpoken8,
+}
+
+impl Transfers {
+    /// The source of this kind.
+    pub(super) const fn source(self) -> Source {
+        match self {
+            Self::Ferret => Source::Ferret,
+            Self::SoftSpoken2 => Source::SoftSpoken2,
+            Self::SoftSpoken4 => Source::SoftSpoken4,
+            Self::SoftSpoken8 => Source::SoftSpoken8,
+        }
+    }
 }
 
 impl Operation {
@@ -121,6 +194,9 @@ impl Operation {
             Self::Argmax { .. } => "argmax",
             Self::Truncate { .. } => "truncate",
             Self::Extend { .. } => "extend",
+            Self::Compare { .. } => "compare",
+            Self::Lookup { .. } => "lookup",
+            Self::Multiply { .. } => "multiply",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

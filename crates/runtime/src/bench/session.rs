@@ -1,27 +1,19 @@
 //! Both parties of a bench.
 
 use mpc::{Share, open};
-use ot::{ReceiverBatch, SenderBatch};
 use ring::{Random, Seed};
 use serde::Serialize;
-use wire::{Channel, Error, Packed, Phase, Result, Role, Segment};
+use wire::{Channel, Error, Phase, Result, Role};
 
 use super::operation::Operation;
 use super::task::Task;
+use super::transfers;
 use crate::client::random;
 use crate::execute::{self, Party, Prepared};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::offline::Offline;
 use crate::report::Report;
-
-/// Transfers that are opened to be checked.
-const SAMPLE: usize = 1 << 14;
-/// Transfers that are held at a time.
-const PIECE: usize = 1 << 16;
-
-/// Server to client, after the measurement: both pads of some transfers.
-type Pads = Packed<0x3e>;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench(Task);
@@ -65,20 +57,19 @@ impl Bench {
         let task = &self.0;
         let mut rng = random()?;
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
-        let (values, share) = task.draw(&input_seed(&agreed), Role::Client);
+        let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
         let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
-        let mut party = Party::Client { keys: &keys, input: &[] };
-        let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
-        channel.enter(Phase::Setup, None);
-        let report = Report::metered(&task.plan, 1, channel.meter());
-        let errors = match result {
-            Outcome::Values(result) => {
-                let words = open::to_client(channel, &result)?;
-                differences(task, &words, &task.clear(&values)?)?
-            }
-            Outcome::Received(batch) => wrong_transfers(channel, batch)?,
-            Outcome::Sent(_) => return Err(Error::misuse("a client that sends transfers")),
+        let (report, errors) = if let Some(count) = task.transfers() {
+            let (_, receiving) = offline.sources();
+            let sample = transfers::receive(channel, receiving, count)?;
+            (metered(channel, task), transfers::wrong(channel, sample)?)
+        } else {
+            let mut party = Party::Client { keys: &keys, input: &[] };
+            let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
+            let report = metered(channel, task);
+            let words = open::to_client(channel, &result)?;
+            (report, differences(task, &words, &task.clear(&values)?)?)
         };
         Ok(Measured {
             operation: task.operation.clone(),
@@ -108,90 +99,50 @@ impl Host {
         let task = &self.task;
         let mut rng = random()?;
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
-        let (_, share) = task.draw(&input_seed(&agreed), Role::Server);
+        let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
         let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
-        let none = Prepared::default();
-        let prepared = self.prepared.as_ref().unwrap_or(&none);
-        let mut party = Party::Server { keys: &keys, prepared };
-        let result = evaluate(channel, task, &mut party, share, &mut offline, &mut rng)?;
-        let report = Report::metered(&task.plan, 1, channel.meter());
-        match result {
-            Outcome::Values(result) => drop(open::to_client(channel, &result)?),
-            Outcome::Sent(batch) => show_transfers(channel, batch)?,
-            Outcome::Received(_) => return Err(Error::misuse("a server that receives transfers")),
-        }
+        let report = if let Some(count) = task.transfers() {
+            let (sending, _) = offline.sources();
+            let sample = transfers::send(channel, sending, count)?;
+            let report = metered(channel, task);
+            transfers::show(channel, sample)?;
+            report
+        } else {
+            let none = Prepared::default();
+            let prepared = self.prepared.as_ref().unwrap_or(&none);
+            let mut party = Party::Server { keys: &keys, prepared };
+            let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
+            let report = metered(channel, task);
+            open::to_client(channel, &result)?;
+            report
+        };
         channel.flush()?;
         Ok(report)
     }
 }
 
-/// What an operation leaves to be checked.
-enum Outcome {
-    Values(Share),
-    /// The first of the transfers, the ends that the server and the client hold.
-    Sent(SenderBatch),
-    Received(ReceiverBatch),
+/// What was counted so far; what follows is not the operation's.
+fn metered(channel: &mut Channel, task: &Task) -> Report {
+    channel.enter(Phase::Setup, None);
+    Report::metered(&task.plan, 1, channel.meter())
 }
 
-/// Runs the one step, or makes the transfers.
+/// Runs the one step.
 fn evaluate(
     channel: &mut Channel,
     task: &Task,
     party: &mut Party<'_>,
-    share: Share,
+    shares: Vec<Share>,
     offline: &mut Offline,
     rng: &mut Random,
-) -> Result<Outcome> {
-    let Some(step) = task.plan.steps().first() else {
-        return transfers(channel, task.transfers(), offline);
-    };
+) -> Result<Share> {
+    let step = task.plan.steps().first();
+    let step = step.ok_or_else(|| Error::misuse("an operation without a step"))?;
     let mut pads = offline.prepare(channel, &step.need())?;
     channel.enter(Phase::Online, Some(0));
     let now = pads.split(channel.role(), &step.need())?;
-    execute::apply(channel, step, party, vec![share], now, rng).map(Outcome::Values)
-}
-
-/// Makes `count` transfers and keeps the first of them.
-fn transfers(channel: &mut Channel, count: usize, offline: &mut Offline) -> Result<Outcome> {
-    channel.enter(Phase::Offline, None);
-    let (sender, receiver) = offline.sources();
-    match channel.role() {
-        Role::Client => receiver.reserve(count),
-        Role::Server => sender.reserve(count),
-    }
-    let mut sample = None;
-    for piece in pieces(count) {
-        let made = match channel.role() {
-            Role::Client => {
-                receiver.extend(channel, piece)?;
-                Outcome::Received(receiver.take(piece)?.split_off(SAMPLE))
-            }
-            Role::Server => {
-                sender.extend(channel, piece)?;
-                Outcome::Sent(sender.take(piece)?.split_off(SAMPLE))
-            }
-        };
-        sample.get_or_insert(made);
-    }
-    sample.ok_or_else(|| Error::misuse("a bench of no transfers"))
-}
-
-/// What `count` transfers cost.
-#[cfg(test)]
-pub(super) fn transfers_cost(source: ot::Source, count: usize) -> wire::Cost {
-    let mut supply = ot::Supply::new(source, Role::Server);
-    supply.reserve(count);
-    let cost = |piece| {
-        let cost = supply.extend(piece);
-        supply.take(piece);
-        cost
-    };
-    pieces(count).map(cost).collect()
-}
-
-fn pieces(count: usize) -> impl Iterator<Item = usize> {
-    (0..count).step_by(PIECE).map(move |done| PIECE.min(count - done))
+    execute::apply(channel, step, party, shares, now, rng)
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that
@@ -209,22 +160,4 @@ fn differences(task: &Task, words: &[u64], wanted: &[i64]) -> Result<Vec<u64>> {
     }
     let pairs = words.iter().zip(wanted);
     Ok(pairs.map(|(word, want)| task.output.read(*word).abs_diff(*want)).collect())
-}
-
-fn show_transfers(channel: &mut Channel, batch: SenderBatch) -> Result<()> {
-    let pairs = batch.random_pairs(64);
-    channel.send(&Pads::one(pairs.into_iter().flatten().collect(), 64))
-}
-
-/// 1 for each transfer whose pad is not the one of the pair that was chosen.
-fn wrong_transfers(channel: &mut Channel, batch: ReceiverBatch) -> Result<Vec<u64>> {
-    let (choices, pads) = batch.random(64);
-    let pairs: Pads = channel.receive(&vec![Segment { count: 2 * choices.len(), bits: 64 }])?;
-    let pairs = pairs.concat();
-    let (pairs, _) = pairs.as_chunks::<2>();
-    let chosen = choices
-        .iter()
-        .zip(pairs)
-        .map(|(choice, [zero, one])| ring::word::select(*choice, *one, *zero));
-    Ok(chosen.zip(pads).map(|(want, got)| u64::from(want != got)).collect())
 }

@@ -2,20 +2,16 @@
 
 use graph::{Conv, Format, Graph, Model, Op, Tensor};
 use mpc::Share;
-use mpc::argmax::Argmax;
 use mpc::compare::Radix;
-use mpc::extend::{Extend, Sign};
-use mpc::maximum::{Maximum, Tournament};
-use mpc::relu::Relu;
-use mpc::truncate::Truncate;
 use ot::Source;
-use ring::word::signed;
+use ring::word::{mask, signed};
 use ring::{Prg, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
 use super::linear::{self, Shape};
-use super::operation::{Operation, Transfers};
+use super::operation::Operation;
+use super::single;
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step};
 
@@ -23,21 +19,34 @@ use crate::steps::{Action, LinearStep, Step};
 const MOST_VALUES: usize = 1 << 30;
 
 /// Random signed values: `width` bits, not below `low`, shared mod 2^bits.
-struct Input {
-    count: usize,
-    bits: u32,
-    width: u32,
-    low: i64,
+pub(super) struct Input {
+    pub(super) count: usize,
+    pub(super) bits: u32,
+    pub(super) width: u32,
+    pub(super) low: i64,
+    /// Width of as many values that follow as second factors.
+    pub(super) second: Option<u32>,
+}
+
+impl Input {
+    /// Values of the full width.
+    pub(super) fn plain(count: usize, bits: u32) -> Self {
+        Self { count, bits, width: bits, low: i64::MIN, second: None }
+    }
 }
 
 /// What the result's words mean.
 #[derive(Clone, Copy)]
 pub(super) struct Output {
     pub(super) bits: u32,
-    signed: bool,
+    pub(super) signed: bool,
 }
 
 impl Output {
+    pub(super) fn signed(bits: u32) -> Self {
+        Self { bits, signed: true }
+    }
+
     pub(super) fn read(self, word: u64) -> i64 {
         if self.signed { signed(word, self.bits) } else { word as i64 }
     }
@@ -57,8 +66,6 @@ impl Task {
         let name = operation.name();
         let json = serde_json::to_string(&operation).unwrap_or_default();
         let digest: [u8; 32] = Sha256::digest(json).into();
-        let signed = |bits| Output { bits, signed: true };
-        let plain = |count, bits| Input { count, bits, width: bits, low: i64::MIN };
         let of = |input: Input, output, action: Option<Action>| {
             let step = |action| Step { name: name.into(), node: None, action };
             let steps = action.map(step).into_iter().collect();
@@ -67,55 +74,13 @@ impl Task {
         };
         check_sizes(&operation)?;
         Ok(match operation {
-            Operation::Relu { count, bits, out_bits, saturate } => {
-                let out_bits = out_bits.unwrap_or(bits);
-                let relu = Relu::new(
-                    count,
-                    bits,
-                    saturate,
-                    out_bits,
-                    Radix::fastest(count, bits.saturating_sub(1)),
-                )?;
-                let low = saturate.map_or(i64::MIN, |a| (1i64 << a) - (1i64 << (bits - 1)));
-                let input = Input { low, ..plain(count, bits) };
-                of(input, signed(out_bits), Some(Action::Relu(Box::new(relu))))
-            }
-            Operation::MaxPool { count, bits, window } => {
-                let windows: Vec<Vec<usize>> =
-                    (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
-                let tournament = Tournament::new(count * window, &windows)?;
-                let maximum = Maximum::new(
-                    tournament,
-                    bits,
-                    None,
-                    Radix::fastest(count, bits.saturating_sub(1)),
-                )?;
-                let input = Input { width: bits - 1, ..plain(count * window, bits) };
-                of(input, signed(bits), Some(Action::MaxPool(Box::new(maximum))))
-            }
-            Operation::Argmax { count, bits } => {
-                let argmax = Argmax::new(count, bits, Radix::fastest(1, bits.saturating_sub(1)))?;
-                let output = Output { bits: argmax.index_bits(), signed: false };
-                let input = Input { width: bits - 1, ..plain(count, bits) };
-                of(input, output, Some(Action::Argmax(Box::new(argmax))))
-            }
-            Operation::Truncate { count, bits, drop, out_bits } => {
-                let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
-                let truncate =
-                    Truncate::new(count, bits, drop, out_bits, Radix::fastest(count, drop))?;
-                let action = Action::Truncate(Box::new(truncate));
-                of(plain(count, bits), signed(out_bits), Some(action))
-            }
-            Operation::Extend { count, bits, out_bits, non_negative } => {
-                let (sign, low) =
-                    if non_negative { (Sign::NonNegative, 0) } else { (Sign::Unknown, i64::MIN) };
-                let extend = Extend::new(count, bits, out_bits, sign, Radix::fastest(count, bits))?;
-                let input = Input { low, ..plain(count, bits) };
-                of(input, signed(out_bits), Some(Action::Extend(Box::new(extend))))
-            }
-            Operation::Ot { .. } => of(plain(0, 1), signed(1), None),
+            Operation::Ot { .. } => of(Input::plain(0, 1), Output::signed(1), None),
             Operation::Conv { .. } | Operation::Matmul { .. } => {
                 return Self::linear(operation, digest);
+            }
+            _ => {
+                let (input, output, action) = single::plan(&operation, &digest)?;
+                of(input, output, Some(action))
             }
         })
     }
@@ -131,8 +96,8 @@ impl Task {
             return Err(Error::misuse("a layer without tensors"));
         };
         let (bits, count) = (input.format.bits, input.len());
-        let input = Input { count, bits, width: graph.activation_bits, low: i64::MIN };
-        let output = Output { bits: output.format.bits, signed: true };
+        let input = Input { width: graph.activation_bits, ..Input::plain(count, bits) };
+        let output = Output::signed(output.format.bits);
         let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
             return Err(Error::misuse("a layer that is not linear"));
         };
@@ -146,28 +111,41 @@ impl Task {
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
-    /// Transfers that are made for their own sake.
-    pub(super) fn transfers(&self) -> usize {
-        match self.operation {
-            Operation::Ot { count, .. } => count,
-            _ => 0,
+    fn table(&self) -> Option<&[u64]> {
+        match &self.plan.steps().first()?.action {
+            Action::Lookup(step) => Some(&step.table),
+            _ => None,
         }
     }
 
-    /// The values of a session and one party's share of them.
-    pub(super) fn draw(&self, seed: &Seed, role: Role) -> (Vec<i64>, Share) {
-        let Input { count, bits, width, low } = self.input;
+    /// Transfers that are made for their own sake.
+    pub(super) fn transfers(&self) -> Option<usize> {
+        match self.operation {
+            Operation::Ot { count, .. } => Some(count),
+            _ => None,
+        }
+    }
+
+    /// The values of a session and one party's shares of them, one for each factor.
+    pub(super) fn draw(&self, seed: &Seed, role: Role) -> (Vec<i64>, Vec<Share>) {
+        let Input { count, bits, width, low, second } = self.input;
         let mut prg = Prg::new(seed, 0);
-        let values: Vec<i64> =
-            prg.uniform(count, width).iter().map(|word| signed(*word, width).max(low)).collect();
-        let client = prg.uniform(count, bits);
-        let words = match role {
-            Role::Client => client,
-            Role::Server => {
-                values.iter().zip(client).map(|(v, c)| (*v as u64).wrapping_sub(c)).collect()
-            }
+        let mut draw = |bits, width| {
+            let words = prg.uniform(count, width);
+            let values: Vec<i64> = words.iter().map(|word| signed(*word, width).max(low)).collect();
+            let client = prg.uniform(count, bits);
+            let words = match role {
+                Role::Client => client,
+                Role::Server => {
+                    values.iter().zip(client).map(|(v, c)| (*v as u64).wrapping_sub(c)).collect()
+                }
+            };
+            (values, Share::new(words, bits))
         };
-        (values, Share::new(words, bits))
+        let first = draw(bits, width);
+        let drawn = std::iter::once(first).chain(second.map(|bits| draw(bits, bits)));
+        let (values, shares): (Vec<_>, Vec<_>) = drawn.unzip();
+        (values.concat(), shares)
     }
 
     /// The result in the clear.
@@ -183,9 +161,20 @@ impl Task {
             }
             Operation::Argmax { .. } => vec![graph::argmax(values) as i64],
             Operation::Truncate { drop, .. } => {
-                each(&|v| self.output.read((v >> drop) as u64 & ring::word::mask(self.output.bits)))
+                each(&|v| self.output.read((v >> drop) as u64 & mask(self.output.bits)))
             }
             Operation::Extend { .. } => each(&|v| v),
+            Operation::Compare { .. } => each(&|v| i64::from(v >= 0)),
+            Operation::Lookup { bits, .. } => {
+                let table = self.table().ok_or_else(|| Error::misuse("a lookup without table"))?;
+                let entry = |v: i64| table.get((v as u64 & mask(*bits)) as usize).copied();
+                each(&|v| self.output.read(entry(v).unwrap_or_default()))
+            }
+            Operation::Multiply { count, .. } => {
+                let pairs = values.iter().zip(values.iter().skip(*count));
+                let products = pairs.map(|(x, y)| x.wrapping_mul(*y) as u64);
+                products.map(|product| self.output.read(product & mask(self.output.bits))).collect()
+            }
             Operation::Ot { .. } => Vec::new(),
             Operation::Conv { .. } | Operation::Matmul { .. } => {
                 let model = self.model.as_ref();
@@ -199,7 +188,7 @@ impl Task {
 
 fn source(operation: &Operation) -> Source {
     match operation {
-        Operation::Ot { kind: Transfers::SoftSpoken4, .. } => Source::SoftSpoken4,
+        Operation::Ot { kind, .. } => kind.source(),
         _ => Source::Auto,
     }
 }
@@ -207,10 +196,13 @@ fn source(operation: &Operation) -> Source {
 fn check_sizes(operation: &Operation) -> Result<()> {
     let (values, bits) = match *operation {
         Operation::Relu { count, bits, .. }
-        | Operation::Argmax { count, bits }
+        | Operation::Argmax { count, bits, .. }
         | Operation::Truncate { count, bits, .. }
+        | Operation::Compare { count, bits, .. }
+        | Operation::Lookup { count, bits, .. }
+        | Operation::Multiply { count, bits, .. }
         | Operation::Extend { count, bits, .. } => (Some(count), bits),
-        Operation::MaxPool { count, bits, window } => (count.checked_mul(window), bits),
+        Operation::MaxPool { count, bits, window, .. } => (count.checked_mul(window), bits),
         Operation::Ot { count, .. } => (Some(count), 2),
         Operation::Conv { .. } | Operation::Matmul { .. } => return Ok(()),
     };

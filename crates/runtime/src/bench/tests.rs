@@ -6,8 +6,8 @@ use graph::Rounding;
 use ot::Source;
 use wire::{Cost, Error, memory_pair};
 
-use super::session::transfers_cost;
 use super::task::Task;
+use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
 use crate::offline::Stock;
 use crate::report::Traffic;
@@ -31,8 +31,8 @@ fn check(operation: &Operation, tolerance: u64) {
     let task = Task::new(operation.clone()).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
     let offline = match task.transfers() {
-        0 => Stock::new(Source::Auto).prepare(&task.plan.need()),
-        count => transfers_cost(task.plan.settings().ot, count),
+        None => Stock::new(Source::Auto).prepare(&task.plan.need()),
+        Some(count) => transfers_cost(&task, count),
     };
     let online: Cost = task.plan.steps().iter().map(Step::cost).collect();
     let bytes = |cost: Cost| Traffic {
@@ -47,6 +47,17 @@ fn check(operation: &Operation, tolerance: u64) {
     assert_eq!(measured.report.total.bytes, bytes(total), "{operation:?}");
     assert_eq!(measured.report.total.rounds, total.rounds, "{operation:?}");
     assert!(measured.checked > 0 && measured.max_error <= tolerance, "{measured:?}");
+}
+
+fn transfers_cost(task: &Task, count: usize) -> Cost {
+    let mut supply = ot::Supply::new(task.plan.settings().ot, wire::Role::Server);
+    supply.reserve(count);
+    let each = |count| {
+        let cost = supply.extend(count);
+        supply.take(count);
+        cost
+    };
+    transfers::chunks(count).map(each).collect()
 }
 
 fn conv(rounding: Rounding) -> Operation {
@@ -71,24 +82,88 @@ fn matmul(rounding: Rounding) -> Operation {
 
 #[test]
 fn non_linear_operations_are_exact() {
-    let count = 300;
-    let relu = |bits, out_bits, saturate| Operation::Relu { count, bits, out_bits, saturate };
-    let truncate = |bits, drop, out_bits| Operation::Truncate { count, bits, drop, out_bits };
-    let extend = |non_negative| Operation::Extend { count, bits: 8, out_bits: 16, non_negative };
+    let (count, radix) = (300, None);
+    let relu =
+        |bits, out_bits, saturate| Operation::Relu { count, bits, out_bits, saturate, radix };
+    let truncate = |bits, drop, out_bits, non_negative| Operation::Truncate {
+        count,
+        bits,
+        drop,
+        out_bits,
+        non_negative,
+        radix,
+    };
+    let extend =
+        |non_negative| Operation::Extend { count, bits: 8, out_bits: 16, non_negative, radix };
     for operation in [
         relu(8, None, None),
         relu(12, Some(20), Some(8)),
         relu(63, None, None),
-        Operation::MaxPool { count, bits: 12, window: 4 },
-        Operation::MaxPool { count, bits: 2, window: 9 },
-        Operation::Argmax { count: 1000, bits: 16 },
-        truncate(32, 12, None),
-        truncate(20, 4, Some(10)),
+        Operation::MaxPool { count, bits: 12, window: 4, radix },
+        Operation::MaxPool { count, bits: 2, window: 9, radix },
+        Operation::Argmax { count: 1000, bits: 16, radix },
+        truncate(32, 12, None, false),
+        truncate(20, 4, Some(10), true),
+        truncate(20, 4, Some(20), false),
+        truncate(20, 4, Some(20), true),
         extend(false),
         extend(true),
-        Operation::Ot { kind: Transfers::SoftSpoken4, count: 20_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken2, count: 20_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken4, count: 70_000 },
+        Operation::Ot { kind: Transfers::SoftSpoken8, count: 20_000 },
+        Operation::Ot { kind: Transfers::Ferret, count: 300_000 },
     ] {
         check(&operation, 0);
+    }
+}
+
+#[test]
+fn tables_and_products_are_exact() {
+    let (count, radix) = (300, None);
+    let lookup = |bits, out_bits| Operation::Lookup { count, bits, out_bits };
+    let multiply = |bits, second_bits, out_bits, non_negative| Operation::Multiply {
+        count,
+        bits,
+        second_bits,
+        out_bits,
+        non_negative,
+        radix,
+    };
+    for operation in [
+        lookup(2, None),
+        lookup(8, Some(20)),
+        multiply(8, None, None, false),
+        multiply(12, Some(5), Some(20), false),
+        multiply(40, None, None, true),
+    ] {
+        check(&operation, 0);
+    }
+}
+
+#[test]
+fn comparisons_of_any_digits_are_exact() {
+    let count = 100;
+    for radix in [None, Some(1), Some(2), Some(3), Some(4)] {
+        let (window, out_bits, second_bits) = (3, None, None);
+        for operation in [
+            Operation::Compare { count, bits: 8, radix },
+            Operation::Compare { count, bits: 63, radix },
+            Operation::Relu { count, bits: 9, out_bits, saturate: None, radix },
+            Operation::MaxPool { count, bits: 9, window, radix },
+            Operation::Argmax { count, bits: 9, radix },
+            Operation::Truncate { count, bits: 9, drop: 5, out_bits, non_negative: false, radix },
+            Operation::Extend { count, bits: 9, out_bits: 15, non_negative: false, radix },
+            Operation::Multiply {
+                count,
+                bits: 9,
+                second_bits,
+                out_bits,
+                non_negative: false,
+                radix,
+            },
+        ] {
+            check(&operation, 0);
+        }
     }
 }
 
@@ -102,7 +177,8 @@ fn linear_operations_keep_their_bound() {
 
 #[test]
 fn nonsense_is_refused() {
-    let relu = |count, bits| Operation::Relu { count, bits, out_bits: None, saturate: None };
+    let (out_bits, radix) = (None, None);
+    let relu = |count, bits| Operation::Relu { count, bits, out_bits, saturate: None, radix };
     let kernel = Operation::Conv {
         height: 2,
         width: 2,
@@ -120,9 +196,21 @@ fn nonsense_is_refused() {
         relu(usize::MAX, 8),
         relu(10, 1),
         relu(10, 64),
-        Operation::MaxPool { count: usize::MAX, bits: 8, window: 4 },
-        Operation::MaxPool { count: 5, bits: 8, window: 0 },
-        Operation::Truncate { count: 5, bits: 8, drop: 9, out_bits: None },
+        Operation::MaxPool { count: usize::MAX, bits: 8, window: 4, radix },
+        Operation::MaxPool { count: 5, bits: 8, window: 0, radix },
+        Operation::Truncate { count: 5, bits: 8, drop: 9, out_bits, non_negative: false, radix },
+        Operation::Compare { count: 5, bits: 64, radix },
+        Operation::Compare { count: 5, bits: 8, radix: Some(5) },
+        Operation::Compare { count: 5, bits: 8, radix: Some(0) },
+        Operation::Lookup { count: 5, bits: 9, out_bits },
+        Operation::Multiply {
+            count: 5,
+            bits: 8,
+            second_bits: Some(64),
+            out_bits,
+            non_negative: false,
+            radix,
+        },
         kernel,
     ] {
         assert!(matches!(Bench::new(operation), Err(Error::Misuse(_))));
@@ -132,7 +220,7 @@ fn nonsense_is_refused() {
 #[test]
 fn parties_with_different_operations_part() {
     let (mut client, mut server) = memory_pair();
-    let of = |count| Operation::Argmax { count, bits: 8 };
+    let of = |count| Operation::Argmax { count, bits: 8, radix: None };
     let host = Host::new(of(4)).unwrap();
     thread::scope(|scope| {
         let server = scope.spawn(move || host.run(&mut server));
@@ -144,7 +232,7 @@ fn parties_with_different_operations_part() {
 #[test]
 fn operations_are_read_from_json() {
     let text = r#"{"operation":"maxpool","count":3,"bits":8,"window":4}"#;
-    let pool = Operation::MaxPool { count: 3, bits: 8, window: 4 };
+    let pool = Operation::MaxPool { count: 3, bits: 8, window: 4, radix: None };
     assert_eq!(serde_json::from_str::<Operation>(text).unwrap(), pool);
     let unknown = r#"{"operation":"argmax","count":3,"bits":8,"window":4}"#;
     assert!(serde_json::from_str::<Operation>(unknown).is_err());

@@ -1,0 +1,125 @@
+//! Bits shared by exclusive or, shared by addition.
+//!
+//! | | |
+//! |---|---|
+//! | In | xor shares of bits; one random transfer each |
+//! | Out | shares of the same bits mod 2^out_bits |
+//! | Reveals | masked choices |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | out_bits bits per element (nothing for one bit); 2 rounds |
+//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic, appendix A |
+//!
+//! `b = b_c + b_s - 2*b_c*b_s`, and the product is needed mod 2^(out_bits - 1) only.
+
+use ot::{Entry, Job, Table};
+use ring::Bits;
+use wire::{Channel, Cost, Error, Result, Role};
+
+use crate::pads::{Need, Pads};
+use crate::relu::sum_of;
+use crate::share::Share;
+use crate::switch::{self, Side, Switch};
+
+/// The public plan of a conversion.
+#[derive(Clone, Debug)]
+pub struct Arithmetic {
+    count: usize,
+    out_bits: u32,
+    asks: Role,
+}
+
+impl Arithmetic {
+    /// `count` bits to integers of `out_bits` (1 to 64); `asks` sends first.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for other widths.
+    pub fn new(count: usize, out_bits: u32, asks: Role) -> Result<Self> {
+        if !(1..=64).contains(&out_bits) {
+            return Err(Error::misuse("bits as integers of 1 to 64 bits"));
+        }
+        Ok(Self { count, out_bits, asks })
+    }
+
+    /// One transfer of products; mod 2 none is needed.
+    fn switch(&self) -> Switch {
+        if self.out_bits == 1 {
+            return Switch::default();
+        }
+        let entry = Entry::Word(self.out_bits - 1);
+        Switch::to(self.asks, vec![Job { count: self.count, choice_bits: 1, entry }])
+    }
+
+    /// Transfers consumed.
+    pub fn need(&self) -> Need {
+        self.switch().need()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        self.switch().cost(self.asks)
+    }
+
+    fn side(&self, role: Role, bits: &Bits) -> Side {
+        if self.out_bits == 1 {
+            Side { choices: Vec::new(), tables: Vec::new() }
+        } else if role == self.asks {
+            Side { choices: vec![vec![bits.clone()]], tables: Vec::new() }
+        } else {
+            let table = Table::words(vec![vec![0; self.count], bits.to_words()]);
+            Side { choices: Vec::new(), tables: vec![table] }
+        }
+    }
+}
+
+/// Runs the conversion.
+///
+/// # Errors
+/// [`Error::Misuse`] when bits or correlations do not fit the plan, [`Error::Peer`],
+/// [`Error::Transport`].
+pub fn run(channel: &mut Channel, plan: &Arithmetic, bits: &Bits, pads: Pads) -> Result<Share> {
+    if bits.len() != plan.count {
+        return Err(Error::misuse("bits that do not fit their conversion"));
+    }
+    let side = plan.side(channel.role(), bits);
+    let switched = switch::run(channel, &plan.switch(), plan.asks, side, pads)?;
+    let products = sum_of(plan.count, plan.out_bits, &switched);
+    Ok(Share::new(bits.to_words(), plan.out_bits).add_scaled(&products, -2))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, random_bits};
+    use ring::Random;
+    use ring::word::mask;
+
+    #[test]
+    fn every_pair_of_bits_at_every_width() {
+        let mut rng = Random::seeded(33);
+        let mut client: Bits = [0, 0, 1, 1].into_iter().collect();
+        let mut server: Bits = [0, 1, 0, 1].into_iter().collect();
+        client.extend(&random_bits(&mut rng, 99));
+        server.extend(&random_bits(&mut rng, 99));
+        for (out_bits, asks) in (1..=64).flat_map(|b| [(b, Role::Client), (b, Role::Server)]) {
+            let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap();
+            let (c, s) = both(
+                &mut rng,
+                &plan.need(),
+                |ch, pads| run(ch, &plan, &client, pads),
+                |ch, pads| run(ch, &plan, &server, pads),
+            );
+            assert_eq!(c.cost, plan.cost());
+            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            let sums = c.words().iter().zip(s.words());
+            let sums = sums.map(|(c, s)| c.wrapping_add(*s) & mask(out_bits));
+            assert!(sums.eq(client.iter().zip(server.iter()).map(|(c, s)| c ^ s)));
+        }
+    }
+
+    #[test]
+    fn other_widths_are_refused() {
+        assert!(Arithmetic::new(1, 0, Role::Client).is_err());
+        assert!(Arithmetic::new(1, 65, Role::Client).is_err());
+    }
+}

@@ -1,0 +1,248 @@
+//! Tables, conversions, products and the relatives of ReLU.
+
+use ring::Bits;
+use ring::word::{mask, signed};
+use wire::Role;
+
+use super::{COUNT, Ideal, Protocol, of_values};
+use crate::arithmetic::{self, Arithmetic};
+use crate::clip::{self, Clip};
+use crate::compare::Radix;
+use crate::dot::{self, Dot};
+use crate::extend::{self, Extend, Sign};
+use crate::lookup::{self, Lookup};
+use crate::multiply::{self, Factor, Multiply};
+use crate::share::{Share, server_only};
+use crate::sign::{self, Signs, Told};
+use crate::slope::{self, Slope};
+use crate::square::{self, Square};
+use crate::truncate::{self, Truncate};
+
+#[allow(clippy::unwrap_used)]
+pub(super) fn protocols() -> Vec<Protocol> {
+    let radix = Radix::Four;
+    let absolute = Slope::absolute(COUNT, 12, 12, radix).unwrap();
+    let leaky = Slope::leaky(COUNT, 12, 26, 8, 14, radix).unwrap();
+    vec![
+        extend("extend unsigned", Sign::Unsigned),
+        extend("extend non-negative", Sign::NonNegative),
+        truncate(Sign::Unknown, "truncate to full width"),
+        truncate(Sign::NonNegative, "truncate to full width, sign known"),
+        lookup(),
+        arithmetic("arithmetic, client asks", Role::Client),
+        arithmetic("arithmetic, server asks", Role::Server),
+        multiply("multiply", Sign::Unknown, 10, 20),
+        multiply("multiply unsigned, mixed", Sign::Unsigned, 6, 19),
+        multiply("multiply, signs known", Sign::NonNegative, 6, 16),
+        square("square", Sign::Unknown, Radix::Four),
+        square("square, other side asking", Sign::Unsigned, Radix::Two),
+        square("square, sign known", Sign::NonNegative, Radix::Four),
+        dot(),
+        slope("absolute", absolute, i64::abs),
+        slope("leaky relu", leaky, |y| if y >= 0 { y } else { (26 * y) >> 8 }),
+        clip([-100, 300], 20),
+        signs("sign bit", Told::NonNegative, |y| i64::from(y >= 0)),
+        signs("sign", Told::Sign, i64::signum),
+    ]
+}
+
+/// The values with a quarter of the range added, which the signs of the ladder's values
+/// do not exclude.
+fn raised(role: Role, x: &Share) -> Share {
+    let quarter = server_only(role, 1 << (x.bits() - 2));
+    Share::new(x.words().iter().map(|word| word.wrapping_add(quarter)).collect(), x.bits())
+}
+
+/// What `sign` makes of the ladder's values of `bits`, raised where it must be.
+fn read(value: i64, bits: u32, sign: Sign) -> i64 {
+    match sign {
+        Sign::Unknown => value,
+        Sign::Unsigned => value & mask(bits) as i64,
+        Sign::NonNegative => value + (1 << (bits - 2)),
+    }
+}
+
+fn given(role: Role, x: &Share, sign: Sign) -> Share {
+    if sign == Sign::NonNegative { raised(role, x) } else { x.clone() }
+}
+
+fn of_each(f: impl Fn(i64) -> i64 + Sync + 'static) -> Ideal {
+    of_values(move |values| values.iter().map(|value| f(*value)).collect())
+}
+
+#[allow(clippy::unwrap_used)]
+fn extend(name: &'static str, sign: Sign) -> Protocol {
+    let plan = Extend::new(COUNT, 10, 18, sign, Radix::Four).unwrap();
+    Protocol {
+        name,
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            let x = given(channel.role(), x, sign);
+            extend::run(channel, &plan, &x, pads)
+        }),
+        ideal: of_each(move |value| read(value, 10, sign)),
+        frames: if sign == Sign::NonNegative { [1, 1] } else { [3, 3] },
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn truncate(sign: Sign, name: &'static str) -> Protocol {
+    let plan = Truncate::widening(COUNT, 20, 7, 20, sign, Radix::Four).unwrap();
+    Protocol {
+        name,
+        bits: 20,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            let x = given(channel.role(), x, sign);
+            truncate::run(channel, &plan, &x, pads)
+        }),
+        ideal: of_each(move |value| read(value, 20, sign) >> 7),
+        frames: [4, 4],
+    }
+}
+
+/// Two steps down from a square, of values that are signed.
+#[allow(clippy::unwrap_used)]
+fn lookup() -> Protocol {
+    let (plan, function) = (Lookup::new(COUNT, 7, 13).unwrap(), |x: i64| x * x - 2);
+    let table = lookup::tabulate(7, true, function);
+    Protocol {
+        name: "lookup",
+        bits: 7,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            let table = match channel.role() {
+                Role::Client => &[][..],
+                Role::Server => &table,
+            };
+            lookup::run(channel, &plan, x, table, pads)
+        }),
+        ideal: of_each(function),
+        frames: [1, 1],
+    }
+}
+
+/// Of the low bits of both shares.
+#[allow(clippy::unwrap_used)]
+fn arithmetic(name: &'static str, asks: Role) -> Protocol {
+    let plan = Arithmetic::new(COUNT, 12, asks).unwrap();
+    Protocol {
+        name,
+        bits: 12,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            arithmetic::run(channel, &plan, &Bits::of_words(x.words(), 0), pads)
+        }),
+        ideal: of_each(|value| value & 1),
+        frames: [1, 1],
+    }
+}
+
+/// Of the values and their lower `second` bits.
+#[allow(clippy::unwrap_used)]
+fn multiply(name: &'static str, sign: Sign, second: u32, out_bits: u32) -> Protocol {
+    let known = sign == Sign::NonNegative;
+    // Of the lower bits of a value the sign is not known.
+    let second_sign = if known { Sign::Unsigned } else { sign };
+    let factors = [Factor { bits: 10, sign }, Factor { bits: second, sign: second_sign }];
+    let plan = Multiply::new(COUNT, factors, out_bits, Radix::Four).unwrap();
+    let other = move |x: i64| match second_sign {
+        Sign::Unknown => signed(x as u64, second),
+        _ => x & mask(second) as i64,
+    };
+    Protocol {
+        name,
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            let x = given(channel.role(), x, sign);
+            multiply::run(channel, &plan, &x, &x.narrow(second)?, pads)
+        }),
+        ideal: of_each(move |value| {
+            let x = read(value, 10, sign);
+            x * other(x)
+        }),
+        frames: [4, 4],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn square(name: &'static str, sign: Sign, radix: Radix) -> Protocol {
+    let plan = Square::new(COUNT, Factor { bits: 10, sign }, 20, radix).unwrap();
+    Protocol {
+        name,
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            let x = given(channel.role(), x, sign);
+            square::run(channel, &plan, &x, pads)
+        }),
+        ideal: of_each(move |value| read(value, 10, sign).pow(2)),
+        frames: if sign == Sign::NonNegative { [2, 2] } else { [4, 4] },
+    }
+}
+
+/// Inner products of four values with themselves.
+#[allow(clippy::unwrap_used)]
+fn dot() -> Protocol {
+    let factors = [Factor { bits: 9, sign: Sign::Unknown }; 2];
+    let plan = Dot::new(COUNT / 4, 4, factors, 20, Radix::Four).unwrap();
+    Protocol {
+        name: "dot",
+        bits: 9,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| dot::run(channel, &plan, x, x, pads)),
+        ideal: of_values(|values| {
+            values.chunks(4).map(|row| row.iter().map(|x| x * x).sum()).collect()
+        }),
+        frames: [4, 4],
+    }
+}
+
+fn slope(name: &'static str, plan: Slope, ideal: fn(i64) -> i64) -> Protocol {
+    Protocol {
+        name,
+        bits: 12,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| slope::run(channel, &plan, x, pads)),
+        ideal: of_each(ideal),
+        frames: [4, 4],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn clip(bounds: [i64; 2], out_bits: u32) -> Protocol {
+    let plan = Clip::new(COUNT, 12, bounds, out_bits, Radix::Four).unwrap();
+    Protocol {
+        name: "clip",
+        bits: 12,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| clip::run(channel, &plan, x, pads)),
+        ideal: of_each(move |y| y.clamp(bounds[0], bounds[1])),
+        frames: [4, 4],
+    }
+}
+
+#[allow(clippy::unwrap_used)]
+fn signs(name: &'static str, told: Told, ideal: fn(i64) -> i64) -> Protocol {
+    let plan = Signs::new(COUNT, 12, told, 12, Radix::Four).unwrap();
+    Protocol {
+        name,
+        bits: 12,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| sign::run(channel, &plan, x, pads)),
+        ideal: of_each(ideal),
+        frames: [3, 3],
+    }
+}

@@ -1,0 +1,80 @@
+//! What the benches measure: the cores without a network. Not part of any
+//! release build.
+
+use ring::Random;
+use ring::simd::Level;
+use wire::Role;
+use zeroize::Zeroizing;
+
+use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::session::{Domain, SessionId};
+use crate::simd::transpose::{Columns, Squares, transpose};
+use crate::softspoken::{Corrections, Field, GRAIN, Receiver, Sender};
+use crate::tree::Leaves;
+
+/// Both ends of SoftSpoken on trees out of a hat.
+pub struct Extension {
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+}
+
+impl Extension {
+    /// Sender at the first level, receiver at the second.
+    pub fn new([first, second]: [Level; 2], field: Field, rng: &mut Random) -> Self {
+        let domain = Domain::new(SessionId([9; 32]), Role::Client);
+        let delta = rng.block();
+        let leaves = 1 << field.bits();
+        let tree = |_| Zeroizing::new((0..leaves).map(|_| rng.block()).collect());
+        let all: Vec<Leaves> = (0..field.trees()).map(tree).collect();
+        let known = |(tree, leaves): (usize, &Leaves)| {
+            let hole = usize::from(field.part(delta, tree));
+            let leaf = |y: usize| if y == 0 { 0 } else { leaves[y ^ hole] };
+            Zeroizing::new((0..leaves.len()).map(leaf).collect())
+        };
+        let known: Vec<Leaves> = all.iter().enumerate().map(known).collect();
+        Self {
+            sender: Sender::at_level(first, &domain, field, &known, delta),
+            receiver: Receiver::at_level(second, &domain, field, &all),
+        }
+    }
+
+    /// Makes `grains * 128` correlations of the receiver, over the old content.
+    pub fn receive(
+        &mut self,
+        grains: usize,
+        blocks: &mut Vec<u128>,
+        choices: &mut Vec<u8>,
+    ) -> Corrections {
+        blocks.clear();
+        choices.clear();
+        self.receiver.extend(grains, blocks, choices)
+    }
+
+    /// Makes `grains * 128` correlations of the sender, over the old content.
+    pub fn send(&mut self, grains: usize, corrections: Corrections, blocks: &mut Vec<u128>) {
+        blocks.clear();
+        self.sender.extend(grains, corrections, blocks);
+    }
+}
+
+/// Transposes eight matrices of zeros `times` times.
+pub fn transpositions(level: Level, times: usize) -> u128 {
+    let mut columns: Columns = [[1; 8]; GRAIN];
+    let mut squares: Squares = [[0; GRAIN]; 8];
+    (0..times).for_each(|_| transpose(level, &mut columns, &mut squares));
+    squares[7][127]
+}
+
+/// The sum of all pads of 1-of-2^m transfers, `len() / m` elements.
+pub fn sender_pads(mut batch: SenderBatch, choice_bits: u32) -> u128 {
+    let (count, mut sum) = (batch.len() / choice_bits as usize, 0);
+    batch.pads(choice_bits, count, |pads| pads.iter().for_each(|pad| sum ^= pad));
+    sum
+}
+
+/// The sum of all opened pads, `len() / m` elements.
+pub fn receiver_pads(mut batch: ReceiverBatch, choice_bits: u32) -> u128 {
+    let (count, mut sum) = (batch.len() / choice_bits as usize, 0);
+    batch.pads(choice_bits, count, |_, pads| pads.iter().for_each(|pad| sum ^= pad));
+    sum
+}

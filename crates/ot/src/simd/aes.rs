@@ -1,0 +1,249 @@
+//! AES-128 under many keys: pads under eight keys at a time, and the leaf
+//! streams of SoftSpoken added up as they come.
+
+use std::ops::Range;
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128Enc, Block};
+use ring::simd::Level;
+#[cfg(target_arch = "x86_64")]
+use ring::simd::Width;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::Eight;
+#[cfg(target_arch = "x86_64")]
+use super::kernels::{narrow, wide, wider};
+
+/// The round keys of a cipher.
+pub(crate) type RoundKeys = [u128; 11];
+/// Those of eight ciphers, round by round.
+pub(crate) type Schedule = [Eight; 11];
+
+/// `E_key(x) xor x` under eight keys. The keys are public.
+pub(crate) struct Hasher {
+    level: Level,
+    keys: Eight,
+    schedule: Schedule,
+}
+
+impl Hasher {
+    pub(crate) const fn new(level: Level) -> Self {
+        Self { level, keys: [0; 8], schedule: [[0; 8]; 11] }
+    }
+
+    /// Takes new keys.
+    pub(crate) fn set(&mut self, keys: Eight) {
+        self.keys = keys;
+        schedule(self.level, &keys, &mut self.schedule);
+    }
+
+    /// Replaces every block `x` by `E_key(x) xor x`, block `i` under key number
+    /// `first + (i >> spread)`, which is below 8. `blocks` is a multiple of eight.
+    pub(crate) fn hash(&self, first: usize, spread: u32, blocks: &mut [u128]) {
+        #[cfg(target_arch = "x86_64")]
+        match (self.level.width(), self.level.vaes()) {
+            (Width::Scalar, _) => {}
+            // SAFETY: the level proves the presence of AVX2 and VAES.
+            (_, true) => return unsafe { wide::hash(&self.schedule, first, spread, blocks) },
+            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+            (Width::Avx512, _) => {
+                return unsafe { wider::hash(&self.schedule, first, spread, blocks) };
+            }
+            // SAFETY: the level proves the presence of AVX2 and AES-NI.
+            _ => return unsafe { narrow::hash(&self.schedule, first, spread, blocks) },
+        }
+        for (key, pads) in self.keys[first..].iter().zip(blocks.chunks_mut(1 << spread)) {
+            let cipher = Aes128Enc::new(&key.to_le_bytes().into());
+            for block in pads {
+                let mut state = block.to_le_bytes().into();
+                cipher.encrypt_block(&mut state);
+                *block ^= u128::from_le_bytes(state.into());
+            }
+        }
+    }
+}
+
+/// The round keys of `keys`; left alone at the portable level.
+fn schedule(level: Level, keys: &Eight, out: &mut Schedule) {
+    #[cfg(target_arch = "x86_64")]
+    match (level.width(), level.vaes()) {
+        (Width::Scalar, _) => {}
+        // SAFETY: the level proves the presence of AVX2 and VAES.
+        (_, true) => unsafe { wide::schedule(keys, out) },
+        // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+        (Width::Avx512, _) => unsafe { wider::schedule(keys, out) },
+        // SAFETY: the level proves the presence of AVX2 and AES-NI.
+        _ => unsafe { narrow::schedule(keys, out) },
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (level, keys, out);
+}
+
+/// Secret keys, ready for use.
+pub(crate) struct Ciphers {
+    level: Level,
+    keys: Keys,
+}
+
+enum Keys {
+    Portable(Vec<Aes128Enc>),
+    Expanded(Zeroizing<Vec<RoundKeys>>),
+}
+
+impl Ciphers {
+    pub(crate) fn new(level: Level, keys: &[u128]) -> Self {
+        if level == Level::SCALAR {
+            let ciphers = keys.iter().map(|key| Aes128Enc::new(&key.to_le_bytes().into()));
+            return Self { level, keys: Keys::Portable(ciphers.collect()) };
+        }
+        let mut expanded = Zeroizing::new(vec![[0; 11]; keys.len()]);
+        let (mut eight, mut rounds) = (Zeroizing::new([0; 8]), Zeroizing::new([[0; 8]; 11]));
+        for (keys, out) in keys.chunks(8).zip(expanded.chunks_mut(8)) {
+            eight[..keys.len()].copy_from_slice(keys);
+            schedule(level, &eight, &mut rounds);
+            for (lane, out) in out.iter_mut().enumerate() {
+                out.iter_mut().zip(rounds.iter()).for_each(|(out, round)| *out = round[lane]);
+            }
+        }
+        Self { level, keys: Keys::Expanded(expanded) }
+    }
+
+    /// Encrypts `counters` under each of the keys in `range`, the streams `r_n-1,
+    /// ..., r_1` and perhaps `r_0`, n being 2 to the number of `columns`. With `s_i
+    /// = r_n-1 xor .. xor r_i`, adds `s_i` to the column of the lowest bit set in
+    /// `i`, for every i > 0, and returns the sum of all streams in `sum`.
+    pub(crate) fn fold(
+        &self,
+        range: Range<usize>,
+        counters: &Eight,
+        columns: &mut [Eight],
+        sum: &mut Eight,
+    ) {
+        match &self.keys {
+            Keys::Portable(keys) => portable(&keys[range], counters, columns, sum),
+            #[cfg(target_arch = "x86_64")]
+            Keys::Expanded(keys) => {
+                let keys = &keys[range];
+                match (self.level.width(), self.level.vaes()) {
+                    (Width::Scalar, _) => {}
+                    // SAFETY: the level proves the presence of AVX2 and VAES.
+                    (_, true) => unsafe { wide::fold(keys, counters, columns, sum) },
+                    // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+                    (Width::Avx512, _) => unsafe { wider::fold(keys, counters, columns, sum) },
+                    // SAFETY: the level proves the presence of AVX2 and AES-NI.
+                    _ => unsafe { narrow::fold(keys, counters, columns, sum) },
+                }
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Keys::Expanded(_) => {}
+        }
+    }
+}
+
+fn portable(keys: &[Aes128Enc], counters: &Eight, columns: &mut [Eight], sum: &mut Eight) {
+    let mut leaf = [Block::default(); 8];
+    sum.fill(0);
+    for (i, key) in (0..1usize << columns.len()).rev().zip(keys) {
+        for (block, counter) in leaf.iter_mut().zip(counters) {
+            *block = counter.to_le_bytes().into();
+        }
+        key.encrypt_blocks(&mut leaf);
+        for (sum, block) in sum.iter_mut().zip(&leaf) {
+            *sum ^= u128::from_le_bytes((*block).into());
+        }
+        if let Some(column) = columns.get_mut(i.trailing_zeros() as usize) {
+            column.iter_mut().zip(&*sum).for_each(|(column, sum)| *column ^= sum);
+        }
+    }
+    leaf.iter_mut().for_each(|block| block.as_mut_slice().zeroize());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Random;
+
+    fn blocks(rng: &mut Random, count: usize) -> Vec<u128> {
+        (0..count).map(|_| rng.block()).collect()
+    }
+
+    fn eight(rng: &mut Random) -> Eight {
+        std::array::from_fn(|_| rng.block())
+    }
+
+    #[test]
+    fn every_level_hashes_alike() {
+        let mut rng = Random::seeded(1);
+        for (spread, first) in (0..=8).flat_map(|spread| [0, 2, 6].map(|first| (spread, first))) {
+            // Up to eight keys, in whole eights of blocks.
+            let most = ((8usize - first) << spread).min(256);
+            for count in (8..=most.next_multiple_of(8)).step_by(8) {
+                let (keys, inputs) = (eight(&mut rng), blocks(&mut rng, count));
+                let run = |level| {
+                    let (mut hasher, mut blocks) = (Hasher::new(level), inputs.clone());
+                    hasher.set(keys);
+                    hasher.hash(first, spread, &mut blocks);
+                    blocks.truncate(most);
+                    blocks
+                };
+                let wanted = run(Level::SCALAR);
+                for level in Level::available() {
+                    assert_eq!(run(level), wanted, "{level:?} {spread} {first} {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_level_folds_alike() {
+        let mut rng = Random::seeded(2);
+        for (depth, missing) in [2, 4, 8].into_iter().flat_map(|depth| [(depth, 0), (depth, 1)]) {
+            let keys = blocks(&mut rng, (1 << depth) - missing);
+            let (counters, before) = (eight(&mut rng), vec![eight(&mut rng); depth]);
+            let run = |level| {
+                let (mut columns, mut sum) = (before.clone(), [1; 8]);
+                let ciphers = Ciphers::new(level, &[&[7, 8, 9], &*keys].concat());
+                ciphers.fold(3..keys.len() + 3, &counters, &mut columns, &mut sum);
+                (columns, sum)
+            };
+            let wanted = run(Level::SCALAR);
+            for level in Level::available() {
+                assert!(run(level) == wanted, "{level:?} {depth} {missing}");
+            }
+        }
+    }
+
+    /// The kernels for two blocks per vector, on machines without VAES as well.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn two_blocks_per_vector_give_the_same() {
+        use super::super::kernels::paired;
+        if Level::best().width() == Width::Scalar {
+            return;
+        }
+        let mut rng = Random::seeded(3);
+        let (keys, counters) = (eight(&mut rng), eight(&mut rng));
+        let mut rounds = [[0; 8]; 11];
+        // SAFETY: the level proves the presence of AVX2 and AES-NI.
+        unsafe { paired::schedule(&keys, &mut rounds) };
+        for (spread, first) in (0..=8).flat_map(|spread| [0, 2, 6].map(|first| (spread, first))) {
+            let count = ((8usize - first) << spread).min(256).next_multiple_of(8);
+            let mut wanted = blocks(&mut rng, count);
+            let mut got = wanted.clone();
+            // SAFETY: as above.
+            unsafe { paired::hash(&rounds, first, spread, &mut got) };
+            let mut hasher = Hasher::new(Level::SCALAR);
+            hasher.set(keys);
+            hasher.hash(first, spread, &mut wanted);
+            let sure = count.min((8 - first) << spread);
+            assert_eq!(got[..sure], wanted[..sure], "{spread} {first}");
+        }
+        let expanded: Vec<RoundKeys> = (0..8).map(|i| rounds.map(|round| round[i])).collect();
+        let (mut wanted, mut got) = ((vec![[0; 8]; 3], [0; 8]), (vec![[0; 8]; 3], [0; 8]));
+        // SAFETY: as above.
+        unsafe { paired::fold(&expanded, &counters, &mut got.0, &mut got.1) };
+        let portable = Ciphers::new(Level::SCALAR, &keys);
+        portable.fold(0..8, &counters, &mut wanted.0, &mut wanted.1);
+        assert_eq!(got, wanted);
+    }
+}

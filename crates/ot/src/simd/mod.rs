@@ -1,0 +1,19 @@
+//! Kernels on vectors of 128-bit blocks, chosen by [`ring::simd::Level`]: AES
+//! under many keys, and bit-matrix transposition. Each has a portable version
+//! that the tests compare the others with.
+//!
+//! The only unsafe code of this crate: loads and stores of vectors, and calls of
+//! functions compiled for instructions whose presence a `Level` proves.
+#![allow(unsafe_code)]
+
+pub(crate) mod aes;
+#[cfg(target_arch = "x86_64")]
+mod kernels;
+pub(crate) mod transpose;
+#[cfg(target_arch = "x86_64")]
+mod vector;
+
+/// Blocks that a kernel works on together.
+pub(crate) const EIGHT: usize = 8;
+/// That many blocks.
+pub(crate) type Eight = [u128; EIGHT];

@@ -1,0 +1,96 @@
+//! The vector instructions of this machine, found once at run time. Code that
+//! uses them is chosen by a [`Level`], which exists only where they do; tests
+//! run every level the machine has.
+
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+pub(crate) mod bits;
+pub(crate) mod plane;
+
+/// Vector instructions a [`Level`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Portable code.
+    Scalar,
+    /// AVX2 and AES-NI.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL, and all of [`Width::Avx2`]. Code for it keeps to
+    /// 256 bits: wider vectors slow the clock of the whole core on many machines.
+    Avx512,
+}
+
+/// A set of instructions that this machine has: there is no other way to get a
+/// level than to detect it, so that code for it may be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    width: Width,
+    vaes: bool,
+}
+
+impl Level {
+    /// Portable code.
+    pub const SCALAR: Self = Self { width: Width::Scalar, vaes: false };
+
+    /// The best level of this machine.
+    pub fn best() -> Self {
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(detect)
+    }
+
+    /// Every level of this machine, portable code first.
+    pub fn available() -> Vec<Self> {
+        let best = Self::best();
+        let below = |width| match best.width {
+            Width::Avx512 => true,
+            Width::Avx2 => width != Width::Avx512,
+            Width::Scalar => false,
+        };
+        let wide = [Width::Avx2, Width::Avx512].into_iter().filter(|width| below(*width));
+        let wide = wide.flat_map(|width| [false, true].map(|vaes| Self { width, vaes }));
+        [Self::SCALAR].into_iter().chain(wide.filter(|level| best.vaes || !level.vaes)).collect()
+    }
+
+    /// Vector instructions.
+    pub const fn width(self) -> Width {
+        self.width
+    }
+
+    /// Whether AES works on 256-bit vectors (VAES); never for portable code.
+    pub const fn vaes(self) -> bool {
+        self.vaes
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Level {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    let width = match (avx2, avx512) {
+        (false, _) => Width::Scalar,
+        (true, false) => Width::Avx2,
+        (true, true) => Width::Avx512,
+    };
+    Level { width, vaes: avx2 && is_x86_feature_detected!("vaes") }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+const fn detect() -> Level {
+    Level::SCALAR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_level_is_the_last_available() {
+        let all = Level::available();
+        assert_eq!((all[0], all.last()), (Level::SCALAR, Some(&Level::best())));
+        assert!(all.iter().all(|level| level.width() != Width::Scalar || !level.vaes()));
+    }
+}

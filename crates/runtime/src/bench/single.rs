@@ -1,0 +1,127 @@
+//! Non-linear operations, one step each.
+
+use mpc::argmax::Argmax;
+use mpc::compare::Radix;
+use mpc::extend::{Extend, Sign};
+use mpc::lookup::Lookup;
+use mpc::maximum::{Maximum, Tournament};
+use mpc::multiply::{Factor, Multiply};
+use mpc::relu::Relu;
+use mpc::sign::{Signs, Told};
+use mpc::truncate::Truncate;
+use ring::{Prg, Seed};
+use wire::{Error, Result};
+
+use super::operation::Operation;
+use super::task::{Input, Output};
+use crate::steps::{Action, LookupStep};
+
+/// What goes in and comes out of a step.
+type Planned = (Input, Output, Action);
+
+/// Plans a non-linear `operation`; `digest` is its own.
+///
+/// # Errors
+/// [`Error::Misuse`] for widths that no protocol has.
+pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> {
+    match *operation {
+        Operation::Relu { count, bits, out_bits, saturate, radix } => {
+            let out_bits = out_bits.unwrap_or(bits);
+            let relu = Relu::new(
+                count,
+                bits,
+                saturate,
+                out_bits,
+                digits(radix, count, bits.saturating_sub(1))?,
+            )?;
+            let low = saturate.map_or(i64::MIN, |a| (1i64 << a) - (1i64 << (bits - 1)));
+            let input = Input { low, ..Input::plain(count, bits) };
+            Ok((input, Output::signed(out_bits), Action::Relu(Box::new(relu))))
+        }
+        Operation::MaxPool { count, bits, window, radix } => max_pool(count, bits, window, radix),
+        Operation::Argmax { count, bits, radix } => {
+            let argmax = Argmax::new(count, bits, digits(radix, 1, bits.saturating_sub(1))?)?;
+            let output = Output { bits: argmax.index_bits(), signed: false };
+            let input = Input { width: bits - 1, ..Input::plain(count, bits) };
+            Ok((input, output, Action::Argmax(Box::new(argmax))))
+        }
+        Operation::Truncate { count, bits, drop, out_bits, non_negative, radix } => {
+            let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
+            let ((sign, low), radix) = (sign(non_negative), digits(radix, count, drop)?);
+            let truncate = Truncate::widening(count, bits, drop, out_bits, sign, radix)?;
+            let input = Input { low, ..Input::plain(count, bits) };
+            Ok((input, Output::signed(out_bits), Action::Truncate(Box::new(truncate))))
+        }
+        Operation::Extend { count, bits, out_bits, non_negative, radix } => {
+            let (sign, low) = sign(non_negative);
+            let extend = Extend::new(count, bits, out_bits, sign, digits(radix, count, bits)?)?;
+            let input = Input { low, ..Input::plain(count, bits) };
+            Ok((input, Output::signed(out_bits), Action::Extend(Box::new(extend))))
+        }
+        Operation::Compare { count, bits, radix } => {
+            let (bits, output) = (bits + 1, Output { bits: 1, signed: false });
+            let signs = Signs::new(
+                count,
+                bits,
+                Told::NonNegative,
+                1,
+                digits(radix, count, bits.saturating_sub(1))?,
+            )?;
+            Ok((Input::plain(count, bits), output, Action::Signs(Box::new(signs))))
+        }
+        Operation::Lookup { count, bits, out_bits } => {
+            let out_bits = out_bits.unwrap_or(bits);
+            let plan = Lookup::new(count, bits, out_bits)?;
+            let step = LookupStep { plan, table: table(digest, bits, out_bits) };
+            let action = Action::Lookup(Box::new(step));
+            Ok((Input::plain(count, bits), Output::signed(out_bits), action))
+        }
+        Operation::Multiply { count, bits, second_bits, out_bits, non_negative, radix } => {
+            let second = second_bits.unwrap_or(bits);
+            let out_bits = out_bits.unwrap_or_else(|| bits.saturating_add(second).min(63));
+            let (sign, low) = sign(non_negative);
+            let factors = [bits, second].map(|bits| Factor { bits, sign });
+            let multiply = Multiply::new(count, factors, out_bits, digits(radix, count, bits)?)?;
+            let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
+            Ok((input, Output::signed(out_bits), Action::Multiply(Box::new(multiply))))
+        }
+        Operation::Conv { .. } | Operation::Matmul { .. } | Operation::Ot { .. } => {
+            Err(Error::misuse("an operation that is not a step on shares"))
+        }
+    }
+}
+
+fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Result<Planned> {
+    let windows: Vec<Vec<usize>> =
+        (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
+    let tournament = Tournament::new(count * window, &windows)?;
+    let maximum =
+        Maximum::new(tournament, bits, None, digits(radix, count, bits.saturating_sub(1))?)?;
+    let input = Input { width: bits - 1, ..Input::plain(count * window, bits) };
+    Ok((input, Output::signed(bits), Action::MaxPool(Box::new(maximum))))
+}
+
+/// The digits asked for, or those of the default suite for `count` comparisons of
+/// `bits` bits.
+fn digits(radix: Option<u32>, count: usize, bits: u32) -> Result<Radix> {
+    match radix {
+        None => Ok(Radix::fastest(count, bits)),
+        Some(1) => Ok(Radix::Two),
+        Some(2) => Ok(Radix::Four),
+        Some(3) => Ok(Radix::Eight),
+        Some(4) => Ok(Radix::Sixteen),
+        Some(_) => Err(Error::misuse("digits of a comparison have 1 to 4 bits")),
+    }
+}
+
+/// What is known of the inputs, and the least of them.
+fn sign(non_negative: bool) -> (Sign, i64) {
+    if non_negative { (Sign::NonNegative, 0) } else { (Sign::Unknown, i64::MIN) }
+}
+
+/// A table that follows from the operation.
+fn table(digest: &[u8; 32], bits: u32, out_bits: u32) -> Vec<u64> {
+    let mut seed = Seed([0; 16]);
+    seed.0.iter_mut().zip(digest).for_each(|(to, from)| *to = *from);
+    Prg::new(&seed, 0).uniform(1 << bits, out_bits)
+}
