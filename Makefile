@@ -36,15 +36,24 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 define BENCHES
 model-mnist model build/mnist.tacit
 model-mnist-wan model build/mnist.tacit --network wan
-relu-8 relu --count 100000 --bits 8
-relu-12-20-saturate relu --count 100000 --bits 12 --out-bits 20 --saturate
-maxpool-12 maxpool --count 25000 --bits 12 --window 4
+relu-8 relu --count 1000000 --bits 8
+relu-16 relu --count 1000000 --bits 16
+relu-32 relu --count 1000000 --bits 32
+relu-12-20 relu --count 1000000 --bits 12 --out-bits 20
+relu-12-20-saturate relu --count 1000000 --bits 12 --out-bits 20 --saturate
+compare-32 compare --count 100000 --bits 32
+lookup-8-12 lookup --count 100000 --bits 8 --out-bits 12
+multiply-8-8-16 multiply --count 100000 --bits 8 --out-bits 16
+maxpool-12 maxpool --count 100000 --bits 12 --window 4
 argmax-1000 argmax --count 1000 --bits 16
 truncate-32-12 truncate --count 100000 --bits 32 --drop 12
 extend-8-16 extend --count 100000 --bits 8 --out-bits 16
 conv-16x16 conv --height 16 --width 16 --in 32 --out 32 --kernel 3 --padding 1
 matmul-512 matmul --rows 1 --inner 512 --cols 1000
-ot-softspoken4 ot --kind softspoken4 --count 3000000
+ot-ferret ot --kind ferret --count 30000000
+ot-softspoken2 ot --kind softspoken2 --count 30000000
+ot-softspoken4 ot --kind softspoken4 --count 30000000
+ot-softspoken8 ot --kind softspoken8 --count 3000000
 endef
 export BENCHES
 
@@ -55,6 +64,7 @@ bench: build/mnist.tacit
 		mv build/bench.json bench/results/$$name.json; \
 		echo "wrote bench/results/$$name.json"; \
 	done <<< "$$BENCHES"
+	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-graph -- --quick
 
 docs: build/venv-docs/.packages
 	build/venv-docs/bin/mkdocs build --strict --site-dir site
