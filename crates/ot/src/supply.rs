@@ -51,6 +51,19 @@ impl Source {
     }
 }
 
+impl Source {
+    /// The protocols in use, for people.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Auto => "SoftSpoken k=8, Ferret for large needs",
+            Self::Ferret => "Ferret, started by SoftSpoken k=8",
+            Self::SoftSpoken2 => "SoftSpoken k=2",
+            Self::SoftSpoken4 => "SoftSpoken k=4",
+            Self::SoftSpoken8 => "SoftSpoken k=8",
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::NAMED.iter().find(|(source, _)| source == self);

@@ -43,8 +43,9 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         let (degree, bits) = (p.degree(), p.modulus_bits());
         format!("RLWE: degree {degree}, modulus up to 2^{bits}, ternary secret, sigma 3.2")
     });
-    let transfers = "oblivious transfer: SoftSpoken k=4 over Ristretto base transfers";
-    keys.chain([transfers.to_string()]).collect()
+    let source = plan.settings().ot.describe();
+    let transfers = format!("oblivious transfer: {source}, over Ristretto base transfers");
+    keys.chain([transfers]).collect()
 }
 
 /// The client's half.

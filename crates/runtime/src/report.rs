@@ -176,7 +176,9 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
     };
     Some(match (phase, index) {
         (Phase::Setup, _) => row("session", "setup", "hello, plan, keys, base transfers".into()),
-        (Phase::Offline, _) => row("correlations", "oblivious transfer", "SoftSpoken k=4".into()),
+        (Phase::Offline, _) => {
+            row("correlations", "oblivious transfer", plan.settings().ot.describe().into())
+        }
         (Phase::Online, None) => {
             return (usage.bytes != Traffic::default())
                 .then(|| row("session", "other", "unattributed".into()));
