@@ -26,7 +26,7 @@ test: $(CORE)
 
 check: $(PACKAGES) .tools/bin/cargo-deny
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets --locked -- -D warnings
+	cargo clippy --release --workspace --all-targets --features tacit-ot/testing --locked -- -D warnings
 	.venv/bin/ruff check python tests
 	.venv/bin/ruff format --check python tests
 	.venv/bin/mypy --strict python/tacit
@@ -64,7 +64,7 @@ bench: build/mnist.tacit
 		mv build/bench.json bench/results/$$name.json; \
 		echo "wrote bench/results/$$name.json"; \
 	done <<< "$$BENCHES"
-	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-graph -- --quick
+	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-graph --features tacit-ot/testing -- --quick
 
 docs: build/venv-docs/.packages
 	build/venv-docs/bin/mkdocs build --strict --site-dir site
