@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use graph::{Model, Op};
 use mpc::linear::coefficient::{self, ServerWeights};
-use mpc::{Need, Pads, Share, argmax, extend, lookup, maximum, open, relu, sign, truncate};
+use mpc::{Need, Share, open};
 use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Error, Phase, Result, Role};
 
 use crate::keys::{ClientKeys, ServerKeys};
+use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step, SumStep, missing};
@@ -83,13 +84,13 @@ pub(crate) fn run_watched(
     for stretch in stretches(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(stretch.start).take(stretch.len());
-        let need: Need = steps.clone().map(|(_, step)| step.need()).sum();
+        let need: Need = steps.clone().map(|(_, step)| step.need_ahead()).sum();
         let mut pads = offline.prepare(channel, &need)?;
         for (index, step) in steps {
             channel.enter(Phase::Online, Some(index));
-            let now = pads.split(channel.role(), &step.need())?;
             let inputs = tensors.take_inputs(plan, step, index)?;
-            let result = apply(channel, step, party, inputs, now, rng)?;
+            let mut feed = Feed::of(step, index, &mut pads, offline);
+            let result = apply(channel, step, party, inputs, &mut feed, rng)?;
             if matches!(step.action, Action::Open { .. }) {
                 opened = result.words().to_vec();
             }
@@ -138,12 +139,13 @@ impl Tensors {
             Some(node) => node.inputs.clone(),
             None => vec![self.current],
         };
-        let read = |id: &usize| self.shares.get(id).cloned().ok_or_else(|| missing(*id));
-        let inputs = ids.iter().map(read).collect::<Result<_>>()?;
-        for id in ids {
-            if self.last_use.get(&id).is_some_and(|last| *last <= index) {
-                self.shares.remove(&id);
-            }
+        let mut inputs = Vec::with_capacity(ids.len());
+        for (position, id) in ids.iter().enumerate() {
+            let done = self.last_use.get(id).is_some_and(|last| *last <= index);
+            let again = ids.iter().skip(position + 1).any(|later| later == id);
+            let share =
+                if done && !again { self.shares.remove(id) } else { self.shares.get(id).cloned() };
+            inputs.push(share.ok_or_else(|| missing(*id))?);
         }
         Ok(inputs)
     }
@@ -166,50 +168,39 @@ pub(crate) fn apply(
     step: &Step,
     party: &mut Party<'_>,
     inputs: Vec<Share>,
-    pads: Pads,
+    feed: &mut Feed<'_>,
     rng: &mut Random,
 ) -> Result<Share> {
-    let mut inputs = inputs.into_iter();
-    let x = inputs.next().ok_or_else(|| Error::misuse("a step without input"))?;
-    let other = inputs.next();
+    let input = |i: usize| inputs.get(i).ok_or_else(|| Error::misuse("a step without input"));
     match &step.action {
         Action::Linear(linear) => {
-            let addend = other.as_ref();
-            let y = multiply(channel, step, linear, party, &x, addend, rng)?;
-            match &linear.truncate {
-                Some(plan) => truncate::run(channel, plan, &y, pads),
-                None => Ok(y),
-            }
+            let y = multiply(channel, step, linear, party, input(0)?, inputs.get(1), rng)?;
+            drop(inputs);
+            finish(channel, linear.truncate.as_ref(), y, feed)
         }
-        Action::Relu(plan) => relu::run(channel, plan, &x, pads),
-        Action::MaxPool(plan) => first(maximum::run(channel, plan, &x, None, pads)?),
-        Action::SumPool(windows) => Ok(pool(&x, windows)),
+        Action::Nonlinear(sliced) => sliced.run(channel, inputs, feed),
+        Action::SumPool(windows) => Ok(pool(input(0)?, windows)),
         Action::Sum(sum) => {
-            let y = other.ok_or_else(|| Error::misuse("a sum of one tensor"))?;
-            add(channel, sum, &x, &y, pads)
+            let total = add(channel.role(), sum, input(0)?, input(1)?)?;
+            drop(inputs);
+            finish(channel, sum.truncate.as_ref(), total, feed)
         }
-        Action::Reshape => Ok(x),
-        Action::Argmax(plan) => argmax::run(channel, plan, &x, pads),
-        Action::Truncate(plan) => truncate::run(channel, plan, &x, pads),
-        Action::Extend(plan) => extend::run(channel, plan, &x, pads),
-        Action::Signs(plan) => sign::run(channel, plan, &x, pads),
-        Action::Lookup(step) => {
-            let table = match channel.role() {
-                Role::Client => &[],
-                Role::Server => step.table.as_slice(),
-            };
-            lookup::run(channel, &step.plan, &x, table, pads)
-        }
-        Action::Multiply(plan) => {
-            let y = other.ok_or_else(|| Error::misuse("a product of one tensor"))?;
-            mpc::multiply::run(channel, plan, &x, &y, pads)
-        }
-        Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, &x)?, *bits)),
+        Action::Reshape => input(0).cloned(),
+        Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, input(0)?)?, *bits)),
     }
 }
 
-fn first(mut shares: Vec<Share>) -> Result<Share> {
-    shares.pop().ok_or_else(|| Error::misuse("a protocol without output"))
+/// The exact truncation that may follow.
+fn finish(
+    channel: &mut Channel,
+    truncate: Option<&Sliced>,
+    y: Share,
+    feed: &mut Feed<'_>,
+) -> Result<Share> {
+    match truncate {
+        Some(sliced) => sliced.run(channel, vec![y], feed),
+        None => Ok(y),
+    }
 }
 
 fn multiply(
@@ -245,17 +236,13 @@ fn pool(x: &Share, windows: &[Vec<usize>]) -> Share {
     Share::new(sums.collect(), x.bits())
 }
 
-fn add(channel: &mut Channel, sum: &SumStep, x: &Share, y: &Share, pads: Pads) -> Result<Share> {
-    let half = match (channel.role(), sum.shift) {
+fn add(role: Role, sum: &SumStep, x: &Share, y: &Share) -> Result<Share> {
+    let half = match (role, sum.shift) {
         (Role::Server, 1..) => 1u64 << (sum.shift - 1),
         _ => 0,
     };
     let zero = Share::new(vec![half & mask(sum.width); x.len()], sum.width);
-    let total = zero
+    Ok(zero
         .add_scaled(&x.narrow(sum.width)?, sum.multipliers[0])
-        .add_scaled(&y.narrow(sum.width)?, sum.multipliers[1]);
-    match &sum.truncate {
-        Some(plan) => truncate::run(channel, plan, &total, pads),
-        None => Ok(total),
-    }
+        .add_scaled(&y.narrow(sum.width)?, sum.multipliers[1]))
 }

@@ -10,6 +10,7 @@ mod execute;
 pub mod fuzzing;
 mod hello;
 mod keys;
+mod nonlinear;
 mod offline;
 mod plan;
 mod report;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use client::{Answer, Request, predict, quantize};
 pub use hello::MOST_INPUTS;
+pub use nonlinear::{Nonlinear, Slice, Sliced};
 pub use plan::{Plan, Reveal, Settings};
 pub use report::{LayerReport, Report, Traffic, Usage};
 pub use server::{Access, End, Event, Options, Server};

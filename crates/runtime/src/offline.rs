@@ -7,15 +7,13 @@ use std::ops::Range;
 
 use mpc::{Need, Pads};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, Job, SessionId, Source, Supply};
+use ot::{CotReceiver, CotSender, SessionId, Source, Supply};
 use ring::Random;
 use wire::{Channel, Cost, Phase, Result, Role};
 
 use crate::hello::Agreed;
+use crate::nonlinear::{MOST_BYTES, pad_bytes};
 use crate::steps::Step;
-
-/// Bytes of pads held at a time, unless a single step needs more.
-const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
 pub(crate) struct Offline {
@@ -84,12 +82,13 @@ impl Stock {
     }
 }
 
-/// Cuts steps into stretches whose pads fit into memory together.
+/// Cuts steps into stretches whose pads fit into memory together. Beside those of a step
+/// that makes its own no others are held.
 pub(crate) fn stretches(steps: &[Step]) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let (mut start, mut held) = (0, 0usize);
     for (index, step) in steps.iter().enumerate() {
-        let bytes = pad_bytes(&step.need());
+        let bytes = if step.feeds_itself() { MOST_BYTES } else { pad_bytes(&step.need()) };
         if held.saturating_add(bytes) > MOST_BYTES && index > start && held > 0 {
             stretches.push(start..index);
             (start, held) = (index, 0);
@@ -98,14 +97,4 @@ pub(crate) fn stretches(steps: &[Step]) -> Vec<Range<usize>> {
     }
     stretches.push(start..steps.len());
     stretches
-}
-
-/// What the party that sends holds.
-fn pad_bytes(need: &Need) -> usize {
-    let entry = |job: &Job| {
-        let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
-        planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))
-    };
-    let jobs = need.client_sends.iter().chain(&need.server_sends);
-    jobs.fold(0, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
 }

@@ -147,9 +147,16 @@ impl Plan {
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, inputs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
-            let need = steps.clone().map(|(_, step)| step.need()).sum();
+            let need = steps.clone().map(|(_, step)| step.need_ahead()).sum();
             parts.push((Phase::Offline, None, stock.prepare(&need)));
-            parts.extend(steps.map(|(index, step)| (Phase::Online, Some(index), step.cost())));
+            for (index, step) in steps {
+                for (need, cost) in step.parts() {
+                    if step.feeds_itself() {
+                        parts.push((Phase::Offline, None, stock.prepare(&need)));
+                    }
+                    parts.push((Phase::Online, Some(index), cost));
+                }
+            }
         }
         parts
     }

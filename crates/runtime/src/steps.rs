@@ -2,18 +2,14 @@
 
 use graph::{Linear, Rounding, Window};
 use he::rlwe::Params;
-use mpc::argmax::Argmax;
 use mpc::compare::Radix;
-use mpc::extend::Extend;
 use mpc::linear::coefficient::Layer;
-use mpc::lookup::Lookup;
-use mpc::maximum::Maximum;
-use mpc::multiply::Multiply;
-use mpc::relu::Relu;
-use mpc::sign::Signs;
+use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
 use wire::{Cost, Error, Result};
+
+use crate::nonlinear::{Nonlinear, Sliced};
 
 /// A named step.
 #[derive(Debug)]
@@ -31,28 +27,14 @@ pub struct Step {
 pub enum Action {
     /// Homomorphic linear layer, with its rescale.
     Linear(Box<LinearStep>),
-    /// ReLU with saturation and extension.
-    Relu(Box<Relu>),
-    /// Max pooling.
-    MaxPool(Box<Maximum>),
+    /// A protocol on shares.
+    Nonlinear(Sliced),
     /// Sums over windows of positions; local.
     SumPool(Vec<Vec<usize>>),
     /// Weighted sum of two tensors.
     Sum(Box<SumStep>),
     /// Another shape, same values.
     Reshape,
-    /// Position of the largest value.
-    Argmax(Box<Argmax>),
-    /// Exact truncation on its own.
-    Truncate(Box<Truncate>),
-    /// Extension to a wider ring.
-    Extend(Box<Extend>),
-    /// Sign bits.
-    Signs(Box<Signs>),
-    /// A function of few bits.
-    Lookup(Box<LookupStep>),
-    /// Products of two tensors.
-    Multiply(Box<Multiply>),
     /// Opening to the client.
     Open {
         /// Values.
@@ -70,16 +52,7 @@ pub struct LinearStep {
     /// The homomorphic part.
     pub layer: Layer,
     /// The rest of an exact rescale.
-    pub truncate: Option<Truncate>,
-}
-
-/// A lookup with its table.
-#[derive(Debug)]
-pub struct LookupStep {
-    /// The widths.
-    pub plan: Lookup,
-    /// Public to both parties; only the server reads it.
-    pub table: Vec<u64>,
+    pub truncate: Option<Sliced>,
 }
 
 /// `(m0*x0 + m1*x1 + 2^(shift-1)) >> shift`, all local but the truncation.
@@ -92,7 +65,7 @@ pub struct SumStep {
     /// Bits dropped.
     pub shift: u32,
     /// Drops them.
-    pub truncate: Option<Truncate>,
+    pub truncate: Option<Sliced>,
 }
 
 impl LinearStep {
@@ -106,8 +79,8 @@ impl LinearStep {
             Rounding::Stochastic => None,
             Rounding::Exact => {
                 let spare = he::rlwe::EXACT_BITS;
-                let (count, width) = (layer.outputs(), layer.result_bits());
-                Some(Truncate::new(count, width, linear.shift + spare, out_bits, radix)?)
+                let (width, drop) = (layer.result_bits(), linear.shift + spare);
+                Some(truncation(layer.outputs(), width, drop, out_bits, radix)?)
             }
         };
         Ok(Self { layer, truncate })
@@ -115,41 +88,50 @@ impl LinearStep {
 }
 
 impl Step {
+    /// What it runs by transfers, if anything.
+    fn sliced(&self) -> Option<&Sliced> {
+        match &self.action {
+            Action::Linear(step) => step.truncate.as_ref(),
+            Action::Nonlinear(sliced) => Some(sliced),
+            Action::Sum(sum) => sum.truncate.as_ref(),
+            Action::SumPool(_) | Action::Reshape | Action::Open { .. } => None,
+        }
+    }
+
+    /// Whether it makes its correlations itself, slice by slice.
+    pub(crate) fn feeds_itself(&self) -> bool {
+        self.sliced().is_some_and(|sliced| sliced.len() > 1)
+    }
+
+    /// Transfers to be made before the stretch that it is in.
+    pub(crate) fn need_ahead(&self) -> Need {
+        if self.feeds_itself() { Need::default() } else { self.need() }
+    }
+
     /// Transfers it consumes.
     pub fn need(&self) -> Need {
-        match &self.action {
-            Action::Linear(step) => step.truncate.as_ref().map(Truncate::need).unwrap_or_default(),
-            Action::Relu(relu) => relu.need(),
-            Action::MaxPool(maximum) => maximum.need(),
-            Action::Sum(sum) => sum.truncate.as_ref().map(Truncate::need).unwrap_or_default(),
-            Action::Argmax(argmax) => argmax.need(),
-            Action::Truncate(truncate) => truncate.need(),
-            Action::Extend(extend) => extend.need(),
-            Action::Signs(signs) => signs.need(),
-            Action::Lookup(step) => step.plan.need(),
-            Action::Multiply(multiply) => multiply.need(),
-            Action::SumPool(_) | Action::Reshape | Action::Open { .. } => Need::default(),
-        }
+        self.sliced().map(Sliced::need).unwrap_or_default()
     }
 
     /// What it costs online.
     pub fn cost(&self) -> Cost {
-        let truncation =
-            |truncate: &Option<Truncate>| truncate.as_ref().map_or(Cost::NONE, Truncate::cost);
+        self.first_cost().then(self.sliced().map_or(Cost::NONE, Sliced::cost))
+    }
+
+    /// What it costs before or without transfers.
+    fn first_cost(&self) -> Cost {
         match &self.action {
-            Action::Linear(step) => step.layer.cost().then(truncation(&step.truncate)),
-            Action::Relu(relu) => relu.cost(),
-            Action::MaxPool(maximum) => maximum.cost(),
-            Action::Sum(sum) => truncation(&sum.truncate),
-            Action::Argmax(argmax) => argmax.cost(),
-            Action::Truncate(truncate) => truncate.cost(),
-            Action::Extend(extend) => extend.cost(),
-            Action::Signs(signs) => signs.cost(),
-            Action::Lookup(step) => step.plan.cost(),
-            Action::Multiply(multiply) => multiply.cost(),
+            Action::Linear(step) => step.layer.cost(),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
-            Action::SumPool(_) | Action::Reshape => Cost::NONE,
+            _ => Cost::NONE,
         }
+    }
+
+    /// In the order in which they run: transfers consumed, and the cost online after
+    /// they were made.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
+        let first = (Need::default(), self.first_cost());
+        std::iter::once(first).chain(self.sliced().into_iter().flat_map(Sliced::parts))
     }
 
     /// The encryption parameters, if it encrypts.
@@ -165,17 +147,10 @@ impl Step {
         match &self.action {
             Action::Linear(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Linear(_) => "convolution",
-            Action::Relu(_) => "relu",
-            Action::MaxPool(_) => "max pool",
+            Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
             Action::SumPool(_) => "average pool",
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
-            Action::Argmax(_) => "argmax",
-            Action::Truncate(_) => "truncate",
-            Action::Extend(_) => "extend",
-            Action::Signs(_) => "sign",
-            Action::Lookup(_) => "lookup",
-            Action::Multiply(_) => "multiply",
             Action::Open { .. } => "open",
         }
     }
@@ -187,18 +162,33 @@ impl Step {
                 let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
                 format!("{}{how}", step.layer.describe())
             }
-            Action::Relu(_) | Action::MaxPool(_) | Action::Argmax(_) | Action::Signs(_) => {
-                "comparison by OT".into()
-            }
-            Action::Truncate(_) => "exact truncation by OT".into(),
-            Action::Extend(_) => "wrap bit by OT".into(),
-            Action::Lookup(_) => "table by OT".into(),
-            Action::Multiply(_) => "products by OT".into(),
+            Action::Nonlinear(sliced) => sliced.protocol(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),
             Action::Sum(_) | Action::SumPool(_) | Action::Reshape => "local".into(),
             Action::Open { .. } => "server's share to the client".into(),
         }
     }
+}
+
+/// Exact truncation of `count` values.
+pub(crate) fn truncation(
+    count: usize,
+    width: u32,
+    drop: u32,
+    out_bits: u32,
+    radix: Radix,
+) -> Result<Sliced> {
+    Sliced::new(count, |count| {
+        Truncate::new(count, width, drop, out_bits, radix).map(Nonlinear::Truncate)
+    })
+}
+
+/// Maxima of `windows`.
+pub(crate) fn max_pool(windows: &[Vec<usize>], bits: u32, radix: Radix) -> Result<Sliced> {
+    Sliced::windows(windows, |inputs, windows| {
+        let tournament = Tournament::new(inputs, windows)?;
+        Maximum::new(tournament, bits, None, radix).map(Nonlinear::MaxPool)
+    })
 }
 
 /// For each output of a pooling layer, channel by channel, the positions it sees.

@@ -62,29 +62,30 @@ fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
     values
 }
 
-fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
+pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
     let settings = Settings { reveal, ..Settings::default() };
     let (mut client, mut server) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
-    let count = values.len() / (2 * SIDE * SIDE);
+    let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
+    let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
         let server = scope.spawn(|| session(&plan, &prepared, usize::MAX, &mut server));
-        let shape = [count, 2, SIDE, SIDE];
+        let shape = [&[count], one.as_slice()].concat();
         let request = Request { values, shape: &shape, progress: &mut |_, _| {} };
         (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
 
-fn clear(model: &Model, values: &[f32]) -> Vec<Vec<i64>> {
+pub(crate) fn clear(model: &Model, values: &[f32]) -> Vec<Vec<i64>> {
     let inputs: Vec<_> = values
-        .chunks_exact(2 * SIDE * SIDE)
+        .chunks_exact(model.graph.tensors.get(model.graph.input).unwrap().len())
         .map(|one| model.graph.quantize_input(one).unwrap())
         .collect();
     graph::interpret_batch(model, &inputs).unwrap()
 }
 
-fn costs_as_planned(answer: &Answer, server: &Report, inputs: usize) {
+pub(crate) fn costs_as_planned(answer: &Answer, server: &Report, inputs: usize) {
     let predicted = Report::predicted(&answer.plan, inputs);
     let facts = |report: &Report| {
         let phases = [report.phases.setup, report.phases.offline, report.phases.online];

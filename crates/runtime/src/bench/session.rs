@@ -12,6 +12,7 @@ use crate::client::random;
 use crate::execute::{self, Party, Prepared};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
+use crate::nonlinear::Feed;
 use crate::offline::Offline;
 use crate::report::Report;
 
@@ -139,10 +140,10 @@ fn evaluate(
 ) -> Result<Share> {
     let step = task.plan.steps().first();
     let step = step.ok_or_else(|| Error::misuse("an operation without a step"))?;
-    let mut pads = offline.prepare(channel, &step.need())?;
+    let mut pads = offline.prepare(channel, &step.need_ahead())?;
     channel.enter(Phase::Online, Some(0));
-    let now = pads.split(channel.role(), &step.need())?;
-    execute::apply(channel, step, party, shares, now, rng)
+    let mut feed = Feed::of(step, 0, &mut pads, offline);
+    execute::apply(channel, step, party, shares, &mut feed, rng)
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that

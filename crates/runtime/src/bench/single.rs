@@ -4,7 +4,6 @@ use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::lookup::Lookup;
-use mpc::maximum::{Maximum, Tournament};
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::sign::{Signs, Told};
@@ -14,7 +13,8 @@ use wire::{Error, Result};
 
 use super::operation::Operation;
 use super::task::{Input, Output};
-use crate::steps::{Action, LookupStep};
+use crate::nonlinear::{Nonlinear, Sliced};
+use crate::steps::{self, Action};
 
 /// What goes in and comes out of a step.
 type Planned = (Input, Output, Action);
@@ -27,53 +27,56 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
     match *operation {
         Operation::Relu { count, bits, out_bits, saturate, radix } => {
             let out_bits = out_bits.unwrap_or(bits);
-            let relu = Relu::new(
-                count,
-                bits,
-                saturate,
-                out_bits,
-                digits(radix, count, bits.saturating_sub(1))?,
-            )?;
+            let radix = digits(radix, count, bits.saturating_sub(1))?;
+            let relu = Sliced::new(count, |count| {
+                Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
+            })?;
             let low = saturate.map_or(i64::MIN, |a| (1i64 << a) - (1i64 << (bits - 1)));
             let input = Input { low, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Relu(Box::new(relu))))
+            Ok((input, Output::signed(out_bits), Action::Nonlinear(relu)))
         }
         Operation::MaxPool { count, bits, window, radix } => max_pool(count, bits, window, radix),
         Operation::Argmax { count, bits, radix } => {
             let argmax = Argmax::new(count, bits, digits(radix, 1, bits.saturating_sub(1))?)?;
             let output = Output { bits: argmax.index_bits(), signed: false };
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
-            Ok((input, output, Action::Argmax(Box::new(argmax))))
+            Ok((input, output, Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)))))
         }
         Operation::Truncate { count, bits, drop, out_bits, non_negative, radix } => {
             let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
             let ((sign, low), radix) = (sign(non_negative), digits(radix, count, drop)?);
-            let truncate = Truncate::widening(count, bits, drop, out_bits, sign, radix)?;
+            let truncate = Sliced::new(count, |count| {
+                Truncate::widening(count, bits, drop, out_bits, sign, radix)
+                    .map(Nonlinear::Truncate)
+            })?;
             let input = Input { low, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Truncate(Box::new(truncate))))
+            Ok((input, Output::signed(out_bits), Action::Nonlinear(truncate)))
         }
         Operation::Extend { count, bits, out_bits, non_negative, radix } => {
             let (sign, low) = sign(non_negative);
-            let extend = Extend::new(count, bits, out_bits, sign, digits(radix, count, bits)?)?;
+            let radix = digits(radix, count, bits)?;
+            let extend = Sliced::new(count, |count| {
+                Extend::new(count, bits, out_bits, sign, radix).map(Nonlinear::Extend)
+            })?;
             let input = Input { low, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Extend(Box::new(extend))))
+            Ok((input, Output::signed(out_bits), Action::Nonlinear(extend)))
         }
         Operation::Compare { count, bits, radix } => {
             let (bits, output) = (bits + 1, Output { bits: 1, signed: false });
-            let signs = Signs::new(
-                count,
-                bits,
-                Told::NonNegative,
-                1,
-                digits(radix, count, bits.saturating_sub(1))?,
-            )?;
-            Ok((Input::plain(count, bits), output, Action::Signs(Box::new(signs))))
+            let radix = digits(radix, count, bits.saturating_sub(1))?;
+            let signs = Sliced::new(count, |count| {
+                Signs::new(count, bits, Told::NonNegative, 1, radix).map(Nonlinear::Signs)
+            })?;
+            Ok((Input::plain(count, bits), output, Action::Nonlinear(signs)))
         }
         Operation::Lookup { count, bits, out_bits } => {
             let out_bits = out_bits.unwrap_or(bits);
-            let plan = Lookup::new(count, bits, out_bits)?;
-            let step = LookupStep { plan, table: table(digest, bits, out_bits) };
-            let action = Action::Lookup(Box::new(step));
+            let table = table(digest, bits, out_bits);
+            let lookup = Sliced::new(count, |count| {
+                let plan = Lookup::new(count, bits, out_bits)?;
+                Ok(Nonlinear::Lookup(plan, table.clone()))
+            })?;
+            let action = Action::Nonlinear(lookup);
             Ok((Input::plain(count, bits), Output::signed(out_bits), action))
         }
         Operation::Multiply { count, bits, second_bits, out_bits, non_negative, radix } => {
@@ -81,9 +84,12 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let out_bits = out_bits.unwrap_or_else(|| bits.saturating_add(second).min(63));
             let (sign, low) = sign(non_negative);
             let factors = [bits, second].map(|bits| Factor { bits, sign });
-            let multiply = Multiply::new(count, factors, out_bits, digits(radix, count, bits)?)?;
+            let radix = digits(radix, count, bits)?;
+            let multiply = Sliced::new(count, |count| {
+                Multiply::new(count, factors, out_bits, radix).map(Nonlinear::Multiply)
+            })?;
             let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Multiply(Box::new(multiply))))
+            Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
         }
         Operation::Conv { .. } | Operation::Matmul { .. } | Operation::Ot { .. } => {
             Err(Error::misuse("an operation that is not a step on shares"))
@@ -94,11 +100,10 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
 fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Result<Planned> {
     let windows: Vec<Vec<usize>> =
         (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
-    let tournament = Tournament::new(count * window, &windows)?;
-    let maximum =
-        Maximum::new(tournament, bits, None, digits(radix, count, bits.saturating_sub(1))?)?;
+    let radix = digits(radix, count, bits.saturating_sub(1))?;
+    let maximum = steps::max_pool(&windows, bits, radix)?;
     let input = Input { width: bits - 1, ..Input::plain(count * window, bits) };
-    Ok((input, Output::signed(bits), Action::MaxPool(Box::new(maximum))))
+    Ok((input, Output::signed(bits), Action::Nonlinear(maximum)))
 }
 
 /// The digits asked for, or those of the default suite for `count` comparisons of

@@ -12,6 +12,7 @@ use wire::{Error, Result, Role};
 use super::linear::{self, Shape};
 use super::operation::Operation;
 use super::single;
+use crate::nonlinear::Nonlinear;
 use crate::plan::Plan;
 use crate::steps::{Action, LinearStep, Step};
 
@@ -113,7 +114,10 @@ impl Task {
 
     fn table(&self) -> Option<&[u64]> {
         match &self.plan.steps().first()?.action {
-            Action::Lookup(step) => Some(&step.table),
+            Action::Nonlinear(sliced) => match sliced.kind()? {
+                Nonlinear::Lookup(_, table) => Some(table),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -3,15 +3,13 @@
 use std::thread;
 
 use graph::Rounding;
-use ot::Source;
-use wire::{Cost, Error, memory_pair};
+use wire::{Cost, Error, Phase, memory_pair};
 
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
-use crate::offline::Stock;
+use crate::nonlinear::{MOST_BYTES, pad_bytes};
 use crate::report::Traffic;
-use crate::steps::Step;
 use crate::{hello, keys};
 
 fn run(operation: &Operation) -> Measured {
@@ -30,17 +28,19 @@ fn check(operation: &Operation, tolerance: u64) {
     let measured = run(operation);
     let task = Task::new(operation.clone()).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
-    let offline = match task.transfers() {
-        None => Stock::new(Source::Auto).prepare(&task.plan.need()),
-        Some(count) => transfers_cost(&task, count),
+    let parts: Vec<_> = match task.transfers() {
+        None => task.plan.parts(1).into_iter().skip(1).collect(),
+        Some(count) => vec![(Phase::Offline, None, transfers_cost(&task, count))],
     };
-    let online: Cost = task.plan.steps().iter().map(Step::cost).collect();
+    let of = |wanted| parts.iter().filter(move |(phase, ..)| *phase == wanted);
+    let [offline, online]: [Cost; 2] =
+        [Phase::Offline, Phase::Online].map(|phase| of(phase).map(|(.., cost)| *cost).collect());
     let bytes = |cost: Cost| Traffic {
         client_to_server: cost.client_to_server,
         server_to_client: cost.server_to_client,
     };
     let phases = &measured.report.phases;
-    let total = setup.then(offline).then(online);
+    let total = setup.then(parts.iter().map(|(.., cost)| *cost).collect());
     assert_eq!(phases.setup.bytes, bytes(setup), "{operation:?}");
     assert_eq!(phases.offline.bytes, bytes(offline), "{operation:?}");
     assert_eq!(phases.online.bytes, bytes(online), "{operation:?}");
@@ -78,6 +78,32 @@ fn conv(rounding: Rounding) -> Operation {
 fn matmul(rounding: Rounding) -> Operation {
     let (weight_bits, activation_bits) = (4, 6);
     Operation::Matmul { rows: 6, inner: 100, cols: 12, weight_bits, activation_bits, rounding }
+}
+
+#[test]
+fn large_operations_run_in_slices() {
+    let radix = None;
+    let relu =
+        Operation::Relu { count: (1 << 20) + 9, bits: 4, out_bits: None, saturate: None, radix };
+    let windows = Operation::MaxPool { count: 350_000, bits: 3, window: 3, radix };
+    let lookup = Operation::Lookup { count: 70_000, bits: 8, out_bits: None };
+    let multiply = Operation::Multiply {
+        count: 300_000,
+        bits: 16,
+        second_bits: None,
+        out_bits: None,
+        non_negative: true,
+        radix,
+    };
+    for operation in [relu, windows, lookup, multiply] {
+        let task = Task::new(operation.clone()).unwrap();
+        let step = task.plan.steps().first().unwrap();
+        assert!(step.feeds_itself(), "{operation:?} is in one piece");
+        for (need, _) in step.parts() {
+            assert!(pad_bytes(&need) <= MOST_BYTES + MOST_BYTES / 64, "{operation:?}");
+        }
+        check(&operation, 0);
+    }
 }
 
 #[test]

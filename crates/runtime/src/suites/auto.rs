@@ -4,13 +4,12 @@
 use graph::{Graph, Node, Op};
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
-use mpc::maximum::{Maximum, Tournament};
 use mpc::relu::Relu;
-use mpc::truncate::Truncate;
 use wire::{Error, Result};
 
+use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
-use crate::steps::{Action, LinearStep, Step, SumStep, windows};
+use crate::steps::{Action, LinearStep, Step, SumStep, max_pool, truncation, windows};
 
 /// Most ciphertexts of a plan, both ways: pricing a plan takes time for each, and a
 /// client prices the plan of a server it does not trust.
@@ -38,7 +37,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
         Reveal::Label => {
             let argmax = Argmax::new(count, bits, Radix::fastest(1, bits.saturating_sub(1)))?;
             let bits = argmax.index_bits();
-            let action = Action::Argmax(Box::new(argmax));
+            let action = Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)));
             steps.push(Step { name: "argmax".into(), node: None, action });
             Action::Open { count: 1, bits, signed: false }
         }
@@ -58,12 +57,13 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
         Op::Relu { saturate } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
             let radix = Radix::fastest(count, bits.saturating_sub(1));
-            Action::Relu(Box::new(Relu::new(count, bits, saturate, out_bits, radix)?))
+            Action::Nonlinear(Sliced::new(count, |count| {
+                Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
+            })?)
         }
         Op::MaxPool(window) => {
-            let tournament = Tournament::new(input.len(), &windows(window))?;
             let radix = Radix::fastest(count, bits.saturating_sub(1));
-            Action::MaxPool(Box::new(Maximum::new(tournament, bits, None, radix)?))
+            Action::Nonlinear(max_pool(&windows(window), bits, radix)?)
         }
         Op::SumPool(window) => Action::SumPool(windows(window)),
         Op::Sum { multipliers, accumulator_bits, shift } => {
@@ -72,7 +72,7 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
                 0 => None,
                 drop => {
                     let radix = Radix::fastest(count, *drop);
-                    Some(Truncate::new(count, width, *drop, out_bits, radix)?)
+                    Some(truncation(count, width, *drop, out_bits, radix)?)
                 }
             };
             Action::Sum(Box::new(SumStep {

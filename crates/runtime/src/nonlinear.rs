@@ -1,0 +1,327 @@
+//! Protocols on many elements, cut into slices that bound the memory they take.
+
+use std::ops::Range;
+
+use mpc::argmax::Argmax;
+use mpc::extend::Extend;
+use mpc::lookup::Lookup;
+use mpc::maximum::Maximum;
+use mpc::multiply::Multiply;
+use mpc::relu::Relu;
+use mpc::sign::Signs;
+use mpc::truncate::Truncate;
+use mpc::{Need, Pads, Share, argmax, extend, lookup, maximum, multiply, relu, sign, truncate};
+use ot::Job;
+use wire::{Channel, Cost, Error, Phase, Result, Role};
+
+use crate::offline::Offline;
+use crate::steps::Step;
+
+/// Bytes of pads that a party makes at a time.
+pub(crate) const MOST_BYTES: usize = 128 << 20;
+
+/// Elements that a protocol works on at a time.
+const MOST_ELEMENTS: usize = 1 << 20;
+
+/// One run of a protocol on shares.
+#[derive(Debug)]
+pub enum Nonlinear {
+    /// ReLU with saturation and extension.
+    Relu(Relu),
+    /// Max pooling.
+    MaxPool(Maximum),
+    /// Position of the largest value.
+    Argmax(Argmax),
+    /// Exact truncation.
+    Truncate(Truncate),
+    /// Extension to a wider ring.
+    Extend(Extend),
+    /// Sign bits.
+    Signs(Signs),
+    /// A function of few bits, by a table that is public; only the server reads it.
+    Lookup(Lookup, Vec<u64>),
+    /// Products of two tensors.
+    Multiply(Multiply),
+}
+
+impl Nonlinear {
+    /// Transfers it consumes.
+    pub(crate) fn need(&self) -> Need {
+        match self {
+            Self::Relu(plan) => plan.need(),
+            Self::MaxPool(plan) => plan.need(),
+            Self::Argmax(plan) => plan.need(),
+            Self::Truncate(plan) => plan.need(),
+            Self::Extend(plan) => plan.need(),
+            Self::Signs(plan) => plan.need(),
+            Self::Lookup(plan, _) => plan.need(),
+            Self::Multiply(plan) => plan.need(),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Relu(plan) => plan.cost(),
+            Self::MaxPool(plan) => plan.cost(),
+            Self::Argmax(plan) => plan.cost(),
+            Self::Truncate(plan) => plan.cost(),
+            Self::Extend(plan) => plan.cost(),
+            Self::Signs(plan) => plan.cost(),
+            Self::Lookup(plan, _) => plan.cost(),
+            Self::Multiply(plan) => plan.cost(),
+        }
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], pads: Pads) -> Result<Share> {
+        let input = |i: usize| inputs.get(i).ok_or_else(|| Error::misuse("a step without input"));
+        let x = input(0)?;
+        match self {
+            Self::Relu(plan) => relu::run(channel, plan, x, pads),
+            Self::MaxPool(plan) => {
+                let winners = maximum::run(channel, plan, x, None, pads)?.pop();
+                winners.ok_or_else(|| Error::misuse("a maximum without output"))
+            }
+            Self::Argmax(plan) => argmax::run(channel, plan, x, pads),
+            Self::Truncate(plan) => truncate::run(channel, plan, x, pads),
+            Self::Extend(plan) => extend::run(channel, plan, x, pads),
+            Self::Signs(plan) => sign::run(channel, plan, x, pads),
+            Self::Lookup(plan, table) => {
+                let table = match channel.role() {
+                    Role::Client => &[],
+                    Role::Server => table.as_slice(),
+                };
+                lookup::run(channel, plan, x, table, pads)
+            }
+            Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),
+        }
+    }
+
+    /// What it computes, in one word.
+    pub(crate) fn operator(&self) -> &'static str {
+        match self {
+            Self::Relu(_) => "relu",
+            Self::MaxPool(_) => "max pool",
+            Self::Argmax(_) => "argmax",
+            Self::Truncate(_) => "truncate",
+            Self::Extend(_) => "extend",
+            Self::Signs(_) => "sign",
+            Self::Lookup(..) => "lookup",
+            Self::Multiply(_) => "multiply",
+        }
+    }
+
+    /// The protocol, for people.
+    fn protocol(&self) -> &'static str {
+        match self {
+            Self::Relu(_) | Self::MaxPool(_) | Self::Argmax(_) | Self::Signs(_) => {
+                "comparison by OT"
+            }
+            Self::Truncate(_) => "exact truncation by OT",
+            Self::Extend(_) => "wrap bit by OT",
+            Self::Lookup(..) => "table by OT",
+            Self::Multiply(_) => "products by OT",
+        }
+    }
+}
+
+/// A protocol on a part of the elements.
+#[derive(Debug)]
+pub struct Slice {
+    /// The elements of each input that it reads.
+    input: Range<usize>,
+    plan: Nonlinear,
+}
+
+/// A protocol on all elements of a layer, one slice after another, each right after
+/// the correlations that it consumes.
+#[derive(Debug)]
+pub struct Sliced(Vec<Slice>);
+
+impl Sliced {
+    /// `count` results, each from the element at the same place; `plan` makes the
+    /// protocol for some of them.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub(crate) fn new(count: usize, plan: impl Fn(usize) -> Result<Nonlinear>) -> Result<Self> {
+        Self::cut(count, |range| Ok(Slice { plan: plan(range.len())?, input: range }))
+    }
+
+    /// `count` results; `slice` makes the protocol for a range of them.
+    ///
+    /// # Errors
+    /// What `slice` returns.
+    pub(crate) fn cut(count: usize, slice: impl Fn(Range<usize>) -> Result<Slice>) -> Result<Self> {
+        let whole = slice(0..count)?;
+        let bytes = pad_bytes(&whole.plan.need());
+        let slices = bytes.div_ceil(MOST_BYTES).max(whole.input.len().div_ceil(MOST_ELEMENTS));
+        if slices <= 1 {
+            return Ok(Self(vec![whole]));
+        }
+        // Whole machine words of bits.
+        let each = count.div_ceil(slices).next_multiple_of(512);
+        let ranges = (0..count).step_by(each).map(|start| start..count.min(start + each));
+        Ok(Self(ranges.map(slice).collect::<Result<_>>()?))
+    }
+
+    /// One run, however large.
+    pub(crate) fn whole(inputs: usize, plan: Nonlinear) -> Self {
+        Self(vec![Slice { input: 0..inputs, plan }])
+    }
+
+    /// Windows over a tensor that lie in the order of what they see.
+    ///
+    /// # Errors
+    /// What `plan` returns for the number of inputs and windows over them.
+    pub(crate) fn windows(
+        windows: &[Vec<usize>],
+        plan: impl Fn(usize, &[Vec<usize>]) -> Result<Nonlinear>,
+    ) -> Result<Self> {
+        Self::cut(windows.len(), |range| {
+            let windows = windows.get(range).unwrap_or_default();
+            let positions = || windows.iter().flatten().copied();
+            let (start, end) =
+                (positions().min().unwrap_or(0), positions().max().map_or(0, |i| i + 1));
+            let moved = |window: &Vec<usize>| window.iter().map(|i| i - start).collect();
+            let moved: Vec<Vec<usize>> = windows.iter().map(moved).collect();
+            Ok(Slice { plan: plan(end - start, &moved)?, input: start..end })
+        })
+    }
+
+    /// The one kind of protocol that all slices run.
+    pub(crate) fn kind(&self) -> Option<&Nonlinear> {
+        self.0.first().map(|slice| &slice.plan)
+    }
+
+    /// How many slices.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Transfers of all slices.
+    pub(crate) fn need(&self) -> Need {
+        self.0.iter().map(|slice| slice.plan.need()).sum()
+    }
+
+    /// What all slices cost online.
+    pub(crate) fn cost(&self) -> Cost {
+        self.0.iter().map(|slice| slice.plan.cost()).collect()
+    }
+
+    /// Slice by slice, what it consumes and costs.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
+        self.0.iter().map(|slice| (slice.plan.need(), slice.plan.cost()))
+    }
+
+    /// The protocol, for people.
+    pub(crate) fn protocol(&self) -> String {
+        let protocol = self.kind().map_or("", Nonlinear::protocol);
+        match self.len() {
+            0 | 1 => protocol.into(),
+            slices => format!("{protocol}, {slices} slices"),
+        }
+    }
+
+    /// Runs slice after slice.
+    pub(crate) fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: Vec<Share>,
+        feed: &mut Feed<'_>,
+    ) -> Result<Share> {
+        if let [slice] = self.0.as_slice() {
+            let pads = feed.take(channel, &slice.plan.need())?;
+            return slice.plan.run(channel, &inputs, pads);
+        }
+        let (mut words, mut bits) = (Vec::new(), 0);
+        for slice in &self.0 {
+            let pads = feed.take(channel, &slice.plan.need())?;
+            let part = |share: &Share| share.gather(slice.input.clone());
+            let parts: Vec<Share> = inputs.iter().map(part).collect();
+            let result = slice.plan.run(channel, &parts, pads)?;
+            words.extend_from_slice(result.words());
+            bits = result.bits();
+        }
+        Ok(Share::new(words, bits))
+    }
+}
+
+/// Where a step takes its pads from.
+pub(crate) enum Feed<'a> {
+    /// Made before for a whole stretch of steps.
+    Made(&'a mut Pads),
+    /// Made when they are asked for, in the middle of this step.
+    Later(&'a mut Offline, usize),
+}
+
+impl<'a> Feed<'a> {
+    /// What `step` takes, the plan's `index`-th: part of `pads`, or nothing of them.
+    pub(crate) fn of(
+        step: &Step,
+        index: usize,
+        pads: &'a mut Pads,
+        offline: &'a mut Offline,
+    ) -> Self {
+        if step.feeds_itself() { Self::Later(offline, index) } else { Self::Made(pads) }
+    }
+
+    fn take(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+        match self {
+            Self::Made(pads) => pads.split(channel.role(), need),
+            Self::Later(offline, step) => {
+                let pads = offline.prepare(channel, need)?;
+                channel.enter(Phase::Online, Some(*step));
+                Ok(pads)
+            }
+        }
+    }
+}
+
+/// What the party that sends holds.
+pub(crate) fn pad_bytes(need: &Need) -> usize {
+    let entry = |job: &Job| {
+        let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
+        planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))
+    };
+    let jobs = need.client_sends.iter().chain(&need.server_sends);
+    jobs.fold(0, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use graph::{Calibration, FloatTensor, Floats, Rounding, Source};
+
+    use super::*;
+    use crate::plan::{Reveal, Settings};
+    use crate::tests::{clear, costs_as_planned, run};
+
+    #[test]
+    fn layers_of_a_million_values_run_in_slices() {
+        let source = r#"{"name":"large","input":{"name":"x","shape":[1,1050,1000]},"output":"y","nodes":[
+          {"name":"conv","op":"Conv","inputs":["x"],"output":"a","kernel":[1,1],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w"},
+          {"name":"relu","op":"Relu","inputs":["a"],"output":"b","maximum":null},
+          {"name":"pool","op":"MaxPool","inputs":["b"],"output":"c","kernel":[2,2],"stride":[2,2],"padding":[0,0,0,0]},
+          {"name":"conv2","op":"Conv","inputs":["c"],"output":"y","kernel":[1,1],"stride":[50,50],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w"}]}"#;
+        let weight = FloatTensor { shape: vec![1, 1, 1, 1], data: vec![0.75] };
+        let floats = Floats::from([("w".into(), weight)]);
+        let range = |name: &str| (name.to_string(), (-1.0, 1.0));
+        let calibration: Calibration = ["x", "a", "b", "c", "y"].map(range).into();
+        let options = graph::Options { rounding: Rounding::Exact, ..graph::Options::default() };
+        let source = Source::from_json(source).unwrap();
+        let model = graph::lower(source, floats, &calibration, &options).unwrap();
+        let plan = crate::Plan::new(model.graph.clone(), Settings::default()).unwrap();
+        let sliced: Vec<&str> = plan
+            .steps()
+            .iter()
+            .filter(|step| step.feeds_itself())
+            .map(|s| s.name.as_str())
+            .collect();
+        assert_eq!(sliced, ["conv", "pool"]);
+        let values: Vec<f32> =
+            (0..1_050_000).map(|i| ((i * 7919) % 2001) as f32 / 1000.0 - 1.0).collect();
+        let (answer, server) = run(&model, Reveal::Output, &values);
+        assert_eq!(answer.results, clear(&model, &values));
+        costs_as_planned(&answer, &server.unwrap(), 1);
+    }
+}
