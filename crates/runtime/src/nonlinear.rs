@@ -292,7 +292,6 @@ pub(crate) fn pad_bytes(need: &Need) -> usize {
 mod tests {
     use graph::{Calibration, FloatTensor, Floats, Rounding, Source};
 
-    use super::*;
     use crate::plan::{Reveal, Settings};
     use crate::tests::{clear, costs_as_planned, run};
 
