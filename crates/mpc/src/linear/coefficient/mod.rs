@@ -56,9 +56,15 @@ impl ServerWeights {
         if weight.len() != conv.out_channels * per_output || bias.len() != conv.out_channels {
             return Err(Error::misuse("weights that do not fit their layer"));
         }
-        let encoded = layer.packing.encode_weights(weight, layer.params.degree());
-        let polynomials = encoded.into_iter().map(|coefficients| {
-            let coefficients = Zeroizing::new(coefficients);
+        let (packing, powers) = (&layer.packing, layer.packing.powers());
+        let polynomials = packing.blocks().map(|(group, output, input)| {
+            let mut coefficients = Zeroizing::new(vec![0; layer.params.degree()]);
+            for (power, from) in powers.iter().zip(packing.weights(group, output, input)) {
+                let value = from.and_then(|from| weight.get(from)).map_or(0, |w| i64::from(*w));
+                if let Some(to) = coefficients.get_mut(*power) {
+                    *to = value;
+                }
+            }
             Weights::new(layer.params, &coefficients).map_err(misuse)
         });
         let polynomials = polynomials.collect::<Result<_>>()?;

@@ -176,60 +176,48 @@ impl Packing {
         padded.checked_sub(pad).filter(|source| *source < side)
     }
 
-    /// Weight polynomials by group, output block, input block, for weights
-    /// `[O, I/g, kh, kw]`.
-    pub(super) fn encode_weights(&self, weight: &[i32], degree: usize) -> Vec<Vec<i64>> {
-        let mut polynomials = Vec::with_capacity(self.groups() * self.output_blocks());
-        for group in 0..self.groups() {
-            for output in 0..self.output_blocks() {
-                for input in 0..self.input_blocks() {
-                    polynomials.push(self.encode_weight(weight, degree, group, output, input));
-                }
-            }
-        }
-        polynomials
+    /// The weight polynomials: group, output block, input block.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let (outputs, inputs) = (self.output_blocks(), self.input_blocks());
+        let groups = (0..self.groups()).flat_map(move |g| (0..outputs).map(move |o| (g, o)));
+        groups.flat_map(move |(g, o)| (0..inputs).map(move |i| (g, o, i)))
     }
 
-    fn encode_weight(
-        &self,
-        weight: &[i32],
-        degree: usize,
-        group: usize,
-        output: usize,
-        input: usize,
-    ) -> Vec<i64> {
-        let conv = &self.conv;
-        let [height, width] = self.tile;
-        let area = height * width;
-        let [kernel_height, kernel_width] = conv.kernel;
-        let mut polynomial = vec![0; degree];
-        for m in 0..self.out_channels {
-            let out = output * self.out_channels + m;
-            if out >= conv.out_channels / conv.groups {
-                break;
-            }
-            let out = group * (conv.out_channels / conv.groups) + out;
-            for c in 0..self.in_channels {
-                let channel = input * self.in_channels + c;
-                if channel >= conv.group_channels() {
-                    break;
-                }
-                for k in 0..kernel_height {
-                    for l in 0..kernel_width {
-                        let from = (out * conv.group_channels() + channel) * kernel_height + k;
-                        let from = from * kernel_width + l;
-                        let to = self.origin() + m * self.in_channels * area
-                            - c * area
-                            - k * conv.dilation[0] * width
-                            - l * conv.dilation[1];
-                        if let (Some(to), Some(from)) = (polynomial.get_mut(to), weight.get(from)) {
-                            *to = i64::from(*from);
-                        }
-                    }
-                }
-            }
+    /// Powers of X at which a weight polynomial has coefficients, the same for all of
+    /// them. The order is that of [`Self::weights`].
+    pub(super) fn powers(&self) -> Vec<usize> {
+        let [_, width] = self.tile;
+        let area = self.tile[0] * width;
+        let [down, right] = self.conv.dilation;
+        let mut powers = Vec::new();
+        for (m, c, k, l) in self.terms() {
+            let channel = self.origin() + m * self.in_channels * area - c * area;
+            powers.push(channel - k * down * width - l * right);
         }
-        polynomial
+        powers
+    }
+
+    /// Where the coefficients of one polynomial are in weights `[O, I/g, kh, kw]`;
+    /// `None` for channels that the last blocks do not have.
+    pub(super) fn weights(&self, group: usize, output: usize, input: usize) -> Vec<Option<usize>> {
+        let conv = &self.conv;
+        let (inputs, outputs) = (conv.group_channels(), conv.out_channels / conv.groups);
+        let places = self.terms().map(|(m, c, k, l)| {
+            let (out, channel) = (output * self.out_channels + m, input * self.in_channels + c);
+            let from = ((group * outputs + out) * inputs + channel) * conv.kernel[0] + k;
+            (out < outputs && channel < inputs).then_some(from * conv.kernel[1] + l)
+        });
+        places.collect()
+    }
+
+    /// Output channel, input channel, row and column of the kernel.
+    fn terms(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> + '_ {
+        let [height, width] = self.conv.kernel;
+        let each = self.in_channels * height * width;
+        (0..self.out_channels * each).map(move |i| {
+            let (m, rest) = (i / each, i % each);
+            (m, rest / (height * width), rest / width % height, rest % width)
+        })
     }
 
     /// O: the coefficient of the first output.
