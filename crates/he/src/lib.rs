@@ -3,5 +3,6 @@
 
 mod error;
 pub mod rlwe;
+mod simd;
 
 pub use error::{Error, Result};

@@ -23,6 +23,10 @@ pub(crate) enum Party<'a> {
     Server { keys: &'a ServerKeys, prepared: &'a Prepared },
 }
 
+/// Bytes of transformed weights that a server keeps; it transforms the rest whenever
+/// they are used.
+const WEIGHT_MEMORY: usize = 1 << 30;
+
 /// The server's weights, transformed once for all sessions.
 #[derive(Default)]
 pub(crate) struct Prepared(BTreeMap<usize, ServerWeights>);
@@ -30,6 +34,7 @@ pub(crate) struct Prepared(BTreeMap<usize, ServerWeights>);
 impl Prepared {
     pub(crate) fn new(plan: &Plan, model: &Model) -> Result<Self> {
         let mut prepared = BTreeMap::new();
+        let mut memory = WEIGHT_MEMORY;
         for step in plan.steps() {
             if let (Some(node), Action::Linear(linear)) = (step.node, &step.action) {
                 let Op::Linear(op) = plan.op(node)? else {
@@ -40,7 +45,7 @@ impl Prepared {
                     .get(&node)
                     .ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))?;
                 let bias = rounded(&weights.bias, op);
-                let ready = ServerWeights::new(&linear.layer, &weights.weight, &bias)?;
+                let ready = ServerWeights::new(&linear.layer, &weights.weight, &bias, &mut memory)?;
                 prepared.insert(node, ready);
             }
         }

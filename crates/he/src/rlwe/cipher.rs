@@ -122,6 +122,11 @@ impl Weights {
         }
         Ok(Self { poly: kernel.signed(coefficients), norm })
     }
+
+    /// Memory that one takes, in bytes.
+    pub const fn bytes(params: Params) -> usize {
+        2 * 8 * params.degree()
+    }
 }
 
 impl Accumulator {

@@ -23,6 +23,7 @@
 //! re-randomisation in place of noise flooding.
 
 mod cipher;
+pub mod direct;
 mod key;
 pub mod noise;
 mod ntt;
@@ -32,6 +33,7 @@ mod response;
 mod sample;
 
 pub use cipher::{Accumulator, Ciphertext, Fresh, Operand, Weights};
+pub use direct::Direct;
 pub use key::{PublicKey, SecretKey};
 pub use params::{LEAST_MODULUS_BITS, Params, TABLE};
 pub use rescale::EXACT_BITS;

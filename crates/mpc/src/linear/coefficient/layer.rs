@@ -26,6 +26,8 @@ pub struct Layer {
     pub(super) params: Params,
     pub(super) response_bits: u32,
     pub(super) plain_bits: u32,
+    /// Largest magnitude of a weight.
+    pub(super) largest: u64,
     pub(super) out_bits: u32,
     pub(super) rounding: Rounding,
     pub(super) addend: Option<i64>,
@@ -63,6 +65,7 @@ impl Layer {
                     params,
                     response_bits,
                     plain_bits,
+                    largest,
                     out_bits,
                     rounding: linear.rounding,
                     addend: linear.addend,

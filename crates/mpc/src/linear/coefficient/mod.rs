@@ -19,14 +19,13 @@
 
 mod layer;
 mod packing;
+mod product;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
 use graph::Rounding;
-use he::rlwe::{
-    Accumulator, Ciphertext, Fresh, Operand, PublicKey, Response, SecretKey, Weights, rescale,
-};
+use he::rlwe::{Ciphertext, Fresh, PublicKey, Response, SecretKey, rescale};
 use ring::word::mask;
 use ring::{Random, Seed};
 use wire::{Channel, Error, Message, Result, Segment};
@@ -34,49 +33,11 @@ use zeroize::Zeroizing;
 
 pub use layer::Layer;
 use layer::{Inputs, Responses, chunks};
+use packing::Place;
+pub use product::ServerWeights;
+use product::Tile;
 
 use crate::share::Share;
-
-/// The server's weights, encoded and transformed once for all runs.
-pub struct ServerWeights {
-    /// By group, output block, input block.
-    polynomials: Vec<Weights>,
-    /// One per output channel, at accumulator scale.
-    bias: Zeroizing<Vec<i64>>,
-}
-
-impl ServerWeights {
-    /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for wrong lengths or weights too large for the layer.
-    pub fn new(layer: &Layer, weight: &[i32], bias: &[i64]) -> Result<Self> {
-        let conv = &layer.conv;
-        let per_output = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
-        if weight.len() != conv.out_channels * per_output || bias.len() != conv.out_channels {
-            return Err(Error::misuse("weights that do not fit their layer"));
-        }
-        let (packing, powers) = (&layer.packing, layer.packing.powers());
-        let polynomials = packing.blocks().map(|(group, output, input)| {
-            let mut coefficients = Zeroizing::new(vec![0; layer.params.degree()]);
-            for (power, from) in powers.iter().zip(packing.weights(group, output, input)) {
-                let value = from.and_then(|from| weight.get(from)).map_or(0, |w| i64::from(*w));
-                if let Some(to) = coefficients.get_mut(*power) {
-                    *to = value;
-                }
-            }
-            Weights::new(layer.params, &coefficients).map_err(misuse)
-        });
-        let polynomials = polynomials.collect::<Result<_>>()?;
-        Ok(Self { polynomials, bias: Zeroizing::new(bias.to_vec()) })
-    }
-}
-
-impl std::fmt::Debug for ServerWeights {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ServerWeights(<{} hidden polynomials>)", self.polynomials.len())
-    }
-}
 
 fn misuse(error: he::Error) -> Error {
     Error::misuse(error.to_string())
@@ -155,29 +116,33 @@ pub fn server(
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
     layer.check_key(key)?;
-    let operands = receive_operands(channel, layer, x)?;
+    let mut arrivals = Arrivals::new(layer, x);
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
-    {
-        let mut responses = layer.packing.places().map(|place| {
-            let blocks = layer.packing.input_blocks();
-            let first = layer.packing.tile_index(place) * blocks;
-            let row = (place.group * layer.packing.output_blocks() + place.block) * blocks;
-            let operands = operands.get(first..first + blocks);
-            let weights = weights.polynomials.get(row..row + blocks);
-            let (Some(operands), Some(weights)) = (operands, weights) else {
-                return Err(Error::misuse("weights that do not fit their layer"));
-            };
-            let sum = multiply(layer, operands, weights)?;
-            let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-            let (response, hidden) =
-                sum.respond(key, &keep, layer.response_bits, rng).map_err(misuse)?;
-            scatter(&mut masks, &to, &hidden);
-            Ok(vec![response.c1, response.c0])
-        });
-        let layouts = chunks(layer.response_layouts());
-        send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x42>)?;
+    let mut respond = |cipher: Ciphertext, place| {
+        let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
+        let (response, hidden) =
+            cipher.respond(key, &keep, layer.response_bits, rng).map_err(misuse)?;
+        scatter(&mut masks, &to, &hidden);
+        Ok(vec![response.c1, response.c0])
+    };
+    let places: Vec<Place> = layer.packing.places().collect();
+    let mut tiles = places.chunks(layer.packing.output_blocks());
+    let last = tiles.next_back().ok_or_else(|| Error::misuse("a layer without outputs"))?;
+    // Nothing is sent before everything has arrived: both could wait for each other.
+    let mut ready = Vec::new();
+    for places in tiles {
+        let mut tile = arrivals.tile(channel, weights, places)?;
+        for place in places {
+            ready.push(respond(tile.result(place.block)?, *place)?);
+        }
     }
-    server_share(layer, &mut masks, &weights.bias, &added)
+    let mut tile = arrivals.tile(channel, weights, last)?;
+    let lazy = last.iter().map(|place| respond(tile.result(place.block)?, *place));
+    let mut responses = ready.into_iter().map(Ok).chain(lazy);
+    let layouts = chunks(layer.response_layouts());
+    send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x42>)?;
+    drop(responses);
+    server_share(layer, &mut masks, weights.bias(), &added)
 }
 
 fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<Vec<u64>>> {
@@ -196,32 +161,61 @@ fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<V
     }
 }
 
-fn receive_operands(channel: &mut Channel, layer: &Layer, x: &Share) -> Result<Vec<Operand>> {
-    let degree = layer.params.degree();
-    let mut own = layer.packing.encode_inputs(x.words(), degree).into_iter();
-    let mut operands = Vec::with_capacity(layer.packing.inputs());
-    for layout in chunks(layer.input_layouts()) {
-        let message: Inputs = channel.receive(&layout)?;
-        let mut parts = message.into_values();
-        while let (Some(seed), Some(body)) = (parts.next(), parts.next()) {
-            let fresh = Fresh { seed: seed_of(&seed), body };
-            let mut cipher = fresh
-                .expand(layer.params)
-                .map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-            let own = Zeroizing::new(own.next().unwrap_or_default());
-            cipher.add_plain(&own, layer.plain_bits).map_err(misuse)?;
-            operands.push(cipher.into_operand().map_err(misuse)?);
-        }
-    }
-    Ok(operands)
+/// The client's ciphertexts in order, with the server's share added.
+struct Arrivals<'a> {
+    layer: &'a Layer,
+    own: std::vec::IntoIter<Vec<u64>>,
+    layouts: std::vec::IntoIter<Vec<Segment>>,
+    parts: std::vec::IntoIter<Vec<u64>>,
 }
 
-fn multiply(layer: &Layer, operands: &[Operand], weights: &[Weights]) -> Result<Ciphertext> {
-    let mut sum = Accumulator::new(layer.params).map_err(misuse)?;
-    for (operand, weights) in operands.iter().zip(weights) {
-        sum.accumulate(operand, weights).map_err(misuse)?;
+impl<'a> Arrivals<'a> {
+    fn new(layer: &'a Layer, x: &Share) -> Self {
+        let own = layer.packing.encode_inputs(x.words(), layer.params.degree());
+        let layouts = chunks(layer.input_layouts());
+        Self {
+            layer,
+            own: own.into_iter(),
+            layouts: layouts.into_iter(),
+            parts: Vec::new().into_iter(),
+        }
     }
-    sum.finish().map_err(misuse)
+
+    /// The sums of the tile that `places` share, of all its ciphertexts.
+    fn tile<'w>(
+        &mut self,
+        channel: &mut Channel,
+        weights: &'w ServerWeights,
+        places: &[Place],
+    ) -> Result<Tile<'w>>
+    where
+        'a: 'w,
+    {
+        let group = places.first().map_or(0, |place| place.group);
+        let mut tile = weights.tile(self.layer, group)?;
+        for _ in 0..self.layer.packing.input_blocks() {
+            tile.push(self.next(channel)?)?;
+        }
+        Ok(tile)
+    }
+
+    fn next(&mut self, channel: &mut Channel) -> Result<Ciphertext> {
+        if self.parts.len() == 0 {
+            let layout = self.layouts.next();
+            let layout = layout.ok_or_else(|| Error::misuse("too few ciphertexts"))?;
+            let message: Inputs = channel.receive(&layout)?;
+            self.parts = message.into_values().collect::<Vec<_>>().into_iter();
+        }
+        let (Some(seed), Some(body)) = (self.parts.next(), self.parts.next()) else {
+            return Err(Error::misuse("half a ciphertext"));
+        };
+        let fresh = Fresh { seed: seed_of(&seed), body };
+        let expanded = fresh.expand(self.layer.params);
+        let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
+        let own = Zeroizing::new(self.own.next().unwrap_or_default());
+        cipher.add_plain(&own, self.layer.plain_bits).map_err(misuse)?;
+        Ok(cipher)
+    }
 }
 
 fn client_share(layer: &Layer, phases: &[u64], added: &[u64]) -> Result<Share> {

@@ -102,7 +102,7 @@ fn case(
         addend,
     };
     let layer = Layer::new(&linear, accumulator_bits - shift).unwrap();
-    let weights = ServerWeights::new(&layer, &weight, &bias).unwrap();
+    let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
     let x = split(rng, &x, accumulator_bits);
     let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
     Case { layer, weights, x, addend, want }

@@ -1,0 +1,57 @@
+//! Vectors of double-precision numbers, which hold integers below 2^53 exactly, found
+//! once at run time. Fused multiply-add makes them the fastest exact multiplier that
+//! AVX2 and AVX-512 machines have in common.
+
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+pub(crate) mod direct;
+mod vector;
+
+/// Vector instructions that this machine has: there is no other way to get a level than
+/// to detect it, so that code for it may be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Level(Width);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// Portable code.
+    Scalar,
+    /// AVX2 and FMA.
+    Fma256,
+    /// AVX-512 F and DQ, and all of `Fma256`.
+    Fma512,
+}
+
+impl Level {
+    /// The best level of this machine.
+    pub(crate) fn best() -> Self {
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(detect)
+    }
+
+    /// Every level of this machine, portable code first.
+    #[cfg(test)]
+    pub(crate) fn available() -> Vec<Self> {
+        let all = [Width::Scalar, Width::Fma256, Width::Fma512];
+        let best = all.iter().position(|width| *width == Self::best().0).unwrap_or(0);
+        all[..=best].iter().map(|width| Self(*width)).collect()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Level {
+    let narrow = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+    Level(match (narrow, wide) {
+        (false, _) => Width::Scalar,
+        (true, false) => Width::Fma256,
+        (true, true) => Width::Fma512,
+    })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detect() -> Level {
+    Level(Width::Scalar)
+}

@@ -1,0 +1,270 @@
+//! The server's products of a tile: ciphertexts in, one sum per output block out.
+
+use he::rlwe::direct::{self, TOGETHER};
+use he::rlwe::{Accumulator, Ciphertext, Direct, Operand, Weights};
+use wire::{Error, Result};
+use zeroize::Zeroizing;
+
+use super::layer::Layer;
+use super::misuse;
+
+/// Ciphertexts that are multiplied together, so that sums are read and written once
+/// for all of them.
+pub(super) const BATCH: usize = 8;
+
+/// Work of a transform per coefficient, and of a product in the evaluation basis per
+/// coefficient and half, in multiplications of the direct kernel. Of a run on AVX-512
+/// without IFMA; they only decide which of two exact kernels runs.
+const TRANSFORM: usize = 96;
+const EVALUATED: usize = 16;
+
+/// How products are computed; follows from the layer's shape alone.
+#[derive(Debug)]
+pub(super) enum Kernel {
+    /// Weight by weight.
+    Direct(Box<Direct>),
+    /// In the evaluation basis.
+    Transform,
+}
+
+/// The server's weights, encoded once for all runs.
+pub struct ServerWeights {
+    kernel: Kernel,
+    /// For the direct kernel: by group, [`TOGETHER`] output blocks, input block, power,
+    /// output block.
+    plain: Zeroizing<Vec<i32>>,
+    /// For the transforms: by group, output block, input block.
+    polynomials: Vec<Polynomial>,
+    /// One per output channel, at accumulator scale.
+    bias: Zeroizing<Vec<i64>>,
+}
+
+/// A polynomial of weights for the evaluation basis.
+enum Polynomial {
+    Ready(Weights),
+    /// Transformed whenever it is used: there was no memory left.
+    Plain(Zeroizing<Vec<i32>>),
+}
+
+/// The kernel of the least work for `layer`.
+pub(super) fn kernel(layer: &Layer) -> Kernel {
+    let packing = &layer.packing;
+    let powers = packing.powers();
+    let first = packing.places().next();
+    let useful = first.map(|place| packing.outputs(place)).unwrap_or_default();
+    let useful: Vec<usize> = useful.into_iter().map(|(place, _)| place).collect();
+    let total = packing.weights_per_response();
+    let Ok(plan) = Direct::new(layer.params, &powers, layer.largest, total, &useful) else {
+        return Kernel::Transform;
+    };
+    let (degree, products) = (layer.params.degree(), packing.products());
+    let transforms = 2 * degree * TRANSFORM * (packing.inputs() + packing.responses());
+    let evaluated = products.saturating_mul(2 * degree * EVALUATED).saturating_add(transforms);
+    if products.saturating_mul(plan.work()) <= evaluated {
+        Kernel::Direct(Box::new(plan))
+    } else {
+        Kernel::Transform
+    }
+}
+
+impl ServerWeights {
+    /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`. Transformed
+    /// weights take from `memory`, in bytes, what they need; once it is used up, the
+    /// rest is transformed whenever it is used.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for wrong lengths or weights too large for the layer.
+    pub fn new(layer: &Layer, weight: &[i32], bias: &[i64], memory: &mut usize) -> Result<Self> {
+        let conv = &layer.conv;
+        let per_output = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
+        if weight.len() != conv.out_channels * per_output || bias.len() != conv.out_channels {
+            return Err(Error::misuse("weights that do not fit their layer"));
+        }
+        if weight.iter().any(|w| u64::from(w.unsigned_abs()) > layer.largest) {
+            return Err(Error::misuse("weights wider than their layer says"));
+        }
+        let kernel = kernel(layer);
+        let (plain, polynomials) = match &kernel {
+            Kernel::Direct(plan) => (interleave(layer, plan, weight), Vec::new()),
+            Kernel::Transform => (Zeroizing::default(), transform(layer, weight, memory)?),
+        };
+        Ok(Self { kernel, plain, polynomials, bias: Zeroizing::new(bias.to_vec()) })
+    }
+
+    /// One per output channel.
+    pub(super) fn bias(&self) -> &[i64] {
+        &self.bias
+    }
+
+    /// The sums of one tile of `group`.
+    pub(super) fn tile<'a>(&'a self, layer: &'a Layer, group: usize) -> Result<Tile<'a>> {
+        let blocks = layer.packing.output_blocks();
+        let sums = match &self.kernel {
+            Kernel::Direct(plan) => {
+                let sums = (0..blocks.div_ceil(TOGETHER)).map(|_| plan.zero()).collect();
+                TileSums::Direct { plan, sums }
+            }
+            Kernel::Transform => {
+                let zero = |_| Accumulator::new(layer.params).map_err(misuse);
+                TileSums::Transform((0..blocks).map(zero).collect::<Result<_>>()?)
+            }
+        };
+        let weights = self;
+        Ok(Tile { layer, weights, group, sums, next: 0, batch: Vec::new(), done: Vec::new() })
+    }
+}
+
+impl std::fmt::Debug for ServerWeights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ServerWeights(<hidden>, {:?})", self.kernel)
+    }
+}
+
+fn interleave(layer: &Layer, plan: &Direct, weight: &[i32]) -> Zeroizing<Vec<i32>> {
+    let packing = &layer.packing;
+    let (outputs, inputs) = (packing.output_blocks(), packing.input_blocks());
+    let (terms, quads) = (plan.terms(), outputs.div_ceil(TOGETHER));
+    let one = terms * TOGETHER;
+    let mut plain = Zeroizing::new(vec![0; packing.groups() * quads * inputs * one]);
+    for (group, output, input) in packing.blocks() {
+        let start = ((group * quads + output / TOGETHER) * inputs + input) * one;
+        for (term, from) in packing.weights(group, output, input).into_iter().enumerate() {
+            let to = plain.get_mut(start + term * TOGETHER + output % TOGETHER);
+            if let (Some(to), Some(from)) = (to, from.and_then(|from| weight.get(from))) {
+                *to = *from;
+            }
+        }
+    }
+    plain
+}
+
+fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<Vec<Polynomial>> {
+    let (packing, powers, degree) = (&layer.packing, layer.packing.powers(), layer.params.degree());
+    let polynomials = packing.blocks().map(|(group, output, input)| {
+        let mut plain = Zeroizing::new(vec![0; degree]);
+        for (power, from) in powers.iter().zip(packing.weights(group, output, input)) {
+            let value = from.and_then(|from| weight.get(from));
+            if let (Some(to), Some(value)) = (plain.get_mut(*power), value) {
+                *to = *value;
+            }
+        }
+        match memory.checked_sub(Weights::bytes(layer.params)) {
+            Some(left) => {
+                *memory = left;
+                ready(layer, &plain).map(Polynomial::Ready)
+            }
+            None => Ok(Polynomial::Plain(plain)),
+        }
+    });
+    polynomials.collect()
+}
+
+fn ready(layer: &Layer, plain: &[i32]) -> Result<Weights> {
+    let wide: Vec<i64> = plain.iter().map(|w| i64::from(*w)).collect();
+    Weights::new(layer.params, &Zeroizing::new(wide)).map_err(misuse)
+}
+
+/// The sums of one tile, to which its ciphertexts are added as they arrive.
+pub(super) struct Tile<'a> {
+    layer: &'a Layer,
+    weights: &'a ServerWeights,
+    group: usize,
+    sums: TileSums<'a>,
+    /// The next input block to be added.
+    next: usize,
+    /// Ciphertexts that wait to be added together.
+    batch: Vec<Arrived>,
+    /// Results of the same sums, the next one last.
+    done: Vec<Ciphertext>,
+}
+
+enum TileSums<'a> {
+    Direct { plan: &'a Direct, sums: Vec<direct::Sums> },
+    Transform(Vec<Accumulator>),
+}
+
+enum Arrived {
+    Direct(direct::Factor),
+    Transform(Operand),
+}
+
+impl Tile<'_> {
+    /// Takes the ciphertext of the next input block.
+    pub(super) fn push(&mut self, cipher: Ciphertext) -> Result<()> {
+        self.batch.push(match &self.sums {
+            TileSums::Direct { plan, .. } => Arrived::Direct(plan.factor(&cipher).map_err(misuse)?),
+            TileSums::Transform(_) => Arrived::Transform(cipher.into_operand().map_err(misuse)?),
+        });
+        if self.batch.len() == BATCH { self.add() } else { Ok(()) }
+    }
+
+    /// Multiplies and adds what waits.
+    fn add(&mut self) -> Result<()> {
+        let inputs = self.layer.packing.input_blocks();
+        let batch = std::mem::take(&mut self.batch);
+        match &mut self.sums {
+            TileSums::Direct { plan, sums } => {
+                let one = plan.terms() * TOGETHER;
+                let quads = sums.len();
+                for (quad, sums) in sums.iter_mut().enumerate() {
+                    let row = ((self.group * quads + quad) * inputs + self.next) * one;
+                    let weights = self.weights.plain.get(row..row + batch.len() * one);
+                    let weights = weights.ok_or_else(unfit)?;
+                    for (arrived, weights) in batch.iter().zip(weights.chunks_exact(one)) {
+                        if let Arrived::Direct(factor) = arrived {
+                            plan.accumulate(sums, factor, weights).map_err(misuse)?;
+                        }
+                    }
+                }
+            }
+            TileSums::Transform(sums) => {
+                let blocks = sums.len();
+                for (block, sum) in sums.iter_mut().enumerate() {
+                    let row = (self.group * blocks + block) * inputs + self.next;
+                    let weights = self.weights.polynomials.get(row..row + batch.len());
+                    for (arrived, weights) in batch.iter().zip(weights.ok_or_else(unfit)?) {
+                        let Arrived::Transform(operand) = arrived else { continue };
+                        match weights {
+                            Polynomial::Ready(weights) => sum.accumulate(operand, weights),
+                            Polynomial::Plain(plain) => {
+                                sum.accumulate(operand, &ready(self.layer, plain)?)
+                            }
+                        }
+                        .map_err(misuse)?;
+                    }
+                }
+            }
+        }
+        self.next += batch.len();
+        Ok(())
+    }
+
+    /// The sum of `block`, once each in ascending order, after all inputs.
+    pub(super) fn result(&mut self, block: usize) -> Result<Ciphertext> {
+        if !self.batch.is_empty() {
+            self.add()?;
+        }
+        if self.next != self.layer.packing.input_blocks() {
+            return Err(Error::misuse("a tile before all its inputs"));
+        }
+        match &mut self.sums {
+            TileSums::Direct { plan, sums } => {
+                if block.is_multiple_of(TOGETHER) {
+                    let sums = sums.get(block / TOGETHER).ok_or_else(unfit)?;
+                    self.done = plan.finish(sums).map_err(misuse)?;
+                    self.done.reverse();
+                }
+                self.done.pop().ok_or_else(unfit)
+            }
+            TileSums::Transform(sums) => {
+                let zero = Accumulator::new(self.layer.params).map_err(misuse)?;
+                let sum = sums.get_mut(block).ok_or_else(unfit)?;
+                std::mem::replace(sum, zero).finish().map_err(misuse)
+            }
+        }
+    }
+}
+
+fn unfit() -> Error {
+    Error::misuse("weights that do not fit their layer")
+}
