@@ -98,7 +98,8 @@ impl Ciphertext {
     /// None for a ciphertext that exists.
     pub fn into_operand(self) -> Result<Operand> {
         let kernel = Kernel::of(self.params.degree())?;
-        let (c0, c1) = (kernel.unsigned(&self.c0), kernel.unsigned(&self.c1));
+        let bits = self.params.modulus_bits();
+        let [c0, c1] = [&self.c0, &self.c1].map(|half| kernel.unsigned(half, bits, LARGEST_NORM));
         Ok(Operand { params: self.params, c0, c1 })
     }
 }
@@ -120,7 +121,7 @@ impl Weights {
         if largest > LARGEST_COEFFICIENT || norm > LARGEST_NORM {
             return Err(Error::shape("weights", "at most 2^31 each and 2^34 together", "more"));
         }
-        Ok(Self { poly: kernel.signed(coefficients), norm })
+        Ok(Self { poly: kernel.signed(coefficients, 2), norm })
     }
 
     /// Memory that one takes, in bytes.
@@ -136,7 +137,7 @@ impl Accumulator {
     /// None for parameters that exist.
     pub fn new(params: Params) -> Result<Self> {
         let kernel = Kernel::of(params.degree())?;
-        Ok(Self { params, c0: kernel.zero(), c1: kernel.zero() })
+        Ok(Self { params, c0: kernel.zero(2), c1: kernel.zero(2) })
     }
 
     /// Adds `operand * weights`.

@@ -9,13 +9,13 @@ use std::fmt;
 use std::ops::Range;
 
 use ring::word::{mask, signed};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cipher::Ciphertext;
 use super::params::Params;
 use crate::error::{Error, Result, expect_len};
-use crate::simd::Level;
 use crate::simd::direct::{self, STEP, Term};
+use crate::simd::{Level, convert};
 
 /// Results that are computed together.
 pub const TOGETHER: usize = direct::TOGETHER;
@@ -108,8 +108,9 @@ impl Direct {
             return Err(Error::shape("ciphertext parameters", self.params, cipher.params));
         }
         let halves = [&cipher.c0, &cipher.c1];
-        let split = |half: &Vec<u64>| self.limbs.split(half, self.params.modulus_bits());
-        let extended = halves.into_iter().flat_map(split).map(extend).collect();
+        let split =
+            |half: &Vec<u64>| self.limbs.split(self.level, half, self.params.modulus_bits());
+        let extended = halves.into_iter().flat_map(split).collect();
         Ok(Factor { extended })
     }
 
@@ -189,11 +190,8 @@ impl Direct {
                     let part =
                         part.ok_or_else(|| Error::shape("sums", "of this plan", "others"))?;
                     let shift = if limb == 0 { 0 } else { low };
-                    for (value, sum) in values.iter_mut().zip(part) {
-                        *value = value.wrapping_add((*sum as i64 as u64) << shift);
-                    }
+                    convert::add_shifted(self.level, &mut values, part, shift, bits);
                 }
-                values.iter_mut().for_each(|value| *value &= mask(bits));
                 Ok(values)
             };
             Ok(Ciphertext { params: self.params, c0: half(0)?, c1: half(1)? })
@@ -235,28 +233,25 @@ impl Limbs {
         }
     }
 
-    /// Centred limbs, the low one first.
-    fn split(self, values: &[u64], bits: u32) -> Vec<Vec<f64>> {
+    /// Centred limbs, the low one first, extended.
+    fn split(self, level: Level, values: &[u64], bits: u32) -> Vec<Vec<f64>> {
         let low = self.low_bits(bits);
-        let first = |value: &u64| signed(*value & mask(low), low);
-        let mut limbs = vec![values.iter().map(|v| first(v) as f64).collect()];
+        let mut limbs = vec![extend(level, values, low)];
         if matches!(self, Self::Two) {
-            let rest = |value: &u64| {
-                let rest = value.wrapping_sub(first(value) as u64) >> low;
-                signed(rest & mask(bits - low), bits - low) as f64
-            };
-            limbs.push(values.iter().map(rest).collect());
+            let rest = |value: &u64| value.wrapping_sub(signed(*value & mask(low), low) as u64);
+            let rest: Vec<u64> = values.iter().map(|value| rest(value) >> low).collect();
+            limbs.push(extend(level, &Zeroizing::new(rest), bits - low));
         }
         limbs
     }
 }
 
-/// -x, then x: a negacyclic shift is a window of it.
-fn extend(mut x: Vec<f64>) -> Vec<f64> {
-    let mut extended = Vec::with_capacity(2 * x.len());
-    extended.extend(x.iter().map(|x| -x));
-    extended.extend_from_slice(&x);
-    x.zeroize();
+/// -x, then x, of the centred x: a negacyclic shift is a window of it.
+fn extend(level: Level, x: &[u64], bits: u32) -> Vec<f64> {
+    let mut extended = vec![0.0; 2 * x.len()];
+    let (negative, positive) = extended.split_at_mut(x.len());
+    convert::centred(level, x, bits, positive);
+    negative.iter_mut().zip(positive).for_each(|(to, x)| *to = -*x);
     extended
 }
 

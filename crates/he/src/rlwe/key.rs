@@ -41,7 +41,7 @@ impl SecretKey {
     /// None for parameters that exist.
     pub fn generate(params: Params, rng: &mut Random) -> Result<Self> {
         let kernel = Kernel::of(params.degree())?;
-        let secret = kernel.signed(&sample::ternary(rng, params.degree()));
+        let secret = kernel.signed(&sample::ternary(rng, params.degree()), 2);
         Ok(Self { params, secret })
     }
 
@@ -58,7 +58,7 @@ impl SecretKey {
     pub fn public_key(&self, seed: &Seed, rng: &mut Random) -> Result<PublicKey> {
         let (degree, bits) = (self.params.degree(), self.params.modulus_bits());
         let a = sample::expand(seed, PUBLIC_DOMAIN, degree, bits);
-        let product = self.times_secret(&a)?;
+        let product = self.times_secret(&a, bits)?;
         let error = sample::narrow(rng, degree);
         let body = product.iter().zip(error.iter());
         let body = body.map(|(p, e)| (*e as u64).wrapping_sub(*p) & mask(bits)).collect();
@@ -83,7 +83,8 @@ impl SecretKey {
         expect_len("values to encrypt", params.degree(), values.len())?;
         let (degree, bits) = (params.degree(), params.modulus_bits());
         let seed = rng.seed();
-        let product = self.times_secret(&sample::expand(&seed, CIPHER_DOMAIN, degree, bits))?;
+        let a = sample::expand(&seed, CIPHER_DOMAIN, degree, bits);
+        let product = self.times_secret(&a, bits)?;
         let error = sample::narrow(rng, degree);
         let hidden = product.iter().zip(error.iter()).zip(values);
         let body = hidden.map(|((p, e), value)| {
@@ -102,7 +103,7 @@ impl SecretKey {
         self.params.check_bits("response bits", bits)?;
         expect_len("response c1", self.params.degree(), response.c1.len())?;
         expect_len("response c0", keep.len(), response.c0.len())?;
-        let product = self.times_secret(&response.c1)?;
+        let product = self.times_secret(&response.c1, bits)?;
         let phases = keep.iter().zip(&response.c0).map(|(index, c0)| {
             let product = product.get(*index).ok_or_else(|| {
                 Error::shape("kept coefficient", format!("below {}", product.len()), index)
@@ -112,10 +113,11 @@ impl SecretKey {
         phases.collect::<Result<Vec<u64>>>().map(Zeroizing::new)
     }
 
-    fn times_secret(&self, a: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
+    /// `a`, mod 2^bits, times the secret.
+    fn times_secret(&self, a: &[u64], bits: u32) -> Result<Zeroizing<Vec<u64>>> {
         let kernel = Kernel::of(self.params.degree())?;
         let norm = self.params.degree() as u64;
-        kernel.product(&kernel.unsigned(a), &self.secret, norm).map(Zeroizing::new)
+        kernel.product(&kernel.unsigned(a, bits, norm), &self.secret, norm).map(Zeroizing::new)
     }
 }
 
@@ -131,8 +133,9 @@ impl PublicKey {
             return Err(Error::shape("public key", format!("integers of {bits} bits"), "more"));
         }
         let kernel = Kernel::of(degree)?;
-        let a = kernel.unsigned(&sample::expand(seed, PUBLIC_DOMAIN, degree, bits));
-        let b = kernel.unsigned(&body);
+        let norm = degree as u64;
+        let a = kernel.unsigned(&sample::expand(seed, PUBLIC_DOMAIN, degree, bits), bits, norm);
+        let b = kernel.unsigned(&body, bits, norm);
         Ok(Self { params, body, a, b })
     }
 

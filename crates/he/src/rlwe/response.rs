@@ -49,7 +49,7 @@ impl Ciphertext {
         let degree = self.params.degree();
         check_keep(keep, degree)?;
         let kernel = Kernel::of(degree)?;
-        let u = kernel.signed(&sample::ternary(rng, degree));
+        let u = kernel.signed(&sample::ternary(rng, degree), key.a.primes());
         let blind = |half| kernel.product(half, &u, degree as u64).map(Zeroizing::new);
         let (blind0, blind1) = (blind(&key.b)?, blind(&key.a)?);
         let c1 = self.shorten_c1(&blind1, bits, rng);

@@ -1,8 +1,10 @@
 //! Secret samples, in time that does not depend on them.
 
-use ring::word::{mask, spread};
 use ring::{Prg, Random, Seed};
 use zeroize::Zeroizing;
+
+use crate::simd::Level;
+use crate::simd::gauss::invert;
 
 /// Deviation of the narrow Gaussian: the RLWE error.
 pub(crate) const NARROW: f64 = 3.2;
@@ -54,14 +56,12 @@ const LEVELS: [i64; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1135];
 
 /// `count` integers uniform below 2^bits, expanded from a public seed.
 pub(crate) fn expand(seed: &Seed, domain: u64, count: usize, bits: u32) -> Vec<u64> {
-    words(&mut Prg::new(seed, domain), count).iter().map(|word| word & mask(bits)).collect()
+    Prg::new(seed, domain).uniform(count, bits)
 }
 
 /// `count` integers uniform below 2^bits.
 pub(crate) fn uniform(rng: &mut Random, count: usize, bits: u32) -> Zeroizing<Vec<u64>> {
-    let mut values = words(rng, count);
-    values.iter_mut().for_each(|word| *word &= mask(bits));
-    values
+    Zeroizing::new(rng.uniform(count, bits))
 }
 
 /// `count` values of {-1, 0, 1}, uniform up to 2^-63.
@@ -80,47 +80,21 @@ pub(crate) fn wide(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
     combine(rng, count, &LEVELS)
 }
 
+/// Words are drawn in multiples of this; the rest of the last ones is dropped.
+const DRAWN: usize = 8;
+
 /// Sums of `levels` times independent narrow samples.
 fn combine(rng: &mut Random, count: usize, levels: &[i64]) -> Zeroizing<Vec<i64>> {
-    let mut sums = Zeroizing::new(vec![0; count.next_multiple_of(LANES)]);
-    for level in levels {
-        let uniform = words(rng, sums.len());
-        for (sums, words) in
-            sums.as_chunks_mut::<LANES>().0.iter_mut().zip(uniform.as_chunks::<LANES>().0)
-        {
-            let samples = invert(words);
-            for lane in 0..LANES {
-                sums[lane] += level * samples[lane];
-            }
-        }
+    let mut sums = Zeroizing::new(vec![0; count]);
+    for factor in levels {
+        let words = words(rng, count.next_multiple_of(DRAWN));
+        invert(Level::best(), &mut sums, &words, &TABLE, *factor);
     }
-    sums.truncate(count);
     sums
 }
 
-const LANES: usize = 8;
-
-/// Maps uniform words to Gaussian samples by comparing 63 bits of each with the
-/// whole table; the remaining bit is the sign.
-fn invert(words: &[u64; LANES]) -> [i64; LANES] {
-    let levels = words.map(|word| word >> 1);
-    let mut magnitudes = [TABLE.len() as u64; LANES];
-    for bound in TABLE {
-        for lane in 0..LANES {
-            magnitudes[lane] -= levels[lane].wrapping_sub(bound) >> 63;
-        }
-    }
-    std::array::from_fn(|lane| {
-        let sign = spread(words[lane] & 1);
-        (magnitudes[lane] ^ sign).wrapping_sub(sign) as i64
-    })
-}
-
 fn words(prg: &mut Prg, count: usize) -> Zeroizing<Vec<u64>> {
-    let mut bytes = Zeroizing::new(vec![0; 8 * count]);
-    prg.fill(&mut bytes);
-    let (words, _) = bytes.as_chunks::<8>();
-    Zeroizing::new(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    Zeroizing::new(prg.uniform(count, u64::BITS))
 }
 
 #[cfg(test)]
@@ -153,8 +127,12 @@ mod tests {
         for (k, bound) in TABLE.into_iter().enumerate() {
             let (on, below, negative) = (bound << 1, (bound - 1) << 1, (bound << 1) | 1);
             let next = k as i64 + 1;
-            let want = [next, next - 1, -next, 0, 0, 0, 0, 0];
-            assert_eq!(invert(&[on, below, negative, 0, 0, 0, 0, 0]), want);
+            for level in Level::available() {
+                let mut sums = [7; 9];
+                invert(level, &mut sums, &[on, below, negative, 0, 0, 0, 0, 0, on], &TABLE, 10);
+                let want = [next, next - 1, -next, 0, 0, 0, 0, 0, next].map(|k| 7 + 10 * k);
+                assert_eq!(sums, want, "{level:?}");
+            }
         }
     }
 

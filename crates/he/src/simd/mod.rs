@@ -6,7 +6,10 @@
 
 use std::sync::OnceLock;
 
+pub(crate) mod convert;
 pub(crate) mod direct;
+pub(crate) mod gauss;
+pub(crate) mod ntt;
 mod vector;
 
 /// Vector instructions that this machine has: there is no other way to get a level than
@@ -29,6 +32,15 @@ impl Level {
     pub(crate) fn best() -> Self {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(detect)
+    }
+
+    /// Numbers in a vector.
+    pub(crate) const fn lanes(self) -> usize {
+        match self.0 {
+            Width::Scalar => 1,
+            Width::Fma256 => 4,
+            Width::Fma512 => 8,
+        }
     }
 
     /// Every level of this machine, portable code first.

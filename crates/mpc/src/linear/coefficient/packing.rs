@@ -123,6 +123,7 @@ impl Packing {
     }
 
     /// Index of the tile of `place` among all tiles of all groups.
+    #[expect(dead_code)]
     pub(super) fn tile_index(&self, place: Place) -> usize {
         let [rows, columns] = self.tile_grid();
         (place.group * rows + place.row) * columns + place.column

@@ -1,0 +1,93 @@
+//! Integers mod a power of two as centred f64, and back.
+
+use ring::word::mask;
+
+use super::{Level, Width};
+
+/// Writes `values` mod 2^bits, centred, to `out`; exact for up to 53 bits.
+pub(crate) fn centred(level: Level, values: &[u64], bits: u32, out: &mut [f64]) {
+    match level.0 {
+        Width::Scalar => centred_each(values, bits, out),
+        // SAFETY: the level says that the instructions exist.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma256 => unsafe { centred256(values, bits, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma512 => unsafe { centred512(values, bits, out) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => centred_each(values, bits, out),
+    }
+}
+
+/// Adds integers of magnitude below 2^53, times 2^shift, to words mod 2^bits.
+pub(crate) fn add_shifted(level: Level, words: &mut [u64], values: &[f64], shift: u32, bits: u32) {
+    match level.0 {
+        Width::Scalar | Width::Fma256 => add_each(words, values, shift, bits),
+        // SAFETY: the level says that the instructions exist.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma512 => unsafe { add512(words, values, shift, bits) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => add_each(words, values, shift, bits),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn centred256(values: &[u64], bits: u32, out: &mut [f64]) {
+    centred_each(values, bits, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn centred512(values: &[u64], bits: u32, out: &mut [f64]) {
+    centred_each(values, bits, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn add512(words: &mut [u64], values: &[f64], shift: u32, bits: u32) {
+    add_each(words, values, shift, bits);
+}
+
+#[inline(always)]
+fn centred_each(values: &[u64], bits: u32, out: &mut [f64]) {
+    let unused = u64::BITS - bits;
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = (((value << unused) as i64) >> unused) as f64;
+    }
+}
+
+#[inline(always)]
+fn add_each(words: &mut [u64], values: &[f64], shift: u32, bits: u32) {
+    let mask = mask(bits);
+    for (word, value) in words.iter_mut().zip(values) {
+        *word = word.wrapping_add((*value as i64 as u64) << shift) & mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Random;
+    use ring::word::signed;
+
+    #[test]
+    fn there_and_back_on_every_level() {
+        let mut rng = Random::seeded(4);
+        for bits in [1, 24, 36, 52, 53] {
+            let values = rng.uniform(100, bits);
+            for level in Level::available() {
+                let mut out = vec![0.5; 100];
+                centred(level, &values, bits, &mut out);
+                let want: Vec<f64> = values.iter().map(|v| signed(*v, bits) as f64).collect();
+                assert_eq!(out, want, "{level:?}");
+                let mut back = vec![3; 100];
+                add_shifted(level, &mut back, &out, 2, bits + 5);
+                let want = values.iter().map(|v| {
+                    (signed(*v, bits) as u64).wrapping_mul(4).wrapping_add(3) & mask(bits + 5)
+                });
+                assert_eq!(back, want.collect::<Vec<_>>(), "{level:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Negacyclic number-theoretic transforms mod a prime below 2^50, on vectors of f64.
+//!
+//! Cooley and Tukey's butterflies forward, Gentleman and Sande's back, with the powers of
+//! the 2N-th root in bit-reversed order, so that nothing is permuted (Longa and Naehrig,
+//! "Speeding up the number theoretic transform", CANS 2016). Residues are integers held
+//! as f64, centred but for a small factor. A product mod p takes the rounded quotient
+//! `x * (w/p)` and then the exact `x*w - q*p` (Dekker's splitting, with fused
+//! multiply-add; van der Hoeven, Lecerf, Quintin, "Modular SIMD arithmetic", 2016).
+//! The last levels, inside a vector, run on transposed blocks: values stay in that order
+//! until the transform back, and products do not mind.
+
+use super::vector::Vector;
+use super::{Level, Width};
+
+/// Adding and subtracting it rounds integers below 2^51 in magnitude.
+const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
+
+/// Levels after which all values are reduced: a value grows by less than a prime in
+/// each, from half of one, and must stay below four for the quotients to be right.
+const EAGER: usize = 4;
+
+/// Sums of products that are not reduced in between.
+pub(crate) const LAZY: usize = 4;
+
+/// A constant factor with its quotient by the prime.
+#[derive(Clone, Copy)]
+struct Factor {
+    value: f64,
+    quotient: f64,
+}
+
+/// The transform of one degree and prime.
+pub(crate) struct Transform {
+    prime: f64,
+    degree: usize,
+    level: Level,
+    /// Forward and back, per level and block.
+    factors: [Vec<Factor>; 2],
+    /// Forward and back: the same of the levels inside a vector, in the order in which
+    /// the transform forward reads them; value and quotient of as many lanes in turn.
+    inner: [Vec<f64>; 2],
+    /// 1/N.
+    last: Factor,
+}
+
+impl Transform {
+    /// For a power of two `degree` of at least 64 and a prime below 2^50 that is 1 mod
+    /// `2*degree`.
+    pub(crate) fn new(level: Level, degree: usize, prime: u64) -> Self {
+        let root = root(degree, prime);
+        let factor = |value: u64| {
+            let centred =
+                if value > prime / 2 { value as i64 - prime as i64 } else { value as i64 };
+            Factor { value: centred as f64, quotient: centred as f64 / prime as f64 }
+        };
+        let powers = |root: u64| {
+            let bits = degree.trailing_zeros();
+            let place = |i: usize| (i.reverse_bits() >> (usize::BITS - bits)) as u64;
+            let powers = (0..degree).map(|i| factor(power(root, place(i), prime)));
+            powers.collect::<Vec<_>>()
+        };
+        let factors = [powers(root), powers(power(root, prime - 2, prime))];
+        let lanes = level.lanes();
+        let inner = [0, 1].map(|i| inner(&factors[i], degree, lanes));
+        let last = factor(power(degree as u64, prime - 2, prime));
+        Self { prime: prime as f64, degree, level, factors, inner, last }
+    }
+
+    /// N.
+    pub(crate) const fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Coefficients of magnitude at most p/2 to values in the evaluation basis, in an
+    /// order of its own, of magnitude at most p/2.
+    ///
+    /// # Panics
+    /// For another length.
+    pub(crate) fn forward(&self, values: &mut [f64]) {
+        assert_eq!(values.len(), self.degree);
+        match self.level.0 {
+            // SAFETY: a vector of one needs no instructions; the length was checked.
+            Width::Scalar => unsafe { forward::<f64>(self, values) },
+            // SAFETY: the level says that the instructions exist; the length was checked.
+            #[cfg(target_arch = "x86_64")]
+            Width::Fma256 => unsafe { forward256(self, values) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Width::Fma512 => unsafe { forward512(self, values) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!(),
+        }
+    }
+
+    /// The inverse of [`Transform::forward`]; values of magnitude at most p/2 both ways.
+    ///
+    /// # Panics
+    /// For another length.
+    pub(crate) fn backward(&self, values: &mut [f64]) {
+        assert_eq!(values.len(), self.degree);
+        match self.level.0 {
+            // SAFETY: as in `forward`.
+            Width::Scalar => unsafe { backward::<f64>(self, values) },
+            // SAFETY: as in `forward`.
+            #[cfg(target_arch = "x86_64")]
+            Width::Fma256 => unsafe { backward256(self, values) },
+            // SAFETY: as in `forward`.
+            #[cfg(target_arch = "x86_64")]
+            Width::Fma512 => unsafe { backward512(self, values) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!(),
+        }
+    }
+
+    /// Adds the products of `a` and `b`, of magnitude at most p/2, to sums that at most
+    /// [`LAZY`] calls have added to since they were zero or reduced.
+    ///
+    /// # Panics
+    /// For other lengths.
+    pub(crate) fn multiply_add(&self, sums: &mut [f64], a: &[f64], b: &[f64]) {
+        assert!([sums.len(), a.len(), b.len()] == [self.degree; 3]);
+        match self.level.0 {
+            // SAFETY: as in `forward`.
+            Width::Scalar => unsafe { multiply_add::<f64>(self, sums, a, b) },
+            // SAFETY: as in `forward`.
+            #[cfg(target_arch = "x86_64")]
+            Width::Fma256 => unsafe { multiply_add256(self, sums, a, b) },
+            // SAFETY: as in `forward`.
+            #[cfg(target_arch = "x86_64")]
+            Width::Fma512 => unsafe { multiply_add512(self, sums, a, b) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!(),
+        }
+    }
+
+    /// Centres values below 4p in magnitude: at most p/2.
+    ///
+    /// # Panics
+    /// For another length.
+    pub(crate) fn reduce(&self, values: &mut [f64]) {
+        super::direct::reduce(self.level, values, self.prime);
+    }
+}
+
+macro_rules! enable {
+    ($features:literal, $vector:ty, $forward:ident, $backward:ident, $multiply_add:ident) => {
+        /// # Safety
+        /// The features; the transform's lengths.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $forward(transform: &Transform, values: &mut [f64]) {
+            // SAFETY: the caller's promise.
+            unsafe { forward::<$vector>(transform, values) }
+        }
+
+        /// # Safety
+        /// The features; the transform's lengths.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $backward(transform: &Transform, values: &mut [f64]) {
+            // SAFETY: the caller's promise.
+            unsafe { backward::<$vector>(transform, values) }
+        }
+
+        /// # Safety
+        /// The features; the transform's lengths.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $multiply_add(transform: &Transform, sums: &mut [f64], a: &[f64], b: &[f64]) {
+            // SAFETY: the caller's promise.
+            unsafe { multiply_add::<$vector>(transform, sums, a, b) }
+        }
+    };
+}
+
+enable!("avx2,fma", std::arch::x86_64::__m256d, forward256, backward256, multiply_add256);
+enable!("avx512f,avx512dq", std::arch::x86_64::__m512d, forward512, backward512, multiply_add512);
+
+/// The prime, its inverse and the rounding constant in every lane.
+#[derive(Clone, Copy)]
+struct Modulus<V> {
+    prime: V,
+    inverse: V,
+    round: V,
+}
+
+impl<V: Vector> Modulus<V> {
+    /// # Safety
+    /// The instructions of `V`, here and below.
+    #[inline(always)]
+    unsafe fn new(prime: f64) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self { prime: V::splat(prime), inverse: V::splat(1.0 / prime), round: V::splat(ROUND) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn rounded(self, x: V) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { x.add(self.round).sub(self.round) }
+    }
+
+    /// `x * w` mod p, of magnitude below p.
+    #[inline(always)]
+    unsafe fn times(self, x: V, value: V, quotient: V) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { x.remainder(value, self.rounded(x.mul(quotient)), self.prime) }
+    }
+
+    /// Centred, from below 4p.
+    #[inline(always)]
+    unsafe fn centred(self, x: V) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { x.sub(self.rounded(x.mul(self.inverse)).mul(self.prime)) }
+    }
+}
+
+/// # Safety
+/// The instructions of `V`, a transform for its lanes, and as many values as its degree.
+#[inline(always)]
+unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64]) {
+    let degree = transform.degree;
+    let [factors, _] = &transform.factors;
+    let pointer = values.as_mut_ptr();
+    // SAFETY: the caller's promise; all places are below the degree.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        let (mut half, mut level) = (degree / 2, 1);
+        while half >= V::LANES {
+            let blocks = degree / (2 * half);
+            let eager = level % EAGER == 0;
+            for (block, factor) in factors.iter().skip(blocks).take(blocks).enumerate() {
+                let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+                let start = 2 * half * block;
+                for at in (start..start + half).step_by(V::LANES) {
+                    let (low, high) = (pointer.add(at), pointer.add(at + half));
+                    let u = V::load(low);
+                    let v = modulus.times(V::load(high), value, quotient);
+                    let (sum, difference) = (u.add(v), u.sub(v));
+                    if eager {
+                        modulus.centred(sum).store(low);
+                        modulus.centred(difference).store(high);
+                    } else {
+                        sum.store(low);
+                        difference.store(high);
+                    }
+                }
+            }
+            half /= 2;
+            level += 1;
+        }
+        let [inner, _] = &transform.inner;
+        let mut factors = inner.as_ptr();
+        for at in (0..degree).step_by(V::LANES * V::LANES) {
+            let mut rows = load_rows::<V>(pointer.add(at));
+            V::transpose(&mut rows);
+            // Of the levels before at most three since the last reduction.
+            rows = centred_rows(modulus, rows);
+            let mut half = V::LANES / 2;
+            while half > 0 {
+                for start in (0..V::LANES).step_by(2 * half) {
+                    let (value, quotient) = (V::load(factors), V::load(factors.add(V::LANES)));
+                    factors = factors.add(2 * V::LANES);
+                    for row in start..start + half {
+                        let v = modulus.times(rows[row + half], value, quotient);
+                        (rows[row], rows[row + half]) = (rows[row].add(v), rows[row].sub(v));
+                    }
+                }
+                half /= 2;
+            }
+            store_rows(centred_rows(modulus, rows), pointer.add(at));
+        }
+    }
+}
+
+/// # Safety
+/// As [`forward`].
+#[inline(always)]
+unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f64]) {
+    let degree = transform.degree;
+    let [_, factors] = &transform.factors;
+    let pointer = values.as_mut_ptr();
+    // SAFETY: the caller's promise; all places are below the degree.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        let [_, inner] = &transform.inner;
+        let each = 2 * V::LANES * (V::LANES - 1);
+        for (block, at) in (0..degree).step_by(V::LANES * V::LANES).enumerate() {
+            let mut rows = load_rows::<V>(pointer.add(at));
+            // The factors of this block, from the last to the first.
+            let mut factors = inner.as_ptr().add((block + 1) * each);
+            let mut half = 1;
+            while half < V::LANES {
+                for start in (0..V::LANES).step_by(2 * half).rev() {
+                    factors = factors.sub(2 * V::LANES);
+                    let (value, quotient) = (V::load(factors), V::load(factors.add(V::LANES)));
+                    for row in start..start + half {
+                        let (u, v) = (rows[row], rows[row + half]);
+                        rows[row] = u.add(v);
+                        rows[row + half] = modulus.times(u.sub(v), value, quotient);
+                    }
+                }
+                rows = centred_rows(modulus, rows);
+                half *= 2;
+            }
+            V::transpose(&mut rows);
+            store_rows(rows, pointer.add(at));
+        }
+        let mut half = V::LANES;
+        while half < degree {
+            let blocks = degree / (2 * half);
+            for (block, factor) in factors.iter().skip(blocks).take(blocks).enumerate() {
+                let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+                let start = 2 * half * block;
+                for at in (start..start + half).step_by(V::LANES) {
+                    let (low, high) = (pointer.add(at), pointer.add(at + half));
+                    let (u, v) = (V::load(low), V::load(high));
+                    modulus.centred(u.add(v)).store(low);
+                    modulus.times(u.sub(v), value, quotient).store(high);
+                }
+            }
+            half *= 2;
+        }
+        let (value, quotient) = (V::splat(transform.last.value), V::splat(transform.last.quotient));
+        for at in (0..degree).step_by(V::LANES) {
+            let product = modulus.times(V::load(pointer.add(at)), value, quotient);
+            modulus.centred(product).store(pointer.add(at));
+        }
+    }
+}
+
+/// # Safety
+/// The instructions of `V`; three lists of the transform's degree.
+#[inline(always)]
+unsafe fn multiply_add<V: Vector>(transform: &Transform, sums: &mut [f64], a: &[f64], b: &[f64]) {
+    let (sums, a, b) = (sums.as_mut_ptr(), a.as_ptr(), b.as_ptr());
+    // SAFETY: the caller's promise.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        for at in (0..transform.degree).step_by(V::LANES) {
+            let (a, b) = (V::load(a.add(at)), V::load(b.add(at)));
+            let product = modulus.times(a, b, b.mul(modulus.inverse));
+            V::load(sums.add(at)).add(product).store(sums.add(at));
+        }
+    }
+}
+
+/// # Safety
+/// `LANES` vectors at `from`.
+#[inline(always)]
+unsafe fn load_rows<V: Vector>(from: *const f64) -> [V; 8] {
+    // SAFETY: the caller's promise; rows beyond the lanes repeat the first.
+    std::array::from_fn(|i| unsafe { V::load(from.add((i % V::LANES) * V::LANES)) })
+}
+
+/// # Safety
+/// `LANES` vectors at `to`.
+#[inline(always)]
+unsafe fn store_rows<V: Vector>(rows: [V; 8], to: *mut f64) {
+    for (i, row) in rows.into_iter().take(V::LANES).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { row.store(to.add(i * V::LANES)) }
+    }
+}
+
+/// # Safety
+/// The instructions of `V`.
+#[inline(always)]
+unsafe fn centred_rows<V: Vector>(modulus: Modulus<V>, mut rows: [V; 8]) -> [V; 8] {
+    for row in rows.iter_mut().take(V::LANES) {
+        // SAFETY: the caller's promise.
+        *row = unsafe { modulus.centred(*row) };
+    }
+    rows
+}
+
+/// The factors of the levels inside a vector: block by block of `lanes` vectors, level
+/// by level, pair of halves by pair; a lane for each vector of the block.
+fn inner(factors: &[Factor], degree: usize, lanes: usize) -> Vec<f64> {
+    let mut inner = Vec::new();
+    for block in 0..degree / (lanes * lanes) {
+        let mut half = lanes / 2;
+        while half > 0 {
+            let pairs = lanes / (2 * half);
+            for pair in 0..pairs {
+                let lane = |lane: usize| {
+                    let vector = block * lanes + lane;
+                    factors.get(degree / (2 * half) + vector * pairs + pair)
+                };
+                inner.extend((0..lanes).filter_map(lane).map(|factor| factor.value));
+                inner.extend((0..lanes).filter_map(lane).map(|factor| factor.quotient));
+            }
+            half /= 2;
+        }
+    }
+    inner
+}
+
+pub(crate) const fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
+    let (mut result, mut square) = (1u128, base as u128);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = result * square % modulus as u128;
+        }
+        square = square * square % modulus as u128;
+        exponent >>= 1;
+    }
+    result as u64
+}
+
+/// A primitive 2N-th root of one.
+fn root(degree: usize, prime: u64) -> u64 {
+    let order = 2 * degree as u64;
+    let candidates = (2..).map(|base| power(base, (prime - 1) / order, prime));
+    let mut roots = candidates.filter(|root| power(*root, degree as u64, prime) == prime - 1);
+    roots.next().unwrap_or(1)
+}
