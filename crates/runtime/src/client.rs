@@ -51,12 +51,15 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
     let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
     let mut results = Vec::with_capacity(inputs.len());
-    for (done, input) in inputs.iter().enumerate() {
-        let mut party = Party::Client { keys: &keys, input };
-        let words = execute::run(channel, &plan, &mut party, &mut offline, &mut rng)?;
+    let party = |index: usize| {
+        let input = inputs.get(index).map_or(&[][..], Vec::as_slice);
+        Party::Client { keys: &keys, input }
+    };
+    let count = inputs.len();
+    execute::session(channel, &plan, count, party, &mut offline, &mut rng, |done, words| {
         results.push(decode(&plan, &words));
-        (request.progress)(done + 1, inputs.len());
-    }
+        (request.progress)(done + 1, count);
+    })?;
     channel.flush()?;
     channel.enter(Phase::Setup, None);
     let report = Report::metered(&plan, inputs.len(), channel.meter());

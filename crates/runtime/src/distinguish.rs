@@ -42,8 +42,11 @@ fn views(
     seeds: Range<usize>,
     party: Role,
 ) -> Vec<View> {
-    let plan =
-        Plan::new(model.graph.clone(), Settings { reveal, ot: ot::Source::SoftSpoken4 }).unwrap();
+    let plan = Plan::new(
+        model.graph.clone(),
+        Settings { reveal, ot: ot::Source::SoftSpoken4, offline: 0 },
+    )
+    .unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
     let view = |seed: usize| {
         let rng = |party: u64| Random::seeded(2 * seed as u64 + party);

@@ -1,6 +1,6 @@
 //! Runs the steps of a plan, one input at a time, at both parties.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use graph::{Model, Op};
 use mpc::linear::coefficient::{self, ServerWeights};
@@ -9,6 +9,7 @@ use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Error, Phase, Result, Role};
 
+use crate::ahead::{self, Inference, LayerAhead, Turn, turns};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
@@ -32,6 +33,12 @@ const WEIGHT_MEMORY: usize = 1 << 30;
 pub(crate) struct Prepared(BTreeMap<usize, ServerWeights>);
 
 impl Prepared {
+    /// The weights of a linear step.
+    pub(crate) fn weights(&self, step: &Step) -> Result<&ServerWeights> {
+        let weights = step.node.and_then(|node| self.0.get(&node));
+        weights.ok_or_else(|| Error::misuse("a layer without weights"))
+    }
+
     pub(crate) fn new(plan: &Plan, model: &Model) -> Result<Self> {
         let mut prepared = BTreeMap::new();
         let mut memory = WEIGHT_MEMORY;
@@ -65,7 +72,7 @@ fn rounded(bias: &[i64], op: &graph::Linear) -> Vec<i64> {
 
 /// Runs all steps, each stretch after its offline phase. The client gets the opened
 /// words, the server nothing.
-pub(crate) fn run(
+fn run(
     channel: &mut Channel,
     plan: &Plan,
     party: &mut Party<'_>,
@@ -73,6 +80,35 @@ pub(crate) fn run(
     rng: &mut Random,
 ) -> Result<Vec<u64>> {
     run_watched(channel, plan, party, offline, rng, &mut |_| {})
+}
+
+/// A whole session at one party, turn by turn. `party` makes the party of each input;
+/// `result` gets what was opened.
+pub(crate) fn session<'a>(
+    channel: &mut Channel,
+    plan: &Plan,
+    count: usize,
+    mut party: impl FnMut(usize) -> Party<'a>,
+    offline: &mut Offline,
+    rng: &mut Random,
+    mut result: impl FnMut(usize, Vec<u64>),
+) -> Result<()> {
+    let (mut store, mut done) = (VecDeque::new(), 0);
+    for turn in turns(count, plan.settings().offline as usize) {
+        let mut party = party(done);
+        match turn {
+            Turn::Prepare => store.push_back(ahead::prepare(channel, plan, &party, offline, rng)?),
+            Turn::Run => {
+                let words = match store.pop_front() {
+                    Some(inference) => run_prepared(channel, plan, &mut party, inference, rng)?,
+                    None => run(channel, plan, &mut party, offline, rng)?,
+                };
+                result(done, words);
+                done += 1;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Like [`run`]; `watch` sees this party's share after each step.
@@ -95,13 +131,37 @@ pub(crate) fn run_watched(
             channel.enter(Phase::Online, Some(index));
             let inputs = tensors.take_inputs(plan, step, index)?;
             let mut feed = Feed::of(step, index, &mut pads, offline);
-            let result = apply(channel, step, party, inputs, &mut feed, rng)?;
+            let result = apply(channel, step, party, inputs, &mut feed, None, rng)?;
             if matches!(step.action, Action::Open { .. }) {
                 opened = result.words().to_vec();
             }
             watch(&result);
             tensors.put(plan, step, result);
         }
+    }
+    Ok(opened)
+}
+
+/// Runs all steps on what was prepared for one inference.
+pub(crate) fn run_prepared(
+    channel: &mut Channel,
+    plan: &Plan,
+    party: &mut Party<'_>,
+    inference: Inference,
+    rng: &mut Random,
+) -> Result<Vec<u64>> {
+    let Inference { mut pads, mut layers } = inference;
+    let mut tensors = Tensors::new(plan, party)?;
+    let mut opened = Vec::new();
+    for (index, step) in plan.steps().iter().enumerate() {
+        channel.enter(Phase::Online, Some(index));
+        let inputs = tensors.take_inputs(plan, step, index)?;
+        let (mut feed, ahead) = (Feed::Made(&mut pads), layers.remove(&index));
+        let result = apply(channel, step, party, inputs, &mut feed, ahead, rng)?;
+        if matches!(step.action, Action::Open { .. }) {
+            opened = result.words().to_vec();
+        }
+        tensors.put(plan, step, result);
     }
     Ok(opened)
 }
@@ -174,12 +234,17 @@ pub(crate) fn apply(
     party: &mut Party<'_>,
     inputs: Vec<Share>,
     feed: &mut Feed<'_>,
+    ahead: Option<LayerAhead>,
     rng: &mut Random,
 ) -> Result<Share> {
     let input = |i: usize| inputs.get(i).ok_or_else(|| Error::misuse("a step without input"));
     match &step.action {
         Action::Linear(linear) => {
-            let y = multiply(channel, step, linear, party, input(0)?, inputs.get(1), rng)?;
+            let (x, addend) = (input(0)?, inputs.get(1));
+            let y = match ahead {
+                Some(ahead) => finish_ahead(channel, step, linear, party, ahead, x, addend)?,
+                None => multiply(channel, step, linear, party, x, addend, rng)?,
+            };
             drop(inputs);
             finish(channel, linear.truncate.as_ref(), y, feed)
         }
@@ -208,6 +273,27 @@ fn finish(
     }
 }
 
+/// A linear layer that was prepared.
+fn finish_ahead(
+    channel: &mut Channel,
+    step: &Step,
+    linear: &LinearStep,
+    party: &Party<'_>,
+    ahead: LayerAhead,
+    x: &Share,
+    addend: Option<&Share>,
+) -> Result<Share> {
+    match (ahead, party) {
+        (LayerAhead::Client(ahead), Party::Client { .. }) => {
+            ahead.run(channel, &linear.layer, x, addend)
+        }
+        (LayerAhead::Server(ahead), Party::Server { prepared, .. }) => {
+            ahead.run(channel, &linear.layer, prepared.weights(step)?, x, addend)
+        }
+        _ => Err(Error::misuse("a layer prepared for the other party")),
+    }
+}
+
 fn multiply(
     channel: &mut Channel,
     step: &Step,
@@ -225,8 +311,7 @@ fn multiply(
         }
         Party::Server { keys, prepared } => {
             let key = keys.for_degree(degree)?;
-            let weights = step.node.and_then(|node| prepared.0.get(&node));
-            let weights = weights.ok_or_else(|| Error::misuse("a layer without weights"))?;
+            let weights = prepared.weights(step)?;
             coefficient::server(channel, &linear.layer, key, weights, x, addend, rng)
         }
     }

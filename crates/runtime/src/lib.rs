@@ -1,5 +1,6 @@
 //! Plans a graph, runs the plan between two parties and reports what it cost.
 
+mod ahead;
 pub mod bench;
 mod client;
 #[cfg(test)]

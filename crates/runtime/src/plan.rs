@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wire::{Cost, Error, Phase, Result};
 
+use crate::ahead::{self, Turn, turns};
 use crate::hello;
 use crate::keys;
 use crate::offline::{Stock, stretches};
@@ -35,6 +36,14 @@ pub struct Settings {
     /// Where correlated transfers come from.
     #[serde(default, with = "source")]
     pub ot: Source,
+    /// Inferences prepared before their inputs, linear layers too; 0: none.
+    #[serde(default, skip_serializing_if = "none")]
+    pub offline: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // what serde calls
+fn none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A [`Source`] by its name.
@@ -76,6 +85,7 @@ impl Plan {
     pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         let steps = suites::steps(&graph, settings)?;
+        ahead::check(&steps, settings.offline as usize)?;
         Ok(Self { graph, settings, steps })
     }
 
@@ -144,6 +154,21 @@ impl Plan {
     pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
         let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
         let mut stock = Stock::new(self.settings.ot);
+        if self.settings.offline > 0 {
+            for turn in turns(inputs, self.settings.offline as usize) {
+                match turn {
+                    Turn::Prepare => {
+                        let cost = ahead::prepare_cost(self, &mut stock);
+                        parts.push((Phase::Offline, None, cost));
+                    }
+                    Turn::Run => {
+                        let steps = self.steps.iter().map(Step::prepared_cost).enumerate();
+                        parts.extend(steps.map(|(i, cost)| (Phase::Online, Some(i), cost)));
+                    }
+                }
+            }
+            return parts;
+        }
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, inputs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());

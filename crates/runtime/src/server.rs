@@ -266,10 +266,8 @@ pub(crate) fn session(
     }
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
     let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
-    for _ in 0..agreed.inputs {
-        let mut party = Party::Server { keys: &keys, prepared };
-        execute::run(channel, plan, &mut party, &mut offline, &mut rng)?;
-    }
+    let party = |_| Party::Server { keys: &keys, prepared };
+    execute::session(channel, plan, agreed.inputs, party, &mut offline, &mut rng, |_, _| ())?;
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))
 }

@@ -118,6 +118,23 @@ impl Step {
         self.first_cost().then(self.sliced().map_or(Cost::NONE, Sliced::cost))
     }
 
+    /// What it costs offline when inferences are prepared, beside transfers.
+    pub(crate) fn ahead_cost(&self) -> Cost {
+        match &self.action {
+            Action::Linear(step) => step.layer.cost(),
+            _ => Cost::NONE,
+        }
+    }
+
+    /// What it costs online when it was prepared.
+    pub(crate) fn prepared_cost(&self) -> Cost {
+        let first = match &self.action {
+            Action::Linear(step) => step.layer.prepared_cost(),
+            _ => self.first_cost(),
+        };
+        first.then(self.sliced().map_or(Cost::NONE, Sliced::cost))
+    }
+
     /// What it costs before or without transfers.
     fn first_cost(&self) -> Cost {
         match &self.action {

@@ -63,7 +63,10 @@ fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
 }
 
 pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
-    let settings = Settings { reveal, ..Settings::default() };
+    run_with(model, Settings { reveal, ..Settings::default() }, values)
+}
+
+fn run_with(model: &Model, settings: Settings, values: &[f32]) -> (Answer, Result<Report>) {
     let (mut client, mut server) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
@@ -107,6 +110,52 @@ fn exact_rounding_equals_the_interpreter_in_every_value() {
     let (answer, server) = run(&model, Reveal::Output, &values);
     assert_eq!(answer.results, clear(&model, &values));
     costs_as_planned(&answer, &server.unwrap(), 3);
+}
+
+#[test]
+fn prepared_inferences_give_the_same_at_the_cost_that_was_planned() {
+    let mut rng = Random::seeded(12);
+    for (rounding, reveal) in [
+        (Rounding::Exact, Reveal::Output),
+        (Rounding::Exact, Reveal::Label),
+        (Rounding::Stochastic, Reveal::Output),
+        (Rounding::Stochastic, Reveal::Label),
+    ] {
+        let model = network(&mut rng, rounding);
+        let values = inputs(&mut rng, 4);
+        let usual = run(&model, reveal, &values).0;
+        for offline in [1, 2, 9] {
+            let settings = Settings { reveal, offline, ..Settings::default() };
+            let (answer, server) = run_with(&model, settings, &values);
+            costs_as_planned(&answer, &server.unwrap(), 4);
+            let online = |answer: &Answer| {
+                let usage = answer.report.phases.online;
+                (usage.bytes.client_to_server + usage.bytes.server_to_client, usage.rounds)
+            };
+            let (bytes, rounds) = online(&answer);
+            let (usual_bytes, usual_rounds) = online(&usual);
+            assert!(2 * bytes < usual_bytes && rounds <= usual_rounds, "{bytes} of {usual_bytes}");
+            let want = clear(&model, &values);
+            match (rounding, reveal) {
+                (Rounding::Exact, Reveal::Output) => assert_eq!(answer.results, want),
+                (Rounding::Exact, Reveal::Label) => assert_eq!(answer.results, usual.results),
+                (Rounding::Stochastic, Reveal::Output) => {
+                    for (got, want) in answer.results.iter().flatten().zip(want.iter().flatten()) {
+                        assert!((got - want).abs() <= 8, "{got} for {want}");
+                    }
+                }
+                (Rounding::Stochastic, Reveal::Label) => assert_eq!(answer.results.len(), 4),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_store_beyond_memory_is_refused() {
+    let model = network(&mut Random::seeded(13), Rounding::Exact);
+    let settings = Settings { offline: u32::MAX, ..Settings::default() };
+    let refused = Plan::new(model.graph, settings).unwrap_err().to_string();
+    assert!(refused.contains("prepare fewer"), "{refused}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn evaluate(
     let mut pads = offline.prepare(channel, &step.need_ahead())?;
     channel.enter(Phase::Online, Some(0));
     let mut feed = Feed::of(step, 0, &mut pads, offline);
-    execute::apply(channel, step, party, shares, &mut feed, rng)
+    execute::apply(channel, step, party, shares, &mut feed, None, rng)
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that

@@ -17,6 +17,8 @@
 //! Zero weights are multiplied like any other: messages and work depend on the
 //! plan only.
 
+mod ahead;
+mod clear;
 mod layer;
 mod packing;
 mod product;
@@ -31,6 +33,7 @@ use ring::{Random, Seed};
 use wire::{Channel, Error, Message, Result, Segment};
 use zeroize::Zeroizing;
 
+pub use ahead::{ClientAhead, ServerAhead};
 pub use layer::Layer;
 use layer::{Inputs, Responses, chunks};
 use packing::Place;
@@ -76,7 +79,19 @@ pub fn client(
     rng: &mut Random,
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
-    let polynomials = layer.packing.encode_inputs(x.words(), layer.params.degree());
+    let phases = client_products(channel, layer, key, x.words(), rng)?;
+    client_share(layer, &phases, &added)
+}
+
+/// Sends `values` mod 2^P encrypted; the phases of their products.
+fn client_products(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    values: &[u64],
+    rng: &mut Random,
+) -> Result<Zeroizing<Vec<u64>>> {
+    let polynomials = layer.packing.encode_inputs(values, layer.params.degree());
     let mut fresh = polynomials.into_iter().map(|values| {
         let values = Zeroizing::new(values);
         let fresh = key.encrypt(layer.params, &values, layer.plain_bits, rng).map_err(misuse)?;
@@ -97,7 +112,7 @@ pub fn client(
             scatter(&mut phases, &to, &opened);
         }
     }
-    client_share(layer, &phases, &added)
+    Ok(phases)
 }
 
 /// The server's side: adds its share, multiplies, masks.
@@ -115,8 +130,22 @@ pub fn server(
     rng: &mut Random,
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
+    let mut masks = server_products(channel, layer, key, weights, x.words(), rng)?;
+    server_share(layer, &mut masks, weights.bias(), &added)
+}
+
+/// Multiplies what the client encrypted plus `own`, mod 2^P, with the weights; the masks
+/// of the products.
+fn server_products(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &PublicKey,
+    weights: &ServerWeights,
+    own: &[u64],
+    rng: &mut Random,
+) -> Result<Zeroizing<Vec<u64>>> {
     layer.check_key(key)?;
-    let mut arrivals = Arrivals::new(layer, x);
+    let mut arrivals = Arrivals::new(layer, own);
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
     let mut respond = |cipher: Ciphertext, place| {
         let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
@@ -142,7 +171,7 @@ pub fn server(
     let layouts = chunks(layer.response_layouts());
     send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x42>)?;
     drop(responses);
-    server_share(layer, &mut masks, weights.bias(), &added)
+    Ok(masks)
 }
 
 fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<Vec<u64>>> {
@@ -170,8 +199,8 @@ struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
-    fn new(layer: &'a Layer, x: &Share) -> Self {
-        let own = layer.packing.encode_inputs(x.words(), layer.params.degree());
+    fn new(layer: &'a Layer, own: &[u64]) -> Self {
+        let own = layer.packing.encode_inputs(own, layer.params.degree());
         let layouts = chunks(layer.input_layouts());
         Self {
             layer,

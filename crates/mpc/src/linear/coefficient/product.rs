@@ -37,6 +37,8 @@ pub struct ServerWeights {
     polynomials: Vec<Polynomial>,
     /// One per output channel, at accumulator scale.
     bias: Zeroizing<Vec<i64>>,
+    /// As they came, for products in the clear.
+    weight: Zeroizing<Vec<i32>>,
 }
 
 /// A polynomial of weights for the evaluation basis.
@@ -88,12 +90,18 @@ impl ServerWeights {
             Kernel::Direct(plan) => (interleave(layer, plan, weight), Vec::new()),
             Kernel::Transform => (Zeroizing::default(), transform(layer, weight, memory)?),
         };
-        Ok(Self { kernel, plain, polynomials, bias: Zeroizing::new(bias.to_vec()) })
+        let (bias, weight) = (Zeroizing::new(bias.to_vec()), Zeroizing::new(weight.to_vec()));
+        Ok(Self { kernel, plain, polynomials, bias, weight })
     }
 
     /// One per output channel.
     pub(super) fn bias(&self) -> &[i64] {
         &self.bias
+    }
+
+    /// As they came.
+    pub(super) fn weight(&self) -> &[i32] {
+        &self.weight
     }
 
     /// The sums of one tile of `group`.

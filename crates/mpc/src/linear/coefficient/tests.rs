@@ -132,10 +132,41 @@ fn run(
     )
 }
 
+/// Both phases of a run that was prepared, and what they cost.
+fn run_ahead(case: &Case) -> [Outcome<Result<Share>>; 2] {
+    let degree = case.layer.params().degree();
+    let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
+    let mut rng = Random::seeded(177);
+    let key = SecretKey::generate(Params::new(degree, most).unwrap(), &mut rng).unwrap();
+    let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
+    let addend = case.addend.as_ref();
+    let (ours, theirs) = run_tampered(
+        None,
+        |ch| {
+            let mut rng = Random::seeded(178);
+            let ahead = ClientAhead::prepare(ch, &case.layer, &key, &mut rng)?;
+            ahead.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
+        },
+        |ch| {
+            let mut rng = Random::seeded(179);
+            let (layer, weights) = (&case.layer, &case.weights);
+            let ahead = ServerAhead::prepare(ch, layer, &public, weights, &mut rng)?;
+            ahead.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
+        },
+    );
+    [ours, theirs]
+}
+
 fn check(case: &Case) {
     let (ours, theirs) = run(case, None);
     assert_eq!(ours.cost, case.layer.cost());
-    let (ours, theirs) = (ours.value.unwrap(), theirs.value.unwrap());
+    check_result(case, ours.value.unwrap(), theirs.value.unwrap());
+    let [ours, theirs] = run_ahead(case);
+    assert_eq!(ours.cost, case.layer.cost().then(case.layer.prepared_cost()));
+    check_result(case, ours.value.unwrap(), theirs.value.unwrap());
+}
+
+fn check_result(case: &Case, ours: Share, theirs: Share) {
     let got = Share::reconstruct(&ours, &theirs);
     let shift = case.layer.plain_bits - case.layer.out_bits;
     let mut total = 0.0;

@@ -1,0 +1,143 @@
+//! Linear layers whose encryption runs before the input exists.
+//!
+//! | | |
+//! |---|---|
+//! | In | as online; offline nothing but the weights |
+//! | Out | as online: the same error bounds, around the same value |
+//! | Reveals | to the server: the client's share minus a uniform mask |
+//! | Security | the client's mask r is uniform mod 2^P and used once: it is moved into the layer |
+//! | Cost | offline what the layer costs online otherwise; online `inputs*P/8` up, one round |
+//! | Paper | Mishra et al., Delphi (USENIX Security 2020), section 4.1; UFO, Fig. 4 |
+//!
+//! Offline the layer runs on r: the parties hold phases and masks of W*r. Online the client
+//! sends `x_c - r`; the server multiplies that, plus its own share, in the clear, and adds
+//! it to its mask before both round.
+
+use he::rlwe::{PublicKey, SecretKey};
+use ring::Random;
+use ring::word::mask;
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use zeroize::Zeroizing;
+
+use super::layer::Layer;
+use super::product::ServerWeights;
+use super::{check, clear, client_products, client_share, server_products, server_share};
+use crate::share::Share;
+
+type Masked = Packed<0x43>;
+
+/// The client's half of a prepared layer, for one input.
+pub struct ClientAhead {
+    mask: Zeroizing<Vec<u64>>,
+    phases: Zeroizing<Vec<u64>>,
+}
+
+/// The server's half of a prepared layer, for one input.
+pub struct ServerAhead {
+    masks: Zeroizing<Vec<u64>>,
+}
+
+impl Layer {
+    /// What a run costs after the layer was prepared at [`Layer::cost`].
+    pub fn prepared_cost(&self) -> Cost {
+        Cost::message(Role::Client, Masked::body_len(&[self.masked()]))
+    }
+
+    fn masked(&self) -> Segment {
+        Segment { count: self.inputs(), bits: self.plain_bits }
+    }
+}
+
+impl ClientAhead {
+    /// Runs the layer on a fresh mask.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a key that does not fit, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn prepare(
+        channel: &mut Channel,
+        layer: &Layer,
+        key: &SecretKey,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        let mask = Zeroizing::new(rng.uniform(layer.inputs(), layer.plain_bits));
+        let phases = client_products(channel, layer, key, &mask, rng)?;
+        Ok(Self { mask, phases })
+    }
+
+    /// The client's side with an input.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when shares do not fit the layer, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn run(
+        self,
+        channel: &mut Channel,
+        layer: &Layer,
+        x: &Share,
+        addend: Option<&Share>,
+    ) -> Result<Share> {
+        let added = check(layer, x, addend)?;
+        let bits = layer.plain_bits;
+        let masked = x.words().iter().zip(self.mask.iter());
+        let masked = masked.map(|(x, r)| x.wrapping_sub(*r) & mask(bits)).collect();
+        channel.send(&Masked::one(masked, bits))?;
+        client_share(layer, &self.phases, &added)
+    }
+}
+
+impl ServerAhead {
+    /// Answers [`ClientAhead::prepare`].
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a key or weights that do not fit, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn prepare(
+        channel: &mut Channel,
+        layer: &Layer,
+        key: &PublicKey,
+        weights: &ServerWeights,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        let nothing = vec![0; layer.inputs()];
+        let masks = server_products(channel, layer, key, weights, &nothing, rng)?;
+        Ok(Self { masks })
+    }
+
+    /// The server's side with an input.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when shares do not fit the layer, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn run(
+        mut self,
+        channel: &mut Channel,
+        layer: &Layer,
+        weights: &ServerWeights,
+        x: &Share,
+        addend: Option<&Share>,
+    ) -> Result<Share> {
+        let mut added = check(layer, x, addend)?;
+        let message: Masked = channel.receive(&vec![layer.masked()])?;
+        let mut known = Zeroizing::new(message.concat());
+        if known.len() != x.len() {
+            return Err(Error::misuse("a masked input of another length"));
+        }
+        known.iter_mut().zip(x.words()).for_each(|(known, x)| *known = known.wrapping_add(*x));
+        let products = clear::convolve(&layer.conv, weights.weight(), &known, layer.plain_bits);
+        added.iter_mut().zip(products.iter()).for_each(|(sum, y)| *sum = sum.wrapping_add(*y));
+        server_share(layer, &mut self.masks, weights.bias(), &added)
+    }
+}
+
+impl std::fmt::Debug for ClientAhead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClientAhead(<hidden>)")
+    }
+}
+
+impl std::fmt::Debug for ServerAhead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ServerAhead(<hidden>)")
+    }
+}

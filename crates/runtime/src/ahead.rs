@@ -1,0 +1,122 @@
+//! Inferences prepared before their inputs exist.
+//!
+//! A session with a store of k prepares k inferences first, and after each input one
+//! more while there are inputs to come. Each is moved into the run that consumes it.
+
+use std::collections::BTreeMap;
+
+use mpc::linear::coefficient::{ClientAhead, ServerAhead};
+use mpc::{Need, Pads};
+use ring::Random;
+use wire::{Channel, Cost, Error, Phase, Result};
+
+use crate::execute::Party;
+use crate::nonlinear::pad_bytes;
+use crate::offline::{Offline, Stock};
+use crate::plan::Plan;
+use crate::steps::{Action, Step};
+
+/// Bytes that a party holds in prepared inferences.
+const MOST_BYTES: usize = 1 << 30;
+
+/// What a session does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Prepares one inference.
+    Prepare,
+    /// Runs the next input.
+    Run,
+}
+
+/// The turns of a session with `inputs` inputs and a store of `store` inferences.
+pub(crate) fn turns(inputs: usize, store: usize) -> impl Iterator<Item = Turn> {
+    let first = std::iter::repeat_n(Turn::Prepare, store.min(inputs));
+    let rest = (0..inputs).flat_map(move |done| {
+        let again = store > 0 && done + store < inputs;
+        std::iter::once(Turn::Run).chain(again.then_some(Turn::Prepare))
+    });
+    first.chain(rest)
+}
+
+/// One prepared inference: consumed by [`execute::run_prepared`](crate::execute).
+pub(crate) struct Inference {
+    pub(crate) pads: Pads,
+    pub(crate) layers: BTreeMap<usize, LayerAhead>,
+}
+
+/// One prepared linear layer.
+pub(crate) enum LayerAhead {
+    Client(ClientAhead),
+    Server(ServerAhead),
+}
+
+/// Prepares one inference.
+pub(crate) fn prepare(
+    channel: &mut Channel,
+    plan: &Plan,
+    party: &Party<'_>,
+    offline: &mut Offline,
+    rng: &mut Random,
+) -> Result<Inference> {
+    let pads = offline.prepare(channel, &plan.need())?;
+    channel.enter(Phase::Offline, None);
+    let mut layers = BTreeMap::new();
+    for (index, step) in plan.steps().iter().enumerate() {
+        let Action::Linear(linear) = &step.action else { continue };
+        let (layer, degree) = (&linear.layer, linear.layer.params().degree());
+        let ahead = match party {
+            Party::Client { keys, .. } => {
+                let key = keys.for_degree(degree)?;
+                LayerAhead::Client(ClientAhead::prepare(channel, layer, key, rng)?)
+            }
+            Party::Server { keys, prepared } => {
+                let (key, weights) = (keys.for_degree(degree)?, prepared.weights(step)?);
+                LayerAhead::Server(ServerAhead::prepare(channel, layer, key, weights, rng)?)
+            }
+        };
+        layers.insert(index, ahead);
+    }
+    Ok(Inference { pads, layers })
+}
+
+/// What [`prepare`] costs next.
+pub(crate) fn prepare_cost(plan: &Plan, stock: &mut Stock) -> Cost {
+    let layers = plan.steps().iter().map(Step::ahead_cost);
+    stock.prepare(&plan.need()).then(layers.collect())
+}
+
+/// Whether a store of `store` inferences of these steps fits into memory.
+///
+/// # Errors
+/// [`Error::Misuse`] with what it takes.
+pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
+    let need: Need = steps.iter().map(Step::need).sum();
+    let layer = |step: &Step| match &step.action {
+        Action::Linear(linear) => 8 * (linear.layer.inputs() + linear.layer.outputs()),
+        _ => 0,
+    };
+    let layers = steps.iter().map(layer).fold(0, usize::saturating_add);
+    let bytes = pad_bytes(&need).saturating_add(layers).saturating_mul(store);
+    if bytes > MOST_BYTES {
+        let (have, want) = (MOST_BYTES >> 20, bytes >> 20);
+        return Err(Error::misuse(format!(
+            "{store} prepared inferences take {want} MB, more than {have}; prepare fewer"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_filled_first_and_after_each_input() {
+        use Turn::{Prepare, Run};
+        let all = |inputs, store| turns(inputs, store).collect::<Vec<_>>();
+        assert_eq!(all(2, 0), [Run, Run]);
+        assert_eq!(all(2, 5), [Prepare, Prepare, Run, Run]);
+        assert_eq!(all(3, 1), [Prepare, Run, Prepare, Run, Prepare, Run]);
+        assert_eq!(all(4, 2), [Prepare, Prepare, Run, Prepare, Run, Prepare, Run, Run]);
+    }
+}
