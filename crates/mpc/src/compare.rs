@@ -43,14 +43,6 @@ impl Radix {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
 
-    /// The fastest for `count` comparisons of `bits` bits on the link and machine of
-    /// [`Reference`]. Depends on public sizes only, so both parties choose alike.
-    pub fn fastest(count: usize, bits: u32) -> Self {
-        let bits = bits.clamp(1, 63);
-        let time = |radix: &Self| Reference::nanoseconds(&Comparison::carry(bits, *radix), count);
-        Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
-    }
-
     const fn bits(self) -> u32 {
         match self {
             Self::Two => 1,
@@ -58,32 +50,6 @@ impl Radix {
             Self::Eight => 3,
             Self::Sixteen => 4,
         }
-    }
-}
-
-/// What [`Radix::fastest`] reckons with: a link of 400 Mbit/s and 40 ms, silent
-/// correlations, a core with vector AES.
-struct Reference;
-
-impl Reference {
-    const PER_BYTE: u64 = 20;
-    const PER_ROUND: u64 = 40_000_000;
-    const PER_CORRELATION: u64 = 25;
-    const PER_PAD: u64 = 3;
-
-    fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
-        let (cost, need) = (comparison.cost(count), comparison.need(count));
-        let jobs = || need.client_sends.iter().chain(&need.server_sends);
-        let cots: usize = jobs().map(Job::cots).sum();
-        let pads: usize = jobs().map(|job| job.count.saturating_mul(job.entries())).sum();
-        let bytes = cost.client_to_server.saturating_add(cost.server_to_client);
-        let work = [
-            Self::PER_BYTE.saturating_mul(bytes),
-            Self::PER_ROUND.saturating_mul(cost.rounds),
-            Self::PER_CORRELATION.saturating_mul(cots as u64),
-            Self::PER_PAD.saturating_mul(pads as u64),
-        ];
-        work.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -151,6 +117,13 @@ impl Comparison {
     /// Compares `bits`-wide integers and tests bits `low..bits` of the sum for zero.
     pub fn with_middle(low: u32, bits: u32, radix: Radix) -> Self {
         Self::new(low, bits, radix)
+    }
+
+    /// Takes the transfers behind the gates from `sender` alone, or half from each party.
+    /// The leaves' come from the server either way.
+    pub fn gates_from(mut self, sender: Option<Role>) -> Self {
+        self.circuit.sender = sender;
+        self
     }
 
     fn new(low: u32, bits: u32, radix: Radix) -> Self {
@@ -434,17 +407,12 @@ mod tests {
                 let (x, y): (Vec<_>, Vec<_>) = all.into_iter().unzip();
                 check(&Comparison::carry(bits, radix), &x, &y, &mut rng);
                 for low in 1..bits {
-                    check(&Comparison::with_middle(low, bits, radix), &x, &y, &mut rng);
+                    let plan = Comparison::with_middle(low, bits, radix);
+                    check(&plan, &x, &y, &mut rng);
+                    check(&plan.gates_from(Some(Role::Server)), &x, &y, &mut rng);
                 }
             }
         }
-    }
-
-    #[test]
-    fn few_comparisons_save_rounds_and_many_save_work() {
-        assert_eq!(Radix::fastest(1, 15), Radix::Sixteen);
-        assert_ne!(Radix::fastest(10_000_000, 15), Radix::Sixteen);
-        assert!(Radix::ALL.contains(&Radix::fastest(0, 1)));
     }
 
     #[test]

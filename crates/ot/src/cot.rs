@@ -341,12 +341,6 @@ pub fn setup_both_cost() -> Cost {
     .collect()
 }
 
-/// What extending a direction that holds nothing and expects nothing by `count` with
-/// SoftSpoken costs.
-pub fn extend_cost(cot_sender: Role, count: usize) -> Cost {
-    Supply::new(Source::SoftSpoken4, cot_sender).extend(count)
-}
-
 fn check_limit(count: usize) -> Result<()> {
     if count > LIMIT {
         return Err(Error::misuse(format!("{count} correlations at once")));

@@ -34,7 +34,7 @@ mod tests;
 mod tree;
 
 pub use batch::{ReceiverBatch, SenderBatch};
-pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
+pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
 pub use job::{Entry, Job};
 pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
