@@ -125,9 +125,7 @@ impl Last {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut pads: Pads) -> Result<Share> {
-    if (x.len(), x.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its extension"));
-    }
+    x.check(plan.count, plan.bits, "extension")?;
     let role = channel.role();
     let wrapped = wrap::run(channel, &plan.wrap, x, &mut pads)?;
     let wraps = match &plan.last {

@@ -129,13 +129,9 @@ impl Signs {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut pads: Pads) -> Result<Share> {
-    if (y.len(), y.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its signs"));
-    }
+    y.check(plan.count, plan.bits, "signs")?;
     let role = channel.role();
-    let operands = compare::operand(role, y.words(), plan.bits - 1);
-    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
-    let found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
     let mut positive = sign_of(role, y.words(), plan.bits);
     positive.xor(&found.greater);
     match &plan.last {

@@ -110,9 +110,7 @@ impl Truncate {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
-    if (x.len(), x.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its truncation"));
-    }
+    x.check(plan.count, plan.bits, "truncation")?;
     let now = pads.split(channel.role(), &plan.reducing())?;
     let reduced = reduce(channel, plan, x, now)?;
     match &plan.extension {
@@ -122,12 +120,8 @@ pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) ->
 }
 
 fn reduce(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
-    let role = channel.role();
-    let operands = compare::operand(role, x.words(), plan.drop);
-    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
-    let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
-    let carry = std::mem::take(&mut found.greater);
-    let carry = arithmetic::run(channel, &plan.conversion, &carry, pads)?;
+    let found = compare::of_share(channel, &plan.comparison, x, &mut pads)?;
+    let carry = arithmetic::run(channel, &plan.conversion, &found.greater, pads)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
     Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
 }
