@@ -8,7 +8,7 @@ from tacit import report
 from tacit.client import TIMEOUT_SECONDS
 from tacit.errors import MisuseError
 from tacit.operation import OperationPair, bench_operation
-from tacit.options import AsJson, Network, Suite, Threads, Timeout
+from tacit.options import AsJson, Network, Suite, Threads, Timeout, Transfers
 
 bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -32,11 +32,12 @@ def measure(
     timeout: float,
     link: str | None,
     json: bool,
+    ot: str = "auto",
 ) -> None:
     """Run a bench and print it."""
     if suite is not Suite.AUTO:
         raise MisuseError(f"suite `{suite}` is not in this version; use --suite auto")
-    pair = OperationPair(operation, threads, timeout, link)
+    pair = OperationPair(operation, threads, timeout, link, ot)
     with report.progress("measuring") as advance:
         content = bench_operation(pair, repeat, advance)
     if json:
@@ -71,6 +72,7 @@ def non_linear(name: str, what: str) -> None:
         activation_bits: ActivationBits = 8,
         suite: SuiteOption = Suite.AUTO,
         network: Network = None,
+        ot: Transfers = "auto",
         threads: Threads = 1,
         rounding: RoundingOption = "stochastic",
         repeat: Repeat = 3,
@@ -91,7 +93,7 @@ def non_linear(name: str, what: str) -> None:
             "multiply": {"second_bits": second_bits, "out_bits": out_bits, "non_negative": non_negative},
         }
         operation = {"operation": name, "count": count, "bits": bits, **chosen[name], **digits}
-        measure(operation, suite, repeat, threads, timeout, network, json)
+        measure(operation, suite, repeat, threads, timeout, network, json, ot)
 
     command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
     example = 8 if name == "lookup" else 12
@@ -121,6 +123,7 @@ def conv(
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,
     network: Network = None,
+    ot: Transfers = "auto",
     threads: Threads = 1,
     rounding: RoundingOption = "stochastic",
     repeat: Repeat = 3,
@@ -135,7 +138,7 @@ def conv(
     window = {"kernel": kernel, "stride": stride, "padding": padding}
     widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
     operation = {"operation": "conv", **image, **window, **widths}
-    measure(operation, suite, repeat, threads, timeout, network, json)
+    measure(operation, suite, repeat, threads, timeout, network, json, ot)
 
 
 @bench.command(epilog="Example: `tacit bench matmul --rows 1 --inner 512 --cols 1000`")
@@ -147,6 +150,7 @@ def matmul(
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,
     network: Network = None,
+    ot: Transfers = "auto",
     threads: Threads = 1,
     rounding: RoundingOption = "stochastic",
     repeat: Repeat = 3,
@@ -159,7 +163,7 @@ def matmul(
     """
     sizes = {"rows": rows, "inner": inner, "cols": cols}
     widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
-    measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json)
+    measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json, ot)
 
 
 @bench.command(epilog="Example: `tacit bench ot --kind ferret --count 30000000`")

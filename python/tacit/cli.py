@@ -128,9 +128,10 @@ def plan(
 ) -> None:
     """Show what one prediction will cost, layer by layer, before running it.
 
-    Bytes and rounds equal those of a run exactly. With --network, the time on that link is added.
+    Bytes and rounds equal those of a run exactly. With --network, those of a server that plans for
+    that link, and the time on it is added.
     """
-    planned = {**Model(model).plan(reveal, ot), "model": str(model)}
+    planned = {**Model(model).plan(reveal, ot, link), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)
     if json:

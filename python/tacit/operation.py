@@ -21,12 +21,16 @@ from tacit.usage import Usage
 
 @dataclass(frozen=True)
 class OperationPair:
-    """How to measure an operation (as the core reads it) between two processes over loopback."""
+    """How to measure an operation (as the core reads it) between two processes over loopback.
+
+    `ot` says where correlated transfers come from (see `Listening`); of the operation ot its kind does.
+    """
 
     operation: dict[str, Any]
     threads: int | None = None
     timeout_seconds: float = TIMEOUT_SECONDS
     network: str | None = None
+    ot: str = "auto"
 
     def options(self) -> dict[str, Any]:
         """Options of both parties' sessions; absent ones are left out."""
@@ -39,10 +43,10 @@ class OperationPair:
         `seconds` are those of the party that ended last: of some operations it is the server.
         """
         operation = json.dumps(self.operation)
-        with started(["tacit.operation", operation, json.dumps(self.options())]) as server:
+        with started(["tacit.operation", operation, json.dumps({**self.options(), "ot": self.ot})]) as server:
             usage = Usage()
             options = {**self.options(), "pin": server.pin}
-            measured = json.loads(_core.bench(operation, server.address, json.dumps(options)))
+            measured = json.loads(_core.bench(operation, self.ot, server.address, json.dumps(options)))
             mine = {"party_seconds": measured["seconds"], **usage.report()}
             theirs = server.final_report(self.timeout_seconds)
         used = both(mine, theirs)

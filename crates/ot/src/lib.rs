@@ -23,6 +23,7 @@ pub mod transfer;
 mod base;
 mod ferret;
 mod hash;
+mod reckoning;
 mod setup;
 #[cfg(test)]
 mod silent;
@@ -39,5 +40,5 @@ pub use job::{Entry, Job};
 pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
 pub use softspoken::Field;
-pub use supply::{Source, Supply};
+pub use supply::{Source, Sourcing, Supply};
 pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};

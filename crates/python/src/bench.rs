@@ -10,12 +10,13 @@ use crate::errors::{MisuseError, json, options, raise};
 pub(crate) fn bench(
     py: Python<'_>,
     operation_json: &str,
+    ot: &str,
     server: &str,
     options_json: &str,
 ) -> PyResult<String> {
     let operation: Operation = options(operation_json)?;
     let chosen: PredictOptions = options(options_json)?;
-    json(&py.detach(|| tacit::bench(operation, server, &chosen)).map_err(raise)?)
+    json(&py.detach(|| tacit::bench(operation, ot, server, &chosen)).map_err(raise)?)
 }
 
 /// The other party of `bench`, for one session.

@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub values: &'a [f32],
     /// Their shape: the model's input shape, or (N, *input shape).
     pub shape: &'a [usize],
+    /// Threads of this party, at least 1.
+    pub threads: usize,
     /// Told how many inputs are done.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -49,10 +51,10 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         Ok(inputs.len())
     })?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
     let mut results = Vec::with_capacity(inputs.len());
     for (done, input) in inputs.iter().enumerate() {
-        let mut party = Party::Client { keys: &keys, input };
+        let mut party = Party::Client { keys: &keys, input, threads: request.threads };
         let words = execute::run(channel, &plan, &mut party, &mut offline, &mut rng)?;
         results.push(decode(&plan, &words));
         (request.progress)(done + 1, inputs.len());

@@ -18,9 +18,18 @@ use crate::steps::{Action, LinearStep, Step, SumStep, missing};
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
     /// Keys and one quantised input.
-    Client { keys: &'a ClientKeys, input: &'a [i64] },
+    Client { keys: &'a ClientKeys, input: &'a [i64], threads: usize },
     /// Public keys and transformed weights.
-    Server { keys: &'a ServerKeys, prepared: &'a Prepared },
+    Server { keys: &'a ServerKeys, prepared: &'a Prepared, threads: usize },
+}
+
+impl Party<'_> {
+    /// Threads that it may use; the other party's may differ.
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            Self::Client { threads, .. } | Self::Server { threads, .. } => *threads,
+        }
+    }
 }
 
 /// The server's weights, transformed once for all sessions.
@@ -79,6 +88,7 @@ pub(crate) fn run_watched(
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
+    offline.set_threads(party.threads());
     let mut tensors = Tensors::new(plan, party)?;
     let mut opened = Vec::new();
     for stretch in stretches(plan.steps()) {
@@ -218,7 +228,7 @@ fn multiply(
             let key = keys.for_degree(degree)?;
             coefficient::client(channel, &linear.layer, key, x, addend, rng)
         }
-        Party::Server { keys, prepared } => {
+        Party::Server { keys, prepared, .. } => {
             let key = keys.for_degree(degree)?;
             let weights = step.node.and_then(|node| prepared.0.get(&node));
             let weights = weights.ok_or_else(|| Error::misuse("a layer without weights"))?;

@@ -1,12 +1,14 @@
 //! The public plan: what runs, in which order, at which cost. Both parties derive
 //! it from the public graph, so neither takes parameters on trust.
 
+use std::num::NonZeroU64;
+
 use graph::{Graph, Op};
 use mpc::Need;
-use ot::Source;
+use ot::{Source, Sourcing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use wire::{Cost, Error, Phase, Result};
+use wire::{Cost, Error, Link, Phase, Result};
 
 use crate::hello;
 use crate::keys;
@@ -35,6 +37,22 @@ pub struct Settings {
     /// Where correlated transfers come from.
     #[serde(default, with = "source")]
     pub ot: Source,
+    /// Bits per second of the link that `auto` is planned for; 400 Mbit/s when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<NonZeroU64>,
+}
+
+impl Settings {
+    /// With the bandwidth of `link`, if there is one.
+    pub fn planned_for(self, link: Option<Link>) -> Self {
+        let bandwidth = link.and_then(|link| NonZeroU64::new(link.figures().1 as u64));
+        Self { bandwidth: bandwidth.or(self.bandwidth), ..self }
+    }
+
+    /// What both parties' correlations follow from.
+    pub(crate) fn sourcing(self) -> Sourcing {
+        Sourcing { source: self.ot, bandwidth: self.bandwidth }
+    }
 }
 
 /// A [`Source`] by its name.
@@ -80,8 +98,8 @@ impl Plan {
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
-    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, ot: Source) -> Self {
-        Self { graph, settings: Settings { ot, ..Settings::default() }, steps }
+    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
+        Self { graph, settings, steps }
     }
 
     /// Plans what a server offered.
@@ -143,7 +161,7 @@ impl Plan {
     /// the step if it is one, the cost.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
         let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
-        let mut stock = Stock::new(self.settings.ot);
+        let mut stock = Stock::new(self.settings.sourcing());
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, inputs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());

@@ -14,7 +14,7 @@ use crate::execute::Prepared;
 use crate::hello;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::report::Report;
-use crate::server::session;
+use crate::server::{Limits, session};
 
 pub(crate) const SIDE: usize = 10;
 
@@ -62,6 +62,10 @@ fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
     values
 }
 
+fn limits(inputs: usize) -> Limits {
+    Limits { inputs, threads: 1 }
+}
+
 pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
     let settings = Settings { reveal, ..Settings::default() };
     let (mut client, mut server) = memory_pair();
@@ -70,9 +74,9 @@ pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Res
     let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
     let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
-        let server = scope.spawn(|| session(&plan, &prepared, usize::MAX, &mut server));
+        let server = scope.spawn(|| session(&plan, &prepared, limits(usize::MAX), &mut server));
         let shape = [&[count], one.as_slice()].concat();
-        let request = Request { values, shape: &shape, progress: &mut |_, _| {} };
+        let request = Request { values, shape: &shape, threads: 1, progress: &mut |_, _| {} };
         (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
@@ -163,10 +167,15 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
         let (ours, theirs) = run_pair(
             |channel| {
-                let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                let request = Request {
+                    values: &values,
+                    shape: &shape,
+                    threads: 1,
+                    progress: &mut |_, _| {},
+                };
                 predict(channel, request)
             },
-            |channel| session(&plan, &prepared, 9, channel),
+            |channel| session(&plan, &prepared, limits(9), channel),
         );
         assert!(matches!(ours.value, Err(Error::Misuse(_))), "{:?}", ours.value);
         assert!(matches!(theirs.value, Err(Error::Transport(_))), "{:?}", theirs.value);
@@ -318,10 +327,11 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let values = inputs(&mut rng, 1);
     let ask = |channel: &mut Channel| {
         let shape = [2, SIDE, SIDE];
-        let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+        let request =
+            Request { values: &values, shape: &shape, threads: 1, progress: &mut |_, _| {} };
         predict(channel, request).map(|_| ())
     };
-    let answer = |channel: &mut Channel| session(&plan, &prepared, 1, channel).map(|_| ());
+    let answer = |channel: &mut Channel| session(&plan, &prepared, limits(1), channel).map(|_| ());
     let (ours, theirs) = run_pair(ask, answer);
     for (sender, frames) in [(Role::Client, ours.frames), (Role::Server, theirs.frames)] {
         assert!(frames.len() > 30, "{} frames from {sender:?}", frames.len());
@@ -354,11 +364,15 @@ fn runs_cost_what_the_plan_says() {
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(
                 |channel| {
-                    let request =
-                        Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                    let request = Request {
+                        values: &values,
+                        shape: &shape,
+                        threads: 1,
+                        progress: &mut |_, _| {},
+                    };
                     predict(channel, request)
                 },
-                |channel| session(&plan, &prepared, 2, channel),
+                |channel| session(&plan, &prepared, limits(2), channel),
             );
             let predicted = plan.cost(count);
             assert_eq!(ours.cost, predicted, "{rounding:?} {reveal:?}: the client's meter");
@@ -401,7 +415,7 @@ fn other_versions_and_plans_are_refused_by_name() {
             channel.send(&stranger)?;
             channel.receive::<hello::Hello>(&()).map(|_| ())
         },
-        |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+        |channel| session(&plan, &prepared, limits(1), channel).map(|_| ()),
     );
     let error = theirs.value.unwrap_err().to_string();
     assert!(error.contains("same release on both sides"), "{error}");
@@ -413,7 +427,7 @@ fn other_versions_and_plans_are_refused_by_name() {
             channel.receive::<hello::Offer>(&())?;
             channel.send(&hello::Accept { inputs: 1, digest: [1; 32] })
         },
-        |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+        |channel| session(&plan, &prepared, limits(1), channel).map(|_| ()),
     );
     let error = theirs.value.unwrap_err().to_string();
     assert!(error.contains("digest of the offered plan"), "{error}");
