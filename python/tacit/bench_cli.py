@@ -8,7 +8,7 @@ from tacit import report
 from tacit.client import TIMEOUT_SECONDS
 from tacit.errors import MisuseError
 from tacit.operation import OperationPair, bench_operation
-from tacit.options import AsJson, Network, Suite, Threads, Timeout
+from tacit.options import AsJson, Network, Suite, Threads, Timeout, Transfers
 
 bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -19,6 +19,7 @@ ActivationBits = Annotated[
     int, typer.Option(min=2, max=12, help="Signed width of inputs; with --saturate the bits of the largest result.")
 ]
 SuiteOption = Annotated[Suite, typer.Option(help="Protocols to use; this version has auto.")]
+Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[
     Literal["stochastic", "exact"], typer.Option(help="How linear layers rescale; the other operations are exact.")
 ]
@@ -32,11 +33,13 @@ def measure(
     timeout: float,
     link: str | None,
     json: bool,
+    ot: str = "auto",
+    offline: bool = False,
 ) -> None:
     """Run a bench and print it."""
     if suite is not Suite.AUTO:
         raise MisuseError(f"suite `{suite}` is not in this version; use --suite auto")
-    pair = OperationPair(operation, threads, timeout, link)
+    pair = OperationPair(operation, threads, timeout, link, ot, offline)
     with report.progress("measuring") as advance:
         content = bench_operation(pair, repeat, advance)
     if json:
@@ -71,6 +74,7 @@ def non_linear(name: str, what: str) -> None:
         activation_bits: ActivationBits = 8,
         suite: SuiteOption = Suite.AUTO,
         network: Network = None,
+        ot: Transfers = "auto",
         threads: Threads = 1,
         rounding: RoundingOption = "stochastic",
         repeat: Repeat = 3,
@@ -91,7 +95,7 @@ def non_linear(name: str, what: str) -> None:
             "multiply": {"second_bits": second_bits, "out_bits": out_bits, "non_negative": non_negative},
         }
         operation = {"operation": name, "count": count, "bits": bits, **chosen[name], **digits}
-        measure(operation, suite, repeat, threads, timeout, network, json)
+        measure(operation, suite, repeat, threads, timeout, network, json, ot)
 
     command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
     example = 8 if name == "lookup" else 12
@@ -121,8 +125,10 @@ def conv(
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,
     network: Network = None,
+    ot: Transfers = "auto",
     threads: Threads = 1,
     rounding: RoundingOption = "stochastic",
+    offline: Prepared = False,
     repeat: Repeat = 3,
     timeout: Timeout = TIMEOUT_SECONDS,
     json: AsJson = False,
@@ -135,7 +141,7 @@ def conv(
     window = {"kernel": kernel, "stride": stride, "padding": padding}
     widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
     operation = {"operation": "conv", **image, **window, **widths}
-    measure(operation, suite, repeat, threads, timeout, network, json)
+    measure(operation, suite, repeat, threads, timeout, network, json, ot, offline)
 
 
 @bench.command(epilog="Example: `tacit bench matmul --rows 1 --inner 512 --cols 1000`")
@@ -147,8 +153,10 @@ def matmul(
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,
     network: Network = None,
+    ot: Transfers = "auto",
     threads: Threads = 1,
     rounding: RoundingOption = "stochastic",
+    offline: Prepared = False,
     repeat: Repeat = 3,
     timeout: Timeout = TIMEOUT_SECONDS,
     json: AsJson = False,
@@ -159,7 +167,7 @@ def matmul(
     """
     sizes = {"rows": rows, "inner": inner, "cols": cols}
     widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
-    measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json)
+    measure({"operation": "matmul", **sizes, **widths}, suite, repeat, threads, timeout, network, json, ot, offline)
 
 
 @bench.command(epilog="Example: `tacit bench ot --kind ferret --count 30000000`")

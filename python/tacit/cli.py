@@ -25,6 +25,7 @@ from tacit.options import (
     MaxInputs,
     ModelFile,
     Network,
+    Offline,
     RevealTo,
     SessionTimeout,
     Suite,
@@ -124,13 +125,15 @@ def plan(
     link: Annotated[str | None, typer.Option("--network", metavar="LINK", help="lan, wan or RTTms,Mbps.")] = None,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
+    offline: Offline = 0,
     json: AsJson = False,
 ) -> None:
     """Show what one prediction will cost, layer by layer, before running it.
 
-    Bytes and rounds equal those of a run exactly. With --network, the time on that link is added.
+    Bytes and rounds equal those of a run exactly. With --network, those of a server that plans for
+    that link, and the time on it is added.
     """
-    planned = {**Model(model).plan(reveal, ot), "model": str(model)}
+    planned = {**Model(model).plan(reveal, ot, link, offline), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)
     if json:
@@ -166,6 +169,7 @@ def serve(
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address; port 0 picks a free one.")],
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
+    offline: Offline = 0,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None,
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
     client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None,
@@ -185,10 +189,11 @@ def serve(
     server. With --json, one line says where it listens, and one line follows per session. A client
     that is silent for --timeout seconds, needs more than --connect-timeout for the TLS handshake, or
     more than --session-timeout in all, is dropped; the others notice nothing. So is one that asks
-    for more than --max-inputs inputs at once; a budget over several sessions is yours to keep.
+    for more than --max-inputs inputs at once; a budget over several sessions is yours to keep. With
+    --offline K a session first prepares K predictions, and one more after each input.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    limits = (*patience, once, threads, network, max_inputs, ot)
+    limits = (*patience, once, threads, network, max_inputs, ot, offline)
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
@@ -251,6 +256,7 @@ def run(
     inputs: InputFile,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
+    offline: Offline = 0,
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -263,7 +269,7 @@ def run(
     compiled = Model(model)
     examples = load(inputs, compiled.input_shape)
     with report.progress("running") as advance:
-        done = Pair(compiled, reveal, threads, timeout, network, ot).run(examples.x, examples.y, advance)
+        done = Pair(compiled, reveal, threads, timeout, network, ot, offline).run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
         return
@@ -284,6 +290,7 @@ def evaluate(
     ] = None,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
+    offline: Offline = 0,
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -295,7 +302,9 @@ def evaluate(
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
-            content = evaluation.private(Pair(compiled, reveal, threads, timeout, network, ot), examples, advance)
+            content = evaluation.private(
+                Pair(compiled, reveal, threads, timeout, network, ot, offline), examples, advance
+            )
         elif mode == "simulate":
             content = evaluation.simulated(compiled, examples, advance)
         elif source is None:
@@ -315,6 +324,7 @@ def bench_model_command(
     repeat: Repeat = 3,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
+    offline: Offline = 0,
     threads: Threads = 1,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -324,7 +334,7 @@ def bench_model_command(
     compiled = Model(model)
     examples = random_examples(compiled) if inputs is None else load(inputs, compiled.input_shape)
     with report.progress("measuring") as advance:
-        content = bench_model(Pair(compiled, reveal, threads, timeout, network, ot), examples, repeat, advance)
+        content = bench_model(Pair(compiled, reveal, threads, timeout, network, ot, offline), examples, repeat, advance)
     if json:
         report.emit_json(content)
     else:

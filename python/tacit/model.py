@@ -38,13 +38,17 @@ class Model:
         """Real value of one last place of the output."""
         return float(self.description["output"]["scale"])
 
-    def plan(self, reveal: str = "output", ot: str = "auto") -> dict[str, Any]:
+    def plan(
+        self, reveal: str = "output", ot: str = "auto", network: str | None = None, offline: int = 0
+    ) -> dict[str, Any]:
         """The public plan of a session and its predicted cost for one input.
 
-        `reveal` is output or label, `ot` the source of correlated transfers (`serve --ot`).
+        `reveal` is output or label, `ot` the source of correlated transfers (`serve --ot`), `network` the
+        link that the server plans for (`serve --network`), `offline` how many inferences are prepared
+        ahead (`serve --offline`).
         """
-        settings = {"reveal": reveal, "ot": ot}
-        planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps({"settings": settings})))
+        options = {"settings": {"reveal": reveal, "ot": ot, "offline": offline or None}, "network": network}
+        planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps(options)))
         return planned
 
     def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:

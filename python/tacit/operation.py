@@ -21,12 +21,18 @@ from tacit.usage import Usage
 
 @dataclass(frozen=True)
 class OperationPair:
-    """How to measure an operation (as the core reads it) between two processes over loopback."""
+    """How to measure an operation (as the core reads it) between two processes over loopback.
+
+    `ot` says where correlated transfers come from (see `Listening`); of the operation ot its kind does. `offline`
+    prepares the operation, linear layers too, before its input.
+    """
 
     operation: dict[str, Any]
     threads: int | None = None
     timeout_seconds: float = TIMEOUT_SECONDS
     network: str | None = None
+    ot: str = "auto"
+    offline: bool = False
 
     def options(self) -> dict[str, Any]:
         """Options of both parties' sessions; absent ones are left out."""
@@ -39,10 +45,11 @@ class OperationPair:
         `seconds` are those of the party that ended last: of some operations it is the server.
         """
         operation = json.dumps(self.operation)
-        with started(["tacit.operation", operation, json.dumps(self.options())]) as server:
+        settings = {"ot": self.ot, "offline": 1 if self.offline else None}
+        with started(["tacit.operation", operation, json.dumps({**self.options(), **settings})]) as server:
             usage = Usage()
             options = {**self.options(), "pin": server.pin}
-            measured = json.loads(_core.bench(operation, server.address, json.dumps(options)))
+            measured = json.loads(_core.bench(operation, json.dumps(settings), server.address, json.dumps(options)))
             mine = {"party_seconds": measured["seconds"], **usage.report()}
             theirs = server.final_report(self.timeout_seconds)
         used = both(mine, theirs)

@@ -29,20 +29,30 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON obj
 RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
 Transfers = Annotated[
     Literal["auto", "ferret", "softspoken2", "softspoken4", "softspoken8"],
-    typer.Option("--ot", help="Where correlated transfers come from; auto suits a link of 400 Mbit/s."),
+    typer.Option("--ot", help="Where correlated transfers come from; auto suits --network, or else 400 Mbit/s."),
+]
+Offline = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="K",
+        help="Prepare K predictions before their inputs, linear layers too: little is left for online.",
+    ),
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]
 ConnectTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for the connection and the TLS handshake.")]
 SessionTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a whole session, however busy.")]
 Network = Annotated[
     str | None,
-    typer.Option(metavar="LINK", help="Imitate a link: lan, wan or RTTms,Mbps (both sides alike). Default: none."),
+    typer.Option(
+        metavar="LINK", help="Imitate a link and plan for it: lan, wan or RTTms,Mbps (both sides alike). Default: none."
+    ),
 ]
 MaxInputs = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Query budget: most inputs in one session. Default: 1,000,000."),
 ]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads per party; this version runs one.")]
+Threads = Annotated[int | None, typer.Option(min=1, max=64, help="Threads of this party, or of both. Default: 1.")]
 
 
 def interval(text: str) -> tuple[float, float]:

@@ -23,7 +23,8 @@ class Listening:
     off and works on loopback only; `once` stops after the first session; `network` imitates a
     link (lan, wan, RTTms,Mbps), as the client must too; `max_inputs` is the query budget of a
     session, and a client that asks for more is refused; `ot` says where correlated transfers come
-    from (auto, ferret, softspoken2, softspoken4, softspoken8). The timeouts are those of `Client`; a
+    from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many inferences a session
+    prepares before their inputs, linear layers too, and holds in memory. The timeouts are those of `Client`; a
     client that exceeds one is dropped.
     """
 
@@ -41,6 +42,7 @@ class Listening:
     network: str | None = None
     max_inputs: int | None = None
     ot: str = "auto"
+    offline: int = 0
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -56,6 +58,7 @@ class Listening:
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
+        chosen |= {"offline": self.offline or None}
         options |= {name: value for name, value in chosen.items() if value is not None}
         return json.dumps({**options, "once": self.once})
 

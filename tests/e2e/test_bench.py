@@ -44,7 +44,6 @@ def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
         ("relu --count 10 --bits 8 --suite gala", "suite `gala` is not in this version"),
         ("truncate --count 10 --bits 8 --drop 9", "truncation"),
         ("relu --count 10 --bits 8 --network fast", "neither lan, wan nor RTTms,Mbps"),
-        ("relu --count 10 --bits 8 --threads 2", "--threads 1"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(tacit, arguments, why):
@@ -53,6 +52,24 @@ def test_nonsense_is_refused_in_one_line(tacit, arguments, why):
     assert done.err.startswith("error: ")
     assert why in done.err
     assert done.err.count("\n") == 1
+
+
+def test_threads_change_nothing_but_time(tacit):
+    arguments = "bench relu --count 60000 --bits 8 --repeat 1 --ot ferret --json"
+    one, two = (tacit(*arguments.split(), "--threads", threads).json for threads in (1, 2))
+    assert (one["threads"], two["threads"]) == (1, 2)
+    assert (two["bytes"], two["rounds"], two["max_error"]) == (one["bytes"], one["rounds"], 0)
+    assert tacit(*arguments.split(), "--threads", 65).code == 2
+
+
+def test_source_and_link_are_planned_for(tacit):
+    arguments = "bench relu --count 300000 --bits 8 --repeat 1 --json"
+    chosen = ("--ot softspoken2", "--network 0ms,1000000", "--network 0ms,200")
+    many, fast, slow = (tacit(*arguments.split(), *extra.split()).json for extra in chosen)
+    assert (many["ot"], fast["ot"], slow["bandwidth"]) == ("softspoken2", "auto", 200_000_000)
+    sent = [sum(done["phases"]["offline"]["bytes"].values()) for done in (many, fast, slow)]
+    assert sent == sorted(sent, reverse=True)
+    assert max(done["max_error"] for done in (many, fast, slow)) == 0
 
 
 def test_nonsense_is_refused_in_json_too(tacit):

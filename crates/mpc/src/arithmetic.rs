@@ -6,16 +6,18 @@
 //! | Out | shares of the same bits mod 2^out_bits |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | out_bits bits per element (nothing for one bit); 2 rounds |
+//! | Cost | out_bits bits per element (nothing for one bit); 2 rounds, whoever begins |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic, appendix A |
 //!
-//! `b = b_c + b_s - 2*b_c*b_s`, and the product is needed mod 2^(out_bits - 1) only.
+//! `b = b_c + b_s - 2*b_c*b_s`, and the product is needed mod 2^(out_bits - 1) only. A
+//! table transfer makes it when their receiver begins, `product.rs` when the sender does.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::pads::{Need, Pads};
+use crate::product;
 use crate::relu::sum_of;
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
@@ -25,11 +27,13 @@ use crate::switch::{self, Side, Switch};
 pub struct Arithmetic {
     count: usize,
     out_bits: u32,
-    asks: Role,
+    first: Role,
+    sender: Role,
 }
 
 impl Arithmetic {
-    /// `count` bits to integers of `out_bits` (1 to 64); `asks` sends first.
+    /// `count` bits to integers of `out_bits` (1 to 64); `asks` sends first, and the
+    /// other party is the sender in the transfers.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -37,7 +41,16 @@ impl Arithmetic {
         if !(1..=64).contains(&out_bits) {
             return Err(Error::misuse("bits as integers of 1 to 64 bits"));
         }
-        Ok(Self { count, out_bits, asks })
+        Ok(Self { count, out_bits, first: asks, sender: !asks })
+    }
+
+    /// With transfers that `sender` sends, whoever begins.
+    pub fn sent_by(self, sender: Role) -> Self {
+        Self { sender, ..self }
+    }
+
+    fn job(&self) -> Job {
+        Job { count: self.count, choice_bits: 1, entry: Entry::Word(self.out_bits - 1) }
     }
 
     /// One transfer of products; mod 2 none is needed.
@@ -45,8 +58,11 @@ impl Arithmetic {
         if self.out_bits == 1 {
             return Switch::default();
         }
-        let entry = Entry::Word(self.out_bits - 1);
-        Switch::to(self.asks, vec![Job { count: self.count, choice_bits: 1, entry }])
+        Switch::to(!self.sender, vec![self.job()])
+    }
+
+    fn sender_begins(&self) -> bool {
+        self.first == self.sender && self.out_bits > 1
     }
 
     /// Transfers consumed.
@@ -56,13 +72,16 @@ impl Arithmetic {
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        self.switch().cost(self.asks)
+        if self.sender_begins() {
+            return product::cost(self.sender, self.job());
+        }
+        self.switch().cost(self.first)
     }
 
     fn side(&self, role: Role, bits: &Bits) -> Side {
         if self.out_bits == 1 {
             Side { choices: Vec::new(), tables: Vec::new() }
-        } else if role == self.asks {
+        } else if role != self.sender {
             Side { choices: vec![vec![bits.clone()]], tables: Vec::new() }
         } else {
             let table = Table::words(vec![vec![0; self.count], bits.to_words()]);
@@ -80,9 +99,14 @@ pub fn run(channel: &mut Channel, plan: &Arithmetic, bits: &Bits, pads: Pads) ->
     if bits.len() != plan.count {
         return Err(Error::misuse("bits that do not fit their conversion"));
     }
-    let side = plan.side(channel.role(), bits);
-    let switched = switch::run(channel, &plan.switch(), plan.asks, side, pads)?;
-    let products = sum_of(plan.count, plan.out_bits, &switched);
+    let products = if plan.sender_begins() {
+        let words = product::run(channel, plan.sender, plan.job(), bits, pads)?;
+        Share::new(words, plan.out_bits)
+    } else {
+        let side = plan.side(channel.role(), bits);
+        let switched = switch::run(channel, &plan.switch(), plan.first, side, pads)?;
+        sum_of(plan.count, plan.out_bits, &switched)
+    };
     Ok(Share::new(bits.to_words(), plan.out_bits).add_scaled(&products, -2))
 }
 
@@ -101,8 +125,12 @@ mod tests {
         let mut server: Bits = [0, 1, 0, 1].into_iter().collect();
         client.extend(&random_bits(&mut rng, 99));
         server.extend(&random_bits(&mut rng, 99));
-        for (out_bits, asks) in (1..=64).flat_map(|b| [(b, Role::Client), (b, Role::Server)]) {
-            let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap();
+        let roles = [Role::Client, Role::Server];
+        let sides = roles.into_iter().flat_map(|asks| roles.map(|sender| (asks, sender)));
+        for (out_bits, (asks, sender)) in (1..=64).flat_map(|b| sides.clone().map(move |s| (b, s)))
+        {
+            let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap().sent_by(sender);
+            assert!(plan.need().sent_by(!sender).is_empty());
             let (c, s) = both(
                 &mut rng,
                 &plan.need(),

@@ -2,25 +2,23 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of wires as bit vectors, one random transfer per gate, element and direction |
+//! | In | xor shares of wires as bit vectors, random transfers ([`Circuit::need`]) |
 //! | Out | xor shares of every gate's outputs |
 //! | Reveals | operands masked by uniform bits of unused triples |
 //! | Security | semi-honest, given the transfers |
-//! | Cost | per gate with k partners and element: k + 1 bits each way; one round a level |
+//! | Cost | per gate with k partners and element: k + 1 bits each way, 2k from who alone sends in the transfers; one round a level |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), correlated triples, section 4 and appendix A |
 //!
-//! A gate multiplies one operand with k partners at once. Its correlated triple
-//! `(a; b_1..b_k; a*b_1..a*b_k)` costs no communication: a random transfer with
-//! pads `r0, r1` of k bits and random choice `c` *is* the cross term `c*(r0^r1)`,
-//! shared as `r0` and `r_c`. The parties take turns, and each turn carries the
-//! opening that completes a level and the one that begins the next.
+//! A gate multiplies one operand with k partners at once, by a correlated triple
+//! `(a; b_1..b_k; a*b_1..a*b_k)` (`triples.rs`). The parties take turns, and each turn
+//! carries the opening that completes a level and the one that begins the next.
 
-use ot::{Entry, Job, ReceiverPads, SenderPads};
 use ring::Bits;
 use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Values};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::pads::{Need, Pads};
+use crate::triples::{self, Triples};
 
 /// Index of a wire.
 pub type Wire = usize;
@@ -52,6 +50,8 @@ pub struct Circuit {
     pub wires: usize,
     /// The gates.
     pub levels: Vec<Vec<Gate>>,
+    /// Who alone sends in the transfers; each party in half of them when absent.
+    pub sender: Option<Role>,
 }
 
 /// For each gate the planes of its masked operand and partners.
@@ -76,7 +76,11 @@ impl Circuit {
 
     /// Transfers for `count` elements.
     pub fn need(&self, count: usize) -> Need {
-        Need::both(self.levels.iter().flatten().map(|gate| gate.job(count)).collect())
+        self.levels.iter().flatten().map(|gate| self.gate_need(gate, count)).sum()
+    }
+
+    fn gate_need(&self, gate: &Gate, count: usize) -> Need {
+        triples::need(self.sender, gate.partners.len(), count)
     }
 
     /// Who sends last when `first` sends first; that party may go on at once.
@@ -88,7 +92,7 @@ impl Circuit {
     pub fn cost(&self, count: usize, first: Role) -> Cost {
         let opening = |turn: usize, level: usize| {
             let from = if turn.is_multiple_of(2) { first } else { !first };
-            let layout = self.levels.get(level).map(|gates| layout(gates, count));
+            let layout = self.levels.get(level).map(|_| self.layout(level, count, from));
             layout.map_or(Cost::NONE, |l| Cost::message(from, Opening::body_len(&l)))
         };
         let turns = 0..=self.levels.len();
@@ -98,42 +102,15 @@ impl Circuit {
         };
         turns.map(turn).collect()
     }
-}
 
-impl Gate {
-    /// The random transfer behind its triples.
-    fn job(&self, count: usize) -> Job {
-        Job { count, choice_bits: 1, entry: Entry::Bits(self.partners.len() as u32) }
-    }
-}
-
-fn layout(gates: &[Gate], count: usize) -> Vec<Lane> {
-    let planes = gates.iter().map(|gate| 1 + gate.partners.len()).sum();
-    vec![Lane::Planes { planes, count }]
-}
-
-/// This party's half of the correlated triples of one gate, a plane per partner.
-#[derive(Default, Zeroize, ZeroizeOnDrop)]
-struct Triples {
-    a: Bits,
-    b: Vec<Bits>,
-    c: Vec<Bits>,
-}
-
-impl Triples {
-    fn new(sending: SenderPads, receiving: ReceiverPads) -> Self {
-        let mut pairs =
-            sending.into_columns().into_iter().map(|mut pad| std::mem::take(&mut pad.planes));
-        let (zero, mut b) = (pairs.next().unwrap_or_default(), pairs.next().unwrap_or_default());
-        let (choices, mut opened) = receiving.into_parts();
-        let a = choices.into_iter().next().unwrap_or_default();
-        let mut c = std::mem::take(&mut opened.planes);
-        for ((b, c), zero) in b.iter_mut().zip(&mut c).zip(&zero) {
-            b.xor(zero);
-            c.xor(zero);
-            c.xor_and(&a, b);
-        }
-        Self { a, b, c }
+    /// Layout of the opening of `level` by `from`.
+    fn layout(&self, level: usize, count: usize, from: Role) -> Vec<Lane> {
+        let planes = |gate: &Gate| {
+            let products = gate.partners.len();
+            triples::masks(self.sender, from, products) + products
+        };
+        let planes = self.levels.get(level).into_iter().flatten().map(planes).sum();
+        vec![Lane::Planes { planes, count }]
     }
 }
 
@@ -157,9 +134,11 @@ impl Runner<'_> {
         let triples = self.triples.get(level).map_or(&[][..], Vec::as_slice);
         let mut planes = Vec::new();
         for (gate, triple) in gates.iter().zip(triples) {
-            let mut operand = self.read(gate.operand)?.clone();
-            operand.xor(&triple.a);
-            planes.push(operand);
+            for a in &triple.a {
+                let mut operand = a.clone();
+                operand.xor(self.read(gate.operand)?);
+                planes.push(operand);
+            }
             for (partner, b) in gate.partners.iter().zip(&triple.b) {
                 let mut factor = b.clone();
                 for &wire in &partner.factor {
@@ -177,23 +156,26 @@ impl Runner<'_> {
         let triples = self.triples.get_mut(level).map(std::mem::take).unwrap_or_default();
         let circuit = self.circuit;
         let gates = circuit.levels.get(level).map_or(&[][..], Vec::as_slice);
-        let mut opened = planes(ours).into_iter().zip(planes(theirs)).map(|(mut x, y)| {
-            x.xor(&y);
-            x
-        });
-        let mut next =
-            || opened.next().ok_or_else(|| Error::misuse("an opening of too few planes"));
+        let (mut ours, mut theirs) = (planes(ours).into_iter(), planes(theirs).into_iter());
+        let mut next = |mine: usize, others: usize| {
+            opened(ours.by_ref().take(mine).collect(), theirs.by_ref().take(others).collect())
+        };
         for (gate, mut triple) in gates.iter().zip(triples) {
-            let e = next()?;
-            let products = std::mem::take(&mut triple.c);
-            for ((partner, mut product), b) in gate.partners.iter().zip(products).zip(&mut triple.b)
-            {
-                let f = next()?;
+            let products = gate.partners.len();
+            let masked = triples::masks(circuit.sender, !self.role, products);
+            let (e, f) = (next(triple.a.len(), masked), next(products, products));
+            let terms = std::mem::take(&mut triple.c).into_iter().zip(&mut triple.b);
+            for (at, (partner, (mut product, b))) in gate.partners.iter().zip(terms).enumerate() {
+                let (Some(a), Some(e), Some(f)) =
+                    (shared(&triple.a, at), shared(&e, at), f.get(at))
+                else {
+                    return Err(Error::misuse("an opening of too few planes"));
+                };
                 if self.role == Role::Server {
-                    b.xor(&f);
+                    b.xor(f);
                 }
-                product.xor_and(&e, b);
-                product.xor_and(&triple.a, &f);
+                product.xor_and(e, b);
+                product.xor_and(a, f);
                 if let Some(base) = partner.base {
                     product.xor(self.read(base)?);
                 }
@@ -230,7 +212,7 @@ impl Runner<'_> {
             }
             return Ok(());
         }
-        let shape = |level: usize| layout(self.gates(level), self.count);
+        let shape = |level: usize| self.circuit.layout(level, self.count, !self.role);
         if let Some(before) = before {
             let theirs: Opening = channel.receive(&shape(before))?;
             let begun =
@@ -244,6 +226,24 @@ impl Runner<'_> {
         }
         Ok(())
     }
+}
+
+/// The plane of a product, or the one for all products.
+fn shared(planes: &[Bits], product: usize) -> Option<&Bits> {
+    planes.get(product).or(planes.first())
+}
+
+/// Xors what both parties opened; either may have one plane where the other has several.
+fn opened(mut ours: Vec<Bits>, mut theirs: Vec<Bits>) -> Vec<Bits> {
+    if ours.len() < theirs.len() {
+        std::mem::swap(&mut ours, &mut theirs);
+    }
+    for (at, plane) in ours.iter_mut().enumerate() {
+        if let Some(other) = shared(&theirs, at) {
+            plane.xor(other);
+        }
+    }
+    ours
 }
 
 fn planes(opening: Opening) -> Vec<Bits> {
@@ -271,11 +271,10 @@ pub fn run(
 ) -> Result<Zeroizing<Vec<Bits>>> {
     let role = channel.role();
     let count = inputs.first().map_or(0, Bits::len);
-    let mut level = |gates: &Vec<Gate>| {
-        let jobs: Vec<Job> = gates.iter().map(|gate| gate.job(count)).collect();
-        let ends = pads.send(&jobs)?.into_iter().zip(pads.receive(&jobs)?);
-        Ok(ends.map(|(sending, receiving)| Triples::new(sending, receiving)).collect())
+    let mut gate = |gate: &Gate| {
+        Triples::take(role, circuit.sender, &circuit.gate_need(gate, count), &mut pads)
     };
+    let mut level = |gates: &Vec<Gate>| gates.iter().map(&mut gate).collect();
     let triples = circuit.levels.iter().map(&mut level).collect::<Result<_>>()?;
     let mut wires = Zeroizing::new(inputs);
     wires.resize_with(circuit.wires, Bits::default);
@@ -297,8 +296,8 @@ mod tests {
     use ring::Random;
 
     /// x & y & z by two levels, and x & (y ^ z) beside.
-    fn circuit() -> Circuit {
-        let mut circuit = Circuit { wires: 3, ..Circuit::default() };
+    fn circuit(sender: Option<Role>) -> Circuit {
+        let mut circuit = Circuit { wires: 3, sender, ..Circuit::default() };
         let (xy, x_yz) = (circuit.wire(), circuit.wire());
         let partners = vec![
             Partner { factor: vec![1], base: None, output: xy },
@@ -313,12 +312,14 @@ mod tests {
 
     #[test]
     fn gates_compute_on_shared_bits_and_cost_what_is_said() {
-        let circuit = circuit();
         let mut rng = Random::seeded(5);
         let count = 200;
         let shares = |rng: &mut Random| (0..3).map(|_| random_bits(rng, count)).collect::<Vec<_>>();
         let (client, server) = (shares(&mut rng), shares(&mut rng));
-        for first in [Role::Client, Role::Server] {
+        let roles = [Role::Client, Role::Server];
+        let senders = [None, Some(Role::Client), Some(Role::Server)];
+        for (first, sender) in roles.into_iter().flat_map(|first| senders.map(|s| (first, s))) {
+            let circuit = circuit(sender);
             let (c, s) = both(
                 &mut rng,
                 &circuit.need(count),

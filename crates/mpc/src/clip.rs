@@ -104,14 +104,10 @@ impl Clip {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Pads) -> Result<Share> {
-    if (y.len(), y.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its clip"));
-    }
+    y.check(plan.count, plan.bits, "clip")?;
     let (role, count) = (channel.role(), plan.count);
     let distances = plan.distances(role, y);
-    let operands = compare::operand(role, distances.words(), plan.bits - 1);
-    let comparing = pads.split(role, &plan.comparison.need(2 * count))?;
-    let found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let found = compare::of_share(channel, &plan.comparison, &distances, &mut pads)?;
     let indicators = plan.indicators(role, distances.words(), &found.greater);
     let [positive, inside] = &*indicators;
     let above = distances.words().get(..count).unwrap_or_default();

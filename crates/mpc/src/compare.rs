@@ -25,6 +25,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::circuit::{self, Circuit, Gate, Partner, Wire};
 use crate::pads::{Need, Pads};
+use crate::share::Share;
 
 /// Digit width of the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +44,6 @@ impl Radix {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
 
-    /// The fastest for `count` comparisons of `bits` bits on the link and machine of
-    /// [`Reference`]. Depends on public sizes only, so both parties choose alike.
-    pub fn fastest(count: usize, bits: u32) -> Self {
-        let bits = bits.clamp(1, 63);
-        let time = |radix: &Self| Reference::nanoseconds(&Comparison::carry(bits, *radix), count);
-        Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
-    }
-
     const fn bits(self) -> u32 {
         match self {
             Self::Two => 1,
@@ -58,32 +51,6 @@ impl Radix {
             Self::Eight => 3,
             Self::Sixteen => 4,
         }
-    }
-}
-
-/// What [`Radix::fastest`] reckons with: a link of 400 Mbit/s and 40 ms, silent
-/// correlations, a core with vector AES.
-struct Reference;
-
-impl Reference {
-    const PER_BYTE: u64 = 20;
-    const PER_ROUND: u64 = 40_000_000;
-    const PER_CORRELATION: u64 = 25;
-    const PER_PAD: u64 = 3;
-
-    fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
-        let (cost, need) = (comparison.cost(count), comparison.need(count));
-        let jobs = || need.client_sends.iter().chain(&need.server_sends);
-        let cots: usize = jobs().map(Job::cots).sum();
-        let pads: usize = jobs().map(|job| job.count.saturating_mul(job.entries())).sum();
-        let bytes = cost.client_to_server.saturating_add(cost.server_to_client);
-        let work = [
-            Self::PER_BYTE.saturating_mul(bytes),
-            Self::PER_ROUND.saturating_mul(cost.rounds),
-            Self::PER_CORRELATION.saturating_mul(cots as u64),
-            Self::PER_PAD.saturating_mul(pads as u64),
-        ];
-        work.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -151,6 +118,13 @@ impl Comparison {
     /// Compares `bits`-wide integers and tests bits `low..bits` of the sum for zero.
     pub fn with_middle(low: u32, bits: u32, radix: Radix) -> Self {
         Self::new(low, bits, radix)
+    }
+
+    /// Takes the transfers behind the gates from `sender` alone, or half from each party.
+    /// The leaves' come from the server either way.
+    pub fn gates_from(mut self, sender: Option<Role>) -> Self {
+        self.circuit.sender = sender;
+        self
     }
 
     fn new(low: u32, bits: u32, radix: Radix) -> Self {
@@ -346,6 +320,23 @@ pub fn run(
     Ok(Compared { greater, middle_zero })
 }
 
+/// Compares the low bits of both parties' summands of `x`, with transfers off the front
+/// of `pads`: `greater` is the carry out of them.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn of_share(
+    channel: &mut Channel,
+    plan: &Comparison,
+    x: &Share,
+    pads: &mut Pads,
+) -> Result<Compared> {
+    let role = channel.role();
+    let operands = operand(role, x.words(), plan.bits);
+    let now = pads.split(role, &plan.need(x.len()))?;
+    run(channel, plan, &operands, now)
+}
+
 fn client_leaves(
     channel: &mut Channel,
     plan: &Comparison,
@@ -394,69 +385,4 @@ pub fn operand(role: Role, words: &[u64], bits: u32) -> Zeroizing<Vec<u64>> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::testing::both;
-    use ring::Random;
-
-    fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
-        let count = client.len();
-        let operands = |role, words| operand(role, words, plan.bits);
-        let (c, s) = both(
-            rng,
-            &plan.need(count),
-            |ch, pads| run(ch, plan, &operands(Role::Client, client), pads),
-            |ch, pads| run(ch, plan, &operands(Role::Server, server), pads),
-        );
-        assert_eq!(c.cost, plan.cost(count));
-        let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
-        for (i, (x, y)) in client.iter().zip(server).enumerate() {
-            let sum = x + y;
-            assert_eq!(ours.greater.get(i) ^ theirs.greater.get(i), sum >> plan.bits, "{x} + {y}");
-            if plan.middle_zero.is_some() {
-                let middle = (sum & mask(plan.bits)) >> plan.low;
-                assert_eq!(
-                    ours.middle_zero.get(i) ^ theirs.middle_zero.get(i),
-                    u64::from(middle == 0),
-                    "{x} + {y}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn all_small_pairs_compare() {
-        let mut rng = Random::seeded(1);
-        for radix in Radix::ALL {
-            for bits in 1..=6u32 {
-                let all: Vec<(u64, u64)> =
-                    (0..1 << bits).flat_map(|x| (0..1 << bits).map(move |y| (x, y))).collect();
-                let (x, y): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-                check(&Comparison::carry(bits, radix), &x, &y, &mut rng);
-                for low in 1..bits {
-                    check(&Comparison::with_middle(low, bits, radix), &x, &y, &mut rng);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn few_comparisons_save_rounds_and_many_save_work() {
-        assert_eq!(Radix::fastest(1, 15), Radix::Sixteen);
-        assert_ne!(Radix::fastest(10_000_000, 15), Radix::Sixteen);
-        assert!(Radix::ALL.contains(&Radix::fastest(0, 1)));
-    }
-
-    #[test]
-    fn wide_pairs_compare() {
-        let mut rng = Random::seeded(2);
-        for (low, bits) in [(8, 12), (13, 29), (40, 62), (1, 31)] {
-            let (mut x, mut y) = (rng.uniform(100, bits), rng.uniform(100, bits));
-            let near: Vec<u64> = x.iter().map(|x| (mask(bits) - x + 1) & mask(bits)).collect();
-            y.extend(near);
-            x.extend(x.clone());
-            check(&Comparison::with_middle(low, bits, Radix::Four), &x, &y, &mut rng);
-            check(&Comparison::carry(bits, Radix::Four), &x, &y, &mut rng);
-        }
-    }
-}
+mod tests;

@@ -6,18 +6,22 @@
 //! | Out | shares of the same `x` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | sign unknown: one comparison of bits, then out_bits - bits + 1 bits; sign known: only the latter, in two rounds |
+//! | Cost | sign unknown: one comparison of bits, then out_bits - bits bits; sign known: out_bits - bits + 1 bits, in two rounds |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), extension, section III-A; sign known: ENGINE section 4 |
 //!
 //! With the summands read as unsigned, `x = c + s - 2^bits * w` up to a public offset:
-//! one choice by a half of the wrap bit `w` (see `wrap.rs`) tells shares of it mod
-//! 2^(out_bits - bits).
+//! `w` (see `wrap.rs`) is needed mod 2^(out_bits - bits). A wrap bit shared by exclusive
+//! or is converted (`arithmetic.rs`), of a known sign one choice by a half of it tells
+//! shares. Gates and conversion take their transfers from the server alone where the other
+//! direction would hardly be used otherwise.
 
 use ot::{Entry, Job, Table};
 use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::arithmetic::{self, Arithmetic};
 use crate::compare::Radix;
 use crate::pads::{Need, Pads};
+use crate::planner;
 use crate::relu::sum_of;
 use crate::share::{Share, server_only};
 use crate::switch::{self, Side, Switch};
@@ -31,6 +35,16 @@ pub struct Extend {
     bits: u32,
     out_bits: u32,
     wrap: Wrap,
+    last: Last,
+}
+
+/// How the halves of the wrap bit become integers.
+#[derive(Clone, Debug)]
+enum Last {
+    /// Halves by exclusive or.
+    Convert(Arithmetic),
+    /// Halves by or.
+    Choose(Switch),
 }
 
 impl Extend {
@@ -39,44 +53,69 @@ impl Extend {
     /// # Errors
     /// [`Error::Misuse`] for other widths.
     pub fn new(count: usize, bits: u32, out_bits: u32, sign: Sign, radix: Radix) -> Result<Self> {
+        let plan = |sender| Self::sent_by(sender, count, [bits, out_bits], sign, radix);
+        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+    }
+
+    /// The same with gates and conversion from what `sender` alone sends.
+    pub(crate) fn sent_by(
+        sender: Option<Role>,
+        count: usize,
+        [bits, out_bits]: [u32; 2],
+        sign: Sign,
+        radix: Radix,
+    ) -> Result<Self> {
         if bits == 0 || bits >= out_bits || out_bits > 63 {
             return Err(Error::misuse("an extension with these widths"));
         }
-        Ok(Self { count, bits, out_bits, wrap: Wrap::new(bits, sign, radix) })
-    }
-
-    /// Who asks for the wrap: the party that spoke last, which saves a round.
-    fn asks(&self) -> Role {
-        self.wrap.last_sender().unwrap_or(Role::Client)
-    }
-
-    fn wrap_bits(&self) -> u32 {
-        self.out_bits - self.bits
-    }
-
-    fn switch(&self) -> Switch {
-        let entry = Entry::Word(self.wrap_bits());
-        Switch::to(self.asks(), vec![Job { count: self.count, choice_bits: 1, entry }])
+        let wrap = Wrap::new(bits, sign, radix).gates_from(sender);
+        let last = Last::new(count, out_bits - bits, &wrap, sender)?;
+        Ok(Self { count, bits, out_bits, wrap, last })
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        self.wrap.need(self.count) + self.switch().need()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.need(),
+            Last::Choose(switch) => switch.need(),
+        };
+        self.wrap.need(self.count) + last
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        self.wrap.cost(self.count).then(self.switch().cost(self.asks()))
+        let last = match &self.last {
+            Last::Convert(plan) => plan.cost(),
+            Last::Choose(switch) => switch.cost(asks(&self.wrap)),
+        };
+        self.wrap.cost(self.count).then(last)
     }
 
     /// The choice of the party that asks, or the table of the other.
     fn side(&self, role: Role, wrapped: &Wrapped) -> Side {
-        if role == self.asks() {
+        if role == asks(&self.wrap) {
             return Side { choices: vec![vec![wrapped.half.clone()]], tables: Vec::new() };
         }
         let wraps = self.wrap.given(&wrapped.half);
         let table = Table::words(wraps.iter().map(ring::Bits::to_words).collect());
         Side { choices: Vec::new(), tables: vec![table] }
+    }
+}
+
+/// Who begins after the wrap: the party that spoke last, which saves a round.
+fn asks(wrap: &Wrap) -> Role {
+    wrap.last_sender().unwrap_or(Role::Client)
+}
+
+impl Last {
+    fn new(count: usize, bits: u32, wrap: &Wrap, sender: Option<Role>) -> Result<Self> {
+        let asks = asks(wrap);
+        if wrap.last_sender().is_some() {
+            let plan = Arithmetic::new(count, bits, asks)?;
+            return Ok(Self::Convert(plan.sent_by(sender.unwrap_or(!asks))));
+        }
+        let job = Job { count, choice_bits: 1, entry: Entry::Word(bits) };
+        Ok(Self::Choose(Switch::to(asks, vec![job])))
     }
 }
 
@@ -86,14 +125,17 @@ impl Extend {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut pads: Pads) -> Result<Share> {
-    if (x.len(), x.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its extension"));
-    }
+    x.check(plan.count, plan.bits, "extension")?;
     let role = channel.role();
     let wrapped = wrap::run(channel, &plan.wrap, x, &mut pads)?;
-    let side = plan.side(role, &wrapped);
-    let switched = switch::run(channel, &plan.switch(), plan.asks(), side, pads)?;
-    let wraps = sum_of(plan.count, plan.wrap_bits(), &switched);
+    let wraps = match &plan.last {
+        Last::Convert(last) => arithmetic::run(channel, last, &wrapped.half, pads)?,
+        Last::Choose(switch) => {
+            let side = plan.side(role, &wrapped);
+            let switched = switch::run(channel, switch, asks(&plan.wrap), side, pads)?;
+            sum_of(plan.count, plan.out_bits - plan.bits, &switched)
+        }
+    };
     let offset = server_only(role, plan.wrap.offset());
     let wide = wrapped
         .words
@@ -149,8 +191,11 @@ mod tests {
                 let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
                 let (client, server) = (Share::new(x, bits), Share::new(y, bits));
                 for out_bits in [bits + 1, bits + 2, 14] {
-                    let plan = Extend::new(client.len(), bits, out_bits, sign, radix).unwrap();
-                    check(&plan, &client, &server, &mut rng);
+                    for sender in [None, Some(Role::Server)] {
+                        let (count, widths) = (client.len(), [bits, out_bits]);
+                        let plan = Extend::sent_by(sender, count, widths, sign, radix).unwrap();
+                        check(&plan, &client, &server, &mut rng);
+                    }
                 }
             }
         }

@@ -43,6 +43,7 @@ pub(crate) const COUNT: usize = 24;
 
 #[allow(clippy::unwrap_used)]
 pub(crate) fn protocols() -> Vec<Protocol> {
+    let one_way = Comparison::carry(12, Radix::Four).gates_from(Some(Role::Server));
     vec![
         relu("relu saturating", Relu::new(COUNT, 12, Some(8), 20, Radix::Four).unwrap(), 255),
         relu("relu", Relu::new(COUNT, 12, None, 12, Radix::Sixteen).unwrap(), i64::MAX),
@@ -55,6 +56,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         compare("compare radix 2", Comparison::carry(12, Radix::Two)),
         compare("compare radix 8", Comparison::carry(12, Radix::Eight)),
         compare("compare radix 16", Comparison::carry(12, Radix::Sixteen)),
+        compare("compare by one direction", one_way),
         middle(),
         circuit("circuit, client first", Role::Client),
         circuit("circuit, server first", Role::Server),

@@ -22,6 +22,8 @@ pub mod maximum;
 pub mod multiply;
 pub mod open;
 pub mod pads;
+mod planner;
+mod product;
 pub mod relu;
 pub mod share;
 pub mod sign;
@@ -30,6 +32,7 @@ pub mod square;
 pub mod switch;
 #[cfg(test)]
 mod testing;
+mod triples;
 pub mod truncate;
 mod wrap;
 

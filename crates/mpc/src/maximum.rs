@@ -131,9 +131,7 @@ impl Maximum {
             left.iter().zip(right).map(|(l, r)| l.add_scaled(r, -1)).collect();
         let value = differences.first().ok_or_else(|| Error::misuse("a maximum of nothing"))?;
         let count = value.len();
-        let operands = compare::operand(role, value.words(), self.bits - 1);
-        let comparing = pads.split(role, &self.comparison.need(count))?;
-        let found = compare::run(channel, &self.comparison, &operands, comparing)?;
+        let found = compare::of_share(channel, &self.comparison, value, &mut pads)?;
         let mut wins = sign_of(role, value.words(), self.bits);
         wins.xor(&found.greater);
         let mut table = Table::words(gated(value.words(), &wins));

@@ -104,13 +104,9 @@ pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Pads) -> Result<Share> {
-    if (y.len(), y.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its ReLU"));
-    }
+    y.check(plan.count, plan.bits, "ReLU")?;
     let role = channel.role();
-    let operands = compare::operand(role, y.words(), plan.bits - 1);
-    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
-    let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let mut found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
     let side = plan.inside.side(role, y.words(), positive, inside);

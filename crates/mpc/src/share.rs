@@ -51,6 +51,17 @@ impl Share {
         &self.words
     }
 
+    /// That there are `count` values mod 2^bits, as `what` was planned for.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for others.
+    pub(crate) fn check(&self, count: usize, bits: u32, what: &str) -> Result<()> {
+        if (self.len(), self.bits) == (count, bits) {
+            return Ok(());
+        }
+        Err(Error::misuse(format!("a share that does not fit its {what}")))
+    }
+
     /// The same values in a narrower ring; free.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use crate::arithmetic::{self, Arithmetic};
 use crate::compare::{self, Comparison, Radix};
 use crate::pads::{Need, Pads};
+use crate::planner;
 use crate::relu::sum_of;
 use crate::share::{Share, sign_of};
 use crate::switch::{self, Side, Switch};
@@ -56,13 +57,29 @@ impl Signs {
         if !(2..=64).contains(&bits) || !(1..=64).contains(&out_bits) {
             return Err(Error::misuse("signs with these widths"));
         }
+        let plan = |sender| Self::sent_by(sender, count, [bits, out_bits], told, radix);
+        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+    }
+
+    /// With gates and conversion from what `sender` alone sends.
+    fn sent_by(
+        sender: Option<Role>,
+        count: usize,
+        [bits, out_bits]: [u32; 2],
+        told: Told,
+        radix: Radix,
+    ) -> Result<Self> {
         let comparison = match told {
             Told::NonNegative => Comparison::carry(bits - 1, radix),
             Told::Sign => Comparison::with_middle(0, bits - 1, radix),
         };
+        let comparison = comparison.gates_from(sender);
         let asks = comparison.last_sender();
         let last = match told {
-            Told::NonNegative => Last::Convert(Arithmetic::new(count, out_bits, asks)?),
+            Told::NonNegative => {
+                let plan = Arithmetic::new(count, out_bits, asks)?;
+                Last::Convert(plan.sent_by(sender.unwrap_or(!asks)))
+            }
             Told::Sign => {
                 let job = Job { count, choice_bits: 2, entry: Entry::Word(out_bits) };
                 Last::Choose(Switch::to(asks, vec![job]))
@@ -112,13 +129,9 @@ impl Signs {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut pads: Pads) -> Result<Share> {
-    if (y.len(), y.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its signs"));
-    }
+    y.check(plan.count, plan.bits, "signs")?;
     let role = channel.role();
-    let operands = compare::operand(role, y.words(), plan.bits - 1);
-    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
-    let found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
     let mut positive = sign_of(role, y.words(), plan.bits);
     positive.xor(&found.greater);
     match &plan.last {

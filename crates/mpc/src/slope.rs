@@ -167,9 +167,7 @@ fn refused() -> Error {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Pads) -> Result<Share> {
-    if (y.len(), y.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its slopes"));
-    }
+    y.check(plan.count, plan.bits, "slopes")?;
     let role = channel.role();
     let now = pads.split(role, &plan.choosing())?;
     let sums = choose(channel, plan, y, now)?;
@@ -182,9 +180,7 @@ pub fn run(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Pads) -> Re
 /// Shares of `p*y` or `q*y`.
 fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Pads) -> Result<Share> {
     let role = channel.role();
-    let operands = compare::operand(role, y.words(), plan.bits - 1);
-    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
-    let found = compare::run(channel, &plan.comparison, &operands, comparing)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
     let mut d = sign_of(role, y.words(), plan.bits);
     d.xor(&found.greater);
     let integers = y.words().iter().map(|word| signed(*word, plan.bits) as u64);

@@ -132,9 +132,7 @@ impl Square {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Square, x: &Share, mut pads: Pads) -> Result<Share> {
-    if (x.len(), x.bits()) != (plan.count, plan.given.bits) {
-        return Err(Error::misuse("a share that does not fit its square"));
-    }
+    x.check(plan.count, plan.given.bits, "square")?;
     let role = channel.role();
     let x = x.narrow(plan.bits)?;
     let wrapped = match &plan.wrap {

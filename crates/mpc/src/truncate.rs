@@ -6,21 +6,22 @@
 //! | Out | shares of `floor(x / 2^drop)` mod 2^out_bits; beyond `bits - drop` by extension |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | one comparison of drop bits, then out_bits + 1 bits; what an extension costs |
+//! | Cost | one comparison of drop bits, then out_bits bits; what an extension costs |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), truncate-and-reduce, section III-B |
 //!
 //! What leaves fewer than `out_bits` bits is extended afterwards: a known sign saves the
-//! comparison of the upper bits, but not the carry out of those that are dropped.
+//! comparison of the upper bits, but not the carry out of those that are dropped. Where
+//! gates and conversion take their transfers from: as in `extend.rs`.
 
-use ot::{Entry, Job, Table};
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::arithmetic::{self, Arithmetic};
 use crate::compare::{self, Comparison, Radix};
 use crate::extend::{self, Extend, Sign};
 use crate::pads::{Need, Pads};
+use crate::planner;
 use crate::share::Share;
-use crate::switch::{self, Side, Switch};
 
 /// The public plan of a truncation.
 #[derive(Clone, Debug)]
@@ -30,6 +31,7 @@ pub struct Truncate {
     drop: u32,
     out_bits: u32,
     comparison: Comparison,
+    conversion: Arithmetic,
     extension: Option<Extend>,
 }
 
@@ -39,11 +41,24 @@ impl Truncate {
     /// # Errors
     /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.
     pub fn new(count: usize, bits: u32, drop: u32, out_bits: u32, radix: Radix) -> Result<Self> {
+        let plan = |sender| Self::sent_by(sender, count, [bits, drop, out_bits], radix);
+        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+    }
+
+    fn sent_by(
+        sender: Option<Role>,
+        count: usize,
+        [bits, drop, out_bits]: [u32; 3],
+        radix: Radix,
+    ) -> Result<Self> {
         if drop == 0 || drop > 63 || out_bits == 0 || out_bits + drop > bits || bits > 64 {
             return Err(Error::misuse("a truncation with these widths"));
         }
-        let comparison = Comparison::carry(drop, radix);
-        Ok(Self { count, bits, drop, out_bits, comparison, extension: None })
+        let comparison = Comparison::carry(drop, radix).gates_from(sender);
+        let asks = comparison.last_sender();
+        let conversion = Arithmetic::new(count, out_bits, asks)?;
+        let conversion = conversion.sent_by(sender.unwrap_or(!asks));
+        Ok(Self { count, bits, drop, out_bits, comparison, conversion, extension: None })
     }
 
     /// Like [`Truncate::new`], to any width: `bits` to keep that of the input, of whose
@@ -61,22 +76,20 @@ impl Truncate {
         radix: Radix,
     ) -> Result<Self> {
         let left = bits.saturating_sub(drop);
-        let mut plan = Self::new(count, bits, drop, out_bits.min(left), radix)?;
-        if out_bits > left {
-            plan.extension = Some(Extend::new(count, left, out_bits, sign, radix)?);
-        }
-        Ok(plan)
-    }
-
-    /// The party that spoke last asks for the carry, which saves a round.
-    fn switch(&self) -> Switch {
-        let entry = Entry::Word(self.out_bits);
-        let job = Job { count: self.count, choice_bits: 1, entry };
-        Switch::to(self.comparison.last_sender(), vec![job])
+        let plan = |sender| {
+            let widths = [bits, drop, out_bits.min(left)];
+            let mut plan = Self::sent_by(sender, count, widths, radix)?;
+            if out_bits > left {
+                let extension = Extend::sent_by(sender, count, [left, out_bits], sign, radix)?;
+                plan.extension = Some(extension);
+            }
+            Ok(plan)
+        };
+        planner::leaner(plan, |plan: &Self| (plan.need(), plan.cost()))
     }
 
     fn reducing(&self) -> Need {
-        self.comparison.need(self.count) + self.switch().need()
+        self.comparison.need(self.count) + self.conversion.need()
     }
 
     /// Correlations consumed.
@@ -86,8 +99,7 @@ impl Truncate {
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        let reducing = self.comparison.cost(self.count).then(self.switch().cost(first));
+        let reducing = self.comparison.cost(self.count).then(self.conversion.cost());
         reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
     }
 }
@@ -98,9 +110,7 @@ impl Truncate {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
-    if (x.len(), x.bits()) != (plan.count, plan.bits) {
-        return Err(Error::misuse("a share that does not fit its truncation"));
-    }
+    x.check(plan.count, plan.bits, "truncation")?;
     let now = pads.split(channel.role(), &plan.reducing())?;
     let reduced = reduce(channel, plan, x, now)?;
     match &plan.extension {
@@ -110,22 +120,10 @@ pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) ->
 }
 
 fn reduce(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
-    let role = channel.role();
-    let operands = compare::operand(role, x.words(), plan.drop);
-    let comparing = pads.split(role, &plan.comparison.need(plan.count))?;
-    let mut found = compare::run(channel, &plan.comparison, &operands, comparing)?;
-    let carry = std::mem::take(&mut found.greater);
-    let asks = plan.comparison.last_sender();
-    let side = if role == asks {
-        Side { choices: vec![vec![carry]], tables: Vec::new() }
-    } else {
-        let table = Table::words(vec![carry.to_words(), carry.not().to_words()]);
-        Side { choices: Vec::new(), tables: vec![table] }
-    };
-    let switched = switch::run(channel, &plan.switch(), asks, side, pads)?;
+    let found = compare::of_share(channel, &plan.comparison, x, &mut pads)?;
+    let carry = arithmetic::run(channel, &plan.conversion, &found.greater, pads)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
-    let high = Share::new(high, plan.out_bits);
-    Ok(high.add_scaled(&crate::relu::sum_of(plan.count, plan.out_bits, &switched), 1))
+    Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
 }
 
 #[cfg(test)]
@@ -144,8 +142,10 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let values = Share::reconstruct(&client, &server);
-            for radix in Radix::ALL {
-                let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
+            let senders = [None, Some(Role::Server)];
+            for (radix, sender) in Radix::ALL.into_iter().flat_map(|r| senders.map(|s| (r, s))) {
+                let plan = Truncate::sent_by(sender, values.len(), [bits, drop, out_bits], radix);
+                let plan = plan.unwrap();
                 let (c, s) = both(
                     &mut rng,
                     &plan.need(),

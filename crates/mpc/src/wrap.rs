@@ -60,6 +60,12 @@ impl Wrap {
         Self { bits, sign, comparison }
     }
 
+    /// As [`Comparison::gates_from`].
+    pub(crate) fn gates_from(mut self, sender: Option<Role>) -> Self {
+        self.comparison = self.comparison.map(|comparison| comparison.gates_from(sender));
+        self
+    }
+
     /// Correlations consumed for `count` values.
     pub(crate) fn need(&self, count: usize) -> Need {
         self.comparison.as_ref().map(|c| c.need(count)).unwrap_or_default()

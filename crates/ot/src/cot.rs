@@ -1,5 +1,5 @@
 //! Correlated transfers with random choices: setup once per session and
-//! direction, then batches of correlations from the [`Source`] chosen.
+//! direction, then batches of correlations from the source chosen.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,7 +17,7 @@ pub use crate::session::SessionId;
 use crate::setup::{self, TreeSums, sums_layout};
 use crate::softspoken;
 use crate::store::Store;
-use crate::supply::{Source, Step, Supply};
+use crate::supply::{Sourcing, Step, Supply};
 
 /// Most correlations a single call makes.
 const LIMIT: usize = u32::MAX as usize;
@@ -54,14 +54,15 @@ impl CotSender {
         ch: &mut Channel,
         rng: &mut Random,
         session: &SessionId,
-        source: Source,
+        source: impl Into<Sourcing>,
     ) -> Result<Self> {
+        let sourcing = source.into();
         let domain = Domain::new(*session, ch.role());
         let offer: Offer = ch.receive(&1)?;
-        let (accepting, replies) = setup::accept(domain, source.field(), rng, &offer)?;
+        let (accepting, replies) = setup::accept(domain, sourcing.source.field(), rng, &offer)?;
         ch.send(&replies)?;
         let sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
-        Ok(Self::new(domain, source, ch.role(), accepting.finish(sums)?))
+        Ok(Self::new(domain, sourcing, ch.role(), accepting.finish(sums)?))
     }
 
     /// Lets extensions use so many threads; 1 at first.
@@ -107,10 +108,15 @@ impl CotSender {
         Ok(self.pool.split_off(count))
     }
 
-    fn new(domain: Domain, source: Source, cot_sender: Role, trees: softspoken::Sender) -> Self {
+    fn new(
+        domain: Domain,
+        sourcing: Sourcing,
+        cot_sender: Role,
+        trees: softspoken::Sender,
+    ) -> Self {
         let hash = PadHash::new(&domain);
         let pool = SenderBatch { hash, first: 0, delta: trees.delta(), blocks: Store::new() };
-        let supply = Supply::new(source, cot_sender);
+        let supply = Supply::new(sourcing, cot_sender);
         Self { domain, supply, threads: 1, trees, started: 0, refills: VecDeque::new(), pool }
     }
 
@@ -163,15 +169,16 @@ impl CotReceiver {
         ch: &mut Channel,
         rng: &mut Random,
         session: &SessionId,
-        source: Source,
+        source: impl Into<Sourcing>,
     ) -> Result<Self> {
+        let sourcing = source.into();
         let domain = Domain::new(*session, !ch.role());
-        let (offering, offer) = setup::offer(domain, source.field(), rng);
+        let (offering, offer) = setup::offer(domain, sourcing.source.field(), rng);
         ch.send(&offer)?;
         let replies: Replies = ch.receive(&base::COUNT)?;
         let (trees, sums) = offering.finish(rng, &replies)?;
         ch.send(&sums)?;
-        Ok(Self::new(domain, source, !ch.role(), trees))
+        Ok(Self::new(domain, sourcing, !ch.role(), trees))
     }
 
     /// As [`CotSender::set_threads`].
@@ -216,10 +223,15 @@ impl CotReceiver {
         Ok(self.pool.split_off(count))
     }
 
-    fn new(domain: Domain, source: Source, cot_sender: Role, trees: softspoken::Receiver) -> Self {
+    fn new(
+        domain: Domain,
+        sourcing: Sourcing,
+        cot_sender: Role,
+        trees: softspoken::Receiver,
+    ) -> Self {
         let (blocks, choices) = (Store::new(), Store::new());
         let pool = ReceiverBatch { hash: PadHash::new(&domain), first: 0, blocks, choices };
-        let supply = Supply::new(source, cot_sender);
+        let supply = Supply::new(sourcing, cot_sender);
         Self { domain, supply, threads: 1, trees, started: 0, refills: VecDeque::new(), pool }
     }
 
@@ -288,24 +300,27 @@ pub fn setup_both(
     ch: &mut Channel,
     rng: &mut Random,
     session: &SessionId,
-    source: Source,
+    source: impl Into<Sourcing>,
 ) -> Result<(CotSender, CotReceiver)> {
+    let sourcing = source.into();
     let (ours, theirs) = (Domain::new(*session, ch.role()), Domain::new(*session, !ch.role()));
-    let (offering, offer) = setup::offer(theirs, source.field(), rng);
+    let (offering, offer) = setup::offer(theirs, sourcing.source.field(), rng);
     let (sender, receiver) = match ch.role() {
         Role::Client => {
             ch.send(&offer)?;
             let their_replies: Replies = ch.receive(&base::COUNT)?;
             let their_offer: Offer = ch.receive(&1)?;
             let (receiver, sums) = offering.finish(rng, &their_replies)?;
-            let (accepting, replies) = setup::accept(ours, source.field(), rng, &their_offer)?;
+            let (accepting, replies) =
+                setup::accept(ours, sourcing.source.field(), rng, &their_offer)?;
             ch.send(&sums)?;
             ch.send(&replies)?;
             (accepting.finish(ch.receive(&sums_layout().to_vec())?)?, receiver)
         }
         Role::Server => {
             let their_offer: Offer = ch.receive(&1)?;
-            let (accepting, replies) = setup::accept(ours, source.field(), rng, &their_offer)?;
+            let (accepting, replies) =
+                setup::accept(ours, sourcing.source.field(), rng, &their_offer)?;
             ch.send(&replies)?;
             ch.send(&offer)?;
             let sender = accepting.finish(ch.receive(&sums_layout().to_vec())?)?;
@@ -315,8 +330,8 @@ pub fn setup_both(
             (sender, receiver)
         }
     };
-    let sender = CotSender::new(ours, source, ch.role(), sender);
-    Ok((sender, CotReceiver::new(theirs, source, !ch.role(), receiver)))
+    let sender = CotSender::new(ours, sourcing, ch.role(), sender);
+    Ok((sender, CotReceiver::new(theirs, sourcing, !ch.role(), receiver)))
 }
 
 /// What the setup of one direction costs.
@@ -339,12 +354,6 @@ pub fn setup_both_cost() -> Cost {
     ]
     .into_iter()
     .collect()
-}
-
-/// What extending a direction that holds nothing and expects nothing by `count` with
-/// SoftSpoken costs.
-pub fn extend_cost(cot_sender: Role, count: usize) -> Cost {
-    Supply::new(Source::SoftSpoken4, cot_sender).extend(count)
 }
 
 fn check_limit(count: usize) -> Result<()> {

@@ -23,6 +23,7 @@ pub mod transfer;
 mod base;
 mod ferret;
 mod hash;
+mod reckoning;
 mod setup;
 #[cfg(test)]
 mod silent;
@@ -34,10 +35,10 @@ mod tests;
 mod tree;
 
 pub use batch::{ReceiverBatch, SenderBatch};
-pub use cot::{CotReceiver, CotSender, extend_cost, setup_both, setup_both_cost, setup_cost};
+pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
 pub use job::{Entry, Job};
 pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
 pub use softspoken::Field;
-pub use supply::{Source, Supply};
+pub use supply::{Source, Sourcing, Supply};
 pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};

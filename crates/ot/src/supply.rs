@@ -3,23 +3,20 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use wire::{Cost, Error, Result, Role, Segment};
 
 use crate::ferret;
-use crate::ferret::params::{SETS, Set};
+use crate::ferret::params::{LARGEST, Set};
+use crate::reckoning::{Reckoning, fewest_bytes};
 use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
-
-/// The set with the best rate.
-const LARGEST: Set = SETS[SETS.len() - 1];
-/// Most refills that a plan looks ahead.
-const AHEAD: usize = 4;
 
 /// Where correlations come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Whatever is soonest done on a link of 400 Mbit/s.
+    /// Whatever is soonest done on the link that is planned for ([`Sourcing`]).
     #[default]
     Auto,
     /// Silent correlations, started from SoftSpoken with k = 8.
@@ -64,6 +61,21 @@ impl Source {
     }
 }
 
+/// A source, and what [`Source::Auto`] reckons with: the same at both parties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Sourcing {
+    /// Where correlations come from.
+    pub source: Source,
+    /// Bits per second of the link, each way; 400 Mbit/s when absent.
+    pub bandwidth: Option<NonZeroU64>,
+}
+
+impl From<Source> for Sourcing {
+    fn from(source: Source) -> Self {
+        Self { source, bandwidth: None }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::NAMED.iter().find(|(source, _)| source == self);
@@ -98,7 +110,7 @@ pub(crate) enum Step {
 /// and in a plan, after the same calls.
 #[derive(Clone, Debug)]
 pub struct Supply {
-    source: Source,
+    sourcing: Sourcing,
     cot_sender: Role,
     /// Made and not taken.
     ready: usize,
@@ -110,8 +122,9 @@ pub struct Supply {
 
 impl Supply {
     /// An empty one, after the setup.
-    pub const fn new(source: Source, cot_sender: Role) -> Self {
-        Self { source, cot_sender, ready: 0, reserved: 0, refills: VecDeque::new() }
+    pub fn new(sourcing: impl Into<Sourcing>, cot_sender: Role) -> Self {
+        let (sourcing, refills) = (sourcing.into(), VecDeque::new());
+        Self { sourcing, cot_sender, ready: 0, reserved: 0, refills }
     }
 
     /// Announces that `count` more correlations will be asked for.
@@ -121,7 +134,7 @@ impl Supply {
 
     /// What it costs to have `count` at hand.
     pub fn extend(&mut self, count: usize) -> Cost {
-        let (role, field) = (self.cot_sender, self.source.field());
+        let (role, field) = (self.cot_sender, self.sourcing.source.field());
         self.steps(count).into_iter().map(|step| step.cost(role, field)).collect()
     }
 
@@ -178,16 +191,16 @@ impl Supply {
     /// The next refill on the way to `need` correlations.
     fn next_set(&self, need: usize) -> Option<Set> {
         let stock = self.stock();
-        match self.source {
+        match self.sourcing.source {
             Source::SoftSpoken2 | Source::SoftSpoken4 | Source::SoftSpoken8 => None,
-            Source::Ferret => fewest_bytes(stock, bounded(stock, need), AHEAD).1,
-            Source::Auto => quickest(stock, need),
+            Source::Ferret => fewest_bytes(stock, need),
+            Source::Auto => Reckoning::on(self.sourcing.bandwidth).quickest(stock, need),
         }
     }
 
     /// Layout of a SoftSpoken message for `grains` times 128 correlations.
     pub(crate) fn soft_layout(&self, grains: usize) -> Vec<Segment> {
-        corrections_layout(self.source.field(), grains)
+        corrections_layout(self.sourcing.source.field(), grains)
     }
 }
 
@@ -220,85 +233,12 @@ fn soft_cost(cot_sender: Role, field: Field, count: usize) -> Cost {
     softspoken::messages(count).map(|grains| Cost::message(!cot_sender, len(grains))).collect()
 }
 
-/// The same for the field that starts refills, without headers, for comparisons.
-const fn soft_bytes(count: usize) -> u64 {
-    (count.div_ceil(GRAIN) * GRAIN / 8 * Field::Gf256.sent_bits()) as u64
-}
-
-/// Bytes of a whole refill, without headers.
-const fn refill_bytes(set: Set) -> u64 {
-    (16 * set.trees * set.blocks()) as u64
-}
-
-/// `need`, less whole refills of the largest set as long as two more are wanted: it has the
-/// best rate, so that they belong to every cheapest way.
-fn bounded(stock: usize, need: usize) -> usize {
-    let net = LARGEST.outputs() - LARGEST.base();
-    let whole = need.saturating_sub(stock) / net;
-    need - whole.saturating_sub(1) * net
-}
-
-/// Bytes of the cheapest way from `stock` to `need` with at most `ahead` refills, and its
-/// first refill.
-fn fewest_bytes(stock: usize, need: usize, ahead: usize) -> (u64, Option<Set>) {
-    if stock >= need {
-        return (0, None);
-    }
-    let mut best = (u64::MAX, None);
-    for set in SETS.into_iter().take(if ahead == 0 { 0 } else { SETS.len() }) {
-        let base = stock.max(set.base());
-        let rest = fewest_bytes(base - set.base() + set.outputs(), need, ahead - 1).0;
-        let all = rest.saturating_add(soft_bytes(base - stock) + refill_bytes(set));
-        if all < best.0 {
-            best = (all, Some(set));
-        }
-    }
-    best
-}
-
-/// The refill that makes each correlation missing from `need` soonest, or none where
-/// SoftSpoken does.
-fn quickest(stock: usize, need: usize) -> Option<Set> {
-    let missing = need.saturating_sub(stock) as u64;
-    let time = |set: &Set| (Reckoning::refill(*set, stock as u64, missing), *set);
-    let (each, set) = SETS.iter().map(time).min_by_key(|(each, _)| *each)?;
-    (missing > 0 && each < Reckoning::soft(1)).then_some(set)
-}
-
-/// Picoseconds on a link of 400 Mbit/s and a core whose second-level cache holds one
-/// or two megabytes: what [`Source::Auto`] reckons with. A larger set sends less and reads
-/// a larger table at random.
-struct Reckoning;
-
-impl Reckoning {
-    const BYTE: u64 = 20_000;
-    const SOFT: u64 = 100_000;
-    /// A correlation of each set.
-    const LEAVES: [u64; SETS.len()] = [22_000, 23_000, 33_000, 55_000];
-
-    fn soft(count: u64) -> u64 {
-        count.saturating_mul(Self::SOFT + Self::BYTE * Field::Gf256.sent_bits() as u64 / 8)
-    }
-
-    /// Each correlation gained by a refill that is used for `missing` of them, its base out
-    /// of `stock` as far as that reaches.
-    fn refill(set: Set, stock: u64, missing: u64) -> u64 {
-        let at = SETS.iter().position(|known| *known == set).unwrap_or_default();
-        let (base, outputs) = (set.base() as u64, set.outputs() as u64);
-        let used = missing.min(outputs - base);
-        let leaf = Self::LEAVES[at] + Self::BYTE * refill_bytes(set) / outputs;
-        let held = base.min(stock);
-        let work = leaf.saturating_mul(used + held) + Self::soft(base - held);
-        work / used.max(1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Bytes of a phase that extends and takes in chunks.
-    fn bytes(source: Source, need: usize, chunk: usize) -> u64 {
+    fn bytes(source: impl Into<Sourcing>, need: usize, chunk: usize) -> u64 {
         let mut supply = Supply::new(source, Role::Server);
         supply.reserve(need);
         let mut sum = 0;
@@ -319,6 +259,20 @@ mod tests {
         for need in [150_000, 499_999] {
             assert!(bytes(Source::Auto, need, 65_536) < 300_000);
             assert!(bytes(Source::Auto, need, 65_536) < bytes(Source::SoftSpoken8, need, 65_536));
+        }
+    }
+
+    #[test]
+    fn a_slower_link_sends_less() {
+        let on = |megabits: u64| {
+            let bandwidth = NonZeroU64::new(megabits * 1_000_000);
+            bytes(Sourcing { source: Source::Auto, bandwidth }, 20_000_000, 65_536)
+        };
+        assert_eq!(on(400), bytes(Source::Auto, 20_000_000, 65_536));
+        assert!(on(10) < on(400) && on(400) < on(3000), "{} {} {}", on(10), on(400), on(3000));
+        for extreme in [NonZeroU64::MIN, NonZeroU64::MAX] {
+            let sourcing = Sourcing { source: Source::Auto, bandwidth: Some(extreme) };
+            assert!(bytes(sourcing, 1_000_000, 65_536) > 0);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::transfer::{
 };
 use crate::{
     CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, SenderBatch, SenderPads,
-    SessionId, Source, Supply, extend_cost, ideal, setup_both, setup_both_cost, setup_cost,
+    SessionId, Source, Supply, ideal, setup_both, setup_both_cost, setup_cost,
 };
 
 const SESSION: SessionId = SessionId([0x5a; 32]);
@@ -251,10 +251,14 @@ fn assert_cost<A, B>((client, server): &(Outcome<A>, Outcome<B>), wanted: Cost) 
     assert_eq!(numbers(&server.cost), numbers(&wanted), "seen by the server");
 }
 
+fn extended(sender: Role, count: usize) -> Cost {
+    Supply::new(SOURCE, sender).extend(count)
+}
+
 #[test]
 fn measured_costs_equal_the_predicted_ones() {
     for count in [0, 1, 128, 129, LONG] {
-        let cost = |role| setup_cost(role).then(extend_cost(role, count));
+        let cost = |role| setup_cost(role).then(extended(role, count));
         assert_cost(&to_server(count), cost(Role::Server));
         assert_cost(&to_client(count), cost(Role::Client));
     }
@@ -267,7 +271,7 @@ fn measured_costs_equal_the_predicted_ones() {
 
 #[test]
 fn a_correlation_costs_31_bits() {
-    let cost = extend_cost(Role::Server, 1 << 16);
+    let cost = extended(Role::Server, 1 << 16);
     assert_eq!(cost, Cost::message(Role::Client, 31 << 13));
 }
 

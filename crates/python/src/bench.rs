@@ -1,7 +1,7 @@
 //! Measuring operations.
 
 use pyo3::prelude::*;
-use tacit::{Operation, PredictOptions, ServeOptions};
+use tacit::{Operation, PredictOptions, ServeOptions, Settings};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -10,12 +10,14 @@ use crate::errors::{MisuseError, json, options, raise};
 pub(crate) fn bench(
     py: Python<'_>,
     operation_json: &str,
+    settings_json: &str,
     server: &str,
     options_json: &str,
 ) -> PyResult<String> {
     let operation: Operation = options(operation_json)?;
     let chosen: PredictOptions = options(options_json)?;
-    json(&py.detach(|| tacit::bench(operation, server, &chosen)).map_err(raise)?)
+    let settings: Settings = options(settings_json)?;
+    json(&py.detach(|| tacit::bench(operation, settings, server, &chosen)).map_err(raise)?)
 }
 
 /// The other party of `bench`, for one session.

@@ -77,11 +77,12 @@ pub(crate) fn simulate<'py>(
 struct PlanOptions {
     inputs: usize,
     settings: Settings,
+    network: Option<String>,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { inputs: 1, settings: Settings::default() }
+        Self { inputs: 1, settings: Settings::default(), network: None }
     }
 }
 
@@ -89,7 +90,9 @@ impl Default for PlanOptions {
 #[pyfunction]
 pub(crate) fn plan(path: &str, options_json: &str) -> PyResult<String> {
     let chosen: PlanOptions = options(options_json)?;
-    json(&tacit::plan(&open(path)?, chosen.settings, chosen.inputs).map_err(raise)?)
+    let link = chosen.network.as_deref().map(str::parse).transpose().map_err(raise)?;
+    let settings = chosen.settings.planned_for(link);
+    json(&tacit::plan(&open(path)?, settings, chosen.inputs).map_err(raise)?)
 }
 
 /// Round trip in seconds and bandwidth in bits per second of `lan`, `wan` or `RTTms,Mbps`.

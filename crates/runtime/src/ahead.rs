@@ -69,7 +69,7 @@ pub(crate) fn prepare(
                 let key = keys.for_degree(degree)?;
                 LayerAhead::Client(ClientAhead::prepare(channel, layer, key, rng)?)
             }
-            Party::Server { keys, prepared } => {
+            Party::Server { keys, prepared, .. } => {
                 let (key, weights) = (keys.for_degree(degree)?, prepared.weights(step)?);
                 LayerAhead::Server(ServerAhead::prepare(channel, layer, key, weights, rng)?)
             }

@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub values: &'a [f32],
     /// Their shape: the model's input shape, or (N, *input shape).
     pub shape: &'a [usize],
+    /// Threads of this party, at least 1.
+    pub threads: usize,
     /// Told how many inputs are done.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -49,11 +51,12 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         Ok(inputs.len())
     })?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
     let mut results = Vec::with_capacity(inputs.len());
+    let threads = request.threads;
     let party = |index: usize| {
         let input = inputs.get(index).map_or(&[][..], Vec::as_slice);
-        Party::Client { keys: &keys, input }
+        Party::Client { keys: &keys, input, threads }
     };
     let count = inputs.len();
     execute::session(channel, &plan, count, party, &mut offline, &mut rng, |done, words| {

@@ -42,17 +42,14 @@ fn views(
     seeds: Range<usize>,
     party: Role,
 ) -> Vec<View> {
-    let plan = Plan::new(
-        model.graph.clone(),
-        Settings { reveal, ot: ot::Source::SoftSpoken4, offline: 0 },
-    )
-    .unwrap();
+    let settings = Settings { reveal, ot: ot::Source::SoftSpoken4, ..Settings::default() };
+    let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model).unwrap();
     let view = |seed: usize| {
         let rng = |party: u64| Random::seeded(2 * seed as u64 + party);
         let (ours, theirs) = run_pair(
-            |channel| client(channel, input, &mut rng(0)).unwrap(),
-            |channel| server(channel, &plan, &prepared, &mut rng(1)).unwrap(),
+            |channel| client(channel, input, 1, &mut rng(0)).unwrap(),
+            |channel| server(channel, &plan, &prepared, 1, &mut rng(1)).unwrap(),
         );
         let (opened, shares) = ours.value;
         match party {
@@ -69,11 +66,16 @@ fn seen(share: &Share) -> (u32, Vec<u64>) {
     (share.bits(), share.words().to_vec())
 }
 
-fn client(channel: &mut Channel, input: &[i64], rng: &mut Random) -> Result<(Vec<u64>, Shares)> {
+fn client(
+    channel: &mut Channel,
+    input: &[i64],
+    threads: usize,
+    rng: &mut Random,
+) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = hello::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, rng)?;
-    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().ot)?;
-    let mut party = Party::Client { keys: &keys, input };
+    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().sourcing())?;
+    let mut party = Party::Client { keys: &keys, input, threads };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
     let opened = execute::run_watched(channel, &plan, &mut party, &mut offline, rng, &mut watch)?;
@@ -86,12 +88,13 @@ fn server(
     channel: &mut Channel,
     plan: &Plan,
     prepared: &Prepared,
+    threads: usize,
     rng: &mut Random,
 ) -> Result<Shares> {
     let agreed = hello::server(channel, rng, plan)?;
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().ot)?;
-    let mut party = Party::Server { keys: &keys, prepared };
+    let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().sourcing())?;
+    let mut party = Party::Server { keys: &keys, prepared, threads };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
     execute::run_watched(channel, plan, &mut party, &mut offline, rng, &mut watch)?;
@@ -219,6 +222,23 @@ fn reordered(model: &Model) -> Model {
 fn input(model: &Model, value: impl Fn(usize) -> f32) -> Vec<i64> {
     let values: Vec<f32> = (0..2 * SIDE * SIDE).map(value).collect();
     model.graph.quantize_input(&values).unwrap()
+}
+
+#[test]
+fn threads_change_nothing_on_the_wire() {
+    let model = network(&mut Random::seeded(24), Rounding::Exact);
+    let input = input(&model, |i| (i % 5) as f32 / 5.0);
+    let settings = Settings { ot: ot::Source::Ferret, ..Settings::default() };
+    let plan = Plan::new(model.graph.clone(), settings).unwrap();
+    let prepared = Prepared::new(&plan, &model).unwrap();
+    let run = |ours, theirs| {
+        let (client, server) = run_pair(
+            |channel| client(channel, &input, ours, &mut Random::seeded(1)).unwrap(),
+            |channel| server(channel, &plan, &prepared, theirs, &mut Random::seeded(2)).unwrap(),
+        );
+        (client.value, client.frames, server.value, server.frames)
+    };
+    assert!(run(1, 1) == run(2, 3));
 }
 
 #[test]

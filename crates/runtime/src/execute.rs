@@ -19,9 +19,18 @@ use crate::steps::{Action, LinearStep, Step, SumStep, missing};
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
     /// Keys and one quantised input.
-    Client { keys: &'a ClientKeys, input: &'a [i64] },
+    Client { keys: &'a ClientKeys, input: &'a [i64], threads: usize },
     /// Public keys and transformed weights.
-    Server { keys: &'a ServerKeys, prepared: &'a Prepared },
+    Server { keys: &'a ServerKeys, prepared: &'a Prepared, threads: usize },
+}
+
+impl Party<'_> {
+    /// Threads that it may use; the other party's may differ.
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            Self::Client { threads, .. } | Self::Server { threads, .. } => *threads,
+        }
+    }
 }
 
 /// Bytes of transformed weights that a server keeps; it transforms the rest whenever
@@ -94,7 +103,7 @@ pub(crate) fn session<'a>(
     mut result: impl FnMut(usize, Vec<u64>),
 ) -> Result<()> {
     let (mut store, mut done) = (VecDeque::new(), 0);
-    for turn in turns(count, plan.settings().offline as usize) {
+    for turn in turns(count, plan.settings().store()) {
         let mut party = party(done);
         match turn {
             Turn::Prepare => store.push_back(ahead::prepare(channel, plan, &party, offline, rng)?),
@@ -120,6 +129,7 @@ pub(crate) fn run_watched(
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
+    offline.set_threads(party.threads());
     let mut tensors = Tensors::new(plan, party)?;
     let mut opened = Vec::new();
     for stretch in stretches(plan.steps()) {
@@ -309,7 +319,7 @@ fn multiply(
             let key = keys.for_degree(degree)?;
             coefficient::client(channel, &linear.layer, key, x, addend, rng)
         }
-        Party::Server { keys, prepared } => {
+        Party::Server { keys, prepared, .. } => {
             let key = keys.for_degree(degree)?;
             let weights = prepared.weights(step)?;
             coefficient::server(channel, &linear.layer, key, weights, x, addend, rng)

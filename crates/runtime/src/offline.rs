@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use mpc::{Need, Pads};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, SessionId, Source, Supply};
+use ot::{CotReceiver, CotSender, SessionId, Sourcing, Supply};
 use ring::Random;
 use wire::{Channel, Cost, Phase, Result, Role};
 
@@ -34,11 +34,17 @@ impl Offline {
         channel: &mut Channel,
         rng: &mut Random,
         agreed: &Agreed,
-        source: Source,
+        sourcing: Sourcing,
     ) -> Result<Self> {
         let session = SessionId(agreed.session);
-        let (sender, receiver) = ot::setup_both(channel, rng, &session, source)?;
+        let (sender, receiver) = ot::setup_both(channel, rng, &session, sourcing)?;
         Ok(Self { sender, receiver })
+    }
+
+    /// Lets this party use so many threads; the other notices nothing.
+    pub(crate) fn set_threads(&mut self, threads: usize) {
+        self.sender.set_threads(threads);
+        self.receiver.set_threads(threads);
     }
 
     /// Makes the pads that `need` says.
@@ -65,8 +71,8 @@ impl Offline {
 
 impl Stock {
     /// After [`Offline::setup`].
-    pub(crate) fn new(source: Source) -> Self {
-        let supply = |sender| Supply::new(source, sender);
+    pub(crate) fn new(sourcing: Sourcing) -> Self {
+        let supply = |sender| Supply::new(sourcing, sender);
         Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
     }
 

@@ -1,12 +1,14 @@
 //! The public plan: what runs, in which order, at which cost. Both parties derive
 //! it from the public graph, so neither takes parameters on trust.
 
+use std::num::{NonZeroU32, NonZeroU64};
+
 use graph::{Graph, Op};
 use mpc::Need;
-use ot::Source;
+use ot::{Source, Sourcing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use wire::{Cost, Error, Phase, Result};
+use wire::{Cost, Error, Link, Phase, Result};
 
 use crate::ahead::{self, Turn, turns};
 use crate::hello;
@@ -36,14 +38,30 @@ pub struct Settings {
     /// Where correlated transfers come from.
     #[serde(default, with = "source")]
     pub ot: Source,
-    /// Inferences prepared before their inputs, linear layers too; 0: none.
-    #[serde(default, skip_serializing_if = "none")]
-    pub offline: u32,
+    /// Bits per second of the link that `auto` is planned for; 400 Mbit/s when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<NonZeroU64>,
+    /// Inferences prepared before their inputs, linear layers too; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline: Option<NonZeroU32>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // what serde calls
-fn none(count: &u32) -> bool {
-    *count == 0
+impl Settings {
+    /// Inferences that a session prepares ahead.
+    pub(crate) fn store(self) -> usize {
+        self.offline.map_or(0, |store| store.get() as usize)
+    }
+
+    /// With the bandwidth of `link`, if there is one.
+    pub fn planned_for(self, link: Option<Link>) -> Self {
+        let bandwidth = link.and_then(|link| NonZeroU64::new(link.figures().1 as u64));
+        Self { bandwidth: bandwidth.or(self.bandwidth), ..self }
+    }
+
+    /// What both parties' correlations follow from.
+    pub(crate) fn sourcing(self) -> Sourcing {
+        Sourcing { source: self.ot, bandwidth: self.bandwidth }
+    }
 }
 
 /// A [`Source`] by its name.
@@ -85,13 +103,13 @@ impl Plan {
     pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         let steps = suites::steps(&graph, settings)?;
-        ahead::check(&steps, settings.offline as usize)?;
+        ahead::check(&steps, settings.store())?;
         Ok(Self { graph, settings, steps })
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
-    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, ot: Source) -> Self {
-        Self { graph, settings: Settings { ot, ..Settings::default() }, steps }
+    pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
+        Self { graph, settings, steps }
     }
 
     /// Plans what a server offered.
@@ -153,9 +171,9 @@ impl Plan {
     /// the step if it is one, the cost.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
         let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
-        let mut stock = Stock::new(self.settings.ot);
-        if self.settings.offline > 0 {
-            for turn in turns(inputs, self.settings.offline as usize) {
+        let mut stock = Stock::new(self.settings.sourcing());
+        if self.settings.store() > 0 {
+            for turn in turns(inputs, self.settings.store()) {
                 match turn {
                     Turn::Prepare => {
                         let cost = ahead::prepare_cost(self, &mut stock);

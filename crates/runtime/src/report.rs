@@ -177,7 +177,15 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
     Some(match (phase, index) {
         (Phase::Setup, _) => row("session", "setup", "hello, plan, keys, base transfers".into()),
         (Phase::Offline, _) => {
-            row("correlations", "oblivious transfer", plan.settings().ot.describe().into())
+            let transfers = plan.settings().ot.describe();
+            match plan.settings().store() {
+                0 => row("correlations", "oblivious transfer", transfers.into()),
+                _ => row(
+                    "preparation",
+                    "transfers, linear layers",
+                    format!("{transfers}; RLWE on masks"),
+                ),
+            }
         }
         (Phase::Online, None) => {
             return (usage.bytes != Traffic::default())

@@ -50,6 +50,8 @@ pub struct Options {
     pub sessions: usize,
     /// Most inputs per session (a query budget).
     pub most_inputs: usize,
+    /// Threads of each session, at least 1.
+    pub threads: usize,
     /// Stop after the first session.
     pub once: bool,
 }
@@ -230,8 +232,8 @@ fn guarded<T>(panics: &AtomicUsize, run: impl FnOnce() -> Result<T>) -> Result<T
 
 fn attend(shared: &Shared, stream: TcpStream) -> Result<(Report, End)> {
     let mut channel = open(shared, stream)?;
-    let most = shared.options.most_inputs;
-    let report = session(&shared.plan, &shared.prepared, most, &mut channel)?;
+    let limits = Limits { inputs: shared.options.most_inputs, threads: shared.options.threads };
+    let report = session(&shared.plan, &shared.prepared, limits, &mut channel)?;
     let patience = GOODBYE.min(shared.options.timeouts.idle);
     // Reading first: what is written to a client that is gone already can cost its goodbye.
     let ended = channel.closed(patience);
@@ -251,22 +253,32 @@ fn open(shared: &Shared, stream: TcpStream) -> Result<Channel> {
     Ok(channel)
 }
 
-/// One session over `channel` with a client of at most `most` inputs.
+/// What a session may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// Most inputs of the client.
+    pub(crate) inputs: usize,
+    /// Threads.
+    pub(crate) threads: usize,
+}
+
+/// One session over `channel`.
 pub(crate) fn session(
     plan: &Plan,
     prepared: &Prepared,
-    most: usize,
+    limits: Limits,
     channel: &mut Channel,
 ) -> Result<Report> {
     let mut rng = random()?;
     let agreed = hello::server(channel, &mut rng, plan)?;
+    let Limits { inputs: most, threads } = limits;
     if agreed.inputs > most {
         let got = format!("{}", agreed.inputs);
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().ot)?;
-    let party = |_| Party::Server { keys: &keys, prepared };
+    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
+    let party = |_| Party::Server { keys: &keys, prepared, threads };
     execute::session(channel, plan, agreed.inputs, party, &mut offline, &mut rng, |_, _| ())?;
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))

@@ -2,6 +2,7 @@
 //! plan, and what each party can see.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::thread;
 
 use graph::{Calibration, FloatTensor, Floats, Model, Rounding, Source};
@@ -14,7 +15,7 @@ use crate::execute::Prepared;
 use crate::hello;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::report::Report;
-use crate::server::session;
+use crate::server::{Limits, session};
 
 pub(crate) const SIDE: usize = 10;
 
@@ -62,6 +63,10 @@ fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
     values
 }
 
+fn limits(inputs: usize) -> Limits {
+    Limits { inputs, threads: 1 }
+}
+
 pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
     run_with(model, Settings { reveal, ..Settings::default() }, values)
 }
@@ -73,9 +78,9 @@ fn run_with(model: &Model, settings: Settings, values: &[f32]) -> (Answer, Resul
     let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
     let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
-        let server = scope.spawn(|| session(&plan, &prepared, usize::MAX, &mut server));
+        let server = scope.spawn(|| session(&plan, &prepared, limits(usize::MAX), &mut server));
         let shape = [&[count], one.as_slice()].concat();
-        let request = Request { values, shape: &shape, progress: &mut |_, _| {} };
+        let request = Request { values, shape: &shape, threads: 1, progress: &mut |_, _| {} };
         (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
@@ -124,7 +129,7 @@ fn prepared_inferences_give_the_same_at_the_cost_that_was_planned() {
         let model = network(&mut rng, rounding);
         let values = inputs(&mut rng, 4);
         let usual = run(&model, reveal, &values).0;
-        for offline in [1, 2, 9] {
+        for offline in [1, 2, 9].map(NonZeroU32::new) {
             let settings = Settings { reveal, offline, ..Settings::default() };
             let (answer, server) = run_with(&model, settings, &values);
             costs_as_planned(&answer, &server.unwrap(), 4);
@@ -153,7 +158,7 @@ fn prepared_inferences_give_the_same_at_the_cost_that_was_planned() {
 #[test]
 fn a_store_beyond_memory_is_refused() {
     let model = network(&mut Random::seeded(13), Rounding::Exact);
-    let settings = Settings { offline: u32::MAX, ..Settings::default() };
+    let settings = Settings { offline: NonZeroU32::new(u32::MAX), ..Settings::default() };
     let refused = Plan::new(model.graph, settings).unwrap_err().to_string();
     assert!(refused.contains("prepare fewer"), "{refused}");
 }
@@ -212,10 +217,15 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
         let (ours, theirs) = run_pair(
             |channel| {
-                let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                let request = Request {
+                    values: &values,
+                    shape: &shape,
+                    threads: 1,
+                    progress: &mut |_, _| {},
+                };
                 predict(channel, request)
             },
-            |channel| session(&plan, &prepared, 9, channel),
+            |channel| session(&plan, &prepared, limits(9), channel),
         );
         assert!(matches!(ours.value, Err(Error::Misuse(_))), "{:?}", ours.value);
         assert!(matches!(theirs.value, Err(Error::Transport(_))), "{:?}", theirs.value);
@@ -367,10 +377,11 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let values = inputs(&mut rng, 1);
     let ask = |channel: &mut Channel| {
         let shape = [2, SIDE, SIDE];
-        let request = Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+        let request =
+            Request { values: &values, shape: &shape, threads: 1, progress: &mut |_, _| {} };
         predict(channel, request).map(|_| ())
     };
-    let answer = |channel: &mut Channel| session(&plan, &prepared, 1, channel).map(|_| ());
+    let answer = |channel: &mut Channel| session(&plan, &prepared, limits(1), channel).map(|_| ());
     let (ours, theirs) = run_pair(ask, answer);
     for (sender, frames) in [(Role::Client, ours.frames), (Role::Server, theirs.frames)] {
         assert!(frames.len() > 30, "{} frames from {sender:?}", frames.len());
@@ -403,11 +414,15 @@ fn runs_cost_what_the_plan_says() {
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(
                 |channel| {
-                    let request =
-                        Request { values: &values, shape: &shape, progress: &mut |_, _| {} };
+                    let request = Request {
+                        values: &values,
+                        shape: &shape,
+                        threads: 1,
+                        progress: &mut |_, _| {},
+                    };
                     predict(channel, request)
                 },
-                |channel| session(&plan, &prepared, 2, channel),
+                |channel| session(&plan, &prepared, limits(2), channel),
             );
             let predicted = plan.cost(count);
             assert_eq!(ours.cost, predicted, "{rounding:?} {reveal:?}: the client's meter");
@@ -450,7 +465,7 @@ fn other_versions_and_plans_are_refused_by_name() {
             channel.send(&stranger)?;
             channel.receive::<hello::Hello>(&()).map(|_| ())
         },
-        |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+        |channel| session(&plan, &prepared, limits(1), channel).map(|_| ()),
     );
     let error = theirs.value.unwrap_err().to_string();
     assert!(error.contains("same release on both sides"), "{error}");
@@ -462,7 +477,7 @@ fn other_versions_and_plans_are_refused_by_name() {
             channel.receive::<hello::Offer>(&())?;
             channel.send(&hello::Accept { inputs: 1, digest: [1; 32] })
         },
-        |channel| session(&plan, &prepared, 1, channel).map(|_| ()),
+        |channel| session(&plan, &prepared, limits(1), channel).map(|_| ()),
     );
     let error = theirs.value.unwrap_err().to_string();
     assert!(error.contains("digest of the offered plan"), "{error}");

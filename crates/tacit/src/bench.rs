@@ -2,11 +2,11 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use runtime::Report;
 use runtime::bench::{Bench, Host, Measured, Operation};
+use runtime::{Report, Settings};
 use wire::{Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts};
 
-use crate::session::{PredictOptions, ServeOptions, link, one_thread, open};
+use crate::session::{PredictOptions, ServeOptions, link, open, settings, threads};
 
 /// The server of one measurement. Its key lives as long as it does.
 pub struct BenchServer {
@@ -21,13 +21,13 @@ pub struct BenchServer {
 
 impl BenchServer {
     /// Prepares `operation` and binds any free port of the loopback interface. Of
-    /// `options`, network, timeout and whether there is TLS count.
+    /// `options`, source of transfers, preparation, threads, network, timeout and whether
+    /// there is TLS count.
     ///
     /// # Errors
     /// [`Error::Misuse`] for sizes and widths that no protocol has.
     pub fn bind(operation: Operation, options: &ServeOptions) -> Result<Self> {
-        one_thread(options.threads)?;
-        let host = Host::new(operation)?;
+        let host = Host::new(operation, settings(options)?, threads(options.threads)?)?;
         let failed = |e: std::io::Error| Error::transport(format!("cannot listen: {e}"));
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
         let (tls, pin) = match options.tls {
@@ -68,13 +68,18 @@ impl BenchServer {
 }
 
 /// Measures `operation` with the [`BenchServer`] at `server` (HOST:PORT), and checks
-/// its result.
+/// its result. Both parties get the same `settings` and the same network.
 ///
 /// # Errors
 /// [`Error::Misuse`] for operations and options that do not fit, [`Error::Peer`],
 /// [`Error::Transport`].
-pub fn bench(operation: Operation, server: &str, options: &PredictOptions) -> Result<Measured> {
-    one_thread(options.threads.unwrap_or(1))?;
-    let bench = Bench::new(operation)?;
+pub fn bench(
+    operation: Operation,
+    settings: Settings,
+    server: &str,
+    options: &PredictOptions,
+) -> Result<Measured> {
+    let settings = settings.planned_for(link(options.network.as_deref())?);
+    let bench = Bench::new(operation, settings, threads(options.threads.unwrap_or(1))?)?;
     bench.run(&mut open(server, options)?)
 }

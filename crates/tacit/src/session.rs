@@ -1,5 +1,6 @@
 //! Sessions: options as users give them, turned into channels.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use graph::Model;
@@ -69,6 +70,8 @@ pub struct ServeOptions {
     pub reveal: Reveal,
     /// Where correlated transfers come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
     pub ot: String,
+    /// Inferences prepared before their inputs; none when absent.
+    pub offline: Option<NonZeroU32>,
     /// TLS, or `None` for plaintext on loopback.
     pub tls: Option<TlsFiles>,
     /// How long to wait for clients.
@@ -79,9 +82,10 @@ pub struct ServeOptions {
     pub sessions: usize,
     /// Most inputs in one session.
     pub most_inputs: usize,
-    /// Threads per session; 1 in this version.
+    /// Threads per session, 1 to 64.
     pub threads: usize,
-    /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; clients must do the same.
+    /// A link to imitate and to plan for: `lan`, `wan` or `RTTms,Mbps`; clients must
+    /// imitate the same.
     pub network: Option<String>,
 }
 
@@ -90,6 +94,7 @@ impl Default for ServeOptions {
         Self {
             reveal: Reveal::Output,
             ot: "auto".into(),
+            offline: None,
             tls: Some(TlsFiles::default()),
             timeouts: Patience::default(),
             once: false,
@@ -117,7 +122,7 @@ pub struct PredictOptions {
     pub key: Option<String>,
     /// How long to wait for the server.
     pub timeouts: Patience,
-    /// Threads; 1 in this version.
+    /// Threads, 1 to 64; 1 when absent.
     pub threads: Option<usize>,
     /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; the server must do the same.
     pub network: Option<String>,
@@ -136,7 +141,8 @@ pub struct Welcome {
 /// # Errors
 /// [`Error::Misuse`] for options, files and addresses that cannot be used.
 pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welcome> {
-    one_thread(options.threads)?;
+    let threads = threads(options.threads)?;
+    let settings = settings(options)?;
     let (access, pin) = match &options.tls {
         None => (Access::Plaintext, None),
         Some(files) => {
@@ -150,12 +156,13 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         }
     };
     let options = Options {
-        settings: Settings { reveal: options.reveal, ot: options.ot.parse()? },
+        settings,
         access,
         timeouts: options.timeouts.timeouts()?,
         link: link(options.network.as_deref())?,
         sessions: options.sessions.max(1),
         most_inputs: options.most_inputs,
+        threads,
         once: options.once,
     };
     Ok(Welcome { server: Server::bind(model, listen, options)?, pin })
@@ -174,12 +181,12 @@ pub fn predict(
     options: &PredictOptions,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Answer> {
-    one_thread(options.threads.unwrap_or(1))?;
+    let threads = threads(options.threads.unwrap_or(1))?;
     if values.iter().any(|value| !value.is_finite()) {
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
     let mut channel = open(server, options)?;
-    runtime::predict(&mut channel, Request { values, shape, progress })
+    runtime::predict(&mut channel, Request { values, shape, threads, progress })
 }
 
 /// Connects, authenticates and shapes the link as `options` say.
@@ -217,9 +224,17 @@ pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
     network.map(str::parse).transpose()
 }
 
-pub(crate) fn one_thread(threads: usize) -> Result<()> {
-    match threads {
-        1 => Ok(()),
-        _ => Err(Error::misuse("this version runs one thread per session; use --threads 1")),
+/// What a server offers by these options.
+pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
+    let link = link(options.network.as_deref())?;
+    let ServeOptions { reveal, offline, .. } = *options;
+    let settings = Settings { reveal, ot: options.ot.parse()?, bandwidth: None, offline };
+    Ok(settings.planned_for(link))
+}
+
+pub(crate) fn threads(count: usize) -> Result<usize> {
+    match count {
+        1..=64 => Ok(count),
+        _ => Err(Error::misuse(format!("1 to 64 threads, not {count}"))),
     }
 }

@@ -29,8 +29,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
         truncate(Sign::Unknown, "truncate to full width"),
         truncate(Sign::NonNegative, "truncate to full width, sign known"),
         lookup(),
-        arithmetic("arithmetic, client asks", Role::Client),
-        arithmetic("arithmetic, server asks", Role::Server),
+        arithmetic("arithmetic, client asks", Role::Client, Role::Server),
+        arithmetic("arithmetic, server asks", Role::Server, Role::Client),
+        arithmetic("arithmetic, sender begins", Role::Server, Role::Server),
         multiply("multiply", Sign::Unknown, 10, 20),
         multiply("multiply unsigned, mixed", Sign::Unsigned, 6, 19),
         multiply("multiply, signs known", Sign::NonNegative, 6, 16),
@@ -128,8 +129,8 @@ fn lookup() -> Protocol {
 
 /// Of the low bits of both shares.
 #[allow(clippy::unwrap_used)]
-fn arithmetic(name: &'static str, asks: Role) -> Protocol {
-    let plan = Arithmetic::new(COUNT, 12, asks).unwrap();
+fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
+    let plan = Arithmetic::new(COUNT, 12, first).unwrap().sent_by(sender);
     Protocol {
         name,
         bits: 12,

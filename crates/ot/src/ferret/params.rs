@@ -28,6 +28,9 @@ pub(crate) const SETS: [Set; 4] = [
     Set { trees: 1900, log_secret: 19, depth: 13 },
 ];
 
+/// The set with the best rate.
+pub(crate) const LARGEST: Set = SETS[SETS.len() - 1];
+
 impl Set {
     /// Length of the secret.
     pub(crate) const fn secret(self) -> usize {

@@ -8,20 +8,26 @@ use wire::{Channel, Error, Phase, Result, Role};
 use super::operation::Operation;
 use super::task::Task;
 use super::transfers;
+use crate::ahead;
 use crate::client::random;
 use crate::execute::{self, Party, Prepared};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::nonlinear::Feed;
 use crate::offline::Offline;
+use crate::plan::Settings;
 use crate::report::Report;
 
 /// An operation, ready to be measured by a client.
-pub struct Bench(Task);
+pub struct Bench {
+    task: Task,
+    threads: usize,
+}
 
 /// An operation with what the server prepares once.
 pub struct Host {
     task: Task,
+    threads: usize,
     prepared: Option<Prepared>,
 }
 
@@ -42,12 +48,13 @@ pub struct Measured {
 }
 
 impl Bench {
-    /// Plans `operation`.
+    /// Plans `operation`; of `settings` the source of transfers counts. To run in so many
+    /// `threads`.
     ///
     /// # Errors
     /// [`Error::Misuse`] for sizes and widths that no protocol has.
-    pub fn new(operation: Operation) -> Result<Self> {
-        Ok(Self(Task::new(operation)?))
+    pub fn new(operation: Operation, settings: Settings, threads: usize) -> Result<Self> {
+        Ok(Self { task: Task::new(operation, settings)?, threads })
     }
 
     /// Runs the client's side and checks the result.
@@ -55,18 +62,20 @@ impl Bench {
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
     pub fn run(&self, channel: &mut Channel) -> Result<Measured> {
-        let task = &self.0;
+        let (task, threads) = (&self.task, self.threads);
         let mut rng = random()?;
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
-        let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
+        let mut offline =
+            Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
+        offline.set_threads(threads);
         let (report, errors) = if let Some(count) = task.transfers() {
             let (_, receiving) = offline.sources();
             let sample = transfers::receive(channel, receiving, count)?;
             (metered(channel, task), transfers::wrong(channel, sample)?)
         } else {
-            let mut party = Party::Client { keys: &keys, input: &[] };
+            let mut party = Party::Client { keys: &keys, input: &[], threads };
             let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
@@ -86,10 +95,10 @@ impl Host {
     ///
     /// # Errors
     /// As [`Bench::new`].
-    pub fn new(operation: Operation) -> Result<Self> {
-        let task = Task::new(operation)?;
+    pub fn new(operation: Operation, settings: Settings, threads: usize) -> Result<Self> {
+        let task = Task::new(operation, settings)?;
         let prepared = task.model.as_ref().map(|model| Prepared::new(&task.plan, model));
-        Ok(Self { prepared: prepared.transpose()?, task })
+        Ok(Self { prepared: prepared.transpose()?, task, threads })
     }
 
     /// Runs the server's side.
@@ -97,12 +106,14 @@ impl Host {
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
     pub fn run(&self, channel: &mut Channel) -> Result<Report> {
-        let task = &self.task;
+        let (task, threads) = (&self.task, self.threads);
         let mut rng = random()?;
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
-        let mut offline = Offline::setup(channel, &mut rng, &agreed, task.plan.settings().ot)?;
+        let mut offline =
+            Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
+        offline.set_threads(threads);
         let report = if let Some(count) = task.transfers() {
             let (sending, _) = offline.sources();
             let sample = transfers::send(channel, sending, count)?;
@@ -112,7 +123,7 @@ impl Host {
         } else {
             let none = Prepared::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
-            let mut party = Party::Server { keys: &keys, prepared };
+            let mut party = Party::Server { keys: &keys, prepared, threads };
             let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
@@ -140,6 +151,13 @@ fn evaluate(
 ) -> Result<Share> {
     let step = task.plan.steps().first();
     let step = step.ok_or_else(|| Error::misuse("an operation without a step"))?;
+    if task.plan.settings().store() > 0 {
+        let mut inference = ahead::prepare(channel, &task.plan, party, offline, rng)?;
+        channel.enter(Phase::Online, Some(0));
+        let mut feed = Feed::Made(&mut inference.pads);
+        let layer = inference.layers.remove(&0);
+        return execute::apply(channel, step, party, shares, &mut feed, layer, rng);
+    }
     let mut pads = offline.prepare(channel, &step.need_ahead())?;
     channel.enter(Phase::Online, Some(0));
     let mut feed = Feed::of(step, 0, &mut pads, offline);

@@ -54,7 +54,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
         }
         Operation::Extend { count, bits, out_bits, non_negative, radix } => {
             let (sign, low) = sign(non_negative);
-            let radix = digits(radix, count, bits)?;
+            let radix = chosen(radix, || Radix::leanest(count, bits, out_bits))?;
             let extend = Sliced::new(count, |count| {
                 Extend::new(count, bits, out_bits, sign, radix).map(Nonlinear::Extend)
             })?;
@@ -109,8 +109,13 @@ fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Resul
 /// The digits asked for, or those of the default suite for `count` comparisons of
 /// `bits` bits.
 fn digits(radix: Option<u32>, count: usize, bits: u32) -> Result<Radix> {
+    chosen(radix, || Radix::fastest(count, bits))
+}
+
+/// The digits asked for, or others.
+fn chosen(radix: Option<u32>, other: impl FnOnce() -> Radix) -> Result<Radix> {
     match radix {
-        None => Ok(Radix::fastest(count, bits)),
+        None => Ok(other()),
         Some(1) => Ok(Radix::Two),
         Some(2) => Ok(Radix::Four),
         Some(3) => Ok(Radix::Eight),

@@ -13,7 +13,7 @@ use super::linear::{self, Shape};
 use super::operation::Operation;
 use super::single;
 use crate::nonlinear::Nonlinear;
-use crate::plan::Plan;
+use crate::plan::{Plan, Settings};
 use crate::steps::{Action, LinearStep, Step};
 
 /// Most values of one bench.
@@ -63,21 +63,22 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) fn new(operation: Operation) -> Result<Self> {
+    pub(super) fn new(operation: Operation, settings: Settings) -> Result<Self> {
         let name = operation.name();
-        let json = serde_json::to_string(&operation).unwrap_or_default();
+        let settings = Settings { ot: source(&operation).unwrap_or(settings.ot), ..settings };
+        let json = serde_json::to_string(&(&operation, settings)).unwrap_or_default();
         let digest: [u8; 32] = Sha256::digest(json).into();
         let of = |input: Input, output, action: Option<Action>| {
             let step = |action| Step { name: name.into(), node: None, action };
             let steps = action.map(step).into_iter().collect();
-            let plan = Plan::of_steps(empty(name, &input), steps, source(&operation));
+            let plan = Plan::of_steps(empty(name, &input), steps, settings);
             Self { operation: operation.clone(), plan, model: None, output, digest, input }
         };
         check_sizes(&operation)?;
         Ok(match operation {
             Operation::Ot { .. } => of(Input::plain(0, 1), Output::signed(1), None),
             Operation::Conv { .. } | Operation::Matmul { .. } => {
-                return Self::linear(operation, digest);
+                return Self::linear(operation, settings, digest);
             }
             _ => {
                 let (input, output, action) = single::plan(&operation, &digest)?;
@@ -86,7 +87,7 @@ impl Task {
         })
     }
 
-    fn linear(operation: Operation, digest: [u8; 32]) -> Result<Self> {
+    fn linear(operation: Operation, settings: Settings, digest: [u8; 32]) -> Result<Self> {
         let name = operation.name();
         let mut seed = Seed([0; 16]);
         seed.0.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
@@ -108,7 +109,7 @@ impl Task {
             Radix::fastest(count, layer.shift),
         )?));
         let steps = vec![Step { name: name.into(), node: Some(0), action }];
-        let plan = Plan::of_steps(graph, steps, Source::Auto);
+        let plan = Plan::of_steps(graph, steps, settings);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
@@ -190,10 +191,11 @@ impl Task {
     }
 }
 
-fn source(operation: &Operation) -> Source {
+/// The source that an operation is about.
+fn source(operation: &Operation) -> Option<Source> {
     match operation {
-        Operation::Ot { kind, .. } => kind.source(),
-        _ => Source::Auto,
+        Operation::Ot { kind, .. } => Some(kind.source()),
+        _ => None,
     }
 }
 

@@ -1,21 +1,24 @@
 //! Every operation in memory: right results at the cost that was announced.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::thread;
 
 use graph::Rounding;
+use ot::Source;
 use wire::{Cost, Error, Phase, memory_pair};
 
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
 use crate::nonlinear::{MOST_BYTES, pad_bytes};
+use crate::plan::Settings;
 use crate::report::Traffic;
 use crate::{hello, keys};
 
-fn run(operation: &Operation) -> Measured {
+fn run(operation: &Operation, settings: Settings, threads: usize) -> Measured {
     let (mut client, mut server) = memory_pair();
-    let bench = Bench::new(operation.clone()).unwrap();
-    let host = Host::new(operation.clone()).unwrap();
+    let bench = Bench::new(operation.clone(), settings, threads).unwrap();
+    let host = Host::new(operation.clone(), settings, 1).unwrap();
     thread::scope(|scope| {
         let server = scope.spawn(|| host.run(&mut server).unwrap());
         let measured = bench.run(&mut client).unwrap();
@@ -25,8 +28,12 @@ fn run(operation: &Operation) -> Measured {
 }
 
 fn check(operation: &Operation, tolerance: u64) {
-    let measured = run(operation);
-    let task = Task::new(operation.clone()).unwrap();
+    check_with(operation, Settings::default(), 1, tolerance);
+}
+
+fn check_with(operation: &Operation, settings: Settings, threads: usize, tolerance: u64) -> u64 {
+    let measured = run(operation, settings, threads);
+    let task = Task::new(operation.clone(), settings).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
     let parts: Vec<_> = match task.transfers() {
         None => task.plan.parts(1).into_iter().skip(1).collect(),
@@ -47,10 +54,11 @@ fn check(operation: &Operation, tolerance: u64) {
     assert_eq!(measured.report.total.bytes, bytes(total), "{operation:?}");
     assert_eq!(measured.report.total.rounds, total.rounds, "{operation:?}");
     assert!(measured.checked > 0 && measured.max_error <= tolerance, "{measured:?}");
+    total.bytes()
 }
 
 fn transfers_cost(task: &Task, count: usize) -> Cost {
-    let mut supply = ot::Supply::new(task.plan.settings().ot, wire::Role::Server);
+    let mut supply = ot::Supply::new(task.plan.settings().sourcing(), wire::Role::Server);
     supply.reserve(count);
     let each = |count| {
         let cost = supply.extend(count);
@@ -96,7 +104,7 @@ fn large_operations_run_in_slices() {
         radix,
     };
     for operation in [relu, windows, lookup, multiply] {
-        let task = Task::new(operation.clone()).unwrap();
+        let task = Task::new(operation.clone(), Settings::default()).unwrap();
         let step = task.plan.steps().first().unwrap();
         assert!(step.feeds_itself(), "{operation:?} is in one piece");
         for (need, _) in step.parts() {
@@ -194,10 +202,48 @@ fn comparisons_of_any_digits_are_exact() {
 }
 
 #[test]
+fn a_slower_link_is_planned_with_fewer_bytes_and_threads_change_none() {
+    let (count, out_bits, saturate, radix) = (700_000, None, None, Some(4));
+    let relu = Operation::Relu { count, bits: 8, out_bits, saturate, radix };
+    let on = |megabits: u64, threads| {
+        let bandwidth = NonZeroU64::new(megabits * 1_000_000);
+        check_with(&relu, Settings { bandwidth, ..Settings::default() }, threads, 0)
+    };
+    let (slow, fast) = (on(1, 2), on(3000, 1));
+    assert!(slow < fast, "{slow} {fast}");
+    assert_eq!(on(1, 1), slow);
+}
+
+#[test]
+fn a_source_can_be_asked_for() {
+    let extend =
+        Operation::Extend { count: 3000, bits: 8, out_bits: 16, non_negative: false, radix: None };
+    let by = |ot| check_with(&extend, Settings { ot, ..Settings::default() }, 1, 0);
+    assert!(by(Source::SoftSpoken8) < by(Source::SoftSpoken2));
+    let (mut client, mut server) = memory_pair();
+    let host = Host::new(extend.clone(), Settings::default(), 1).unwrap();
+    let other = Settings { ot: Source::SoftSpoken4, ..Settings::default() };
+    thread::scope(|scope| {
+        let server = scope.spawn(move || host.run(&mut server));
+        assert!(Bench::new(extend, other, 1).unwrap().run(&mut client).is_err());
+        assert!(matches!(server.join().unwrap(), Err(Error::Peer { .. })));
+    });
+}
+
+#[test]
 fn linear_operations_keep_their_bound() {
     for of in [conv, matmul] {
         check(&of(Rounding::Exact), 0);
         check(&of(Rounding::Stochastic), 2);
+    }
+}
+
+#[test]
+fn prepared_layers_keep_their_bound() {
+    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    for of in [conv, matmul] {
+        check_with(&of(Rounding::Exact), settings, 1, 0);
+        check_with(&of(Rounding::Stochastic), settings, 1, 2);
     }
 }
 
@@ -239,7 +285,7 @@ fn nonsense_is_refused() {
         },
         kernel,
     ] {
-        assert!(matches!(Bench::new(operation), Err(Error::Misuse(_))));
+        assert!(matches!(Bench::new(operation, Settings::default(), 1), Err(Error::Misuse(_))));
     }
 }
 
@@ -247,10 +293,10 @@ fn nonsense_is_refused() {
 fn parties_with_different_operations_part() {
     let (mut client, mut server) = memory_pair();
     let of = |count| Operation::Argmax { count, bits: 8, radix: None };
-    let host = Host::new(of(4)).unwrap();
+    let host = Host::new(of(4), Settings::default(), 1).unwrap();
     thread::scope(|scope| {
         let server = scope.spawn(move || host.run(&mut server));
-        assert!(Bench::new(of(5)).unwrap().run(&mut client).is_err());
+        assert!(Bench::new(of(5), Settings::default(), 1).unwrap().run(&mut client).is_err());
         assert!(matches!(server.join().unwrap(), Err(Error::Peer { .. })));
     });
 }

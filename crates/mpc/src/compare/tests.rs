@@ -1,0 +1,61 @@
+//! Every pair of small integers, wide ones near the carry.
+
+use super::*;
+use crate::testing::both;
+use ring::Random;
+
+fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
+    let count = client.len();
+    let operands = |role, words| operand(role, words, plan.bits);
+    let (c, s) = both(
+        rng,
+        &plan.need(count),
+        |ch, pads| run(ch, plan, &operands(Role::Client, client), pads),
+        |ch, pads| run(ch, plan, &operands(Role::Server, server), pads),
+    );
+    assert_eq!(c.cost, plan.cost(count));
+    let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
+    for (i, (x, y)) in client.iter().zip(server).enumerate() {
+        let sum = x + y;
+        assert_eq!(ours.greater.get(i) ^ theirs.greater.get(i), sum >> plan.bits, "{x} + {y}");
+        if plan.middle_zero.is_some() {
+            let middle = (sum & mask(plan.bits)) >> plan.low;
+            assert_eq!(
+                ours.middle_zero.get(i) ^ theirs.middle_zero.get(i),
+                u64::from(middle == 0),
+                "{x} + {y}"
+            );
+        }
+    }
+}
+
+#[test]
+fn all_small_pairs_compare() {
+    let mut rng = Random::seeded(1);
+    for radix in Radix::ALL {
+        for bits in 1..=6u32 {
+            let all: Vec<(u64, u64)> =
+                (0..1 << bits).flat_map(|x| (0..1 << bits).map(move |y| (x, y))).collect();
+            let (x, y): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            check(&Comparison::carry(bits, radix), &x, &y, &mut rng);
+            for low in 1..bits {
+                let plan = Comparison::with_middle(low, bits, radix);
+                check(&plan, &x, &y, &mut rng);
+                check(&plan.gates_from(Some(Role::Server)), &x, &y, &mut rng);
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_pairs_compare() {
+    let mut rng = Random::seeded(2);
+    for (low, bits) in [(8, 12), (13, 29), (40, 62), (1, 31)] {
+        let (mut x, mut y) = (rng.uniform(100, bits), rng.uniform(100, bits));
+        let near: Vec<u64> = x.iter().map(|x| (mask(bits) - x + 1) & mask(bits)).collect();
+        y.extend(near);
+        x.extend(x.clone());
+        check(&Comparison::with_middle(low, bits, Radix::Four), &x, &y, &mut rng);
+        check(&Comparison::carry(bits, Radix::Four), &x, &y, &mut rng);
+    }
+}

@@ -1,0 +1,120 @@
+//! What the choice among plans of the same step reckons with. Everything here depends on
+//! public sizes only, so both parties choose alike.
+
+use ot::pads::fill_cost;
+use ot::{Job, Source, Supply};
+use wire::{Cost, Role};
+
+use crate::compare::{Comparison, Radix};
+use crate::extend::{Extend, Sign};
+use crate::pads::Need;
+
+impl Radix {
+    /// The fastest for `count` comparisons of `bits` bits on the link and machine of
+    /// [`Reference`].
+    pub fn fastest(count: usize, bits: u32) -> Self {
+        let bits = bits.clamp(1, 63);
+        let time = |radix: &Self| Reference::nanoseconds(&Comparison::carry(bits, *radix), count);
+        Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
+    }
+
+    /// The one of fewest bytes for `count` extensions from `bits` to `out_bits`, when a
+    /// round counts as 100 kB: what passes in half a round trip of 20 ms at 80 Mbit/s.
+    pub fn leanest(count: usize, bits: u32, out_bits: u32) -> Self {
+        let weight = |radix: &Self| {
+            let plan = Extend::new(count, bits, out_bits, Sign::Unknown, *radix);
+            plan.map_or(u64::MAX, |plan| {
+                let (need, cost) = (plan.need(), plan.cost());
+                bytes(&need, cost).saturating_add(cost.rounds.saturating_mul(100_000))
+            })
+        };
+        Self::ALL.into_iter().min_by_key(weight).unwrap_or(Self::Four)
+    }
+}
+
+/// A link of 400 Mbit/s and 40 ms, silent correlations, a core with vector AES.
+struct Reference;
+
+impl Reference {
+    const PER_BYTE: u64 = 20;
+    const PER_ROUND: u64 = 40_000_000;
+    const PER_CORRELATION: u64 = 25;
+    const PER_PAD: u64 = 3;
+
+    fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
+        let (cost, need) = (comparison.cost(count), comparison.need(count));
+        let jobs = || need.client_sends.iter().chain(&need.server_sends);
+        let cots: usize = jobs().map(Job::cots).sum();
+        let pads: usize = jobs().map(|job| job.count.saturating_mul(job.entries())).sum();
+        let work = [
+            Self::PER_BYTE.saturating_mul(cost.bytes()),
+            Self::PER_ROUND.saturating_mul(cost.rounds),
+            Self::PER_CORRELATION.saturating_mul(cots as u64),
+            Self::PER_PAD.saturating_mul(pads as u64),
+        ];
+        work.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// Bytes of a step on its own, those of its correlations from nothing included.
+pub(crate) fn bytes(need: &Need, cost: Cost) -> u64 {
+    let made = |sender| {
+        let mut supply = Supply::new(Source::Auto, sender);
+        fill_cost(&mut supply, need.sent_by(sender)).bytes()
+    };
+    cost.bytes().saturating_add(made(Role::Client)).saturating_add(made(Role::Server))
+}
+
+/// The plan of fewer bytes, the first of equals: `plan` makes it with triples from both
+/// directions, or from transfers that the server alone sends. A direction that hardly
+/// anything else needs costs its start.
+///
+/// # Errors
+/// What `plan` returns.
+pub(crate) fn leaner<P, E>(
+    plan: impl Fn(Option<Role>) -> Result<P, E>,
+    priced: impl Fn(&P) -> (Need, Cost),
+) -> Result<P, E> {
+    let [both, single] = [plan(None)?, plan(Some(Role::Server))?];
+    let bytes = |plan: &P| {
+        let (need, cost) = priced(plan);
+        bytes(&need, cost)
+    };
+    Ok(if bytes(&single) < bytes(&both) { single } else { both })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    #[test]
+    fn many_extensions_take_one_direction_and_little_else() {
+        let count = 100_000;
+        let radix = Radix::leanest(count, 8, 16);
+        let plan = Extend::new(count, 8, 16, Sign::Unknown, radix).unwrap();
+        assert_eq!(plan.need().cots(Role::Client), 0);
+        assert!(bytes(&plan.need(), plan.cost()) <= 1_000_000);
+        assert_eq!(plan.cost().rounds, 5);
+    }
+
+    #[test]
+    fn the_leaner_plan_is_taken_and_few_extensions_save_rounds() {
+        for count in [10, 10_000, 1_000_000] {
+            for radix in Radix::ALL {
+                let plan = |sender| Extend::sent_by(sender, count, [8, 16], Sign::Unknown, radix);
+                let price = |plan: Extend| bytes(&plan.need(), plan.cost());
+                let least = [None, Some(Role::Server)].map(|s| price(plan(s).unwrap()));
+                let chosen = Extend::new(count, 8, 16, Sign::Unknown, radix).unwrap();
+                assert_eq!(Some(price(chosen)), least.into_iter().min());
+            }
+        }
+        assert_eq!(Radix::leanest(1000, 8, 16), Radix::Sixteen);
+    }
+
+    #[test]
+    fn few_comparisons_save_rounds_and_many_save_work() {
+        assert_eq!(Radix::fastest(1, 15), Radix::Sixteen);
+        assert_ne!(Radix::fastest(10_000_000, 15), Radix::Sixteen);
+        assert!(Radix::ALL.contains(&Radix::fastest(0, 1)));
+    }
+}
