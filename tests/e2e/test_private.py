@@ -64,6 +64,25 @@ def test_one_prediction_costs_what_the_plan_says(tacit, compiled, one_digit, rev
     assert sum(run["phases"]["setup"]["bytes"].values()) <= 2_000_000
 
 
+@pytest.mark.parametrize("store", [1, 2, 5])
+def test_prepared_predictions_cost_little_online_and_what_the_plan_says(tacit, compiled, one_digit, store):
+    usual = tacit("plan", compiled("exact"), "--json").json
+    plan = tacit("plan", compiled("exact"), "--offline", store, "--json").json
+    run = tacit("run", compiled("exact"), one_digit, "--offline", store, "--json").json
+    for phase, cost in plan["phases"].items():
+        measured = run["phases"][phase]
+        assert (phase, measured["bytes"], measured["rounds"]) == (phase, cost["bytes"], cost["rounds"])
+    online = [sum(content["phases"]["online"]["bytes"].values()) for content in (plan, usual)]
+    assert online[0] < 0.6 * online[1], online
+    batch = tacit("evaluate", compiled("exact"), DIGITS, "--mode", "private", "--limit", 4, "--offline", store, "--json")
+    assert (batch.json["output"], batch.json["max_error"]) == ([0, 1, 2, 3], 0)
+
+
+def test_a_store_beyond_memory_is_refused(tacit, compiled):
+    refused = tacit("plan", compiled("exact"), "--offline", 1_000_000, "--json")
+    assert "prepare fewer" in refused.json["error"]["message"], refused
+
+
 def test_evaluate_reports_quality_and_cost(tacit, compiled):
     content = tacit("evaluate", compiled("exact"), DIGITS, "--mode", "private", "--limit", 3, "--json").json
     assert (content["mode"], content["inputs"], content["output"]) == ("private", 3, [0, 1, 2])
