@@ -52,8 +52,9 @@ class Client:
 
     `plaintext` works on loopback only. `certificate` and `key` (PEM files) are for servers that
     ask for a client certificate. It gives up after `connect_seconds` without a connection,
-    `timeout_seconds` without a byte, or `session_seconds` in all. `network` imitates a link
-    (lan, wan, RTTms,Mbps), as the server must too.
+    `timeout_seconds` without a byte, or `session_seconds` in all. It computes in
+    `threads` (1 to 64, whatever the server's). `network` imitates a link (lan, wan, RTTms,Mbps), as the
+    server must too.
     """
 
     server: str

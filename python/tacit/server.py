@@ -20,8 +20,9 @@ class Listening:
     """How to serve a model. TLS with a fresh key unless `certificate` and `key` (PEM files) are given.
 
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
-    off and works on loopback only; `once` stops after the first session; `network` imitates a
-    link (lan, wan, RTTms,Mbps), as the client must too; `max_inputs` is the query budget of a
+    off and works on loopback only; `once` stops after the first session; `threads` (1 to 64) serve each
+    of them; `network` imitates a link (lan, wan, RTTms,Mbps), as the client must too, and is what `ot`
+    auto plans for; `max_inputs` is the query budget of a
     session, and a client that asks for more is refused; `ot` says where correlated transfers come
     from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many inferences a session
     prepares before their inputs, linear layers too, and holds in memory. The timeouts are those of `Client`; a

@@ -220,3 +220,24 @@ impl Plan {
 fn printable(why: &str) -> String {
     why.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_name_a_link_only_where_there_is_one() {
+        let plain = Settings::default();
+        let json = |settings| serde_json::to_string(&settings).unwrap();
+        assert_eq!(json(plain), r#"{"reveal":"output","ot":"auto"}"#);
+        assert_eq!(plain.planned_for(None), plain);
+        let wan = plain.planned_for(Some(Link::WAN));
+        assert_eq!(json(wan), r#"{"reveal":"output","ot":"auto","bandwidth":400000000}"#);
+        assert_eq!(serde_json::from_str::<Settings>(&json(wan)).unwrap(), wan);
+        for bandwidth in ["0", "-1", "1.5", "18446744073709551616"] {
+            let text = format!(r#"{{"bandwidth":{bandwidth}}}"#);
+            assert!(serde_json::from_str::<Settings>(&text).is_err());
+        }
+    }
+}
