@@ -121,6 +121,8 @@ def conv(
     kernel: Annotated[int, typer.Option(min=1, help="Rows and columns of the kernel.")] = 3,
     stride: Size = 1,
     padding: Annotated[int, typer.Option(min=0, help="Zeros on each side.")] = 0,
+    dilation: Annotated[int, typer.Option(min=1, help="Rows and columns between two taps of the kernel.")] = 1,
+    groups: Annotated[int, typer.Option(min=1, help="Groups of channels that do not mix; all: depthwise.")] = 1,
     weight_bits: WeightBits = 8,
     activation_bits: ActivationBits = 8,
     suite: SuiteOption = Suite.AUTO,
@@ -138,7 +140,7 @@ def conv(
     Two processes over TLS; the result is compared with the interpreter after the measurement.
     """
     image = {"height": height, "width": width, "input": in_channels, "output": out_channels}
-    window = {"kernel": kernel, "stride": stride, "padding": padding}
+    window = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
     operation = {"operation": "conv", **image, **window, **widths}
     measure(operation, suite, repeat, threads, timeout, network, json, ot, offline)

@@ -22,7 +22,7 @@ COMMANDS = {
     "bench compare": ["--count", "--bits", "--radix"],
     "bench lookup": ["--count", "--bits", "--out-bits"],
     "bench multiply": ["--count", "--bits", "--second-bits", "--out-bits", "--non-negative", "--radix"],
-    "bench conv": ["--height", "--width", "--in", "--out", "--kernel", "--stride", "--padding", "--rounding"],
+    "bench conv": ["--height", "--in", "--out", "--kernel", "--stride", "--padding", "--dilation", "--groups"],
     "bench matmul": ["--rows", "--inner", "--cols", "--weight-bits", "--activation-bits"],
     "bench ot": ["--kind", "--count"],
     "demo": ["--folder", "--mnist"],

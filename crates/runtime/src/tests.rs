@@ -349,10 +349,12 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
             convolution(channels, side, kernel, 1, groups).replace("\"shift\":8", "\"shift\":0");
         (op, format!("[{channels},{side},{side}]"))
     };
+    let grouped = |i: usize| (conv(64, 16, 1 + i % 15, [2, 8, 64][i % 3]).0, "[64,16,16]".into());
     let search = |i: usize| (conv(64, 16, 1 + i % 15, 1).0, "[64,16,16]".into());
     for (what, accepted, offer) in [
         ("honest", true, chain(200, |_| conv(16, 16, 3, 1))),
         ("as many searches as there may be", true, chain(4096, search)),
+        ("searches over groups", true, chain(4096, grouped)),
         ("too many nodes", false, chain(4097, search)),
         ("wide layers", false, chain(1000, |_| conv(1 << 18, 1, 1, 1 << 18))),
         ("matrices", true, chain(4096, |_| conv(512, 1, 1, 1))),

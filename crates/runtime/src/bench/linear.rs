@@ -20,12 +20,18 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Weights of one output channel.
     fn taps(&self) -> Result<usize> {
-        let Conv { in_channels, out_channels, kernel: [rows, columns], .. } = self.conv;
-        let taps = [rows, columns].iter().try_fold(in_channels, |n, k| n.checked_mul(*k));
+        let Conv { in_channels, out_channels, kernel: [rows, columns], groups, .. } = self.conv;
+        let even = |channels: usize| channels.checked_rem(groups) == Some(0);
+        let taps =
+            [rows, columns].iter().try_fold(self.conv.group_channels(), |n, k| n.checked_mul(*k));
         let fits = |taps: &usize| {
             *taps > 0 && taps.checked_mul(out_channels).is_some_and(|n| n <= MOST_WEIGHTS)
         };
+        if !even(in_channels) || !even(out_channels) {
+            return Err(Error::misuse("groups that do not divide the channels"));
+        }
         taps.filter(fits).ok_or_else(|| Error::misuse("a layer of this size"))
     }
 

@@ -128,6 +128,12 @@ pub enum Operation {
         stride: usize,
         /// Zeros on each side.
         padding: usize,
+        /// Rows and columns between two taps of the kernel; 1 when absent.
+        #[serde(default = "one")]
+        dilation: usize,
+        /// Groups of channels that do not mix; 1 when absent.
+        #[serde(default = "one")]
+        groups: usize,
         /// Signed width of the weights.
         weight_bits: u32,
         /// Signed width of the inputs.
@@ -157,6 +163,10 @@ pub enum Operation {
         /// How many.
         count: usize,
     },
+}
+
+const fn one() -> usize {
+    1
 }
 
 /// Sources of correlated transfers.

@@ -228,6 +228,8 @@ fn shape(operation: &Operation) -> Result<Shape> {
             kernel,
             stride,
             padding,
+            dilation,
+            groups,
             weight_bits,
             activation_bits,
             rounding,
@@ -240,8 +242,8 @@ fn shape(operation: &Operation) -> Result<Shape> {
                 kernel: [kernel; 2],
                 stride: [stride; 2],
                 padding: [padding; 4],
-                dilation: [1, 1],
-                groups: 1,
+                dilation: [dilation; 2],
+                groups,
             };
             Ok(Shape { conv, weight_bits, activation_bits, rounding })
         }

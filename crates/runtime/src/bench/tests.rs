@@ -68,19 +68,34 @@ fn transfers_cost(task: &Task, count: usize) -> Cost {
     transfers::chunks(count).map(each).collect()
 }
 
-fn conv(rounding: Rounding) -> Operation {
+fn strided(channels: [usize; 2], dilation: usize, groups: usize, rounding: Rounding) -> Operation {
+    let [input, output] = channels;
     Operation::Conv {
         height: 9,
         width: 7,
-        input: 3,
-        output: 5,
+        input,
+        output,
         kernel: 3,
         stride: 2,
         padding: 1,
+        dilation,
+        groups,
         weight_bits: 8,
         activation_bits: 8,
         rounding,
     }
+}
+
+fn conv(rounding: Rounding) -> Operation {
+    strided([3, 5], 1, 1, rounding)
+}
+
+fn dilated(rounding: Rounding) -> Operation {
+    strided([4, 6], 2, 2, rounding)
+}
+
+fn depthwise(rounding: Rounding) -> Operation {
+    strided([7, 7], 1, 7, rounding)
 }
 
 fn matmul(rounding: Rounding) -> Operation {
@@ -232,7 +247,7 @@ fn a_source_can_be_asked_for() {
 
 #[test]
 fn linear_operations_keep_their_bound() {
-    for of in [conv, matmul] {
+    for of in [conv, dilated, depthwise, matmul] {
         check(&of(Rounding::Exact), 0);
         check(&of(Rounding::Stochastic), 2);
     }
@@ -259,6 +274,8 @@ fn nonsense_is_refused() {
         kernel: 3,
         stride: 1,
         padding: 0,
+        dilation: 1,
+        groups: 1,
         weight_bits: 8,
         activation_bits: 8,
         rounding: Rounding::Exact,
@@ -284,6 +301,10 @@ fn nonsense_is_refused() {
             radix,
         },
         kernel,
+        strided([3, 5], 1, 0, Rounding::Exact),
+        strided([3, 5], 1, 3, Rounding::Exact),
+        strided([3, 5], 0, 1, Rounding::Exact),
+        strided([3, 5], usize::MAX, 1, Rounding::Exact),
     ] {
         assert!(matches!(Bench::new(operation, Settings::default(), 1), Err(Error::Misuse(_))));
     }

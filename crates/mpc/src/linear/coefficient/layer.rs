@@ -1,10 +1,12 @@
-//! The public plan of a layer: parameters and packing of the fewest bytes.
+//! The public plan of a layer: parameters and packing of the fewest bytes, among
+//! them the one of the least work, among them the first.
 
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{self, Params, PublicKey, noise};
 use wire::{Cost, Error, Packed, Result, Role, Segment};
 
 use super::packing::{Packing, Place};
+use super::product;
 
 /// Ciphertexts from the client: seed and body of each.
 pub(super) type Inputs = Packed<0x41>;
@@ -42,53 +44,44 @@ impl Layer {
     /// [`Error::Misuse`] when no secure parameters hold the precision, or every packing
     /// takes too many ciphertexts.
     pub fn new(linear: &Linear, out_bits: u32) -> Result<Self> {
-        let plain_bits = out_bits + linear.shift;
-        let largest = 1u64 << (linear.weight_bits.clamp(1, 31) - 1);
         let mut best: Option<(u64, usize, Self)> = None;
         let mut priced = false;
         for (degree, _) in rlwe::TABLE {
+            // What one weight asks for is the least that any packing asks for.
+            let least = parameters(linear, out_bits, degree, 1);
             for packing in Packing::candidates(&linear.conv, degree) {
                 if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
                     continue;
                 }
                 priced = true;
-                let load = noise::Load::bounded(packing.weights_per_response(), largest);
-                let chosen = match linear.rounding {
-                    Rounding::Exact => noise::exact_at(degree, plain_bits, load),
-                    Rounding::Stochastic => {
-                        noise::stochastic_at(degree, plain_bits, out_bits, load)
-                    }
-                };
-                let Ok((params, response_bits)) = chosen else { continue };
-                let layer = Self {
-                    conv: linear.conv.clone(),
-                    params,
-                    response_bits,
-                    plain_bits,
-                    largest,
-                    out_bits,
-                    rounding: linear.rounding,
-                    addend: linear.addend,
-                    packing,
-                };
-                let (bytes, products) = (layer.payload(), layer.packing.products());
-                if best.as_ref().is_none_or(|(b, p, _)| (bytes, products) < (*b, *p)) {
-                    best = Some((bytes, products, layer));
+                let Some(least) = least else { break };
+                let most = best.as_ref().map_or(u64::MAX, |(bytes, ..)| *bytes);
+                if payload(&linear.conv, &packing, least) > most {
+                    continue;
+                }
+                let weights = packing.weights_per_response();
+                let Some(chosen) = parameters(linear, out_bits, degree, weights) else { continue };
+                let (bytes, work) = (payload(&linear.conv, &packing, chosen), packing.work());
+                if best.as_ref().is_none_or(|(b, w, _)| (bytes, work) < (*b, *w)) {
+                    best = Some((bytes, work, Self::of(linear, out_bits, packing, chosen)));
                 }
             }
         }
-        best.map(|(.., layer)| layer).ok_or_else(|| match priced {
-            false => Error::misuse(format!(
-                "every packing of this layer takes more than {MOST_CIPHERTEXTS} ciphertexts; \
-                 use smaller layers or kernels that reach less far"
-            )),
-            true => Error::misuse(format!(
-                "a {plain_bits}-bit accumulator over {} weights per output needs more precision \
-                 than 128-bit secure parameters have; use fewer weight or activation bits, \
-                 or smaller layers",
-                linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]
-            )),
-        })
+        best.map(|(.., layer)| layer).ok_or_else(|| refusal(linear, out_bits, priced))
+    }
+
+    fn of(linear: &Linear, out_bits: u32, packing: Packing, chosen: (Params, u32)) -> Self {
+        Self {
+            conv: linear.conv.clone(),
+            packing,
+            params: chosen.0,
+            response_bits: chosen.1,
+            plain_bits: out_bits + linear.shift,
+            largest: largest(linear),
+            out_bits,
+            rounding: linear.rounding,
+            addend: linear.addend,
+        }
     }
 
     /// Encryption parameters.
@@ -132,7 +125,9 @@ impl Layer {
     /// Parameters and packing, for people.
     pub fn describe(&self) -> String {
         let packing = &self.packing;
-        format!("RLWE {}, {} in, {} out", self.params, packing.inputs(), packing.responses())
+        let (inputs, responses) = (packing.inputs(), packing.responses());
+        let kernel = product::kernel(self).name();
+        format!("RLWE {}, {inputs} in, {responses} out, {packing}, {kernel}", self.params)
     }
 
     /// What a run costs.
@@ -169,13 +164,52 @@ impl Layer {
         };
         self.packing.places().map(of).collect()
     }
+}
 
-    fn payload(&self) -> u64 {
-        let degree = self.params.degree() as u64;
-        let input = degree * u64::from(self.params.modulus_bits()) / 8 + 16;
-        let response = degree * u64::from(self.response_bits) / 8;
-        let useful = self.outputs() as u64 * u64::from(self.response_bits) / 8;
-        self.packing.inputs() as u64 * input + self.packing.responses() as u64 * response + useful
+/// Parameters and K' at `degree` for `weights` weights per response, if there are any.
+fn parameters(
+    linear: &Linear,
+    out_bits: u32,
+    degree: usize,
+    weights: usize,
+) -> Option<(Params, u32)> {
+    let plain_bits = out_bits + linear.shift;
+    let load = noise::Load::bounded(weights, largest(linear));
+    let chosen = match linear.rounding {
+        Rounding::Exact => noise::exact_at(degree, plain_bits, load),
+        Rounding::Stochastic => noise::stochastic_at(degree, plain_bits, out_bits, load),
+    };
+    chosen.ok()
+}
+
+/// The largest magnitude that a weight of its width has.
+fn largest(linear: &Linear) -> u64 {
+    1 << (linear.weight_bits.clamp(1, 31) - 1)
+}
+
+/// Bytes both ways without headers.
+fn payload(conv: &Conv, packing: &Packing, (params, response_bits): (Params, u32)) -> u64 {
+    let degree = params.degree() as u64;
+    let outputs = conv.out_channels * conv.out_height() * conv.out_width();
+    let input = degree * u64::from(params.modulus_bits()) / 8 + 16;
+    let response = degree * u64::from(response_bits) / 8;
+    let useful = outputs as u64 * u64::from(response_bits) / 8;
+    packing.inputs() as u64 * input + packing.responses() as u64 * response + useful
+}
+
+fn refusal(linear: &Linear, out_bits: u32, priced: bool) -> Error {
+    let plain_bits = out_bits + linear.shift;
+    match priced {
+        false => Error::misuse(format!(
+            "every packing of this layer takes more than {MOST_CIPHERTEXTS} ciphertexts; \
+             use smaller layers or kernels that reach less far"
+        )),
+        true => Error::misuse(format!(
+            "a {plain_bits}-bit accumulator over {} weights per output needs more precision \
+             than 128-bit secure parameters have; use fewer weight or activation bits, \
+             or smaller layers",
+            linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]
+        )),
     }
 }
 

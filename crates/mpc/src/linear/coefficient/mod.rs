@@ -155,7 +155,8 @@ fn server_products(
         Ok(vec![response.c1, response.c0])
     };
     let places: Vec<Place> = layer.packing.places().collect();
-    let mut tiles = places.chunks(layer.packing.output_blocks());
+    let same = |a: &Place, b: &Place| layer.packing.tile_index(*a) == layer.packing.tile_index(*b);
+    let mut tiles = places.chunk_by(same);
     let last = tiles.next_back().ok_or_else(|| Error::misuse("a layer without outputs"))?;
     // Nothing is sent before everything has arrived: both could wait for each other.
     let mut ready = Vec::new();

@@ -27,6 +27,16 @@ pub(super) enum Kernel {
     Transform,
 }
 
+impl Kernel {
+    /// For people.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Direct(_) => "direct products",
+            Self::Transform => "transforms",
+        }
+    }
+}
+
 /// The server's weights, encoded once for all runs.
 pub struct ServerWeights {
     kernel: Kernel,
@@ -59,7 +69,8 @@ pub(super) fn kernel(layer: &Layer) -> Kernel {
     let Ok(plan) = Direct::new(layer.params, &powers, layer.largest, total, &useful) else {
         return Kernel::Transform;
     };
-    let (degree, products) = (layer.params.degree(), packing.products());
+    let degree = layer.params.degree();
+    let products = packing.responses().saturating_mul(packing.input_blocks());
     let transforms = 2 * degree * TRANSFORM * (packing.inputs() + packing.responses());
     let evaluated = products.saturating_mul(2 * degree * EVALUATED).saturating_add(transforms);
     if products.saturating_mul(plan.work()) <= evaluated {
@@ -97,6 +108,16 @@ impl ServerWeights {
     /// One per output channel.
     pub(super) fn bias(&self) -> &[i64] {
         &self.bias
+    }
+
+    /// Multiplications of ciphertext coefficients, or products in the evaluation basis,
+    /// with what is stored.
+    #[cfg(test)]
+    pub(super) fn work(&self) -> usize {
+        match &self.kernel {
+            Kernel::Direct(plan) => self.plain.len() / plan.terms() * plan.work(),
+            Kernel::Transform => self.polynomials.len(),
+        }
     }
 
     /// As they came.

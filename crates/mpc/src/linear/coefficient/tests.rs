@@ -1,5 +1,8 @@
 //! Every shape against a plain convolution.
 
+mod constant;
+mod pinned;
+
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{Params, SecretKey, TABLE, noise};
 use ring::word::{reduce, signed};
@@ -26,7 +29,7 @@ fn conv(channels: [usize; 2], side: [usize; 2], kernel: usize, stride: usize, pa
     }
 }
 
-fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> {
+pub(super) fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> {
     let (height, width) = (conv.in_height as isize, conv.in_width as isize);
     let mut out = Vec::new();
     for (o, bias) in bias.iter().enumerate() {

@@ -1,0 +1,338 @@
+//! Where inputs, weights and outputs sit in polynomials.
+//!
+//! A *plane* is an input channel or, in the polyphase form of a convolution with
+//! stride, one of its phases ([`view`]). A *tile* is a window of the padded plane,
+//! T positions long. A polynomial holds `C_w` planes of a tile; a weight polynomial
+//! yields `M_w` output channels (Huang et al., Cheetah, section 3.1 and 4.2):
+//!
+//! ```text
+//! input   x[s*U + c*T + i*row + j]
+//! weight  w[t*U + O + m*C_w*T - c*T - k*row - l],  O = (C_w-1)*T + (kh-1)*row + kw-1
+//! output  y[(s+t)*U + O + m*C_w*T + i*step*row + j*step]
+//! ```
+//!
+//! Of grouped convolutions, several groups share a polynomial ([`bundle`]): s and t
+//! are the slots of a group's input and weights, `U = C_w*M_w*T` the size of a slot;
+//! s = t = 0 with one group. Products that wrap around X^N + 1 land below the first
+//! output as long as the slots, the last without what no window of it spans, fit in N.
+
+mod bundle;
+mod candidates;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod view;
+
+use std::fmt;
+
+use graph::Conv;
+
+use bundle::Bundle;
+use candidates::planes;
+use view::{Axis, Window};
+
+/// The tile and channel packing of one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Packing {
+    conv: Conv,
+    axes: [Axis; 2],
+    window: Window,
+    /// Planes of a group per polynomial, C_w.
+    in_channels: usize,
+    /// Output channels of a group per polynomial, M_w.
+    out_channels: usize,
+    bundle: Bundle,
+}
+
+/// A response: which bundle of groups, tile and block of output channels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) group: usize,
+    row: usize,
+    column: usize,
+    pub(super) block: usize,
+}
+
+/// A coefficient of a weight polynomial: slot, output, plane, row and column of taps.
+type Term = (usize, usize, usize, [usize; 2]);
+
+impl Packing {
+    /// Most weights of one response that may differ from zero.
+    pub(super) fn weights_per_response(&self) -> usize {
+        let taps = self.conv.group_channels() * self.conv.kernel[0] * self.conv.kernel[1];
+        taps * self.out_channels * self.bundle.outputs()
+    }
+
+    /// Bundles of groups.
+    pub(super) fn groups(&self) -> usize {
+        self.conv.groups.div_ceil(self.bundle.inputs())
+    }
+
+    /// Polynomials per tile and bundle.
+    pub(super) fn input_blocks(&self) -> usize {
+        planes(&self.conv, &self.axes).div_ceil(self.in_channels)
+    }
+
+    /// Responses per tile and bundle; the last bundle may lack some.
+    pub(super) fn output_blocks(&self) -> usize {
+        self.channel_blocks() * self.bundle.inputs().div_ceil(self.bundle.outputs())
+    }
+
+    /// Blocks of a group's output channels.
+    fn channel_blocks(&self) -> usize {
+        (self.conv.out_channels / self.conv.groups).div_ceil(self.out_channels)
+    }
+
+    fn tile_grid(&self) -> [usize; 2] {
+        let [rows, columns] = self.window.outputs;
+        [self.conv.out_height().div_ceil(rows), self.conv.out_width().div_ceil(columns)]
+    }
+
+    pub(super) fn tiles(&self) -> usize {
+        self.tile_grid().iter().product()
+    }
+
+    /// Input polynomials in all.
+    pub(super) fn inputs(&self) -> usize {
+        self.groups() * self.tiles() * self.input_blocks()
+    }
+
+    /// Responses in all.
+    pub(super) fn responses(&self) -> usize {
+        let (inputs, outputs) = (self.bundle.inputs(), self.bundle.outputs());
+        let whole = self.conv.groups / inputs * inputs.div_ceil(outputs);
+        let sets = whole + (self.conv.groups % inputs).div_ceil(outputs);
+        sets * self.channel_blocks() * self.tiles()
+    }
+
+    /// Products of a ciphertext with a term of a weight polynomial in all.
+    pub(super) fn work(&self) -> usize {
+        let [down, right] = self.axes;
+        let each = self.in_channels * self.out_channels * down.taps * right.taps;
+        self.responses() * self.input_blocks() * self.bundle.weights() * each
+    }
+
+    /// The responses in the order in which they are sent.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let blocks = self.output_blocks();
+        self.tiles_of_groups()
+            .flat_map(move |place| (0..blocks).map(move |block| Place { block, ..place }))
+            .filter(|place| {
+                let first = place.block / self.channel_blocks() * self.bundle.outputs();
+                place.group * self.bundle.inputs() + first < self.conv.groups
+            })
+    }
+
+    /// Bundles and tiles in order, with block 0.
+    fn tiles_of_groups(&self) -> impl Iterator<Item = Place> + '_ {
+        let [rows, columns] = self.tile_grid();
+        (0..self.groups()).flat_map(move |group| {
+            (0..rows * columns).map(move |tile| Place {
+                group,
+                row: tile / columns,
+                column: tile % columns,
+                block: 0,
+            })
+        })
+    }
+
+    /// Index of the tile of `place` among all tiles of all bundles.
+    pub(super) fn tile_index(&self, place: Place) -> usize {
+        let [rows, columns] = self.tile_grid();
+        (place.group * rows + place.row) * columns + place.column
+    }
+
+    /// The input polynomials of a share in channel-major order: by bundle, tile and
+    /// block of planes. Padding is zero.
+    pub(super) fn encode_inputs(&self, share: &[u64], degree: usize) -> Vec<Vec<u64>> {
+        let blocks = self.input_blocks();
+        let polynomials = self.tiles_of_groups().flat_map(|place| {
+            (0..blocks).map(move |block| self.encode_input(share, degree, place, block))
+        });
+        polynomials.collect()
+    }
+
+    fn encode_input(&self, share: &[u64], degree: usize, place: Place, block: usize) -> Vec<u64> {
+        let mut polynomial = vec![0; degree];
+        for (i, group) in self.groups_of(place.group) {
+            for c in 0..self.in_channels {
+                let Some((channel, phases)) = self.plane(block * self.in_channels + c) else {
+                    break;
+                };
+                let channel = group * self.conv.group_channels() + channel;
+                let at = self.bundle.input_slot(i) * self.slot() + c * self.window.area;
+                self.encode_plane(share, &mut polynomial, place, (channel, phases), at);
+            }
+        }
+        polynomial
+    }
+
+    /// Puts one plane's window at coefficient `at`.
+    fn encode_plane(
+        &self,
+        share: &[u64],
+        polynomial: &mut [u64],
+        place: Place,
+        (channel, phases): (usize, [usize; 2]),
+        at: usize,
+    ) {
+        let ([height, width], [down, right]) = (self.window.sides, &self.axes);
+        let [first_row, first_column] = self.first_output(place);
+        for i in 0..height {
+            let Some(row) = down.source(first_row, phases[0], i) else { continue };
+            let line = (channel * self.conv.in_height + row) * self.conv.in_width;
+            for j in 0..width {
+                let Some(column) = right.source(first_column, phases[1], j) else { continue };
+                let to = polynomial.get_mut(at + i * self.window.row + j);
+                if let (Some(to), Some(from)) = (to, share.get(line + column)) {
+                    *to = *from;
+                }
+            }
+        }
+    }
+
+    /// Row and column of the output at which a tile begins.
+    fn first_output(&self, place: Place) -> [usize; 2] {
+        let [rows, columns] = self.window.outputs;
+        [place.row * rows, place.column * columns]
+    }
+
+    /// The groups of a bundle: place in the bundle, index.
+    fn groups_of(&self, bundle: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let first = bundle * self.bundle.inputs();
+        let groups = (first..self.conv.groups).take(self.bundle.inputs());
+        groups.enumerate()
+    }
+
+    /// Channel and phases of a plane of a group; `None` past the last one.
+    fn plane(&self, index: usize) -> Option<(usize, [usize; 2])> {
+        let [down, right] = self.axes.map(|axis| axis.phases);
+        let channel = index / (down * right);
+        let phases = [index / right % down, index % right];
+        (channel < self.conv.group_channels()).then_some((channel, phases))
+    }
+
+    /// U: coefficients of a slot.
+    fn slot(&self) -> usize {
+        self.in_channels * self.out_channels * self.window.area
+    }
+
+    /// The weight polynomials: bundle, output block, input block.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let (outputs, inputs) = (self.output_blocks(), self.input_blocks());
+        let groups = (0..self.groups()).flat_map(move |g| (0..outputs).map(move |o| (g, o)));
+        groups.flat_map(move |(g, o)| (0..inputs).map(move |i| (g, o, i)))
+    }
+
+    /// Powers of X at which a weight polynomial has coefficients, the same for all of
+    /// them. The order is that of [`Self::weights`].
+    pub(super) fn powers(&self) -> Vec<usize> {
+        let slots: Vec<usize> = self.bundle.weight_slots().collect();
+        let [down, right] = &self.axes;
+        let mut powers = Vec::new();
+        for (slot, m, c, [k, l]) in self.terms() {
+            let slot = slots.get(slot).map_or(0, |slot| slot * self.slot());
+            let channel = slot + self.origin() + (m * self.in_channels) * self.window.area;
+            let tap = down.offset(k) * self.window.row + right.offset(l);
+            powers.push(channel - c * self.window.area - tap);
+        }
+        powers
+    }
+
+    /// Where the coefficients of one polynomial are in weights `[O, I/g, kh, kw]`;
+    /// `None` for channels that the last blocks do not have, taps that a phase does
+    /// not have, and between groups.
+    pub(super) fn weights(&self, group: usize, output: usize, input: usize) -> Vec<Option<usize>> {
+        let place = |term| self.weight(group, output, input, term);
+        self.terms().map(place).collect()
+    }
+
+    fn weight(
+        &self,
+        bundle: usize,
+        output: usize,
+        input: usize,
+        (slot, m, c, taps): Term,
+    ) -> Option<usize> {
+        let (conv, blocks) = (&self.conv, self.channel_blocks());
+        let group = bundle * self.bundle.inputs() + self.bundle.group(output / blocks, slot)?;
+        let outputs = conv.out_channels / conv.groups;
+        let out = output % blocks * self.out_channels + m;
+        let (channel, phases) = self.plane(input * self.in_channels + c)?;
+        let k = self.axes[0].tap(phases[0], taps[0])?;
+        let l = self.axes[1].tap(phases[1], taps[1])?;
+        let from = ((group * outputs + out) * conv.group_channels() + channel) * conv.kernel[0] + k;
+        (group < conv.groups && out < outputs).then_some(from * conv.kernel[1] + l)
+    }
+
+    fn terms(&self) -> impl Iterator<Item = Term> + '_ {
+        let [height, width] = self.axes.map(|axis| axis.taps);
+        let each = self.in_channels * height * width;
+        let of_slot = self.out_channels * each;
+        (0..self.bundle.weights() * of_slot).map(move |i| {
+            let (slot, m, rest) = (i / of_slot, i % of_slot / each, i % each);
+            (slot, m, rest / (height * width), [rest / width % height, rest % width])
+        })
+    }
+
+    /// O: the coefficient of the first output of a slot.
+    fn origin(&self) -> usize {
+        (self.in_channels - 1) * self.window.area + self.window.reach - 1
+    }
+
+    /// The useful coefficients of a response, ascending, each with the index of its
+    /// value in the channel-major output.
+    pub(super) fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
+        let outputs = self.conv.out_channels / self.conv.groups;
+        let (set, block) =
+            (place.block / self.channel_blocks(), place.block % self.channel_blocks());
+        let of_set = self.groups_of(place.group).skip(set * self.bundle.outputs());
+        let mut useful = Vec::new();
+        for (i, group) in of_set.take(self.bundle.outputs()) {
+            let first = self.bundle.output_slot(i) * self.slot() + self.origin();
+            let channels = block * self.out_channels..outputs;
+            for (m, channel) in channels.take(self.out_channels).enumerate() {
+                let at = first + m * self.in_channels * self.window.area;
+                self.outputs_of(place, group * outputs + channel, at, &mut useful);
+            }
+        }
+        useful
+    }
+
+    /// Those of one channel, whose first coefficient is `at`.
+    fn outputs_of(
+        &self,
+        place: Place,
+        channel: usize,
+        at: usize,
+        useful: &mut Vec<(usize, usize)>,
+    ) {
+        let (height, width) = (self.conv.out_height(), self.conv.out_width());
+        let ([rows, columns], [down, right]) = (self.window.outputs, &self.axes);
+        let [first_row, first_column] = self.first_output(place);
+        for (i, row) in (first_row..height).take(rows).enumerate() {
+            let line = at + i * down.step * self.window.row;
+            for (j, column) in (first_column..width).take(columns).enumerate() {
+                useful.push((line + j * right.step, (channel * height + row) * width + column));
+            }
+        }
+    }
+}
+
+/// Tiles, channels per polynomial, and what is special.
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [down, right] = self.axes.map(|axis| axis.phases);
+        write!(f, "tiles {}, C_w {}, M_w {}", self.tiles(), self.in_channels, self.out_channels)?;
+        if down * right > 1 {
+            write!(f, ", polyphase {down}x{right}")?;
+        }
+        match self.bundle {
+            Bundle::APART => Ok(()),
+            Bundle::Grid { inputs, outputs } => {
+                write!(f, ", block-diagonal, {inputs} groups in, {outputs} out")
+            }
+            Bundle::Free { count } => write!(f, ", progression-free, {count} groups"),
+        }
+    }
+}
