@@ -8,7 +8,7 @@ use ring::{Random, Seed};
 use wire::fuzzing::fed;
 use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment};
 
-use crate::linear::coefficient::{Layer, ServerWeights, server};
+use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
 /// The client's ciphertexts and the integers of its public key.
@@ -73,8 +73,8 @@ pub fn ciphertexts(data: &[u8]) {
     let most = usize::try_from(len.max(HEADER_LEN)).unwrap_or(usize::MAX);
     let mut channel = fed(Role::Server, &stream, most);
     let x = Share::new(vec![5; layer.inputs()], layer.plain_bits());
-    let rng = &mut Random::seeded(1);
-    match server(&mut channel, layer, &key, weights, &x, None, rng) {
+    let worker = &mut Worker { rng: &mut Random::seeded(1), threads: 1 };
+    match server(&mut channel, layer, &key, weights, &x, None, worker) {
         Ok(share) => assert_eq!(share.words().len(), layer.outputs()),
         Err(error) => {
             assert!(!filled, "a ciphertext of the right length was refused: {error}");

@@ -22,6 +22,7 @@ pub mod maximum;
 pub mod multiply;
 pub mod open;
 pub mod pads;
+mod parallel;
 mod planner;
 mod product;
 pub mod relu;

@@ -4,6 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use crate::prg::{Prg, Seed};
 
+/// Domain of generators that are keyed from another.
+const CHILD: u64 = u64::from_le_bytes(*b"a child ");
+
 /// A party's private generator, keyed by the operating system. A forked process that
 /// inherits one draws from a key of its own. A seeded one exists only under the feature
 /// `testing`, which no release build enables.
@@ -21,6 +24,12 @@ impl Random {
     /// When the operating system gives no entropy; nothing may go on then.
     pub fn from_os() -> Result<Self, getrandom::Error> {
         Ok(Self { prg: fresh()?, process: Some(std::process::id()) })
+    }
+
+    /// A generator of its own, keyed from this one.
+    pub fn child(&mut self) -> Self {
+        let seed = self.seed();
+        Self { prg: Prg::new(&seed, CHILD), process: self.process }
     }
 
     /// Takes a new key in a process that the present one does not belong to: parent and
@@ -85,6 +94,16 @@ mod tests {
         assert_eq!(child.process, Some(own));
         let again = child.block();
         assert!(again != drawn[1], "one new key, not one for each draw");
+    }
+
+    #[test]
+    fn children_differ_from_their_parent_and_each_other() {
+        let mut parent = Random::seeded(5);
+        let [mut one, mut two] = [parent.child(), parent.child()];
+        let drawn = [parent.block(), one.block(), two.block()];
+        assert!(drawn[0] != drawn[1] && drawn[0] != drawn[2] && drawn[1] != drawn[2]);
+        let mut again = Random::seeded(5);
+        assert_eq!(again.child().block(), drawn[1]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mpc::linear::coefficient::{ClientAhead, ServerAhead};
+use mpc::linear::coefficient::{ClientAhead, ServerAhead, Worker};
 use mpc::{Need, Pads};
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result};
@@ -58,6 +58,7 @@ pub(crate) fn prepare(
     offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<Inference> {
+    let mut worker = Worker { rng, threads: party.threads() };
     let pads = offline.prepare(channel, &plan.need())?;
     channel.enter(Phase::Offline, None);
     let mut layers = BTreeMap::new();
@@ -67,11 +68,11 @@ pub(crate) fn prepare(
         let ahead = match party {
             Party::Client { keys, .. } => {
                 let key = keys.for_degree(degree)?;
-                LayerAhead::Client(ClientAhead::prepare(channel, layer, key, rng)?)
+                LayerAhead::Client(ClientAhead::prepare(channel, layer, key, &mut worker)?)
             }
             Party::Server { keys, prepared, .. } => {
                 let (key, weights) = (keys.for_degree(degree)?, prepared.weights(step)?);
-                LayerAhead::Server(ServerAhead::prepare(channel, layer, key, weights, rng)?)
+                LayerAhead::Server(ServerAhead::prepare(channel, layer, key, weights, &mut worker)?)
             }
         };
         layers.insert(index, ahead);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use graph::{Model, Op};
-use mpc::linear::coefficient::{self, ServerWeights};
+use mpc::linear::coefficient::{self, ServerWeights, Worker};
 use mpc::{Need, Share, open};
 use ring::Random;
 use ring::word::mask;
@@ -314,15 +314,16 @@ fn multiply(
     rng: &mut Random,
 ) -> Result<Share> {
     let degree = linear.layer.params().degree();
+    let worker = &mut Worker { rng, threads: party.threads() };
     match party {
         Party::Client { keys, .. } => {
             let key = keys.for_degree(degree)?;
-            coefficient::client(channel, &linear.layer, key, x, addend, rng)
+            coefficient::client(channel, &linear.layer, key, x, addend, worker)
         }
         Party::Server { keys, prepared, .. } => {
             let key = keys.for_degree(degree)?;
             let weights = prepared.weights(step)?;
-            coefficient::server(channel, &linear.layer, key, weights, x, addend, rng)
+            coefficient::server(channel, &linear.layer, key, weights, x, addend, worker)
         }
     }
 }

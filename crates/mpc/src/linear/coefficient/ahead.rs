@@ -14,14 +14,13 @@
 //! it to its mask before both round.
 
 use he::rlwe::{PublicKey, SecretKey};
-use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
 use zeroize::Zeroizing;
 
 use super::layer::Layer;
 use super::product::ServerWeights;
-use super::{check, clear, client_products, client_share, server_products, server_share};
+use super::{Worker, check, clear, client_products, client_share, server_products, server_share};
 use crate::share::Share;
 
 type Masked = Packed<0x43>;
@@ -58,10 +57,10 @@ impl ClientAhead {
         channel: &mut Channel,
         layer: &Layer,
         key: &SecretKey,
-        rng: &mut Random,
+        worker: &mut Worker<'_>,
     ) -> Result<Self> {
-        let mask = Zeroizing::new(rng.uniform(layer.inputs(), layer.plain_bits));
-        let phases = client_products(channel, layer, key, &mask, rng)?;
+        let mask = Zeroizing::new(worker.rng.uniform(layer.inputs(), layer.plain_bits));
+        let phases = client_products(channel, layer, key, &mask, worker)?;
         Ok(Self { mask, phases })
     }
 
@@ -97,10 +96,10 @@ impl ServerAhead {
         layer: &Layer,
         key: &PublicKey,
         weights: &ServerWeights,
-        rng: &mut Random,
+        worker: &mut Worker<'_>,
     ) -> Result<Self> {
         let nothing = vec![0; layer.inputs()];
-        let masks = server_products(channel, layer, key, weights, &nothing, rng)?;
+        let masks = server_products(channel, layer, key, weights, &nothing, worker)?;
         Ok(Self { masks })
     }
 

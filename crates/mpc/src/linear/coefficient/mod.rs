@@ -26,6 +26,8 @@ mod product;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
+use std::collections::VecDeque;
+
 use graph::Rounding;
 use he::rlwe::{Ciphertext, Fresh, PublicKey, Response, SecretKey, rescale};
 use ring::word::mask;
@@ -40,6 +42,7 @@ use packing::Place;
 pub use product::ServerWeights;
 use product::Tile;
 
+use crate::parallel;
 use crate::share::Share;
 
 fn misuse(error: he::Error) -> Error {
@@ -65,6 +68,14 @@ fn send_chunks<M: Message>(
     Ok(())
 }
 
+/// What a party works with.
+pub struct Worker<'a> {
+    /// Its own randomness.
+    pub rng: &'a mut Random,
+    /// Threads for its own work; what it sends does not depend on them.
+    pub threads: usize,
+}
+
 /// The client's side: encrypts its share, decrypts the responses.
 ///
 /// # Errors
@@ -76,10 +87,10 @@ pub fn client(
     key: &SecretKey,
     x: &Share,
     addend: Option<&Share>,
-    rng: &mut Random,
+    worker: &mut Worker<'_>,
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
-    let phases = client_products(channel, layer, key, x.words(), rng)?;
+    let phases = client_products(channel, layer, key, x.words(), worker)?;
     client_share(layer, &phases, &added)
 }
 
@@ -89,13 +100,24 @@ fn client_products(
     layer: &Layer,
     key: &SecretKey,
     values: &[u64],
-    rng: &mut Random,
+    worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let polynomials = layer.packing.encode_inputs(values, layer.params.degree());
-    let mut fresh = polynomials.into_iter().map(|values| {
-        let values = Zeroizing::new(values);
-        let fresh = key.encrypt(layer.params, &values, layer.plain_bits, rng).map_err(misuse)?;
+    let threads = worker.threads;
+    let encrypt = |(values, mut rng): (Zeroizing<Vec<u64>>, Random)| {
+        let fresh = key.encrypt(layer.params, &values, layer.plain_bits, &mut rng);
+        let fresh = fresh.map_err(misuse)?;
         Ok(vec![words_of(&fresh.seed), fresh.body])
+    };
+    let mut polynomials = polynomials.into_iter().map(Zeroizing::new);
+    let mut done = VecDeque::new();
+    let mut fresh = std::iter::from_fn(|| {
+        if done.is_empty() {
+            let some = polynomials.by_ref().take(parallel::batch(threads));
+            let some = some.map(|values| (values, worker.rng.child())).collect();
+            done.extend(parallel::map(threads, some, encrypt));
+        }
+        done.pop_front()
     });
     send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x41>)?;
 
@@ -104,11 +126,17 @@ fn client_products(
     for layout in chunks(layer.response_layouts()) {
         let message: Responses = channel.receive(&layout)?;
         let mut parts = message.into_values();
+        let mut answers = Vec::new();
         while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
             let place = places.next().ok_or_else(|| Error::misuse("too many responses"))?;
+            answers.push((place, Response { c1, c0, bits: layer.response_bits }));
+        }
+        let decrypt = |(place, response): (Place, Response)| {
             let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-            let response = Response { c1, c0, bits: layer.response_bits };
-            let opened = key.decrypt(&response, &keep).map_err(misuse)?;
+            Ok((to, key.decrypt(&response, &keep).map_err(misuse)?))
+        };
+        for opened in parallel::map(threads, answers, decrypt) {
+            let (to, opened) = opened?;
             scatter(&mut phases, &to, &opened);
         }
     }
@@ -127,10 +155,10 @@ pub fn server(
     weights: &ServerWeights,
     x: &Share,
     addend: Option<&Share>,
-    rng: &mut Random,
+    worker: &mut Worker<'_>,
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
-    let mut masks = server_products(channel, layer, key, weights, x.words(), rng)?;
+    let mut masks = server_products(channel, layer, key, weights, x.words(), worker)?;
     server_share(layer, &mut masks, weights.bias(), &added)
 }
 
@@ -142,17 +170,27 @@ fn server_products(
     key: &PublicKey,
     weights: &ServerWeights,
     own: &[u64],
-    rng: &mut Random,
+    worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
     layer.check_key(key)?;
     let mut arrivals = Arrivals::new(layer, own);
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
-    let mut respond = |cipher: Ciphertext, place| {
+    let threads = worker.threads;
+    let answer = |(cipher, place, mut rng): (Ciphertext, Place, Random)| {
         let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-        let (response, hidden) =
-            cipher.respond(key, &keep, layer.response_bits, rng).map_err(misuse)?;
-        scatter(&mut masks, &to, &hidden);
-        Ok(vec![response.c1, response.c0])
+        let answered = cipher.respond(key, &keep, layer.response_bits, &mut rng);
+        let (response, hidden) = answered.map_err(misuse)?;
+        Ok((to, vec![response.c1, response.c0], hidden))
+    };
+    let mut respond = |tile: &mut Tile<'_>, places: &[Place]| {
+        let sum = |place: &Place| Ok((tile.result(place.block)?, *place, worker.rng.child()));
+        let sums = places.iter().map(sum).collect::<Result<_>>()?;
+        let answers = parallel::map(threads, sums, answer).into_iter().map(|answered| {
+            let (to, parts, hidden) = answered?;
+            scatter(&mut masks, &to, &hidden);
+            Ok(parts)
+        });
+        answers.collect::<Result<Vec<_>>>()
     };
     let places: Vec<Place> = layer.packing.places().collect();
     let same = |a: &Place, b: &Place| layer.packing.tile_index(*a) == layer.packing.tile_index(*b);
@@ -161,17 +199,23 @@ fn server_products(
     // Nothing is sent before everything has arrived: both could wait for each other.
     let mut ready = Vec::new();
     for places in tiles {
-        let mut tile = arrivals.tile(channel, weights, places)?;
-        for place in places {
-            ready.push(respond(tile.result(place.block)?, *place)?);
-        }
+        let mut tile = arrivals.tile(channel, weights, places, threads)?;
+        ready.extend(respond(&mut tile, places)?);
     }
-    let mut tile = arrivals.tile(channel, weights, last)?;
-    let lazy = last.iter().map(|place| respond(tile.result(place.block)?, *place));
-    let mut responses = ready.into_iter().map(Ok).chain(lazy);
+    let mut tile = arrivals.tile(channel, weights, last, threads)?;
+    let mut last = last.chunks(parallel::batch(threads));
+    let mut ready: VecDeque<_> = ready.into();
+    let mut responses = std::iter::from_fn(|| {
+        if ready.is_empty() {
+            match respond(&mut tile, last.next()?) {
+                Ok(some) => ready.extend(some),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        ready.pop_front().map(Ok)
+    });
     let layouts = chunks(layer.response_layouts());
     send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x42>)?;
-    drop(responses);
     Ok(masks)
 }
 
@@ -217,12 +261,13 @@ impl<'a> Arrivals<'a> {
         channel: &mut Channel,
         weights: &'w ServerWeights,
         places: &[Place],
+        threads: usize,
     ) -> Result<Tile<'w>>
     where
         'a: 'w,
     {
         let group = places.first().map_or(0, |place| place.group);
-        let mut tile = weights.tile(self.layer, group)?;
+        let mut tile = weights.tile(self.layer, group, threads)?;
         for _ in 0..self.layer.packing.input_blocks() {
             tile.push(self.next(channel)?)?;
         }

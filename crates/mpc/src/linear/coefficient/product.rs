@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 
 use super::layer::Layer;
 use super::misuse;
+use crate::parallel;
 
 /// Ciphertexts that are multiplied together, so that sums are read and written once
 /// for all of them.
@@ -126,7 +127,12 @@ impl ServerWeights {
     }
 
     /// The sums of one tile of `group`.
-    pub(super) fn tile<'a>(&'a self, layer: &'a Layer, group: usize) -> Result<Tile<'a>> {
+    pub(super) fn tile<'a>(
+        &'a self,
+        layer: &'a Layer,
+        group: usize,
+        threads: usize,
+    ) -> Result<Tile<'a>> {
         let blocks = layer.packing.output_blocks();
         let sums = match &self.kernel {
             Kernel::Direct(plan) => {
@@ -139,7 +145,8 @@ impl ServerWeights {
             }
         };
         let weights = self;
-        Ok(Tile { layer, weights, group, sums, next: 0, batch: Vec::new(), done: Vec::new() })
+        let (batch, done) = (Vec::new(), Vec::new());
+        Ok(Tile { layer, weights, group, threads, sums, next: 0, batch, done })
     }
 }
 
@@ -198,6 +205,7 @@ pub(super) struct Tile<'a> {
     layer: &'a Layer,
     weights: &'a ServerWeights,
     group: usize,
+    threads: usize,
     sums: TileSums<'a>,
     /// The next input block to be added.
     next: usize,
@@ -229,41 +237,46 @@ impl Tile<'_> {
 
     /// Multiplies and adds what waits.
     fn add(&mut self) -> Result<()> {
-        let inputs = self.layer.packing.input_blocks();
         let batch = std::mem::take(&mut self.batch);
-        match &mut self.sums {
+        let (layer, weights, group, next) = (self.layer, self.weights, self.group, self.next);
+        let inputs = layer.packing.input_blocks();
+        let done = match &mut self.sums {
             TileSums::Direct { plan, sums } => {
-                let one = plan.terms() * TOGETHER;
-                let quads = sums.len();
-                for (quad, sums) in sums.iter_mut().enumerate() {
-                    let row = ((self.group * quads + quad) * inputs + self.next) * one;
-                    let weights = self.weights.plain.get(row..row + batch.len() * one);
+                let (one, quads) = (plan.terms() * TOGETHER, sums.len());
+                let add = |(quad, sums): (usize, &mut direct::Sums)| {
+                    let row = ((group * quads + quad) * inputs + next) * one;
+                    let weights = weights.plain.get(row..row + batch.len() * one);
                     let weights = weights.ok_or_else(unfit)?;
                     for (arrived, weights) in batch.iter().zip(weights.chunks_exact(one)) {
                         if let Arrived::Direct(factor) = arrived {
                             plan.accumulate(sums, factor, weights).map_err(misuse)?;
                         }
                     }
-                }
+                    Ok(())
+                };
+                parallel::map(self.threads, sums.iter_mut().enumerate().collect(), add)
             }
             TileSums::Transform(sums) => {
                 let blocks = sums.len();
-                for (block, sum) in sums.iter_mut().enumerate() {
-                    let row = (self.group * blocks + block) * inputs + self.next;
-                    let weights = self.weights.polynomials.get(row..row + batch.len());
+                let add = |(block, sum): (usize, &mut Accumulator)| {
+                    let row = (group * blocks + block) * inputs + next;
+                    let weights = weights.polynomials.get(row..row + batch.len());
                     for (arrived, weights) in batch.iter().zip(weights.ok_or_else(unfit)?) {
                         let Arrived::Transform(operand) = arrived else { continue };
                         match weights {
                             Polynomial::Ready(weights) => sum.accumulate(operand, weights),
                             Polynomial::Plain(plain) => {
-                                sum.accumulate(operand, &ready(self.layer, plain)?)
+                                sum.accumulate(operand, &ready(layer, plain)?)
                             }
                         }
                         .map_err(misuse)?;
                     }
-                }
+                    Ok(())
+                };
+                parallel::map(self.threads, sums.iter_mut().enumerate().collect(), add)
             }
-        }
+        };
+        done.into_iter().collect::<Result<()>>()?;
         self.next += batch.len();
         Ok(())
     }

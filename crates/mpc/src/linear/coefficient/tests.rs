@@ -68,6 +68,7 @@ struct Case {
     x: (Share, Share),
     addend: Option<(Share, Share)>,
     want: Vec<i64>,
+    threads: usize,
 }
 
 /// Random 8-bit inputs and weights, all at their extremes with `extreme`.
@@ -108,7 +109,7 @@ fn case(
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
     let x = split(rng, &x, accumulator_bits);
     let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
-    Case { layer, weights, x, addend, want }
+    Case { layer, weights, x, addend, want, threads: 1 }
 }
 
 fn run(
@@ -125,12 +126,27 @@ fn run(
         tamper,
         |ch| {
             let mut rng = Random::seeded(78);
-            client(ch, &case.layer, &key, &case.x.0, addend.map(|a| &a.0), &mut rng)
+            client(
+                ch,
+                &case.layer,
+                &key,
+                &case.x.0,
+                addend.map(|a| &a.0),
+                &mut Worker { rng: &mut rng, threads: case.threads },
+            )
         },
         |ch| {
             let mut rng = Random::seeded(79);
             let addend = addend.map(|a| &a.1);
-            server(ch, &case.layer, &public, &case.weights, &case.x.1, addend, &mut rng)
+            server(
+                ch,
+                &case.layer,
+                &public,
+                &case.weights,
+                &case.x.1,
+                addend,
+                &mut Worker { rng: &mut rng, threads: case.threads },
+            )
         },
     )
 }
@@ -147,13 +163,24 @@ fn run_ahead(case: &Case) -> [Outcome<Result<Share>>; 2] {
         None,
         |ch| {
             let mut rng = Random::seeded(178);
-            let ahead = ClientAhead::prepare(ch, &case.layer, &key, &mut rng)?;
+            let ahead = ClientAhead::prepare(
+                ch,
+                &case.layer,
+                &key,
+                &mut Worker { rng: &mut rng, threads: case.threads },
+            )?;
             ahead.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
         },
         |ch| {
             let mut rng = Random::seeded(179);
             let (layer, weights) = (&case.layer, &case.weights);
-            let ahead = ServerAhead::prepare(ch, layer, &public, weights, &mut rng)?;
+            let ahead = ServerAhead::prepare(
+                ch,
+                layer,
+                &public,
+                weights,
+                &mut Worker { rng: &mut rng, threads: case.threads },
+            )?;
             ahead.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
         },
     );
@@ -224,6 +251,22 @@ fn every_shape_convolves_and_costs_what_is_said() {
     for conv in shapes() {
         for rounding in [Rounding::Exact, Rounding::Stochastic] {
             check(&case(&conv, rounding, None, false, &mut rng));
+        }
+    }
+}
+
+#[test]
+fn threads_change_no_byte() {
+    let mut rng = Random::seeded(3);
+    for conv in [conv([20, 9], [40, 40], 3, 1, 1), Conv::fully_connected(5000, 700)] {
+        let mut case = case(&conv, Rounding::Stochastic, None, false, &mut rng);
+        let (ours, theirs) = run(&case, None);
+        for threads in [2, 5] {
+            case.threads = threads;
+            let (one, other) = run(&case, None);
+            assert!(one.frames == ours.frames && other.frames == theirs.frames);
+            assert!(one.value.unwrap() == *ours.value.as_ref().unwrap());
+            assert!(other.value.unwrap() == *theirs.value.as_ref().unwrap());
         }
     }
 }

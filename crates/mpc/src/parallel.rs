@@ -1,0 +1,60 @@
+//! Independent work on several threads.
+
+/// Items of a batch for each thread, so that starting threads costs little.
+const EACH: usize = 4;
+
+/// How many items [`map`] is best given at once.
+pub(crate) fn batch(threads: usize) -> usize {
+    if threads < 2 { 1 } else { EACH * threads }
+}
+
+/// Maps `items` in their order, on up to `threads` threads.
+///
+/// # Panics
+/// When `f` does.
+pub(crate) fn map<T: Send, U: Send>(
+    threads: usize,
+    items: Vec<T>,
+    f: impl Fn(T) -> U + Sync,
+) -> Vec<U> {
+    if threads < 2 || items.len() < 2 {
+        return items.into_iter().map(f).collect();
+    }
+    let each = items.len().div_ceil(threads);
+    let mut items = items.into_iter();
+    let mut parts: Vec<Vec<T>> = Vec::new();
+    while items.len() > 0 {
+        parts.push(items.by_ref().take(each).collect());
+    }
+    std::thread::scope(|scope| {
+        let f = &f;
+        let start = |part: Vec<T>| scope.spawn(move || part.into_iter().map(f).collect::<Vec<U>>());
+        let started: Vec<_> = parts.into_iter().map(start).collect();
+        let joined = started.into_iter().flat_map(|thread| match thread.join() {
+            Ok(results) => results,
+            Err(cause) => std::panic::resume_unwind(cause),
+        });
+        joined.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_their_order() {
+        for threads in [1, 2, 3, 8, 100] {
+            for count in [0, 1, 5, 64] {
+                let squares = map(threads, (0..count).collect(), |x: usize| x * x);
+                assert_eq!(squares, (0..count).map(|x| x * x).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "on purpose")]
+    fn panics_come_through() {
+        map(2, vec![1, 2], |x| assert!(x == 1, "on purpose"));
+    }
+}
