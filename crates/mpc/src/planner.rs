@@ -32,6 +32,10 @@ impl Radix {
     }
 }
 
+/// Correlations of the largest step that is priced with their start: pricing takes time for
+/// each, and a client prices the plan of a server it does not trust.
+const MOST: usize = 1 << 26;
+
 /// A link of 400 Mbit/s and 40 ms, silent correlations, a core with vector AES.
 struct Reference;
 
@@ -43,17 +47,21 @@ impl Reference {
 
     fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
         let (cost, need) = (comparison.cost(count), comparison.need(count));
-        let jobs = || need.client_sends.iter().chain(&need.server_sends);
-        let cots: usize = jobs().map(Job::cots).sum();
-        let pads: usize = jobs().map(|job| job.count.saturating_mul(job.entries())).sum();
+        let pads = sum(&need, |job| job.count.saturating_mul(job.entries()));
         let work = [
             Self::PER_BYTE.saturating_mul(cost.bytes()),
             Self::PER_ROUND.saturating_mul(cost.rounds),
-            Self::PER_CORRELATION.saturating_mul(cots as u64),
+            Self::PER_CORRELATION.saturating_mul(sum(&need, Job::cots) as u64),
             Self::PER_PAD.saturating_mul(pads as u64),
         ];
         work.into_iter().fold(0, u64::saturating_add)
     }
+}
+
+/// The sum over all transfers.
+fn sum(need: &Need, of: impl Fn(&Job) -> usize) -> usize {
+    let jobs = need.client_sends.iter().chain(&need.server_sends);
+    jobs.map(of).fold(0, usize::saturating_add)
 }
 
 /// Bytes of a step on its own, those of its correlations from nothing included.
@@ -67,7 +75,8 @@ pub(crate) fn bytes(need: &Need, cost: Cost) -> u64 {
 
 /// The plan of fewer bytes, the first of equals: `plan` makes it with triples from both
 /// directions, or from transfers that the server alone sends. A direction that hardly
-/// anything else needs costs its start.
+/// anything else needs costs its start, which is nothing to a step of more than [`MOST`]
+/// correlations: that takes both.
 ///
 /// # Errors
 /// What `plan` returns.
@@ -78,7 +87,7 @@ pub(crate) fn leaner<P, E>(
     let [both, single] = [plan(None)?, plan(Some(Role::Server))?];
     let bytes = |plan: &P| {
         let (need, cost) = priced(plan);
-        bytes(&need, cost)
+        if sum(&need, Job::cots) > MOST { u64::MAX } else { bytes(&need, cost) }
     };
     Ok(if bytes(&single) < bytes(&both) { single } else { both })
 }
@@ -109,6 +118,15 @@ mod tests {
             }
         }
         assert_eq!(Radix::leanest(1000, 8, 16), Radix::Sixteen);
+    }
+
+    #[test]
+    fn pricing_takes_no_time_that_a_peer_could_choose() {
+        let start = std::time::Instant::now();
+        for count in [1 << 22, 1 << 28, usize::MAX] {
+            Extend::new(count, 12, 40, Sign::Unknown, Radix::Two).unwrap();
+        }
+        assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
     }
 
     #[test]
