@@ -2,9 +2,10 @@
 //! ciphertext or polynomial.
 #![allow(clippy::unwrap_used)]
 
-use criterion::{BenchmarkId, Criterion};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use ring::{Random, Seed};
-use tacit_he::rlwe::{Accumulator, Params, SecretKey, Weights};
+use tacit_he::rlwe::direct::TOGETHER;
+use tacit_he::rlwe::{Accumulator, Direct, Params, SecretKey, Weights};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -24,7 +25,8 @@ fn rlwe(criterion: &mut Criterion, params: Params) {
     let keep: Vec<usize> = (0..degree).collect();
     let fresh = secret.encrypt(params, &values, 22, &mut rng).unwrap();
     let cipher = fresh.expand(params).unwrap();
-    let (response, _) = cipher.respond(&public, &keep, 20, &mut rng).unwrap();
+    let (response, _) =
+        fresh.expand(params).unwrap().respond(&public, &keep, 20, &mut rng).unwrap();
 
     let mut group = criterion.benchmark_group("rlwe");
     let name = |what| BenchmarkId::new(what, degree);
@@ -42,6 +44,26 @@ fn rlwe(criterion: &mut Criterion, params: Params) {
     });
     group.bench_function(name("ntt"), |bench| {
         bench.iter(|| Weights::new(params, &weights).unwrap());
+    });
+    let powers: Vec<usize> = (0..9).map(|i| 61 * i).collect();
+    let plan = Direct::new(params, &powers, 127, 9, &keep).unwrap();
+    let factor = plan.factor(&cipher).unwrap();
+    let mut sums = plan.zero();
+    let taps: Vec<i32> = (0..9 * TOGETHER).map(|i| i as i32 * 3 - 50).collect();
+    group.throughput(Throughput::Elements((plan.work() * TOGETHER) as u64));
+    group.bench_function(name("direct, 9 terms, 4 results"), |bench| {
+        bench.iter(|| plan.accumulate(&mut sums, &factor, &taps).unwrap());
+    });
+    group.throughput(Throughput::Elements(2 * degree as u64));
+    let operand = fresh.expand(params).unwrap().into_operand().unwrap();
+    let evaluated = Weights::new(params, &weights).unwrap();
+    let zero = || Accumulator::new(params).unwrap();
+    group.bench_function(name("evaluated product"), |bench| {
+        bench.iter_batched_ref(
+            zero,
+            |sum| sum.accumulate(&operand, &evaluated).unwrap(),
+            BatchSize::LargeInput,
+        );
     });
     group.bench_function(name("two inverse ntt"), |bench| {
         bench.iter(|| Accumulator::new(params).unwrap().finish().unwrap());

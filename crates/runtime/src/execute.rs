@@ -61,7 +61,11 @@ impl Prepared {
                     .get(&node)
                     .ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))?;
                 let bias = rounded(&weights.bias, op);
-                let ready = ServerWeights::new(&linear.layer, &weights.weight, &bias, &mut memory)?;
+                let weight = &weights.weight;
+                let mut ready = ServerWeights::new(&linear.layer, weight, &bias, &mut memory)?;
+                if plan.settings().store() > 0 {
+                    ready = ready.keeping(weight);
+                }
                 prepared.insert(node, ready);
             }
         }

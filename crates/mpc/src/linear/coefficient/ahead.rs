@@ -123,7 +123,7 @@ impl ServerAhead {
             return Err(Error::misuse("a masked input of another length"));
         }
         known.iter_mut().zip(x.words()).for_each(|(known, x)| *known = known.wrapping_add(*x));
-        let products = clear::convolve(&layer.conv, weights.weight(), &known, layer.plain_bits);
+        let products = clear::convolve(&layer.conv, weights.weight()?, &known, layer.plain_bits);
         added.iter_mut().zip(products.iter()).for_each(|(sum, y)| *sum = sum.wrapping_add(*y));
         server_share(layer, &mut self.masks, weights.bias(), &added)
     }

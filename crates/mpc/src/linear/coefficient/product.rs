@@ -16,8 +16,8 @@ pub(super) const BATCH: usize = 8;
 /// Work of a transform per coefficient, and of a product in the evaluation basis per
 /// coefficient and half, in multiplications of the direct kernel. Of a run on AVX-512
 /// without IFMA; they only decide which of two exact kernels runs.
-const TRANSFORM: usize = 96;
-const EVALUATED: usize = 16;
+const TRANSFORM: usize = 250;
+const EVALUATED: usize = 20;
 
 /// How products are computed; follows from the layer's shape alone.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct ServerWeights {
     polynomials: Vec<Polynomial>,
     /// One per output channel, at accumulator scale.
     bias: Zeroizing<Vec<i64>>,
-    /// As they came, for products in the clear.
+    /// As they came, for products in the clear; empty unless they were asked for.
     weight: Zeroizing<Vec<i32>>,
 }
 
@@ -102,8 +102,14 @@ impl ServerWeights {
             Kernel::Direct(plan) => (interleave(layer, plan, weight), Vec::new()),
             Kernel::Transform => (Zeroizing::default(), transform(layer, weight, memory)?),
         };
-        let (bias, weight) = (Zeroizing::new(bias.to_vec()), Zeroizing::new(weight.to_vec()));
+        let (bias, weight) = (Zeroizing::new(bias.to_vec()), Zeroizing::default());
         Ok(Self { kernel, plain, polynomials, bias, weight })
+    }
+
+    /// Keeps `weight` as it is too, which layers that run ahead need.
+    #[must_use]
+    pub fn keeping(self, weight: &[i32]) -> Self {
+        Self { weight: Zeroizing::new(weight.to_vec()), ..self }
     }
 
     /// One per output channel.
@@ -122,8 +128,14 @@ impl ServerWeights {
     }
 
     /// As they came.
-    pub(super) fn weight(&self) -> &[i32] {
-        &self.weight
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when they were not kept.
+    pub(super) fn weight(&self) -> Result<&[i32]> {
+        match self.weight.as_slice() {
+            [] => Err(Error::misuse("weights that were not kept for layers that run ahead")),
+            weight => Ok(weight),
+        }
     }
 
     /// The sums of one tile of `group`.

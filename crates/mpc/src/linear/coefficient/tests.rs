@@ -107,6 +107,7 @@ fn case(
     };
     let layer = Layer::new(&linear, accumulator_bits - shift).unwrap();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
+    let weights = weights.keeping(&weight);
     let x = split(rng, &x, accumulator_bits);
     let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
     Case { layer, weights, x, addend, want, threads: 1 }
