@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 pub(crate) mod convert;
 pub(crate) mod direct;
 pub(crate) mod gauss;
+mod modulus;
 pub(crate) mod ntt;
 mod vector;
 

@@ -9,11 +9,9 @@
 //! The last levels, inside a vector, run on transposed blocks: values stay in that order
 //! until the transform back, and products do not mind.
 
+use super::modulus::Modulus;
 use super::vector::Vector;
 use super::{Level, Width};
-
-/// Adding and subtracting it rounds integers below 2^51 in magnitude.
-const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
 
 /// Levels after which all values are reduced: a value grows by less than a prime in
 /// each, from half of one, and must stay below four for the quotients to be right.
@@ -176,46 +174,6 @@ macro_rules! enable {
 enable!("avx2,fma", std::arch::x86_64::__m256d, forward256, backward256, multiply_add256);
 enable!("avx512f,avx512dq", std::arch::x86_64::__m512d, forward512, backward512, multiply_add512);
 
-/// The prime, its inverse and the rounding constant in every lane.
-#[derive(Clone, Copy)]
-struct Modulus<V> {
-    prime: V,
-    inverse: V,
-    round: V,
-}
-
-impl<V: Vector> Modulus<V> {
-    /// # Safety
-    /// The instructions of `V`, here and below.
-    #[inline(always)]
-    unsafe fn new(prime: f64) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self { prime: V::splat(prime), inverse: V::splat(1.0 / prime), round: V::splat(ROUND) }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn rounded(self, x: V) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { x.add(self.round).sub(self.round) }
-    }
-
-    /// `x * w` mod p, of magnitude below p.
-    #[inline(always)]
-    unsafe fn times(self, x: V, value: V, quotient: V) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { x.remainder(value, self.rounded(x.mul(quotient)), self.prime) }
-    }
-
-    /// Centred, from below 4p.
-    #[inline(always)]
-    unsafe fn centred(self, x: V) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { x.sub(self.rounded(x.mul(self.inverse)).mul(self.prime)) }
-    }
-}
-
 /// # Safety
 /// The instructions of `V`, a transform for its lanes, and as many values as its degree.
 #[inline(always)]
@@ -340,7 +298,7 @@ unsafe fn multiply_add<V: Vector>(transform: &Transform, sums: &mut [f64], a: &[
         let modulus = Modulus::<V>::new(transform.prime);
         for at in (0..transform.degree).step_by(V::LANES) {
             let (a, b) = (V::load(a.add(at)), V::load(b.add(at)));
-            let product = modulus.times(a, b, b.mul(modulus.inverse));
+            let product = modulus.product(a, b);
             V::load(sums.add(at)).add(product).store(sums.add(at));
         }
     }

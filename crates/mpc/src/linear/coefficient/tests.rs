@@ -329,7 +329,12 @@ fn transcripts_are_pinned() {
     let case = case(&conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
     let (ours, theirs) = run(&case, None);
     assert!(ours.value.is_ok() && theirs.value.is_ok());
-    let line = format!("coefficient: {} {}", ours.transcript, theirs.transcript);
+    let [prepared, answered] = run_ahead(&case);
     let pinned = include_str!("../../../../../tests/golden/transcripts.txt");
-    assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+    for (name, ours, theirs) in
+        [("coefficient", ours, theirs), ("coefficient ahead", prepared, answered)]
+    {
+        let line = format!("{name}: {} {}", ours.transcript, theirs.transcript);
+        assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+    }
 }
