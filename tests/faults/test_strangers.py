@@ -17,7 +17,7 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 1, b"rlwe1-ss-frt1-m1"
+VERSION, PARAMETERS = 4, b"rlwe1-ss-frt1-m1"
 HELLO, PLAN, ACCEPT = 1, 2, 3
 
 

@@ -9,11 +9,11 @@
 use crate::ir::{Graph, Linear, Model, NodeWeights, Op};
 use crate::model::{printable, verify_model};
 use crate::{Error, Result};
-use safetensors::{Dtype, SafeTensors, tensor::Metadata};
+use safetensors::{Dtype, tensor::Metadata};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -21,6 +21,8 @@ const FORMAT: &str = "tacit";
 const FILE_VERSION: &str = "1";
 /// Largest file that [`load`] reads, in bytes.
 const MAX_FILE: u64 = 1 << 32;
+/// Longest header that it reads, in bytes.
+const MAX_HEADER: u64 = 1 << 26;
 
 /// Writes a model, replacing `path` only when all of it is on disk.
 ///
@@ -62,9 +64,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Model> {
     if size > MAX_FILE {
         return Err(Error::Corrupt(format!("{}: {size} bytes is too large", path.display())));
     }
-    let mut bytes = Zeroizing::new(Vec::with_capacity(size as usize));
-    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| io(path, &error))?;
-    decode(&bytes).map_err(|error| match error {
+    read(&mut BufReader::new(file), size).map_err(|error| match error {
         Error::Corrupt(why) => Error::Corrupt(format!("{}: {why}", path.display())),
         other => other,
     })
@@ -171,22 +171,25 @@ fn bias_shape(linear: &Linear) -> Vec<usize> {
 }
 
 /// A verified model from the file's bytes.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn decode(bytes: &[u8]) -> Result<Model> {
-    let (length, header) = SafeTensors::read_metadata(bytes).map_err(|error| {
-        let error = printable(&error.to_string());
-        corrupt(format!("damaged, incomplete, or not a Tacit model: {error}"))
-    })?;
-    // `read_metadata` has seen that the header ends inside the file.
-    let data = bytes.get(8 + length..).unwrap_or_default();
+    read(&mut std::io::Cursor::new(bytes), bytes.len() as u64)
+}
+
+/// A verified model from a file of `size` bytes. One tensor at a time is held beside
+/// the model.
+fn read(source: &mut (impl Read + Seek), size: u64) -> Result<Model> {
+    let (start, header) = read_header(source, size)?;
     let graph = read_graph(&header)?;
     let mut weights = BTreeMap::new();
     for (index, node) in graph.nodes.iter().enumerate() {
         if let Op::Linear(linear) = &node.op {
-            let name = weight_name(&node.name);
-            let weight = array(&header, data, &name, Dtype::I32, &weight_shape(linear))?;
-            let name = bias_name(&node.name);
-            let bias = array(&header, data, &name, Dtype::I64, &bias_shape(linear))?;
+            let mut tensor = |name: String, dtype, shape: &[usize]| {
+                array(source, start, &header, &name, dtype, shape)
+            };
+            let weight = tensor(weight_name(&node.name), Dtype::I32, &weight_shape(linear))?;
             let weight = weight.as_chunks().0.iter().map(|w| i32::from_le_bytes(*w)).collect();
+            let bias = tensor(bias_name(&node.name), Dtype::I64, &bias_shape(linear))?;
             let bias = bias.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
             weights.insert(index, NodeWeights { weight, bias });
         }
@@ -197,6 +200,29 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Model> {
     let model = Model { graph, weights };
     verify_model(&model).map_err(|error| error.in_pass("load"))?;
     Ok(model)
+}
+
+fn damaged(why: impl std::fmt::Display) -> Error {
+    let why = printable(&why.to_string());
+    corrupt(format!("damaged, incomplete, or not a Tacit model: {why}"))
+}
+
+/// The header, and where the data begins.
+fn read_header(source: &mut impl Read, size: u64) -> Result<(u64, Metadata)> {
+    let mut length = [0; 8];
+    source.read_exact(&mut length).map_err(damaged)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_HEADER.min(size.saturating_sub(8)) {
+        return Err(damaged("its header is longer than it may be"));
+    }
+    let mut header = vec![0; length as usize];
+    source.read_exact(&mut header).map_err(damaged)?;
+    let header: Metadata = serde_json::from_slice(&header).map_err(damaged)?;
+    let end = header.tensors().values().map(|tensor| tensor.data_offsets.1).max().unwrap_or(0);
+    if (end as u64).checked_add(8 + length) != Some(size) {
+        return Err(damaged("its length is not what its header says"));
+    }
+    Ok((8 + length, header))
 }
 
 fn read_graph(header: &Metadata) -> Result<Graph> {
@@ -216,19 +242,29 @@ fn read_graph(header: &Metadata) -> Result<Graph> {
     Graph::from_json(field("graph").ok_or_else(|| corrupt("has no graph"))?)
 }
 
-/// The bytes of one tensor, of exactly this type and shape.
-fn array<'a>(
+/// The bytes of one tensor, of exactly this type and shape; the data begins at `start`.
+fn array(
+    source: &mut (impl Read + Seek),
+    start: u64,
     header: &Metadata,
-    data: &'a [u8],
     name: &str,
     dtype: Dtype,
     shape: &[usize],
-) -> Result<&'a [u8]> {
+) -> Result<Zeroizing<Vec<u8>>> {
     let info = header.info(name).ok_or_else(|| corrupt(format!("tensor `{name}` is missing")))?;
     if info.dtype != dtype || info.shape != shape {
         let have = format!("{:?} {:?}", info.dtype, info.shape);
         return Err(corrupt(format!("tensor `{name}` is {have}, not {dtype:?} {shape:?}")));
     }
-    let (start, end) = info.data_offsets;
-    data.get(start..end).ok_or_else(|| corrupt(format!("tensor `{name}` is cut off")))
+    let each = if dtype == Dtype::I64 { 8 } else { 4 };
+    let length = shape.iter().try_fold(each, |all: usize, side| all.checked_mul(*side));
+    // The header ends inside the file, and so do all tensors that end before its last one.
+    let (from, to) = info.data_offsets;
+    if to.checked_sub(from).is_none() || to.checked_sub(from) != length {
+        return Err(corrupt(format!("tensor `{name}` is cut off")));
+    }
+    let mut bytes = Zeroizing::new(vec![0; to - from]);
+    let found = source.seek(SeekFrom::Start(start.saturating_add(from as u64)));
+    found.and_then(|_| source.read_exact(&mut bytes)).map_err(damaged)?;
+    Ok(bytes)
 }

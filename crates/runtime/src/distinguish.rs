@@ -44,7 +44,7 @@ fn views(
 ) -> Vec<View> {
     let settings = Settings { reveal, ot: ot::Source::SoftSpoken4, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = Prepared::new(&plan, model).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
     let view = |seed: usize| {
         let rng = |party: u64| Random::seeded(2 * seed as u64 + party);
         let (ours, theirs) = run_pair(
@@ -230,7 +230,7 @@ fn threads_change_nothing_on_the_wire() {
     let input = input(&model, |i| (i % 5) as f32 / 5.0);
     let settings = Settings { ot: ot::Source::Ferret, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = Prepared::new(&plan, &model).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
     let run = |ours, theirs| {
         let (client, server) = run_pair(
             |channel| client(channel, &input, ours, &mut Random::seeded(1)).unwrap(),

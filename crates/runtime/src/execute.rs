@@ -48,7 +48,8 @@ impl Prepared {
         weights.ok_or_else(|| Error::misuse("a layer without weights"))
     }
 
-    pub(crate) fn new(plan: &Plan, model: &Model) -> Result<Self> {
+    /// Encodes the weights of `model` layer by layer, each of which is freed then.
+    pub(crate) fn new(plan: &Plan, mut model: Model) -> Result<Self> {
         let mut prepared = BTreeMap::new();
         let mut memory = WEIGHT_MEMORY;
         for step in plan.steps() {
@@ -58,7 +59,7 @@ impl Prepared {
                 };
                 let weights = model
                     .weights
-                    .get(&node)
+                    .remove(&node)
                     .ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))?;
                 let bias = rounded(&weights.bias, op);
                 let weight = &weights.weight;

@@ -110,7 +110,7 @@ impl Server {
     pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         let plan = Plan::new(model.graph.clone(), options.settings)?;
-        let prepared = Prepared::new(&plan, &model)?;
+        let prepared = Prepared::new(&plan, model)?;
         let listener = TcpListener::bind(listen)
             .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
         let local = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;

@@ -74,7 +74,7 @@ pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Res
 fn run_with(model: &Model, settings: Settings, values: &[f32]) -> (Answer, Result<Report>) {
     let (mut client, mut server) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = Prepared::new(&plan, model).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
     let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
     let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
@@ -213,7 +213,7 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     let mut rng = Random::seeded(5);
     let model = network(&mut rng, Rounding::Exact);
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let prepared = Prepared::new(&plan, &model).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
         let (ours, theirs) = run_pair(
             |channel| {
@@ -375,7 +375,7 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let model = network(&mut rng, Rounding::Stochastic);
     let settings = Settings { reveal: Reveal::Label, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = Prepared::new(&plan, &model).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
     let values = inputs(&mut rng, 1);
     let ask = |channel: &mut Channel| {
         let shape = [2, SIDE, SIDE];
@@ -412,7 +412,7 @@ fn runs_cost_what_the_plan_says() {
             let values = inputs(&mut rng, count);
             let plan =
                 Plan::new(model.graph.clone(), Settings { reveal, ..Settings::default() }).unwrap();
-            let prepared = Prepared::new(&plan, &model).unwrap();
+            let prepared = Prepared::new(&plan, model.clone()).unwrap();
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(
                 |channel| {
@@ -457,7 +457,7 @@ fn other_versions_and_plans_are_refused_by_name() {
     let mut rng = Random::seeded(8);
     let model = network(&mut rng, Rounding::Exact);
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let prepared = Prepared::new(&plan, &model).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
     let mut hello = Vec::new();
     hello::Hello::ours(&mut rng).encode(&mut hello);
     hello[0] ^= 7;

@@ -97,7 +97,7 @@ impl Host {
     /// As [`Bench::new`].
     pub fn new(operation: Operation, settings: Settings, threads: usize) -> Result<Self> {
         let task = Task::new(operation, settings)?;
-        let prepared = task.model.as_ref().map(|model| Prepared::new(&task.plan, model));
+        let prepared = task.model.clone().map(|model| Prepared::new(&task.plan, model));
         Ok(Self { prepared: prepared.transpose()?, task, threads })
     }
 
