@@ -9,7 +9,7 @@ learns nothing, and neither learns the other's data.
 from typing import TYPE_CHECKING, Any
 
 from tacit._core import __version__
-from tacit.client import Client, Prediction
+from tacit.client import Client, Prediction, Session
 from tacit.errors import MisuseError, PeerError, TacitError, TransportError, UnsupportedError
 from tacit.model import Model
 from tacit.server import Listening, Server
@@ -25,6 +25,7 @@ __all__ = [
     "PeerError",
     "Prediction",
     "Server",
+    "Session",
     "TacitError",
     "TransportError",
     "UnsupportedError",

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from tacit.model import Progress
 CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
 SESSION_SECONDS = 3600.0
+MOST_INPUTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,82 @@ class Client:
 
         Raises `MisuseError`, `PeerError` or `TransportError`, naming the guilty side.
         """
-        if x.dtype != np.float32:
-            raise MisuseError(f"the inputs are {x.dtype}; convert them with x.astype(np.float32)")
-        outputs, report = _core.predict(self.server, np.ascontiguousarray(x), self.options_json(), progress)
+        outputs, report = _core.predict(self.server, floats(x), self.options_json(), progress)
         return Prediction(outputs, json.loads(report))
+
+    def session(self, inputs: int) -> "Session":
+        """Open a session of at most `inputs` inputs (1 to 1,000,000) that need not exist yet.
+
+            with client.session(inputs=2) as session:
+                first = session.predict(x)
+
+        If the server runs with `--offline`, the session prepares inferences whenever it waits
+        for an input. Raises `MisuseError`, `PeerError` or `TransportError`.
+        """
+        if not 1 <= inputs <= MOST_INPUTS:
+            raise MisuseError(f"a session has 1 to {MOST_INPUTS} inputs, not {inputs}")
+        return Session(_core.Session(self.server, inputs, self.options_json()))
+
+
+class Session:
+    """An open session with a server, from `Client.session`: one input at a time.
+
+    As a context manager it says goodbye at the end of the block, with or without inputs left, and
+    breaks off when the block raises. A pause between inputs must be shorter than the server's
+    `timeout_seconds`, and all of them fit into `session_seconds`. After a `PeerError` or a
+    `TransportError` the session has failed: further inputs get the same error.
+    """
+
+    def __init__(self, core: _core.Session) -> None:
+        """Wrap an open session of the core."""
+        self.core = core
+
+    def __enter__(self) -> Self:
+        """Give the session."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Finish, or break off after an exception."""
+        if kind is None:
+            self.finish()
+        else:
+            self.core.abandon()
+
+    def predict(self, x: NDArray[np.float32]) -> Prediction:
+        """Run one input `x`, (*shape) or (1, *shape), after what is being prepared.
+
+        The prediction's report is that of the session so far. Raises `MisuseError` for an input
+        that does not fit or is one too many (nothing is sent, the session goes on), `PeerError` or
+        `TransportError`, also for what went wrong in the background since the last call.
+        """
+        outputs, report = self.core.predict(floats(x))
+        return Prediction(outputs, json.loads(report))
+
+    @property
+    def ready(self) -> int:
+        """Prepared inferences that wait for their inputs: 0 to the server's `--offline`."""
+        return self.core.ready
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The cost up to the last result, or of everything once finished; pauses take no time in it."""
+        report: dict[str, Any] = json.loads(self.core.report())
+        return report
+
+    def finish(self) -> dict[str, Any]:
+        """Say goodbye, once the inference that is being prepared is complete, and give the report.
+
+        Raises `PeerError` or `TransportError` for what went wrong in the background since the last call.
+        """
+        self.core.finish()
+        return self.report
+
+
+def floats(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """`x` without gaps in memory; raises `MisuseError` unless it is float32."""
+    if x.dtype != np.float32:
+        raise MisuseError(f"the inputs are {x.dtype}; convert them with x.astype(np.float32)")
+    return np.ascontiguousarray(x)
 
 
 class Patient(Protocol):

@@ -74,7 +74,9 @@ def test_prepared_predictions_cost_little_online_and_what_the_plan_says(tacit, c
         assert (phase, measured["bytes"], measured["rounds"]) == (phase, cost["bytes"], cost["rounds"])
     online = [sum(content["phases"]["online"]["bytes"].values()) for content in (plan, usual)]
     assert online[0] < 0.6 * online[1], online
-    batch = tacit("evaluate", compiled("exact"), DIGITS, "--mode", "private", "--limit", 4, "--offline", store, "--json")
+    batch = tacit(
+        "evaluate", compiled("exact"), DIGITS, "--mode", "private", "--limit", 4, "--offline", store, "--json"
+    )
     assert (batch.json["output"], batch.json["max_error"]) == ([0, 1, 2, 3], 0)
 
 

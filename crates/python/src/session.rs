@@ -1,10 +1,11 @@
 //! Serving and predicting.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
-use tacit::{Answer, End, Event, PredictOptions, Report, Reveal, ServeOptions, Welcome};
+use tacit::{End, Event, Plan, PredictOptions, Report, Reveal, ServeOptions, Welcome};
 
 use crate::errors::{MisuseError, json, options, raise};
 use crate::model::{inputs, open, rows};
@@ -21,17 +22,17 @@ struct ClientReport {
 }
 
 impl ClientReport {
-    fn new(answer: &Answer) -> Self {
-        let graph = answer.plan.graph();
-        let digest = answer.plan.digest();
+    fn new(plan: &Plan, report: &Report) -> Self {
+        let graph = plan.graph();
+        let digest = plan.digest();
         let scale = graph.tensors.get(graph.output).map_or(1.0, |t| t.format.scale);
-        let revealed = answer.plan.settings().reveal;
+        let revealed = plan.settings().reveal;
         Self {
-            session: answer.report.clone(),
+            session: report.clone(),
             digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             output_scale: if revealed == Reveal::Output { scale } else { 1.0 },
             labels: graph.labels.clone(),
-            plan: serde_json::from_str(&answer.plan.offer()).unwrap_or_default(),
+            plan: serde_json::from_str(&plan.offer()).unwrap_or_default(),
         }
     }
 }
@@ -56,7 +57,71 @@ pub(crate) fn predict<'py>(
     };
     let answer =
         py.detach(|| tacit::predict(server, &values, &shape, &chosen, &mut told)).map_err(raise)?;
-    Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer))?))
+    Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer.plan, &answer.report))?))
+}
+
+/// An open session.
+#[pyclass(frozen)]
+pub(crate) struct Session {
+    open: Mutex<tacit::Session>,
+    ready: Box<dyn Fn() -> usize + Send + Sync>,
+}
+
+impl Session {
+    /// Only without the interpreter lock: another thread may hold this one for long.
+    fn lock(&self) -> MutexGuard<'_, tacit::Session> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Session {
+    #[new]
+    fn new(py: Python<'_>, server: &str, inputs: usize, options_json: &str) -> PyResult<Self> {
+        let chosen: PredictOptions = options(options_json)?;
+        let open = py.detach(|| tacit::session(server, inputs, &chosen)).map_err(raise)?;
+        Ok(Self { ready: Box::new(open.watch()), open: Mutex::new(open) })
+    }
+
+    /// Runs one input (*shape), or (1, *shape).
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
+        let (values, shape) = inputs(&x)?;
+        let run = || {
+            let mut open = self.lock();
+            let result = open.predict(&values, &shape)?;
+            Ok((result, ClientReport::new(open.plan(), open.report())))
+        };
+        let (result, report) = py.detach(run).map_err(raise)?;
+        Ok((rows(py, &[result])?, json(&report)?))
+    }
+
+    /// Prepared inferences that wait for their inputs.
+    #[getter]
+    fn ready(&self) -> usize {
+        (self.ready)()
+    }
+
+    /// The report up to the last result, as JSON.
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        json(&py.detach(|| {
+            let open = self.lock();
+            ClientReport::new(open.plan(), open.report())
+        }))
+    }
+
+    /// Says goodbye.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().finish().map(|_| ())).map_err(raise)
+    }
+
+    /// Breaks off.
+    fn abandon(&self, py: Python<'_>) {
+        py.detach(|| self.lock().abandon());
+    }
 }
 
 /// A bound server.

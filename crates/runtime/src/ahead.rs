@@ -3,14 +3,14 @@
 //! A session with a store of k prepares k inferences first, and after each input one
 //! more while there are inputs to come. Each is moved into the run that consumes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use mpc::linear::coefficient::{ClientAhead, ServerAhead, Worker};
 use mpc::{Need, Pads};
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result};
 
-use crate::execute::Party;
+use crate::execute::{self, Party};
 use crate::nonlinear::pad_bytes;
 use crate::offline::{Offline, Stock};
 use crate::plan::Plan;
@@ -28,14 +28,114 @@ pub(crate) enum Turn {
     Run,
 }
 
+/// The turns of a session, in order: each prepares or runs one inference.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns {
+    inputs: usize,
+    store: usize,
+    made: usize,
+    done: usize,
+}
+
 /// The turns of a session with `inputs` inputs and a store of `store` inferences.
-pub(crate) fn turns(inputs: usize, store: usize) -> impl Iterator<Item = Turn> {
-    let first = std::iter::repeat_n(Turn::Prepare, store.min(inputs));
-    let rest = (0..inputs).flat_map(move |done| {
-        let again = store > 0 && done + store < inputs;
-        std::iter::once(Turn::Run).chain(again.then_some(Turn::Prepare))
-    });
-    first.chain(rest)
+pub(crate) fn turns(inputs: usize, store: usize) -> Turns {
+    Turns { inputs, store, made: 0, done: 0 }
+}
+
+impl Turns {
+    /// Whether the next turn prepares an inference.
+    fn prepares(&self) -> bool {
+        self.store > 0 && self.made < self.inputs.min(self.done.saturating_add(self.store))
+    }
+}
+
+impl Iterator for Turns {
+    type Item = Turn;
+
+    fn next(&mut self) -> Option<Turn> {
+        if self.prepares() {
+            self.made += 1;
+            Some(Turn::Prepare)
+        } else {
+            let left = self.done < self.inputs;
+            self.done += usize::from(left);
+            left.then_some(Turn::Run)
+        }
+    }
+}
+
+/// One party's way through the turns of a session, and its store.
+pub(crate) struct Course {
+    turns: Turns,
+    store: VecDeque<Inference>,
+}
+
+impl Course {
+    pub(crate) fn new(plan: &Plan, inputs: usize) -> Self {
+        Self { turns: turns(inputs, plan.settings().store()), store: VecDeque::new() }
+    }
+
+    /// Inputs that have been run.
+    pub(crate) fn done(&self) -> usize {
+        self.turns.done
+    }
+
+    /// Whether all inputs have been run.
+    pub(crate) fn is_over(&self) -> bool {
+        self.turns.done == self.turns.inputs
+    }
+
+    /// Whether the next turn prepares an inference.
+    pub(crate) fn prepares(&self) -> bool {
+        self.turns.prepares()
+    }
+
+    /// Inferences that wait for their inputs.
+    pub(crate) fn ready(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Prepares the next inference, unless the next turn is an input's; says which.
+    pub(crate) fn prepare(
+        &mut self,
+        channel: &mut Channel,
+        plan: &Plan,
+        party: &Party<'_>,
+        offline: &mut Offline,
+        rng: &mut Random,
+    ) -> Result<bool> {
+        if !self.turns.prepares() {
+            return Ok(false);
+        }
+        self.store.push_back(prepare(channel, plan, party, offline, rng)?);
+        self.turns.next();
+        Ok(true)
+    }
+
+    /// Runs the next input, after what is to be prepared before it. The client gets the
+    /// opened words, the server nothing.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when all inputs have been run.
+    pub(crate) fn run(
+        &mut self,
+        channel: &mut Channel,
+        plan: &Plan,
+        party: &mut Party<'_>,
+        offline: &mut Offline,
+        rng: &mut Random,
+    ) -> Result<Vec<u64>> {
+        while self.prepare(channel, plan, party, offline, rng)? {}
+        if self.is_over() {
+            return Err(Error::misuse("all inputs of this session have been run"));
+        }
+        let words = match self.store.pop_front() {
+            Some(inference) => execute::run_prepared(channel, plan, party, inference, rng),
+            None => execute::run(channel, plan, party, offline, rng),
+        }?;
+        self.turns.next();
+        Ok(words)
+    }
 }
 
 /// One prepared inference: consumed by [`execute::run_prepared`](crate::execute).

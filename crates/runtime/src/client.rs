@@ -1,12 +1,15 @@
 //! The client's session.
 
+use std::sync::Arc;
+
 use graph::Graph;
 use ring::Random;
 use ring::word::signed;
 use wire::{Channel, Error, Phase, Result};
 use zeroize::Zeroizing;
 
-use crate::execute::{self, Party};
+use crate::ahead::Course;
+use crate::execute::Party;
 use crate::hello;
 use crate::keys::ClientKeys;
 use crate::offline::Offline;
@@ -32,7 +35,7 @@ pub struct Answer {
     /// For each input the output integers, or one label, by the server's policy.
     pub results: Vec<Vec<i64>>,
     /// The plan that was verified and run.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What it cost.
     pub report: Report,
 }
@@ -44,31 +47,87 @@ pub struct Answer {
 /// been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
 /// plan this release cannot run.
 pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
-    let mut rng = random()?;
     let mut inputs = Zeroizing::new(Vec::new());
-    let (plan, agreed) = hello::client(channel, &mut rng, |plan| {
+    let mut client = Client::open(channel, request.threads, |plan| {
         *inputs = quantize(plan.graph(), request.values, request.shape)?;
         Ok(inputs.len())
     })?;
-    let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
     let mut results = Vec::with_capacity(inputs.len());
-    let threads = request.threads;
-    let party = |index: usize| {
-        let input = inputs.get(index).map_or(&[][..], Vec::as_slice);
-        Party::Client { keys: &keys, input, threads }
-    };
-    let count = inputs.len();
-    execute::session(channel, &plan, count, party, &mut offline, &mut rng, |done, words| {
-        results.push(decode(&plan, &words));
-        (request.progress)(done + 1, count);
-    })?;
-    channel.flush()?;
-    channel.enter(Phase::Setup, None);
-    let report = Report::metered(&plan, inputs.len(), channel.meter());
-    // The result is here: a server that is gone by now takes nothing away from it.
-    let _ = channel.close();
-    Ok(Answer { results, plan, report })
+    for (index, input) in inputs.iter().enumerate() {
+        results.push(client.run(channel, input)?);
+        (request.progress)(index + 1, inputs.len());
+    }
+    let report = client.finish(channel)?;
+    Ok(Answer { results, plan: client.plan, report })
+}
+
+/// The client's half of a session after its setup. The channel is not part of it: after
+/// an error both are dropped.
+pub(crate) struct Client {
+    pub(crate) plan: Arc<Plan>,
+    keys: ClientKeys,
+    offline: Offline,
+    rng: Random,
+    course: Course,
+    threads: usize,
+}
+
+impl Client {
+    /// From the hello to the base transfers; `count` sees the verified plan and says how
+    /// many inputs there will be.
+    pub(crate) fn open(
+        channel: &mut Channel,
+        threads: usize,
+        count: impl FnOnce(&Plan) -> Result<usize>,
+    ) -> Result<Self> {
+        let mut rng = random()?;
+        let (plan, agreed) = hello::client(channel, &mut rng, count)?;
+        let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
+        let offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
+        let course = Course::new(&plan, agreed.inputs);
+        let plan = Arc::new(plan);
+        Ok(Self { plan, keys, offline, rng, course, threads })
+    }
+
+    /// Prepares the next inference, unless the next turn is an input's; says which.
+    pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<bool> {
+        let Self { plan, keys, offline, rng, course, threads } = self;
+        let party = Party::Client { keys, input: &[], threads: *threads };
+        course.prepare(channel, plan, &party, offline, rng)
+    }
+
+    /// Runs one quantised input.
+    pub(crate) fn run(&mut self, channel: &mut Channel, input: &[i64]) -> Result<Vec<i64>> {
+        let Self { plan, keys, offline, rng, course, threads } = self;
+        let mut party = Party::Client { keys, input, threads: *threads };
+        let words = course.run(channel, plan, &mut party, offline, rng)?;
+        Ok(decode(plan, &words))
+    }
+
+    /// Whether the next turn prepares an inference.
+    pub(crate) fn prepares(&self) -> bool {
+        self.course.prepares()
+    }
+
+    /// Inferences that wait for their inputs.
+    pub(crate) fn ready(&self) -> usize {
+        self.course.ready()
+    }
+
+    /// What the session cost so far.
+    pub(crate) fn report(&self, channel: &mut Channel) -> Report {
+        Report::metered(&self.plan, self.course.done(), channel.meter())
+    }
+
+    /// Says goodbye.
+    pub(crate) fn finish(&self, channel: &mut Channel) -> Result<Report> {
+        channel.flush()?;
+        channel.enter(Phase::Setup, None);
+        let report = self.report(channel);
+        // The results are here: a server that is gone by now takes nothing away from them.
+        let _ = channel.close();
+        Ok(report)
+    }
 }
 
 pub(crate) fn random() -> Result<Random> {

@@ -1,6 +1,6 @@
 //! Runs the steps of a plan, one input at a time, at both parties.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use graph::{Model, Op};
 use mpc::linear::coefficient::{self, ServerWeights, Worker};
@@ -9,7 +9,7 @@ use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Error, Phase, Result, Role};
 
-use crate::ahead::{self, Inference, LayerAhead, Turn, turns};
+use crate::ahead::{Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
@@ -86,7 +86,7 @@ fn rounded(bias: &[i64], op: &graph::Linear) -> Vec<i64> {
 
 /// Runs all steps, each stretch after its offline phase. The client gets the opened
 /// words, the server nothing.
-fn run(
+pub(crate) fn run(
     channel: &mut Channel,
     plan: &Plan,
     party: &mut Party<'_>,
@@ -94,35 +94,6 @@ fn run(
     rng: &mut Random,
 ) -> Result<Vec<u64>> {
     run_watched(channel, plan, party, offline, rng, &mut |_| {})
-}
-
-/// A whole session at one party, turn by turn. `party` makes the party of each input;
-/// `result` gets what was opened.
-pub(crate) fn session<'a>(
-    channel: &mut Channel,
-    plan: &Plan,
-    count: usize,
-    mut party: impl FnMut(usize) -> Party<'a>,
-    offline: &mut Offline,
-    rng: &mut Random,
-    mut result: impl FnMut(usize, Vec<u64>),
-) -> Result<()> {
-    let (mut store, mut done) = (VecDeque::new(), 0);
-    for turn in turns(count, plan.settings().store()) {
-        let mut party = party(done);
-        match turn {
-            Turn::Prepare => store.push_back(ahead::prepare(channel, plan, &party, offline, rng)?),
-            Turn::Run => {
-                let words = match store.pop_front() {
-                    Some(inference) => run_prepared(channel, plan, &mut party, inference, rng)?,
-                    None => run(channel, plan, &mut party, offline, rng)?,
-                };
-                result(done, words);
-                done += 1;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Like [`run`]; `watch` sees this party's share after each step.

@@ -16,6 +16,10 @@ mod offline;
 mod plan;
 mod report;
 mod server;
+mod session;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod session_tests;
 mod steps;
 mod suites;
 #[cfg(test)]
@@ -28,4 +32,5 @@ pub use nonlinear::{Nonlinear, Slice, Sliced};
 pub use plan::{Plan, Reveal, Settings};
 pub use report::{LayerReport, Report, Traffic, Usage};
 pub use server::{Access, End, Event, Options, Server};
+pub use session::Session;
 pub use steps::{Action, Step};

@@ -13,8 +13,9 @@ use graph::Model;
 use serde::Serialize;
 use wire::{Channel, Error, Link, Result, Role, ServerTls, Timeouts};
 
+use crate::ahead::Course;
 use crate::client::random;
-use crate::execute::{self, Party, Prepared};
+use crate::execute::{Party, Prepared};
 use crate::hello;
 use crate::keys::ServerKeys;
 use crate::offline::Offline;
@@ -278,10 +279,24 @@ pub(crate) fn session(
     }
     let keys = ServerKeys::setup(channel, plan, &agreed)?;
     let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
-    let party = |_| Party::Server { keys: &keys, prepared, threads };
-    execute::session(channel, plan, agreed.inputs, party, &mut offline, &mut rng, |_, _| ())?;
+    let mut party = Party::Server { keys: &keys, prepared, threads };
+    let mut course = Course::new(plan, agreed.inputs);
+    while !course.is_over() {
+        let run = course.run(channel, plan, &mut party, &mut offline, &mut rng);
+        run.map_err(|error| after(course.done(), agreed.inputs, error))?;
+    }
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))
+}
+
+/// Says how far a session had come whose connection ended.
+fn after(done: usize, inputs: usize, error: Error) -> Error {
+    match error {
+        Error::Transport(why) if inputs > 1 => {
+            Error::transport(format!("after {done} of {inputs} inputs: {why}"))
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]

@@ -56,14 +56,14 @@ pub(crate) fn network(rng: &mut Random, rounding: Rounding) -> Model {
     graph::lower(Source::from_json(source).unwrap(), floats, &calibration, &options).unwrap()
 }
 
-fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
+pub(crate) fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
     let mut values: Vec<f32> =
         rng.uniform(count * 2 * SIDE * SIDE, 16).iter().map(|w| *w as f32 / 65536.0).collect();
     values.iter_mut().take(2 * SIDE * SIDE).for_each(|v| *v = 1.0);
     values
 }
 
-fn limits(inputs: usize) -> Limits {
+pub(crate) fn limits(inputs: usize) -> Limits {
     Limits { inputs, threads: 1 }
 }
 
@@ -71,7 +71,11 @@ pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Res
     run_with(model, Settings { reveal, ..Settings::default() }, values)
 }
 
-fn run_with(model: &Model, settings: Settings, values: &[f32]) -> (Answer, Result<Report>) {
+pub(crate) fn run_with(
+    model: &Model,
+    settings: Settings,
+    values: &[f32],
+) -> (Answer, Result<Report>) {
     let (mut client, mut server) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model.clone()).unwrap();

@@ -2,7 +2,8 @@
 //! a server holds the weights; the client learns the result, the server nothing.
 //!
 //! [`compile`] turns an imported network into a [`Model`] of integers, [`simulate`]
-//! runs its integers in the clear, [`serve`] and [`predict`] run it privately.
+//! runs its integers in the clear, [`serve`] and [`predict`] run it privately,
+//! [`session`](fn@session) stays open between inputs.
 //! [`bench`] measures single operations.
 
 mod bench;
@@ -15,6 +16,8 @@ pub use graph::{
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Measured, Operation, Transfers};
-pub use runtime::{Answer, End, Event, Report, Reveal, Server, Settings};
-pub use session::{Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve};
+pub use runtime::{Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings};
+pub use session::{
+    Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
+};
 pub use wire::{Error, Link, Pin, Result};

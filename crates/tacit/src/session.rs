@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use graph::Model;
-use runtime::{Access, Answer, Options, Request, Reveal, Server, Settings};
+use runtime::{Access, Answer, Options, Request, Reveal, Server, Session, Settings};
 use serde::Deserialize;
 use wire::{
     Channel, ClientTls, Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts, Trust,
@@ -187,6 +187,17 @@ pub fn predict(
     }
     let mut channel = open(server, options)?;
     runtime::predict(&mut channel, Request { values, shape, threads, progress })
+}
+
+/// Opens a session of at most `inputs` inputs with `server` (HOST:PORT). Between inputs it
+/// prepares what the server's store has room for.
+///
+/// # Errors
+/// [`Error::Misuse`] for options and numbers of inputs that cannot be, [`Error::Peer`] when
+/// the server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
+pub fn session(server: &str, inputs: usize, options: &PredictOptions) -> Result<Session> {
+    let threads = threads(options.threads.unwrap_or(1))?;
+    Session::open(open(server, options)?, inputs, threads)
 }
 
 /// Connects, authenticates and shapes the link as `options` say.

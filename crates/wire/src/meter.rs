@@ -48,6 +48,7 @@ pub struct Meter {
     entries: Vec<Entry>,
     current: usize,
     since: Instant,
+    paused: bool,
     total: Cost,
 }
 
@@ -55,17 +56,25 @@ impl Meter {
     pub(crate) fn new() -> Self {
         let start =
             Entry { phase: Phase::Setup, layer: None, cost: Cost::NONE, time: Duration::ZERO };
-        Self { entries: vec![start], current: 0, since: Instant::now(), total: Cost::NONE }
+        let (since, paused) = (Instant::now(), false);
+        Self { entries: vec![start], current: 0, since, paused, total: Cost::NONE }
     }
 
     /// Attributes what follows to `layer` in `phase`.
     pub fn enter(&mut self, phase: Phase, layer: Option<usize>) {
         self.lap();
+        self.paused = false;
         let found = self.entries.iter().position(|e| e.phase == phase && e.layer == layer);
         self.current = found.unwrap_or(self.entries.len());
         if found.is_none() {
             self.entries.push(Entry { phase, layer, cost: Cost::NONE, time: Duration::ZERO });
         }
+    }
+
+    /// Counts no time until something is entered.
+    pub fn pause(&mut self) {
+        self.lap();
+        self.paused = true;
     }
 
     /// Everything counted so far. The rounds of an entry are the changes of
@@ -112,7 +121,7 @@ impl Meter {
 
     fn lap(&mut self) {
         let now = Instant::now();
-        if let Some(entry) = self.entries.get_mut(self.current) {
+        if let Some(entry) = self.entries.get_mut(self.current).filter(|_| !self.paused) {
             entry.time += now - self.since;
         }
         self.since = now;
