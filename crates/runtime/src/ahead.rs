@@ -159,6 +159,7 @@ pub(crate) fn prepare(
     rng: &mut Random,
 ) -> Result<Inference> {
     let mut worker = Worker { rng, threads: party.threads() };
+    offline.set_threads(party.threads());
     let pads = offline.prepare(channel, &plan.need())?;
     channel.enter(Phase::Offline, None);
     let mut layers = BTreeMap::new();
