@@ -50,6 +50,14 @@ truncate-32-12 truncate --count 100000 --bits 32 --drop 12
 extend-8-16 extend --count 100000 --bits 8 --out-bits 16
 conv-16x16 conv --height 16 --width 16 --in 32 --out 32 --kernel 3 --padding 1
 matmul-512 matmul --rows 1 --inner 512 --cols 1000
+conv-56x56 conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1
+conv-56x56-exact conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1 --rounding exact
+conv-56x56-offline conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1 --offline
+conv-28x28 conv --height 28 --width 28 --in 128 --out 128 --kernel 3 --padding 1
+conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --kernel 3 --padding 1
+matmul-128x768x768 matmul --rows 128 --inner 768 --cols 768
+matmul-128x768x3072 matmul --rows 128 --inner 768 --cols 3072
+matmul-1x2048x1001 matmul --rows 1 --inner 2048 --cols 1001
 ot-ferret ot --kind ferret --count 30000000
 ot-softspoken2 ot --kind softspoken2 --count 30000000
 ot-softspoken4 ot --kind softspoken4 --count 30000000
