@@ -132,7 +132,7 @@ impl Direct {
         let terms = self.offsets.iter().zip(weights);
         let terms = terms
             .map(|(offset, weights)| Term { offset: *offset, weights: weights.map(f64::from) });
-        let terms: Vec<Term> = terms.collect();
+        let terms: Zeroizing<Vec<Term>> = Zeroizing::new(terms.collect());
         let mut rest = terms.as_slice();
         while !rest.is_empty() {
             let now = match self.limbs {

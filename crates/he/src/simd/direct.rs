@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use zeroize::Zeroize;
+
 #[cfg(target_arch = "x86_64")]
 use super::vector::Vector;
 use super::{Level, Width};
@@ -13,7 +15,7 @@ pub(crate) const TOGETHER: usize = 4;
 pub(crate) const STEP: usize = 32;
 
 /// A shift and what each result multiplies the shifted polynomial by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Zeroize)]
 pub(crate) struct Term {
     /// Where the shifted polynomial starts in its extension.
     pub(crate) offset: usize,
