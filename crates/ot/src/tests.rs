@@ -2,6 +2,8 @@
 //! costs, tampering, pinned transcripts.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod tampering;
+
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
@@ -17,6 +19,8 @@ use crate::{
     CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, SenderBatch, SenderPads,
     SessionId, Source, Supply, ideal, setup_both, setup_both_cost, setup_cost,
 };
+
+use tampering::{session, session_cost};
 
 const SESSION: SessionId = SessionId([0x5a; 32]);
 const SOURCE: Source = Source::SoftSpoken4;
@@ -273,73 +277,6 @@ fn measured_costs_equal_the_predicted_ones() {
 fn a_correlation_costs_31_bits() {
     let cost = extended(Role::Server, 1 << 16);
     assert_eq!(cost, Cost::message(Role::Client, 31 << 13));
-}
-
-type Run = (Outcome<Result<Vec<Column>>>, Outcome<Result<Vec<Column>>>);
-
-/// Setup, extension and transfers, the client choosing.
-fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
-    let (positions, rows) = inputs(&mut Random::seeded(4));
-    let jobs = jobs();
-    run_tampered(
-        tamper,
-        |ch| {
-            let (chooser, choices) = choose(receiver_of(ch, &jobs)?, &planes(&positions))?;
-            ch.send(&choices)?;
-            let masked: Masked = ch.receive(&masked_layout(&jobs))?;
-            chooser.finish(masked)
-        },
-        |ch| {
-            let pads = sender_of(ch, &jobs)?;
-            let choices: Choices = ch.receive(&choices_layout(&jobs))?;
-            let (shares, masked) = respond(pads, tables(&rows), &choices)?;
-            ch.send(&masked)?;
-            Ok(shares)
-        },
-    )
-}
-
-fn session_cost() -> Cost {
-    let jobs = jobs();
-    setup_cost(Role::Server)
-        .then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs))
-        .then(choices_cost(Role::Client, &jobs))
-        .then(masked_cost(Role::Server, &jobs))
-}
-
-/// Frames: client offer, sums, corrections, choices; server replies, masked.
-const FRAMES: [(Role, usize); 2] = [(Role::Client, 4), (Role::Server, 2)];
-
-#[test]
-fn tampering_is_an_error_or_a_wrong_result() {
-    std::thread::scope(|scope| {
-        for (role, frames) in FRAMES {
-            for (frame, how) in (0..frames).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
-                scope.spawn(move || tampered(role, frame, how));
-            }
-        }
-    });
-}
-
-fn tampered(role: Role, frame: usize, how: Tamper) {
-    let (positions, rows) = inputs(&mut Random::seeded(4));
-    let (client, server) = session(Some((role, frame, how)));
-    // A repeated last frame of a direction is never read; a flipped sum or masked
-    // value may be one that the receiver's secret does not open.
-    let unread = how == Tamper::Repeat && FRAMES.contains(&(role, frame + 1));
-    let maybe = how == Tamper::Flip && frame == 1;
-    match (client.value, server.value) {
-        (Ok(theirs), Ok(ours)) => {
-            let right = correct(&ours, &theirs, &positions, &rows);
-            assert!(maybe || right == unread, "{frame} {how:?}");
-            assert!(matches!(how, Tamper::Flip | Tamper::Repeat), "{frame} {how:?}");
-        }
-        (client, server) => {
-            let blamed = [client.err(), server.err()].into_iter().flatten();
-            let fair = |e: &Error| matches!(e, Error::Peer { .. } | Error::Transport(_));
-            assert!(blamed.inspect(|e| assert!(fair(e), "{e}")).count() > 0);
-        }
-    }
 }
 
 #[test]

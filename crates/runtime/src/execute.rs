@@ -107,7 +107,6 @@ pub(crate) fn run_watched(
 ) -> Result<Vec<u64>> {
     offline.set_threads(party.threads());
     let mut tensors = Tensors::new(plan, party)?;
-    let mut opened = Vec::new();
     for stretch in stretches(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(stretch.start).take(stretch.len());
@@ -115,17 +114,14 @@ pub(crate) fn run_watched(
         let mut pads = offline.prepare(channel, &need)?;
         for (index, step) in steps {
             channel.enter(Phase::Online, Some(index));
-            let inputs = tensors.take_inputs(plan, step, index)?;
+            let inputs = tensors.take_inputs(step, index)?;
             let mut feed = Feed::of(step, index, &mut pads, offline);
             let result = apply(channel, step, party, inputs, &mut feed, None, rng)?;
-            if matches!(step.action, Action::Open { .. }) {
-                opened = result.words().to_vec();
-            }
             watch(&result);
-            tensors.put(plan, step, result);
+            tensors.put(step, result);
         }
     }
-    Ok(opened)
+    Ok(tensors.opened)
 }
 
 /// Runs all steps on what was prepared for one inference.
@@ -138,34 +134,33 @@ pub(crate) fn run_prepared(
 ) -> Result<Vec<u64>> {
     let Inference { mut pads, mut layers } = inference;
     let mut tensors = Tensors::new(plan, party)?;
-    let mut opened = Vec::new();
     for (index, step) in plan.steps().iter().enumerate() {
         channel.enter(Phase::Online, Some(index));
-        let inputs = tensors.take_inputs(plan, step, index)?;
+        let inputs = tensors.take_inputs(step, index)?;
         let (mut feed, ahead) = (Feed::Made(&mut pads), layers.remove(&index));
         let result = apply(channel, step, party, inputs, &mut feed, ahead, rng)?;
-        if matches!(step.action, Action::Open { .. }) {
-            opened = result.words().to_vec();
-        }
-        tensors.put(plan, step, result);
+        tensors.put(step, result);
     }
-    Ok(opened)
+    Ok(tensors.opened)
 }
 
 /// Shares of the tensors that are still needed.
-struct Tensors {
+struct Tensors<'a> {
+    plan: &'a Plan,
     shares: BTreeMap<usize, Share>,
     /// The step after which each tensor is dropped.
     last_use: BTreeMap<usize, usize>,
     /// What steps without a node work on.
     current: usize,
+    /// What the client was shown.
+    opened: Vec<u64>,
 }
 
 /// Key of the values that flow through steps without a node.
 const TAIL: usize = usize::MAX;
 
-impl Tensors {
-    fn new(plan: &Plan, party: &Party<'_>) -> Result<Self> {
+impl<'a> Tensors<'a> {
+    fn new(plan: &'a Plan, party: &Party<'_>) -> Result<Self> {
         let graph = plan.graph();
         let input = graph.tensors.get(graph.input).ok_or_else(|| missing(graph.input))?;
         let known = match party {
@@ -182,11 +177,11 @@ impl Tensors {
             }
         }
         let shares = BTreeMap::from([(graph.input, share)]);
-        Ok(Self { shares, last_use, current: graph.output })
+        Ok(Self { plan, shares, last_use, current: graph.output, opened: Vec::new() })
     }
 
-    fn take_inputs(&mut self, plan: &Plan, step: &Step, index: usize) -> Result<Vec<Share>> {
-        let ids = match step.node.and_then(|node| plan.graph().nodes.get(node)) {
+    fn take_inputs(&mut self, step: &Step, index: usize) -> Result<Vec<Share>> {
+        let ids = match step.node.and_then(|node| self.plan.graph().nodes.get(node)) {
             Some(node) => node.inputs.clone(),
             None => vec![self.current],
         };
@@ -201,8 +196,11 @@ impl Tensors {
         Ok(inputs)
     }
 
-    fn put(&mut self, plan: &Plan, step: &Step, share: Share) {
-        let id = match step.node.and_then(|node| plan.graph().nodes.get(node)) {
+    fn put(&mut self, step: &Step, share: Share) {
+        if matches!(step.action, Action::Open { .. }) {
+            self.opened = share.words().to_vec();
+        }
+        let id = match step.node.and_then(|node| self.plan.graph().nodes.get(node)) {
             Some(node) => node.output,
             None => {
                 self.current = TAIL;

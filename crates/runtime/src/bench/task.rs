@@ -99,6 +99,7 @@ impl Task {
         };
         let (bits, count) = (input.format.bits, input.len());
         let input = Input { width: graph.activation_bits, ..Input::plain(count, bits) };
+        let outputs = output.len();
         let output = Output::signed(output.format.bits);
         let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
             return Err(Error::misuse("a layer that is not linear"));
@@ -106,7 +107,7 @@ impl Task {
         let action = Action::Linear(Box::new(LinearStep::new(
             layer,
             output.bits,
-            Radix::fastest(count, layer.shift),
+            Radix::fastest(outputs, layer.shift),
         )?));
         let steps = vec![Step { name: name.into(), node: Some(0), action }];
         let plan = Plan::of_steps(graph, steps, settings);

@@ -1,0 +1,70 @@
+//! A session in which frames are changed on the way.
+
+use super::*;
+
+pub(super) type Run = (Outcome<Result<Vec<Column>>>, Outcome<Result<Vec<Column>>>);
+
+/// Setup, extension and transfers, the client choosing.
+pub(super) fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
+    let (positions, rows) = inputs(&mut Random::seeded(4));
+    let jobs = jobs();
+    run_tampered(
+        tamper,
+        |ch| {
+            let (chooser, choices) = choose(receiver_of(ch, &jobs)?, &planes(&positions))?;
+            ch.send(&choices)?;
+            let masked: Masked = ch.receive(&masked_layout(&jobs))?;
+            chooser.finish(masked)
+        },
+        |ch| {
+            let pads = sender_of(ch, &jobs)?;
+            let choices: Choices = ch.receive(&choices_layout(&jobs))?;
+            let (shares, masked) = respond(pads, tables(&rows), &choices)?;
+            ch.send(&masked)?;
+            Ok(shares)
+        },
+    )
+}
+
+pub(super) fn session_cost() -> Cost {
+    let jobs = jobs();
+    setup_cost(Role::Server)
+        .then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs))
+        .then(choices_cost(Role::Client, &jobs))
+        .then(masked_cost(Role::Server, &jobs))
+}
+
+/// Frames: client offer, sums, corrections, choices; server replies, masked.
+const FRAMES: [(Role, usize); 2] = [(Role::Client, 4), (Role::Server, 2)];
+
+#[test]
+fn tampering_is_an_error_or_a_wrong_result() {
+    std::thread::scope(|scope| {
+        for (role, frames) in FRAMES {
+            for (frame, how) in (0..frames).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
+                scope.spawn(move || tampered(role, frame, how));
+            }
+        }
+    });
+}
+
+fn tampered(role: Role, frame: usize, how: Tamper) {
+    let (positions, rows) = inputs(&mut Random::seeded(4));
+    let (client, server) = session(Some((role, frame, how)));
+    // A repeated last frame of a direction is never read; a flipped sum or masked
+    // value may be one that the receiver's secret does not open.
+    let unread = how == Tamper::Repeat && FRAMES.contains(&(role, frame + 1));
+    let maybe = how == Tamper::Flip && frame == 1;
+    match (client.value, server.value) {
+        (Ok(theirs), Ok(ours)) => {
+            let right = correct(&ours, &theirs, &positions, &rows);
+            assert!(maybe || right == unread, "{frame} {how:?}");
+            assert!(matches!(how, Tamper::Flip | Tamper::Repeat), "{frame} {how:?}");
+        }
+        (client, server) => {
+            let blamed = [client.err(), server.err()].into_iter().flatten();
+            let fair = |e: &Error| matches!(e, Error::Peer { .. } | Error::Transport(_));
+            assert!(blamed.inspect(|e| assert!(fair(e), "{e}")).count() > 0);
+        }
+    }
+}
