@@ -35,12 +35,19 @@ def reshaped(shape, **attributes):
 
 
 CASES = {
-    "unknown operator": (lambda: Network().add("Sigmoid", name="bad"), ["`bad`", "Sigmoid", "supported are"]),
+    "unknown operator": (lambda: Network().add("Sin", name="bad"), ["`bad`", "Sin", "supported are"]),
     "foreign domain": (
         lambda: Network().add("Relu", name="bad", domain="com.example"),
         ["`bad`", "com.example.Relu"],
     ),
-    "clip below zero": (lambda: clip(-1, 1), ["`bad`", "Clip", "[-1, 1]", "ReLU6"]),
+    "transposed batch": (
+        lambda: Network().add("Transpose", name="bad", perm=[1, 0, 2, 3]),
+        ["`bad`", "Transpose", "batch"],
+    ),
+    "backward slice": (
+        lambda: Network(("N", 4), opset=9).add("Slice", name="bad", starts=[-1], ends=[0], axes=[0]),
+        ["`bad`", "Slice"],
+    ),
     "clip to nothing": (lambda: clip(0, -1), ["`bad`", "Clip"]),
     "flatten of the batch": (lambda: Network().add("Flatten", axis=0, name="bad"), ["`bad`", "Flatten", "axis=1"]),
     "flatten of half": (lambda: Network().add("Flatten", axis=2, name="bad"), ["`bad`", "Flatten"]),

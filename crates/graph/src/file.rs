@@ -2,11 +2,12 @@
 //! metadata, the public graph.
 //!
 //! Tensors `<node>.weight` (I32, `[out, in / groups, rows, columns]`) and
-//! `<node>.bias` (I64, `[out]`) for each linear node, nothing else. Metadata:
+//! `<node>.bias` (I64, `[out]`) for each linear node, `<node>.bias` (I64, one for each
+//! element) for each offset, nothing else. Metadata:
 //! `format` = `tacit`, `version` = `1`, `graph` = JSON. The bytes depend on the
 //! model only.
 
-use crate::ir::{Graph, Linear, Model, NodeWeights, Op};
+use crate::ir::{Graph, Model, Node, NodeWeights, Op};
 use crate::model::{printable, verify_model};
 use crate::{Error, Result};
 use safetensors::{Dtype, tensor::Metadata};
@@ -120,13 +121,17 @@ pub(crate) fn encode(model: &Model) -> Result<Zeroizing<Vec<u8>>> {
         tensors.insert(name, Entry { dtype, shape, data_offsets: [start, data.len()] });
     };
     // All 8-byte integers come first, so that everything is aligned.
-    for (name, linear, weights) in linear_nodes(model) {
+    for (node, weights) in weighted_nodes(model) {
         let mut bytes = weights.bias.iter().flat_map(|b| b.to_le_bytes());
-        put(bias_name(name), "I64", bias_shape(linear), &mut bytes);
+        if let Some(shape) = bias_shape(&model.graph, node) {
+            put(bias_name(&node.name), "I64", shape, &mut bytes);
+        }
     }
-    for (name, linear, weights) in linear_nodes(model) {
+    for (node, weights) in weighted_nodes(model) {
         let mut bytes = weights.weight.iter().flat_map(|w| w.to_le_bytes());
-        put(weight_name(name), "I32", weight_shape(linear), &mut bytes);
+        if let Some(shape) = weight_shape(node) {
+            put(weight_name(&node.name), "I32", shape, &mut bytes);
+        }
     }
     let entries = [("format", FORMAT.into()), ("version", FILE_VERSION.into()), ("graph", graph)];
     let metadata = BTreeMap::from(entries);
@@ -143,14 +148,8 @@ fn data_len(model: &Model) -> usize {
     model.weights.values().map(|w| 4 * w.weight.len() + 8 * w.bias.len()).sum()
 }
 
-fn linear_nodes(model: &Model) -> impl Iterator<Item = (&str, &Linear, &NodeWeights)> {
-    model.weights.iter().filter_map(|(index, weights)| {
-        let node = &model.graph.nodes[*index];
-        match &node.op {
-            Op::Linear(linear) => Some((node.name.as_str(), linear, weights)),
-            _ => None,
-        }
-    })
+fn weighted_nodes(model: &Model) -> impl Iterator<Item = (&Node, &NodeWeights)> {
+    model.weights.iter().map(|(index, weights)| (&model.graph.nodes[*index], weights))
 }
 
 fn weight_name(node: &str) -> String {
@@ -161,13 +160,18 @@ fn bias_name(node: &str) -> String {
     format!("{node}.bias")
 }
 
-fn weight_shape(linear: &Linear) -> Vec<usize> {
+fn weight_shape(node: &Node) -> Option<Vec<usize>> {
+    let Op::Linear(linear) = &node.op else { return None };
     let conv = &linear.conv;
-    vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]]
+    Some(vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]])
 }
 
-fn bias_shape(linear: &Linear) -> Vec<usize> {
-    vec![linear.conv.out_channels]
+fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
+    match &node.op {
+        Op::Linear(linear) => Some(vec![linear.conv.out_channels]),
+        Op::Offset => Some(vec![graph.output_of(node).len()]),
+        _ => None,
+    }
 }
 
 /// A verified model from the file's bytes.
@@ -182,19 +186,23 @@ fn read(source: &mut (impl Read + Seek), size: u64) -> Result<Model> {
     let (start, header) = read_header(source, size)?;
     let graph = read_graph(&header)?;
     let mut weights = BTreeMap::new();
+    let mut found = 0;
     for (index, node) in graph.nodes.iter().enumerate() {
-        if let Op::Linear(linear) = &node.op {
-            let mut tensor = |name: String, dtype, shape: &[usize]| {
-                array(source, start, &header, &name, dtype, shape)
-            };
-            let weight = tensor(weight_name(&node.name), Dtype::I32, &weight_shape(linear))?;
-            let weight = weight.as_chunks().0.iter().map(|w| i32::from_le_bytes(*w)).collect();
-            let bias = tensor(bias_name(&node.name), Dtype::I64, &bias_shape(linear))?;
-            let bias = bias.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
-            weights.insert(index, NodeWeights { weight, bias });
-        }
+        let mut tensor = |name: String, dtype, shape: &[usize]| {
+            found += 1;
+            array(source, start, &header, &name, dtype, shape)
+        };
+        let Some(shape) = bias_shape(&graph, node) else { continue };
+        let weight = match weight_shape(node) {
+            Some(shape) => tensor(weight_name(&node.name), Dtype::I32, &shape)?,
+            None => Zeroizing::default(),
+        };
+        let weight = weight.as_chunks().0.iter().map(|w| i32::from_le_bytes(*w)).collect();
+        let bias = tensor(bias_name(&node.name), Dtype::I64, &shape)?;
+        let bias = bias.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
+        weights.insert(index, NodeWeights { weight, bias });
     }
-    if header.tensors().len() != 2 * weights.len() {
+    if header.tensors().len() != found {
         return Err(corrupt("holds tensors that belong to no node"));
     }
     let model = Model { graph, weights };

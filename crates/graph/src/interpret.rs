@@ -3,6 +3,7 @@
 //! Sums wrap mod 2^64. In a model that [`crate::verify_model`] accepts nothing
 //! ever wraps, because every accumulator fits its width.
 
+use crate::arrange::arrangement;
 use crate::ir::{Conv, Graph, Linear, Model, NodeWeights, Op, Window};
 use crate::model::verify_shapes;
 use crate::width::{half, taps_per_channel};
@@ -62,7 +63,10 @@ fn run(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
                 let skip = linear.addend.map(|factor| (factor, second().as_slice()));
                 apply_linear(linear, &model.weights[&index], x, skip)
             }
-            Op::Relu { saturate } => x.iter().map(|v| (*v).clamp(0, (1 << saturate) - 1)).collect(),
+            Op::Relu { saturate, low } => {
+                let high = low + (1 << saturate) - 1;
+                x.iter().map(|v| (*v).clamp(*low, high)).collect()
+            }
             Op::MaxPool(window) => pool(window, x, i64::MIN, i64::max),
             Op::SumPool(window) => pool(window, x, 0, i64::wrapping_add),
             Op::Sum { multipliers: [m0, m1], shift, .. } => {
@@ -71,7 +75,25 @@ fn run(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
                     |(a, b): (&i64, &i64)| a.wrapping_mul(*m0).wrapping_add(b.wrapping_mul(*m1));
                 pairs.map(|pair| rescale(sum(pair), *shift)).collect()
             }
-            Op::Reshape => x.clone(),
+            Op::Offset => {
+                let constants = &model.weights[&index].bias;
+                x.iter().zip(constants).map(|(v, c)| v.wrapping_add(*c)).collect()
+            }
+            Op::Reshape | Op::Extend => x.clone(),
+            Op::Concat => node.inputs.iter().flat_map(|i| &tensors[*i]).copied().collect(),
+            Op::View(_) | Op::Pad { .. } => {
+                let places = arrangement(graph, node);
+                places.into_iter().map(|place| place.map_or(0, |i| x[i])).collect()
+            }
+            Op::Product { .. } => {
+                let pairs = x.iter().zip(second());
+                pairs.map(|(a, b)| a.wrapping_mul(*b)).collect()
+            }
+            Op::Lookup { low, values } => {
+                // Positions count modulo the table's size, as in the protocol.
+                let at = |v: &i64| v.wrapping_sub(*low) as usize % values.len();
+                x.iter().map(|v| values[at(v)]).collect()
+            }
         };
     }
     Ok(tensors)

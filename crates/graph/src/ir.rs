@@ -199,10 +199,13 @@ pub struct Linear {
 pub enum Op {
     /// Convolution or matrix product with rescale; one input, two with an addend.
     Linear(Linear),
-    /// `y = clamp(x, 0, 2^saturate - 1)`.
+    /// `y = clamp(x, low, low + 2^saturate - 1)`.
     Relu {
-        /// Bits of the largest result.
+        /// Bits of the distance from the smallest to the largest result.
         saturate: u32,
+        /// The smallest result, at most `2^saturate` away from 0; a ReLU's is 0.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        low: i64,
     },
     /// Largest value of the window; padded positions never win.
     MaxPool(Window),
@@ -218,8 +221,48 @@ pub enum Op {
         /// Low bits dropped.
         shift: u32,
     },
+    /// Sum with constants of the server, one for each element.
+    Offset,
     /// The same elements in the same order under another shape.
     Reshape,
+    /// The same values in wider shares. A signed input has a bit to spare.
+    Extend,
+    /// The inputs one after another along the outermost axis.
+    Concat,
+    /// Some elements, in an order of their own.
+    View(View),
+    /// The input with zeros around it.
+    Pad {
+        /// Zeros before it along each axis; the output's shape tells those behind.
+        before: Vec<usize>,
+    },
+    /// `y = x0 * x1`, element by element.
+    Product {
+        /// Signed widths that hold the factors' values; shares are reduced to them.
+        factor_bits: [u32; 2],
+    },
+    /// `y = values[x - low]`: a function by its public table.
+    Lookup {
+        /// The smallest input.
+        low: i64,
+        /// The results from there on; 2 to 256 of them, a power of two.
+        values: Vec<i64>,
+    },
+}
+
+fn is_zero(value: &i64) -> bool {
+    *value == 0
+}
+
+/// Slices, transpositions and what is made of them: position `[i, j, ..]` of the output
+/// shows element `start + i*strides[0] + j*strides[1] + ..` of the input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct View {
+    /// The first element.
+    pub start: usize,
+    /// Elements of the input from one position of the output to the next, by axis.
+    pub strides: Vec<usize>,
 }
 
 /// One step. Indices point into [`Graph::tensors`].
@@ -274,13 +317,15 @@ impl Graph {
     }
 }
 
-/// The server's integers of one linear node. `Debug` shows lengths only; the
-/// contents are erased on drop.
+/// The server's integers of one linear node, or of an [`Op::Offset`]. `Debug` shows
+/// lengths only; the contents are erased on drop.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct NodeWeights {
-    /// `[out_channels, in_channels / groups, kernel rows, kernel columns]`, row-major.
+    /// `[out_channels, in_channels / groups, kernel rows, kernel columns]`, row-major;
+    /// nothing for an offset.
     pub weight: Vec<i32>,
-    /// `[out_channels]`, at the accumulator's scale, without the rounding term.
+    /// `[out_channels]`, at the accumulator's scale, without the rounding term; for an
+    /// offset one per element.
     pub bias: Vec<i64>,
 }
 

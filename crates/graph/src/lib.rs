@@ -3,6 +3,7 @@
 //! step, the interpreter that the protocols are compared with, and the
 //! `.tacit` file.
 
+mod arrange;
 pub mod error;
 pub mod file;
 #[cfg(any(test, feature = "testing"))]
@@ -17,15 +18,19 @@ pub mod source;
 pub mod verify;
 mod width;
 
+pub use arrange::arrangement;
 pub use error::Error;
 pub use file::{load, save};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
-    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION, Window,
+    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION, View,
+    Window,
 };
 pub use lower::{Options, lower};
 pub use model::{digest, verify_model};
-pub use source::{Calibration, FloatTensor, Floats, Source, SourceInput, SourceNode, SourceOp};
+pub use source::{
+    Calibration, FloatTensor, Floats, Function, Source, SourceInput, SourceNode, SourceOp,
+};
 pub use verify::verify;
 
 /// Result with this crate's [`Error`].

@@ -23,6 +23,7 @@ pub fn verify_model(model: &Model) -> Result<()> {
         let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
         check_accumulator(node, model.weights.get(&index), &inputs)
             .and_then(|()| check_readers(graph, node, &inputs))
+            .and_then(|()| check_values(node, &inputs))
             .map_err(|why| Error::invalid("verify", &node.name, why))?;
     }
     for (index, tensor) in graph.tensors.iter().enumerate() {
@@ -42,7 +43,12 @@ pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
     for (index, node) in model.graph.nodes.iter().enumerate() {
         let fits = match (&node.op, model.weights.get(&index)) {
             (Op::Linear(linear), Some(weights)) => check_weights(linear, weights),
-            (Op::Linear(_), None) => Err("has no weights".into()),
+            (Op::Offset, Some(weights)) => {
+                let want = model.graph.output_of(node).len();
+                let fits = weights.weight.is_empty() && weights.bias.len() == want;
+                fits.then_some(()).ok_or(format!("needs {want} constants"))
+            }
+            (Op::Linear(_) | Op::Offset, None) => Err("has no weights".into()),
             (_, Some(_)) => Err("has weights but is not linear".into()),
             (_, None) => Ok(()),
         };
@@ -101,6 +107,22 @@ fn check_readers(graph: &Graph, node: &Node, inputs: &[Range]) -> Check<()> {
         }
     }
     Ok(())
+}
+
+/// Values that an operator takes only within bounds of its own.
+fn check_values(node: &Node, inputs: &[Range]) -> Check<()> {
+    match &node.op {
+        Op::Product { factor_bits } => {
+            let fits = inputs.iter().zip(factor_bits).all(|(range, bits)| range.width() <= *bits);
+            fits.then_some(()).ok_or("a factor exceeds its width".into())
+        }
+        Op::Lookup { low, values } => {
+            let table = Range::new((*low).into(), i128::from(*low) + values.len() as i128 - 1);
+            let inside = table.low <= inputs[0].low && inputs[0].high <= table.high;
+            inside.then_some(()).ok_or("looks up beyond its table".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Graph {

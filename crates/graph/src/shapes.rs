@@ -1,6 +1,7 @@
 //! Shape inference for source graphs, which is also their verification.
 
-use crate::ir::{Conv, Window};
+use crate::arrange::last_viewed;
+use crate::ir::{Conv, View, Window};
 use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,9 +55,12 @@ impl Program {
             self.check_float(name)?;
         }
         let shape = match (&node.op, inputs.as_slice()) {
-            (SourceOp::Add {}, [a, b]) if a == b => a.to_vec(),
-            (SourceOp::Add {}, [a, b]) => return Err(format!("adds {a:?} and {b:?}")),
-            (SourceOp::Add {}, _) => return Err(arity(2, inputs.len())),
+            (SourceOp::Add {} | SourceOp::Multiply {}, [a, b]) if a == b => a.to_vec(),
+            (SourceOp::Add {} | SourceOp::Multiply {}, [a, b]) => {
+                return Err(format!("combines {a:?} and {b:?}"));
+            }
+            (SourceOp::Add {} | SourceOp::Multiply {}, _) => return Err(arity(2, inputs.len())),
+            (SourceOp::Concat {}, [first, ..]) => concatenated(first, &inputs)?,
             (op, [input]) => self.infer_unary(op, input)?,
             _ => return Err(arity(1, inputs.len())),
         };
@@ -107,7 +111,34 @@ impl Program {
                 let same = have == want;
                 same.then(|| shape.clone()).ok_or(format!("reshapes {input:?} to {shape:?}"))
             }
-            SourceOp::Relu { .. } | SourceOp::Identity {} | SourceOp::Add {} => Ok(input.to_vec()),
+            SourceOp::View { shape, start, strides } => {
+                elements(shape)?;
+                let view = View { start: *start, strides: strides.clone() };
+                let have = input.iter().product();
+                let inside = strides.len() == shape.len()
+                    && last_viewed(&view, shape).is_some_and(|last| last < have);
+                inside.then(|| shape.clone()).ok_or(format!("shows more than {input:?}"))
+            }
+            SourceOp::Pad { before, after } => padded(input, before, after),
+            SourceOp::Scale { factor } => {
+                let fits = factor.is_finite() && *factor != 0.0;
+                fits.then(|| input.to_vec()).ok_or(format!("multiplies by {factor}"))
+            }
+            SourceOp::Clip { minimum, maximum } => {
+                let low = minimum.unwrap_or(f64::MIN);
+                let high = maximum.unwrap_or(f64::MAX);
+                let fits = low.is_finite() && high.is_finite() && low < high;
+                fits.then(|| input.to_vec()).ok_or(format!("clips to {low}..{high}"))
+            }
+            SourceOp::Table { alpha, beta, .. } => {
+                let fits = alpha.is_finite() && beta.is_finite();
+                fits.then(|| input.to_vec()).ok_or("has a parameter that is not finite".into())
+            }
+            SourceOp::Relu { .. }
+            | SourceOp::Identity {}
+            | SourceOp::Add {}
+            | SourceOp::Multiply {}
+            | SourceOp::Concat {} => Ok(input.to_vec()),
         }
     }
 
@@ -159,6 +190,27 @@ impl Program {
     fn expect_bias(&self, name: Option<&str>, channels: usize) -> Check<()> {
         name.map_or(Ok(()), |name| self.expect(name, &[channels]).map(drop))
     }
+}
+
+/// Shape of tensors one after another, the first of which is `first`.
+fn concatenated(first: &[usize], inputs: &[&[usize]]) -> Check<Vec<usize>> {
+    let mut shape = first.to_vec();
+    shape[0] = 0;
+    for input in inputs {
+        if input.get(1..) != first.get(1..) {
+            return Err(format!("puts {first:?} and {input:?} together"));
+        }
+        shape[0] = shape[0].saturating_add(input[0]);
+    }
+    Ok(shape)
+}
+
+fn padded(input: &[usize], before: &[usize], after: &[usize]) -> Check<Vec<usize>> {
+    if before.len() != input.len() || after.len() != input.len() {
+        return Err(format!("pads {} axes of {input:?}", before.len()));
+    }
+    let axes = input.iter().zip(before).zip(after);
+    Ok(axes.map(|((side, a), b)| side.saturating_add(*a).saturating_add(*b)).collect())
 }
 
 /// Ok or the reason why not.

@@ -119,11 +119,101 @@ pub enum SourceOp {
     },
     /// Nothing (also dropout).
     Identity {},
+    /// Values below `minimum` and above `maximum` become these; at least what
+    /// calibration saw remains.
+    Clip {
+        /// Lower bound.
+        minimum: Option<f64>,
+        /// Upper bound.
+        maximum: Option<f64>,
+    },
+    /// Inputs one after another along the outermost axis.
+    Concat {},
+    /// Some elements in an order of their own, see [`crate::View`].
+    View {
+        /// The new shape.
+        shape: Vec<usize>,
+        /// The first element.
+        start: usize,
+        /// Elements of the input between two positions of the output, by axis.
+        strides: Vec<usize>,
+    },
+    /// Zeros around the input.
+    Pad {
+        /// How many before it, by axis.
+        before: Vec<usize>,
+        /// How many after it, by axis.
+        after: Vec<usize>,
+    },
+    /// Elementwise product of two tensors of one shape.
+    Multiply {},
+    /// `factor * x`. The factor becomes public.
+    Scale {
+        /// Not zero.
+        factor: f64,
+    },
+    /// A smooth function, by a table.
+    Table {
+        /// Which one.
+        function: Function,
+        /// Its first parameter, if it has any.
+        #[serde(default)]
+        alpha: f64,
+        /// Its second parameter.
+        #[serde(default)]
+        beta: f64,
+    },
     /// Same elements, same order, another shape (also flatten).
     Reshape {
         /// The new shape, without the batch axis.
         shape: Vec<usize>,
     },
+}
+
+/// A function of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Function {
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `x * min(max(x / 6 + 1/2, 0), 1)`.
+    HardSwish,
+    /// `min(max(alpha * x + beta, 0), 1)`.
+    HardSigmoid,
+    /// `x`, below 0 `alpha * (exp(x) - 1)`.
+    Elu,
+    /// `ln(1 + exp(x))`.
+    Softplus,
+    /// `x`, below 0 `alpha * x`.
+    LeakyRelu,
+}
+
+impl Function {
+    /// Its value at `x`.
+    pub fn at(self, x: f64, alpha: f64, beta: f64) -> f64 {
+        match self {
+            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Self::Tanh => x.tanh(),
+            Self::HardSwish => x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
+            Self::HardSigmoid => (alpha * x + beta).clamp(0.0, 1.0),
+            Self::Elu => {
+                if x < 0.0 {
+                    alpha * x.exp_m1()
+                } else {
+                    x
+                }
+            }
+            Self::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
+            Self::LeakyRelu => {
+                if x < 0.0 {
+                    alpha * x
+                } else {
+                    x
+                }
+            }
+        }
+    }
 }
 
 impl SourceOp {

@@ -1,9 +1,12 @@
 //! Invariants of the public graph. A client runs these on the plan of a server
 //! it does not trust, so nothing here panics or allocates by what it reads.
 
+mod rearranged;
+
 use crate::ir::{Graph, Linear, Node, Op, Rounding, Tensor, VERSION, Window};
 use crate::shapes::{Check, check_conv, check_window, elements};
 use crate::{Error, Result};
+use rearranged::{check_concat, check_lookup, check_pad, check_product, check_view};
 use std::collections::BTreeSet;
 
 /// A client looks for the packing of every linear node it is offered.
@@ -137,27 +140,31 @@ fn nodes(graph: &Graph) -> Result<()> {
             .and_then(|()| ensure(unique, || "the name is taken".into()))
             .and_then(|()| wiring(node, &mut written))
             .and_then(|()| check_node(graph, node))
-            .and_then(|()| check_pooled(node, &mut pooled))
+            .and_then(|()| check_listed(node, graph.output_of(node), &mut pooled))
             .map_err(|why| invalid(&label, why))?;
     }
     let output = written.get(graph.output).copied() == Some(true) && graph.output != graph.input;
     ensure(output, || "no node writes it".into()).map_err(|why| invalid("output", why))
 }
 
-/// Counts what the windows of a pooling node read.
-fn check_pooled(node: &Node, pooled: &mut usize) -> Check<()> {
+/// Counts the positions that a plan lists for a node.
+fn check_listed(node: &Node, output: &Tensor, pooled: &mut usize) -> Check<()> {
+    if let Op::View(_) | Op::Pad { .. } = &node.op {
+        *pooled = pooled.saturating_add(output.len());
+    }
     if let Op::MaxPool(window) | Op::SumPool(window) = &node.op {
         let outputs = window.channels * window.out_height() * window.out_width();
         let taps = window.kernel[0].saturating_mul(window.kernel[1]);
         *pooled = pooled.saturating_add(outputs.saturating_mul(taps));
     }
-    ensure(*pooled <= MAX_POOLED, || format!("windows read more than {MAX_POOLED} positions"))
+    ensure(*pooled <= MAX_POOLED, || format!("windows and views read more than {MAX_POOLED} positions"))
 }
 
 /// Inputs exist already, the output does not; two inputs only where the operator takes two.
 fn wiring(node: &Node, written: &mut [bool]) -> Check<()> {
     let arity = match &node.op {
-        Op::Sum { .. } => 2,
+        Op::Sum { .. } | Op::Product { .. } => 2,
+        Op::Concat => node.inputs.len().max(1),
         Op::Linear(linear) => 1 + usize::from(linear.addend.is_some()),
         _ => 1,
     };
@@ -184,10 +191,10 @@ fn check_node(graph: &Graph, node: &Node) -> Check<()> {
             }
             true
         }
-        Op::Relu { saturate } => {
+        Op::Relu { saturate, low } => {
             same_shape(input, output)?;
-            check_relu(*saturate, input, output)?;
-            false
+            check_relu(*saturate, *low, input, output)?;
+            *low < 0
         }
         Op::MaxPool(window) | Op::SumPool(window) => {
             check_pool(window, input, output)?;
@@ -207,6 +214,28 @@ fn check_node(graph: &Graph, node: &Node) -> Check<()> {
             same_width(input, output)?;
             input.format.signed
         }
+        Op::Offset => {
+            same_shape(input, output)?;
+            same_width(input, output)?;
+            true
+        }
+        Op::Extend => {
+            same_shape(input, output)?;
+            let (from, to) = (input.format.bits, output.format.bits);
+            ensure(from >= 2 && to > from, || format!("extends {from} bits to {to}"))?;
+            input.format.signed
+        }
+        Op::Concat => check_concat(graph, node, output)?,
+        Op::View(view) => {
+            check_view(view, input, output)?;
+            input.format.signed
+        }
+        Op::Pad { before } => {
+            check_pad(before, input, output)?;
+            input.format.signed
+        }
+        Op::Product { factor_bits } => check_product(*factor_bits, graph, node, output)?,
+        Op::Lookup { values, .. } => check_lookup(values, input, output)?,
     };
     ensure(output.format.signed == signed, || "the output's sign is wrong".into())
 }
@@ -261,8 +290,10 @@ fn check_accumulator(bits: u32, shift: u32, input: &Tensor, output: &Tensor) -> 
     })
 }
 
-fn check_relu(saturate: u32, input: &Tensor, output: &Tensor) -> Check<()> {
+fn check_relu(saturate: u32, low: i64, input: &Tensor, output: &Tensor) -> Check<()> {
     ensure((1..=MAX_SATURATE).contains(&saturate), || format!("saturates at {saturate} bits"))?;
+    let near = low.unsigned_abs() <= 1 << saturate;
+    ensure(near, || format!("clips from {low} on over {saturate} bits"))?;
     let narrow = input.format.bits.min(output.format.bits);
     ensure(narrow > saturate + 1, || format!("{narrow} bits are too few for {saturate}"))
 }

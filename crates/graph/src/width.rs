@@ -52,9 +52,14 @@ impl Range {
         self.width() + 1
     }
 
-    /// Width the fused saturating ReLU needs: both `v` and `v - 2^saturate`
-    /// stay clear of the wrap.
-    pub(crate) fn relu_width(self, saturate: u32) -> u32 {
+    /// Width the fused saturating ReLU from `low` up needs: both `v - low` and
+    /// `v - low - 2^saturate` stay clear of the wrap.
+    pub(crate) fn relu_width(self, saturate: u32, low: i64) -> u32 {
+        let moved = self.plus(Self::new(-i128::from(low), -i128::from(low)));
+        moved.width_from_zero(saturate)
+    }
+
+    fn width_from_zero(self, saturate: u32) -> u32 {
         let guard = 1i128 << saturate;
         let holds = |bits: u32| {
             let half = 1i128 << (bits - 1);
@@ -112,13 +117,36 @@ pub(crate) fn output_range(node: &Node, weights: Option<&NodeWeights>, inputs: &
             Some(weights) => accumulator(linear, weights, inputs).rescaled(linear.shift),
             None => Range::new(0, 0),
         },
-        Op::Relu { saturate } => Range::new(0, (1 << saturate) - 1),
-        Op::MaxPool(_) | Op::Reshape => inputs[0],
+        Op::Relu { saturate, low } => {
+            let low = i128::from(*low);
+            Range::new(low, low + (1 << saturate) - 1)
+        }
+        Op::Offset => {
+            let constants = weights.map_or(&[][..], |weights| &weights.bias);
+            let constants = || constants.iter().copied().map(i128::from);
+            let (low, high) = (constants().min().unwrap_or(0), constants().max().unwrap_or(0));
+            inputs[0].plus(Range::new(low, high))
+        }
+        Op::MaxPool(_) | Op::Reshape | Op::Extend | Op::View(_) => inputs[0],
+        Op::Concat => inputs.iter().copied().reduce(Range::join).unwrap_or(Range::new(0, 0)),
+        Op::Pad { .. } => inputs[0].join(Range::new(0, 0)),
+        Op::Product { .. } => product(inputs, node.inputs[0] == node.inputs[1]),
+        Op::Lookup { values, .. } => {
+            let values = || values.iter().copied().map(i128::from);
+            Range::new(values().min().unwrap_or(0), values().max().unwrap_or(0))
+        }
         Op::SumPool(window) => inputs[0].join(Range::new(0, 0)).times(window.size() as i128),
         Op::Sum { multipliers, shift, .. } => {
             sum_accumulator(*multipliers, *shift, inputs).rescaled(*shift)
         }
     }
+}
+
+/// All products of a value of the first and one of the second input, or squares.
+fn product(inputs: &[Range], square: bool) -> Range {
+    let [a, b] = [inputs[0], inputs[1]];
+    let ends = a.times(b.low).join(a.times(b.high));
+    if square { Range::new(ends.low.max(0), ends.high) } else { ends }
 }
 
 /// Range of the graph's input.
@@ -132,9 +160,14 @@ pub(crate) fn width_for_reader(node: &Node, range: Range) -> u32 {
         Op::Linear(Linear { accumulator_bits, .. }) | Op::Sum { accumulator_bits, .. } => {
             *accumulator_bits
         }
-        Op::Relu { saturate } => range.relu_width(*saturate),
+        Op::Relu { saturate, low } => range.relu_width(*saturate, *low),
         Op::MaxPool(_) => range.difference_width(),
-        Op::SumPool(_) | Op::Reshape => range.width(),
+        Op::SumPool(_) | Op::Offset | Op::Reshape | Op::Concat | Op::View(_) | Op::Pad { .. } => {
+            range.width()
+        }
+        Op::Extend => range.width() + 1,
+        Op::Product { factor_bits } => factor_bits[0].max(factor_bits[1]),
+        Op::Lookup { values, .. } => values.len().ilog2(),
     }
 }
 

@@ -86,6 +86,12 @@ impl Share {
         Self::new(sums.collect(), self.bits)
     }
 
+    /// The values plus a public constant, which the server adds; local.
+    pub fn plus(&self, role: Role, constant: i64) -> Self {
+        let constant = server_only(role, constant as u64);
+        Self::new(self.words.iter().map(|word| word.wrapping_add(constant)).collect(), self.bits)
+    }
+
     /// Adds the two halves back together, as signed integers.
     pub fn reconstruct(client: &Self, server: &Self) -> Vec<i64> {
         let sums = client.words.iter().zip(&server.words).map(|(c, s)| c.wrapping_add(*s));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graph::{Model, Op};
+use graph::{Model, NodeWeights, Op};
 use mpc::linear::coefficient::{self, ServerWeights, Worker};
 use mpc::{Need, Share, open};
 use ring::Random;
@@ -14,7 +14,7 @@ use crate::keys::{ClientKeys, ServerKeys};
 use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
-use crate::steps::{Action, LinearStep, Step, SumStep, missing};
+use crate::steps::{Action, Fitted, LinearStep, Step, SumStep, missing};
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
@@ -39,13 +39,24 @@ const WEIGHT_MEMORY: usize = 1 << 30;
 
 /// The server's weights, transformed once for all sessions.
 #[derive(Default)]
-pub(crate) struct Prepared(BTreeMap<usize, ServerWeights>);
+pub(crate) struct Prepared {
+    weights: BTreeMap<usize, ServerWeights>,
+    /// Constants of offsets.
+    constants: BTreeMap<usize, NodeWeights>,
+}
 
 impl Prepared {
     /// The weights of a linear step.
     pub(crate) fn weights(&self, step: &Step) -> Result<&ServerWeights> {
-        let weights = step.node.and_then(|node| self.0.get(&node));
+        let weights = step.node.and_then(|node| self.weights.get(&node));
         weights.ok_or_else(|| Error::misuse("a layer without weights"))
+    }
+
+    /// The constants of an offset.
+    fn constants(&self, step: &Step) -> Result<&[i64]> {
+        let constants = step.node.and_then(|node| self.constants.get(&node));
+        let constants = constants.ok_or_else(|| Error::misuse("an offset without constants"))?;
+        Ok(&constants.bias)
     }
 
     /// Encodes the weights of `model` layer by layer, each of which is freed then.
@@ -70,7 +81,8 @@ impl Prepared {
                 prepared.insert(node, ready);
             }
         }
-        Ok(Self(prepared))
+        let constants = std::mem::take(&mut model.weights);
+        Ok(Self { weights: prepared, constants })
     }
 }
 
@@ -233,6 +245,20 @@ pub(crate) fn apply(
             finish(channel, linear.truncate.as_ref(), y, feed)
         }
         Action::Nonlinear(sliced) => sliced.run(channel, inputs, feed),
+        Action::Fitted(fitted) => fit(channel, fitted, inputs, feed),
+        Action::Arrange(places) => Ok(arrange(input(0)?, places)),
+        Action::Concat => {
+            let words = inputs.iter().flat_map(Share::words).copied().collect();
+            Ok(Share::new(words, input(0)?.bits()))
+        }
+        Action::Offset => match party {
+            Party::Client { .. } => input(0).cloned(),
+            Party::Server { prepared, .. } => {
+                let (x, constants) = (input(0)?, prepared.constants(step)?);
+                let constants = Share::known(Some(constants), x.len(), x.bits());
+                Ok(x.add_scaled(&constants, 1))
+            }
+        },
         Action::SumPool(windows) => Ok(pool(input(0)?, windows)),
         Action::Sum(sum) => {
             let total = add(channel.role(), sum, input(0)?, input(1)?)?;
@@ -242,6 +268,30 @@ pub(crate) fn apply(
         Action::Reshape => input(0).cloned(),
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, input(0)?)?, *bits)),
     }
+}
+
+/// A protocol between two constants.
+fn fit(
+    channel: &mut Channel,
+    fitted: &Fitted,
+    inputs: Vec<Share>,
+    feed: &mut Feed<'_>,
+) -> Result<Share> {
+    let role = channel.role();
+    let mut ready = Vec::with_capacity(inputs.len());
+    for (share, place) in inputs.into_iter().zip(0..) {
+        let width = fitted.narrow.and_then(|widths| widths.get(place).copied());
+        let share = share.plus(role, fitted.before);
+        ready.push(share.narrow(width.unwrap_or(share.bits()))?);
+    }
+    Ok(fitted.sliced.run(channel, ready, feed)?.plus(role, fitted.after))
+}
+
+/// Elements in other places; both parties have zero where there is none.
+fn arrange(x: &Share, places: &[Option<usize>]) -> Share {
+    let words = x.words();
+    let at = |place: &Option<usize>| place.and_then(|i| words.get(i)).copied().unwrap_or(0);
+    Share::new(places.iter().map(at).collect(), x.bits())
 }
 
 /// The exact truncation that may follow.

@@ -9,8 +9,11 @@ use mpc::maximum::Maximum;
 use mpc::multiply::Multiply;
 use mpc::relu::Relu;
 use mpc::sign::Signs;
+use mpc::square::Square;
 use mpc::truncate::Truncate;
-use mpc::{Need, Pads, Share, argmax, extend, lookup, maximum, multiply, relu, sign, truncate};
+use mpc::{
+    Need, Pads, Share, argmax, extend, lookup, maximum, multiply, relu, sign, square, truncate,
+};
 use ot::Job;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
 
@@ -42,6 +45,8 @@ pub enum Nonlinear {
     Lookup(Lookup, Vec<u64>),
     /// Products of two tensors.
     Multiply(Multiply),
+    /// Squares.
+    Square(Square),
 }
 
 impl Nonlinear {
@@ -56,6 +61,7 @@ impl Nonlinear {
             Self::Signs(plan) => plan.need(),
             Self::Lookup(plan, _) => plan.need(),
             Self::Multiply(plan) => plan.need(),
+            Self::Square(plan) => plan.need(),
         }
     }
 
@@ -69,6 +75,7 @@ impl Nonlinear {
             Self::Signs(plan) => plan.cost(),
             Self::Lookup(plan, _) => plan.cost(),
             Self::Multiply(plan) => plan.cost(),
+            Self::Square(plan) => plan.cost(),
         }
     }
 
@@ -93,6 +100,7 @@ impl Nonlinear {
                 lookup::run(channel, plan, x, table, pads)
             }
             Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),
+            Self::Square(plan) => square::run(channel, plan, x, pads),
         }
     }
 
@@ -107,6 +115,7 @@ impl Nonlinear {
             Self::Signs(_) => "sign",
             Self::Lookup(..) => "lookup",
             Self::Multiply(_) => "multiply",
+            Self::Square(_) => "square",
         }
     }
 
@@ -119,7 +128,7 @@ impl Nonlinear {
             Self::Truncate(_) => "exact truncation by OT",
             Self::Extend(_) => "wrap bit by OT",
             Self::Lookup(..) => "table by OT",
-            Self::Multiply(_) => "products by OT",
+            Self::Multiply(_) | Self::Square(_) => "products by OT",
         }
     }
 }

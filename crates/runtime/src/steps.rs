@@ -29,6 +29,14 @@ pub enum Action {
     Linear(Box<LinearStep>),
     /// A protocol on shares.
     Nonlinear(Sliced),
+    /// A protocol on shares that are brought into its range first.
+    Fitted(Box<Fitted>),
+    /// Other places for the elements, some of which are zero; local.
+    Arrange(Vec<Option<usize>>),
+    /// Tensors one after another; local.
+    Concat,
+    /// The server's constants; local.
+    Offset,
     /// Sums over windows of positions; local.
     SumPool(Vec<Vec<usize>>),
     /// Weighted sum of two tensors.
@@ -53,6 +61,19 @@ pub struct LinearStep {
     pub layer: Layer,
     /// The rest of an exact rescale.
     pub truncate: Option<Sliced>,
+}
+
+/// A protocol between two public constants.
+#[derive(Debug)]
+pub struct Fitted {
+    /// Width to which each input is reduced before; its own where there is none.
+    pub narrow: Option<[u32; 2]>,
+    /// Added before.
+    pub before: i64,
+    /// What runs.
+    pub sliced: Sliced,
+    /// Added to the result.
+    pub after: i64,
 }
 
 /// `(m0*x0 + m1*x1 + 2^(shift-1)) >> shift`, all local but the truncation.
@@ -93,8 +114,9 @@ impl Step {
         match &self.action {
             Action::Linear(step) => step.truncate.as_ref(),
             Action::Nonlinear(sliced) => Some(sliced),
+            Action::Fitted(fitted) => Some(&fitted.sliced),
             Action::Sum(sum) => sum.truncate.as_ref(),
-            Action::SumPool(_) | Action::Reshape | Action::Open { .. } => None,
+            _ => None,
         }
     }
 
@@ -165,6 +187,10 @@ impl Step {
             Action::Linear(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Linear(_) => "convolution",
             Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
+            Action::Fitted(fitted) => fitted.sliced.kind().map_or("", Nonlinear::operator),
+            Action::Arrange(_) => "view",
+            Action::Concat => "concat",
+            Action::Offset => "offset",
             Action::SumPool(_) => "average pool",
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
@@ -180,9 +206,10 @@ impl Step {
                 format!("{}{how}", step.layer.describe())
             }
             Action::Nonlinear(sliced) => sliced.protocol(),
+            Action::Fitted(fitted) => fitted.sliced.protocol(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),
-            Action::Sum(_) | Action::SumPool(_) | Action::Reshape => "local".into(),
             Action::Open { .. } => "server's share to the client".into(),
+            _ => "local".into(),
         }
     }
 }

@@ -133,11 +133,19 @@ fn operator(op: &Op) -> &'static str {
     match op {
         Op::Linear(linear) if linear.conv.is_fully_connected() => "fully connected",
         Op::Linear(_) => "convolution",
-        Op::Relu { .. } => "relu",
+        Op::Relu { low: 0, .. } => "relu",
+        Op::Relu { .. } => "clip",
         Op::MaxPool(_) => "max pool",
         Op::SumPool(_) => "average pool",
         Op::Sum { .. } => "sum",
+        Op::Offset => "offset",
         Op::Reshape => "reshape",
+        Op::Extend => "extend",
+        Op::Concat => "concat",
+        Op::View(_) => "view",
+        Op::Pad { .. } => "pad",
+        Op::Product { .. } => "product",
+        Op::Lookup { .. } => "table",
     }
 }
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from tacit.errors import MisuseError, UnsupportedError
-from tacit.importers.operators import CONVERTERS, Call, Shape
-from tacit.importers.source import Node, Source
+from tacit.importers.call import Call, Shape
+from tacit.importers.operators import CONVERTERS
+from tacit.importers.source import Source
 
 OPSETS = range(9, 26)
 Constants = dict[str, NDArray[Any]]
@@ -44,16 +45,20 @@ def import_onnx(path: Path) -> Source:
         if fold_constant(name, node, constants):
             continue
         call = prepare(name, node, shapes, constants)
-        operation = CONVERTERS[node.op_type](call)
-        inputs = tuple(tensor for tensor in call.inputs if tensor and tensor not in constants)
-        nodes.append(Node(name, inputs, node.output[0], operation))
+        converted = CONVERTERS[node.op_type](call)
+        if isinstance(converted, dict):
+            converted = [call.last([tensor for tensor in call.inputs if tensor and tensor not in constants], converted)]
+        nodes.extend(converted)
         weights.update(call.weights)
-        for unused in node.output[1:]:
+        written = {step.output for step in converted}
+        for unused in set(node.output) - written:
             shapes.pop(unused, None)
     if not nodes:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
     graph_name = model.graph.name or path.stem
-    return Source(graph_name, signature.input_name, signature.input_shape, signature.output_name, tuple(nodes), weights)
+    internal = frozenset(node.output for node in nodes) - shapes.keys()
+    ends = (signature.input_name, signature.input_shape, signature.output_name)
+    return Source(graph_name, *ends, tuple(nodes), weights, internal)
 
 
 def read(path: Path) -> onnx.ModelProto:
@@ -162,13 +167,12 @@ def prepare(name: str, node: onnx.NodeProto, shapes: Mapping[str, Shape], consta
         refuse(name, f"operator {operator} is not supported", advice)
     if all(tensor in constants for tensor in node.input):
         refuse(name, f"{node.op_type} of constants only", "fold constants before the import")
-    output = node.output[0]
-    for tensor in [*node.input, output]:
+    for tensor in [*node.input, node.output[0]]:
         if tensor and tensor not in constants and tensor not in shapes:
             what = f"{node.op_type} on `{tensor}`, which is no activation of shape (batch, ...)"
             refuse(name, what, "keep the batch as the first dimension and every other size fixed")
     attributes = {a.name: text(helper.get_attribute_value(a)) for a in node.attribute}
-    return Call(name, node.op_type, list(node.input), attributes, shapes, constants, shapes[output])
+    return Call(name, node.op_type, list(node.input), attributes, shapes, constants, list(node.output))
 
 
 def text(value: Any) -> Any:

@@ -1,77 +1,19 @@
-"""One converter per ONNX operator: a `Call` in, a source operation and its weights out.
+"""One converter per ONNX operator: a `Call` in, a source operation (or several nodes) and its weights out.
 
 A converter sees plain Python attributes and numpy constants, never ONNX classes, and refuses
-what it cannot express by naming the node, the operator and what to do instead.
+what it cannot express by naming the node, the operator and what to do instead. Layers stand
+here; `elementwise.py` and `rearrange.py` have the rest.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.errors import UnsupportedError
-
-Shape = tuple[int, ...]
-
-
-@dataclass
-class Call:
-    """One node: its attributes, the constants among its inputs, and shapes without the batch."""
-
-    name: str
-    operator: str
-    inputs: Sequence[str]
-    attributes: Mapping[str, Any]
-    shapes: Mapping[str, Shape]
-    constants: Mapping[str, NDArray[Any]]
-    output_shape: Shape
-    weights: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-
-    def refuse(self, what: str, instead: str) -> NoReturn:
-        """Raise `UnsupportedError` naming this node."""
-        error = UnsupportedError(f"node `{self.name}`: {self.operator} {what}; {instead}")
-        error.node = self.name
-        raise error
-
-    def constant(self, index: int, role: str) -> NDArray[Any] | None:
-        """The constant at input `index`, None when the input is absent; computed ones are refused."""
-        name = self.inputs[index] if index < len(self.inputs) else ""
-        if not name:
-            return None
-        if name not in self.constants:
-            self.refuse(f"with a computed {role}", f"make {role} `{name}` a constant of the model")
-        return self.constants[name]
-
-    def required(self, index: int, role: str) -> NDArray[Any]:
-        """Like `constant`, but absent is refused too."""
-        value = self.constant(index, role)
-        if value is None:
-            self.refuse(f"without a {role}", f"give it a constant {role}")
-        return value
-
-    def store(self, role: str, value: NDArray[Any]) -> str:
-        """Keep a weight as contiguous float32 and return its name."""
-        if value.dtype != np.float32:
-            self.refuse(f"with a {role} of type {value.dtype}", "export the model in float32")
-        if not np.isfinite(value).all():
-            self.refuse(f"with a {role} that is not finite", "train or export the model again")
-        name = f"{self.name}.{role}"
-        self.weights[name] = np.ascontiguousarray(value)
-        return name
-
-    def input_shape(self, rank: int, meaning: str) -> Shape:
-        """Shape of the first input; any rank but `rank` (batch excluded) is refused."""
-        shape = self.shapes[self.inputs[0]]
-        if len(shape) != rank:
-            self.refuse(f"on a tensor of shape {list(shape)} per example", f"it must be {meaning}")
-        return shape
-
-
-Operation = dict[str, Any]
-IMAGE = (3, "an image: (batch, channels, height, width)")
+from tacit.importers.call import IMAGE, Call, Operation, spread
+from tacit.importers.elementwise import ELEMENTWISE
+from tacit.importers.rearrange import REARRANGING, transposed
+from tacit.importers.source import Node
 
 
 def convolution(call: Call) -> Operation:
@@ -131,44 +73,25 @@ def gemm(call: Call) -> Operation:
     return {"op": "Gemm", "weight": call.store("weight", weight), "bias": stored}
 
 
-def matmul(call: Call) -> Operation:
-    """MatMul of an activation by a constant matrix."""
+def matmul(call: Call) -> Operation | list[Node]:
+    """MatMul of an activation by a constant matrix; rows of a matrix are positions of a 1x1 convolution."""
     if call.inputs[0] in call.constants or call.inputs[1] not in call.constants:
         call.refuse("of anything but an activation by a constant", "use a fully connected layer (Gemm)")
-    call.input_shape(1, "flat: (batch, features)")
     weight = call.required(1, "weight")
     if weight.ndim != 2:
         call.refuse("by a constant that is no matrix", "use a fully connected layer (Gemm)")
-    return {"op": "Gemm", "weight": call.store("weight", weight.T), "bias": None}
-
-
-def spread(call: Call, value: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """`value` broadcast to (1, *shape), batch dropped."""
-    try:
-        return np.broadcast_to(value, (1, *shape)).reshape(shape)
-    except ValueError:
-        call.refuse(
-            f"of a constant of shape {list(value.shape)} to {list(shape)} per example",
-            "use a constant that broadcasts to one example",
-        )
-
-
-def add(call: Call) -> Operation:
-    """Addition of two activations of one shape, or of a constant to an activation."""
-    constant = [name in call.constants for name in call.inputs]
-    if not any(constant):
-        if call.shapes[call.inputs[0]] != call.shapes[call.inputs[1]]:
-            call.refuse("that broadcasts one activation", "add activations of equal shapes")
-        return {"op": "Add"}
-    value = call.required(constant.index(True), "addend")
-    shape = call.output_shape
-    if shape != call.shapes[call.inputs[constant.index(False)]]:
-        call.refuse("of a constant larger than the activation", "use a constant that broadcasts to one example")
-    value = spread(call, value, shape)
-    channel = value.reshape(shape[0], -1)
-    if (channel == channel[:, :1]).all():
-        value = channel[:, 0]
-    return {"op": "AddConstant", "constant": call.store("addend", value)}
+    shape = call.shapes[call.inputs[0]]
+    if len(shape) == 1:
+        return {"op": "Gemm", "weight": call.store("weight", weight.T), "bias": None}
+    rows, inner, outer = int(np.prod(shape[:-1])), shape[-1], weight.shape[1]
+    kernel = call.store("weight", weight.T.reshape(outer, inner, 1, 1))
+    geometry = {"kernel": [1, 1], "stride": [1, 1], "padding": [0] * 4, "dilation": [1, 1], "groups": 1}
+    columns = call.step("columns", [call.inputs[0]], transposed(rows, inner))
+    image = call.step("image", [columns.output], {"op": "Reshape", "shape": [inner, rows, 1]})
+    product = call.step("product", [image.output], {"op": "Conv", **geometry, "weight": kernel, "bias": None})
+    back = call.step("rows", [product.output], transposed(outer, rows))
+    last = call.last([back.output], {"op": "Reshape", "shape": list(call.output_shape)})
+    return [columns, image, product, back, last]
 
 
 def batch_normalization(call: Call) -> Operation:
@@ -178,21 +101,6 @@ def batch_normalization(call: Call) -> Operation:
     roles = ("scale", "bias", "mean", "variance")
     stored: Operation = {role: call.store(role, call.required(i + 1, role)) for i, role in enumerate(roles)}
     return {"op": "BatchNormalization", **stored, "epsilon": float(call.attributes.get("epsilon", 1e-5))}
-
-
-def relu(_: Call) -> Operation:
-    """Relu."""
-    return {"op": "Relu", "maximum": None}
-
-
-def clip(call: Call) -> Operation:
-    """Clip from 0 up, such as ReLU6; bounds are attributes before opset 11 and inputs since."""
-    low, high = call.constant(1, "minimum"), call.constant(2, "maximum")
-    minimum = float(call.attributes.get("min", -math.inf) if low is None else low.item())
-    maximum = float(call.attributes.get("max", math.inf) if high is None else high.item())
-    if minimum != 0 or not maximum > 0:
-        call.refuse(f"to [{minimum:g}, {maximum:g}]", "only clipping to [0, m] is supported: use Relu or ReLU6")
-    return {"op": "Relu", "maximum": maximum if maximum < 3e38 else None}
 
 
 def window(call: Call) -> Operation:
@@ -235,21 +143,6 @@ def global_average_pool(call: Call) -> Operation:
     }
 
 
-def flatten(call: Call) -> Operation:
-    """Flatten of everything but the batch."""
-    rank = len(call.shapes[call.inputs[0]]) + 1
-    axis = int(call.attributes.get("axis", 1))
-    if axis % rank != 1:
-        call.refuse(f"with axis={axis}", "use axis=1, which keeps the batch apart")
-    return {"op": "Reshape", "shape": list(call.output_shape)}
-
-
-def reshape(call: Call) -> Operation:
-    """Reshape to a constant shape that keeps the batch apart."""
-    call.required(1, "shape")
-    return {"op": "Reshape", "shape": list(call.output_shape)}
-
-
 def identity(_: Call) -> Operation:
     """Identity."""
     return {"op": "Identity"}
@@ -263,19 +156,16 @@ def dropout(call: Call) -> Operation:
     return {"op": "Identity"}
 
 
-CONVERTERS: Mapping[str, Callable[[Call], Operation]] = {
-    "Add": add,
+CONVERTERS: Mapping[str, Callable[[Call], Operation | list[Node]]] = {
+    **REARRANGING,
+    **ELEMENTWISE,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
-    "Clip": clip,
     "Conv": convolution,
     "Dropout": dropout,
-    "Flatten": flatten,
     "Gemm": gemm,
     "GlobalAveragePool": global_average_pool,
     "Identity": identity,
     "MatMul": matmul,
     "MaxPool": max_pool,
-    "Relu": relu,
-    "Reshape": reshape,
 }

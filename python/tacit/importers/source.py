@@ -21,7 +21,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Source:
-    """A float network with one input and one output; shapes leave the batch out."""
+    """A float network with one input and one output; shapes leave the batch out.
+
+    Tensors in `internal` are made by the import: the model itself does not compute them.
+    """
 
     name: str
     input_name: str
@@ -29,6 +32,7 @@ class Source:
     output: str
     nodes: tuple[Node, ...]
     weights: Mapping[str, NDArray[np.float32]] = field(repr=False)
+    internal: frozenset[str] = frozenset()
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""
@@ -45,5 +49,6 @@ class Source:
         return json.dumps(graph)
 
     def tensor_names(self) -> list[str]:
-        """The input and every tensor a node computes, in order: what calibration observes."""
-        return [self.input_name, *(node.output for node in self.nodes)]
+        """The input and every tensor that the model computes, in order: what calibration observes."""
+        outputs = (node.output for node in self.nodes)
+        return [self.input_name, *(name for name in outputs if name not in self.internal)]

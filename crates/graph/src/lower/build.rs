@@ -4,7 +4,7 @@ use super::Options;
 use super::scale::Scales;
 use super::weights::{FloatLinear, quantise};
 use crate::ir::{Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION};
-use crate::shapes::{Shapes, window};
+use crate::shapes::Shapes;
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ const SUM_FLOOR: f64 = 64.0;
 const SUM_CEILING: f64 = 16384.0;
 const SUM_SHIFT_LIMIT: u32 = 20;
 
-struct Builder<'a> {
-    scales: Scales<'a>,
-    shapes: Shapes,
+pub(super) struct Builder<'a> {
+    pub(super) scales: Scales<'a>,
+    pub(super) shapes: Shapes,
     options: &'a Options,
     graph: Graph,
-    weights: BTreeMap<usize, NodeWeights>,
+    pub(super) weights: BTreeMap<usize, NodeWeights>,
     /// Tensor index by name.
-    index: BTreeMap<String, usize>,
+    pub(super) index: BTreeMap<String, usize>,
 }
 
 pub(super) fn build(
@@ -30,7 +30,7 @@ pub(super) fn build(
     options: &Options,
 ) -> Result<Model> {
     let activation_bits = options.activation_bits;
-    let scales = Scales { program, calibration, activation_bits };
+    let scales = Scales::new(program, calibration, activation_bits);
     let (scale, input_range) = scales.input()?;
     let source = &program.source;
     let graph = Graph {
@@ -48,7 +48,8 @@ pub(super) fn build(
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());
     let shapes = program.shapes()?;
     let mut builder = Builder { scales, shapes, options, graph, weights, index };
-    builder.tensor(&source.input.name, scale, input_range[0] < 0);
+    let input = Format { bits: 1, scale, signed: input_range[0] < 0 };
+    builder.tensor(&source.input.name, &source.input.shape, input);
     builder.nodes(&fused_sums(program))?;
     builder.graph.output = builder.index[&source.output];
     Ok(Model { graph: builder.graph, weights: builder.weights })
@@ -69,7 +70,7 @@ fn fused_sums(program: &Program) -> BTreeMap<usize, usize> {
 
 impl<'a> Builder<'a> {
     fn nodes(&mut self, fused: &BTreeMap<usize, usize>) -> Result<()> {
-        let source = &self.scales.program.source;
+        let source = &self.scales.program().source;
         for (index, node) in source.nodes.iter().enumerate() {
             if fused.values().any(|linear| *linear == index) {
                 continue;
@@ -82,31 +83,48 @@ impl<'a> Builder<'a> {
                 }
                 (SourceOp::Add {}, None) => self.sum(node)?,
                 (op, _) if op.is_linear() => self.linear(node, None, &node.output)?,
-                _ => self.local(node)?,
+                _ => self.other(node)?,
             }
         }
         Ok(())
     }
 
-    fn tensor(&mut self, name: &str, scale: f64, signed: bool) -> usize {
+    /// Adds a tensor; its width is assigned later.
+    pub(super) fn tensor(&mut self, name: &str, shape: &[usize], format: Format) -> usize {
         let index = self.graph.tensors.len();
-        let format = Format { bits: 1, scale, signed };
-        let shape = self.shapes[name].clone();
-        self.graph.tensors.push(Tensor { name: name.into(), shape, format });
+        self.graph.tensors.push(Tensor { name: name.into(), shape: shape.to_vec(), format });
         self.index.insert(name.into(), index);
         index
     }
 
-    fn push(&mut self, name: &str, op: Op, inputs: Vec<usize>, output: usize) {
+    /// Adds a node that writes a new tensor of the same or another name.
+    pub(super) fn push(&mut self, name: &str, op: Op, inputs: Vec<usize>, output: usize) {
         self.graph.nodes.push(Node { name: name.into(), op, inputs, output });
     }
 
-    fn format(&self, tensor: &str) -> Format {
-        self.graph.tensors[self.index[tensor]].format
+    /// The index of the node that is added next.
+    pub(super) fn next(&self) -> usize {
+        self.graph.nodes.len()
+    }
+
+    pub(super) fn activation_bits(&self) -> u32 {
+        self.options.activation_bits
+    }
+
+    pub(super) fn shape_of(&self, tensor: usize) -> Vec<usize> {
+        self.graph.tensors[tensor].shape.clone()
+    }
+
+    pub(super) fn format(&self, tensor: &str) -> Format {
+        self.format_of(self.index[tensor])
+    }
+
+    pub(super) fn format_of(&self, tensor: usize) -> Format {
+        self.graph.tensors[tensor].format
     }
 
     fn linear(&mut self, node: &SourceNode, skip: Option<&String>, output: &str) -> Result<()> {
-        let program = self.scales.program;
+        let program = self.scales.program();
         let input = &node.inputs[0];
         let conv = program
             .conv(&node.op, &self.shapes[input])
@@ -115,7 +133,7 @@ impl<'a> Builder<'a> {
         else {
             return Err(Error::invalid("lower", &node.name, "is not linear"));
         };
-        let output_scale = self.scales.rescaled(output)?;
+        let output_scale = self.scales.of(output)?;
         let float = FloatLinear {
             name: &node.name,
             weight: &program.floats[weight].data,
@@ -139,75 +157,55 @@ impl<'a> Builder<'a> {
             addend,
         });
         let inputs = [input].into_iter().chain(skip).map(|name| self.index[name]).collect();
-        let output = self.tensor(output, output_scale, true);
+        let shape = self.shapes[output].clone();
+        let format = Format { bits: 1, scale: output_scale, signed: true };
+        let output = self.tensor(output, &shape, format);
         self.weights.insert(self.graph.nodes.len(), quantised.weights);
         self.push(&node.name, op, inputs, output);
         Ok(())
     }
 
     fn sum(&mut self, node: &SourceNode) -> Result<()> {
-        let scale = self.scales.rescaled(&node.output)?;
-        let ratios = [0, 1].map(|i| self.format(&node.inputs[i]).scale / scale);
+        let scale = self.scales.of(&node.output)?;
+        let inputs = [0, 1].map(|i| self.index[&node.inputs[i]]);
+        self.weighted_sum(&node.name, &node.output, inputs, [1.0, 1.0], scale)?;
+        Ok(())
+    }
+
+    /// Adds a node for `factors[0]*x0 + factors[1]*x1` at `scale`, and its tensor.
+    pub(super) fn weighted_sum(
+        &mut self,
+        name: &str,
+        output: &str,
+        inputs: [usize; 2],
+        factors: [f64; 2],
+        scale: f64,
+    ) -> Result<usize> {
+        let ratio = |i: usize| factors[i] * self.format_of(inputs[i]).scale / scale;
+        let ratios = [ratio(0), ratio(1)];
         let shift = sum_shift(ratios);
         let factor = f64::from(shift).exp2();
-        let multipliers = [
-            multiplier(ratios[0] * factor, &node.name)?,
-            multiplier(ratios[1] * factor, &node.name)?,
-        ];
-        let inputs = node.inputs.iter().map(|name| self.index[name]).collect();
-        let output = self.tensor(&node.output, scale, true);
+        let multipliers =
+            [multiplier(ratios[0] * factor, name)?, multiplier(ratios[1] * factor, name)?];
+        let shape = self.graph.tensors[inputs[0]].shape.clone();
+        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
         let op = Op::Sum { multipliers, accumulator_bits: 0, shift };
-        self.push(&node.name, op, inputs, output);
-        Ok(())
-    }
-
-    /// Nodes that keep or merely reinterpret their input's scale.
-    fn local(&mut self, node: &SourceNode) -> Result<()> {
-        let input = &node.inputs[0];
-        let Format { scale, signed, .. } = self.format(input);
-        let (op, scale, signed) = match &node.op {
-            SourceOp::Relu { .. } => {
-                (Op::Relu { saturate: self.scales.saturate(node, scale)? }, scale, false)
-            }
-            SourceOp::MaxPool { .. } => (Op::MaxPool(self.window(node)?), scale, signed),
-            SourceOp::AveragePool { padding, count_include_pad, .. } => {
-                if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
-                    let what = "averages over fewer elements at the border";
-                    let instead = "set count_include_pad=1 or remove the padding";
-                    return Err(Error::unsupported(&node.name, what, instead));
-                }
-                let window = self.window(node)?;
-                let size = window.size() as f64;
-                (Op::SumPool(window), scale / size, signed)
-            }
-            SourceOp::Reshape { .. } => (Op::Reshape, scale, signed),
-            _ => return Err(Error::invalid("lower", &node.name, "a pass should have removed it")),
-        };
-        let input = self.index[input];
-        let output = self.tensor(&node.output, scale, signed);
-        self.push(&node.name, op, vec![input], output);
-        Ok(())
-    }
-
-    fn window(&self, node: &SourceNode) -> Result<crate::Window> {
-        let shape = &self.shapes[&node.inputs[0]];
-        match &node.op {
-            SourceOp::MaxPool { kernel, stride, padding }
-            | SourceOp::AveragePool { kernel, stride, padding, .. } => {
-                window(shape, *kernel, *stride, *padding)
-            }
-            _ => Err("is not a pool".into()),
-        }
-        .map_err(|why| Error::invalid("lower", &node.name, why))
+        self.push(name, op, inputs.to_vec(), output);
+        Ok(output)
     }
 }
 
 /// The smallest shift that gives both multipliers their floor, unless one of
-/// them reaches its ceiling first.
+/// them reaches its ceiling first. Integers need none.
 fn sum_shift(ratios: [f64; 2]) -> u32 {
+    if ratios.iter().all(|ratio| ratio.fract() == 0.0 && ratio.abs() < SUM_FLOOR) {
+        return 0;
+    }
     let enough = |shift: &u32| {
-        let [a, b] = ratios.map(|ratio| ratio * f64::from(*shift).exp2());
-        a.min(b) >= SUM_FLOOR || a.max(b) >= SUM_CEILING
+        let scaled = ratios.map(|ratio| ratio.abs() * f64::from(*shift).exp2());
+        let used = scaled.into_iter().filter(|factor| *factor > 0.0);
+        let (least, most) = used.fold((f64::MAX, 0.0), |(a, b), f| (f.min(a), f.max(b)));
+        least >= SUM_FLOOR || most >= SUM_CEILING
     };
     (0..SUM_SHIFT_LIMIT).find(enough).unwrap_or(SUM_SHIFT_LIMIT)
 }

@@ -2,6 +2,8 @@
 //! multipliers, widths from the worst case of the real weights.
 
 mod build;
+mod links;
+mod local;
 mod scale;
 mod weights;
 mod widths;

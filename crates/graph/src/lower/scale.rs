@@ -1,5 +1,6 @@
 //! Real size of one integer unit of each tensor, from calibrated ranges.
 
+use super::links::Links;
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 
@@ -7,17 +8,44 @@ use crate::{Error, Result};
 const EXTRA_BITS: u32 = 3;
 /// Relative tolerance between ranges that should agree.
 const TOLERANCE: f64 = 1e-6;
+/// Most bits of a table's argument.
+const TABLE_BITS: u32 = 8;
 
 pub(super) struct Scales<'a> {
-    pub(super) program: &'a Program,
-    pub(super) calibration: &'a Calibration,
-    pub(super) activation_bits: u32,
+    program: &'a Program,
+    calibration: &'a Calibration,
+    activation_bits: u32,
+    links: Links<'a>,
 }
 
-impl Scales<'_> {
+/// Where a clipping operator stops: the smallest integer and the bits above it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Clipped {
+    pub(super) low: i64,
+    pub(super) bits: u32,
+}
+
+impl<'a> Scales<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        calibration: &'a Calibration,
+        activation_bits: u32,
+    ) -> Self {
+        Self { program, calibration, activation_bits, links: Links::new(program) }
+    }
+
+    pub(super) fn program(&self) -> &'a Program {
+        self.program
+    }
+
     /// Largest activation, `2^activation_bits - 1`.
     fn levels(&self) -> f64 {
-        f64::from((1u32 << self.activation_bits) - 1)
+        levels(self.activation_bits)
+    }
+
+    /// Bits of a table's argument.
+    pub(super) fn table_bits(&self) -> u32 {
+        self.activation_bits.min(TABLE_BITS)
     }
 
     /// Scale and clip bounds of the graph's input: unsigned when no negative
@@ -33,82 +61,203 @@ impl Scales<'_> {
         }
     }
 
-    /// Scale of a linear or sum node's output: that of the next ReLU, else by
-    /// the tensor's own range.
-    pub(super) fn rescaled(&self, tensor: &str) -> Result<f64> {
-        if let Some(scale) = self.demanded(tensor)? {
-            return Ok(scale);
+    /// The scale that suits all tensors tied to `tensor`: the graph's input's, else the
+    /// coarsest that a ReLU or another operator of limited range asks for, else by
+    /// the ranges of what linear nodes and sums compute.
+    pub(super) fn of(&self, tensor: &str) -> Result<f64> {
+        let (root, ratio) = self.links.root(tensor);
+        if self.links.is_fixed(tensor) {
+            let input = &self.program.source.input.name;
+            return Ok(self.input()?.0 * ratio / self.links.root(input).1);
         }
+        let nodes = || self.program.source.nodes.iter();
+        let mut demanded: Option<f64> = None;
+        for node in nodes() {
+            for (name, scale) in self.demands(node)? {
+                let (other, ratio) = self.links.root(name);
+                if other == root {
+                    demanded = Some(demanded.unwrap_or(0.0).max(scale / ratio));
+                }
+            }
+        }
+        if let Some(scale) = demanded {
+            return Ok(scale * ratio);
+        }
+        let mut coarsest = 0f64;
+        for node in nodes().filter(|node| computes(&node.op)) {
+            let (other, ratio) = self.links.root(&node.output);
+            if other == root {
+                let (low, high) = self.own_range(&node.output)?;
+                let levels = levels(self.activation_bits + EXTRA_BITS);
+                coarsest = coarsest.max(positive(high.max(-low)) / levels / ratio);
+            }
+        }
+        Ok(coarsest * ratio)
+    }
+
+    /// The scales that `node` asks of tensors that it reads or writes.
+    fn demands<'b>(&self, node: &'b SourceNode) -> Result<Vec<(&'b str, f64)>> {
+        let levels = self.levels();
+        Ok(match &node.op {
+            SourceOp::Relu { .. } | SourceOp::Clip { .. } => {
+                let (low, high) = self.clip_range(node)?;
+                vec![(&node.inputs[0], (high - low) / levels)]
+            }
+            SourceOp::Table { .. } => {
+                let (low, high) = self.around_zero(&node.inputs[0])?;
+                let (from, to) = self.own_range(&node.output)?;
+                let side = if from < 0.0 { levels / 2.0 } else { levels };
+                let inputs = (1u32 << self.table_bits()) - 1;
+                vec![
+                    (&node.inputs[0], positive(high - low) / f64::from(inputs)),
+                    (&node.output, positive(to.max(-from)) / side),
+                ]
+            }
+            SourceOp::Multiply {} => {
+                let unsaturated = node.inputs.iter().filter(|input| !self.is_saturated(input));
+                let ranges = unsaturated.map(|input| Ok((input, self.around_zero(input)?)));
+                let ranges: Vec<_> = ranges.collect::<Result<_>>()?;
+                let scale = |(low, high): (f64, f64)| positive(high - low) / levels;
+                ranges.into_iter().map(|(input, range)| (input.as_str(), scale(range))).collect()
+            }
+            _ => vec![],
+        })
+    }
+
+    /// Whether the values of `tensor` are clipped to what calibration saw.
+    pub(super) fn is_saturated(&self, tensor: &str) -> bool {
+        let Some(producer) = self.program.source.producer(tensor) else { return true };
+        let node = &self.program.source.nodes[producer];
+        match &node.op {
+            SourceOp::Relu { .. } | SourceOp::Clip { .. } | SourceOp::Table { .. } => true,
+            SourceOp::MaxPool { .. }
+            | SourceOp::AveragePool { .. }
+            | SourceOp::Reshape { .. }
+            | SourceOp::View { .. }
+            | SourceOp::Pad { .. }
+            | SourceOp::Scale { .. }
+            | SourceOp::Concat {} => node.inputs.iter().all(|input| self.is_saturated(input)),
+            _ => false,
+        }
+    }
+
+    /// Where a ReLU or clip on a tensor of this scale stops; `None` when the bounds that
+    /// it must keep are not integers of that scale.
+    pub(super) fn clip(&self, node: &SourceNode, scale: f64) -> Result<Option<Clipped>> {
+        let (from, to) = self.clip_range(node)?;
+        let clipped = self.window((from, to), self.activation_bits, scale);
+        let Some(Clipped { low, bits }) = clipped else { return Ok(None) };
+        let top = (low as f64 + levels(bits)) * scale;
+        Ok(match &node.op {
+            SourceOp::Relu { maximum: Some(limit) } => top <= limit * (1.0 + TOLERANCE),
+            SourceOp::Clip { maximum: Some(limit), .. } => top <= limit + scale * 0.51,
+            _ => true,
+        }
+        .then_some(Clipped { low, bits }))
+    }
+
+    /// The shortest window of at least `least` bits around a range.
+    pub(super) fn window(&self, (from, to): (f64, f64), least: u32, scale: f64) -> Option<Clipped> {
+        let low = (from / scale).round();
+        // Half a unit less may be rounding of the lower end.
+        let slack = if from == 0.0 { 0.0 } else { scale / 2.0 };
+        let holds = |bits: &u32| {
+            (low + levels(*bits)) * scale >= to * (1.0 - TOLERANCE) - slack * (1.0 + TOLERANCE)
+        };
+        let bits = (least..=crate::verify::MAX_SATURATE).find(holds)?;
+        (low.abs() <= f64::from(1u32 << bits)).then_some(Clipped { low: low as i64, bits })
+    }
+
+    /// The values at which a ReLU or clip stops: those seen, within its bounds.
+    pub(super) fn clip_range(&self, node: &SourceNode) -> Result<(f64, f64)> {
+        let seen = self.own_range(&node.output);
+        match &node.op {
+            SourceOp::Clip { minimum, maximum } => {
+                let (low, high) = seen?;
+                // Zero is inside where the bounds allow it, so that windows begin near it.
+                let low = low.min(0.0).max(minimum.unwrap_or(f64::MIN));
+                let high = high.max(0.0).min(maximum.unwrap_or(f64::MAX));
+                Ok((low, if high > low { high } else { low + 1.0 }))
+            }
+            SourceOp::Relu { maximum } => Ok((
+                0.0,
+                match (seen, maximum) {
+                    (Ok((_, high)), Some(limit)) if high > 0.0 => positive(high.min(*limit)),
+                    (_, Some(limit)) => *limit,
+                    (range, None) => positive(range?.1),
+                },
+            )),
+            _ => Err(Error::invalid("lower", &node.name, "does not clip")),
+        }
+    }
+
+    /// The range of a tensor with zero in it, so that windows begin near it.
+    pub(super) fn around_zero(&self, tensor: &str) -> Result<(f64, f64)> {
         let (low, high) = self.own_range(tensor)?;
-        let levels = (1i64 << (self.activation_bits + EXTRA_BITS)) - 1;
-        Ok(positive(high.max(-low)) / levels as f64)
+        Ok((low.min(0.0), high.max(0.0)))
     }
 
-    /// The coarsest scale that a ReLU behind `tensor` asks for.
-    fn demanded(&self, tensor: &str) -> Result<Option<f64>> {
-        let mut coarsest: Option<f64> = None;
-        for reader in self.readers(tensor) {
-            let asked = match &reader.op {
-                SourceOp::Relu { .. } => Some(self.relu_range(reader)? / self.levels()),
-                SourceOp::MaxPool { .. } | SourceOp::Reshape { .. } => {
-                    self.demanded(&reader.output)?
-                }
-                SourceOp::AveragePool { kernel, .. } => {
-                    let size = (kernel[0] * kernel[1]) as f64;
-                    self.demanded(&reader.output)?.map(|scale| scale * size)
-                }
-                _ => None,
-            };
-            coarsest = match (coarsest, asked) {
-                (Some(a), Some(b)) => Some(a.max(b)),
-                (a, b) => a.or(b),
-            };
+    /// Calibrated range of a tensor. A pass may have made the tensor: then it has that
+    /// of its only reader, a reshape or a ReLU, or what its producer makes of a range.
+    pub(super) fn own_range(&self, tensor: &str) -> Result<(f64, f64)> {
+        if self.calibration.contains_key(tensor) {
+            return self.seen(tensor);
         }
-        Ok(coarsest)
-    }
-
-    /// Bits at which a ReLU on a tensor of this scale saturates.
-    pub(super) fn saturate(&self, node: &SourceNode, scale: f64) -> Result<u32> {
-        let range = self.relu_range(node)?;
-        let top = |bits: u32| f64::from((1u32 << bits) - 1) * scale;
-        let mut candidates = self.activation_bits..=crate::verify::MAX_SATURATE;
-        let bits = candidates.find(|bits| top(*bits) >= range * (1.0 - TOLERANCE));
-        let SourceOp::Relu { maximum } = &node.op else { return Ok(self.activation_bits) };
-        match (bits, maximum) {
-            (Some(bits), None) => Ok(bits),
-            (Some(bits), Some(limit)) if top(bits) <= limit * (1.0 + TOLERANCE) => Ok(bits),
-            _ => {
-                let what = "clips a tensor whose scale another operator fixes";
-                let instead = "put the clip right after a convolution, Gemm or Add of its own";
-                Err(Error::unsupported(&node.name, what, instead))
-            }
-        }
-    }
-
-    /// The value at which a ReLU's output saturates: the largest one seen, at
-    /// most the maximum.
-    fn relu_range(&self, node: &SourceNode) -> Result<f64> {
-        let SourceOp::Relu { maximum } = &node.op else { return Ok(1.0) };
-        match (self.own_range(&node.output), maximum) {
-            (Ok((_, high)), Some(limit)) if high > 0.0 => Ok(positive(high.min(*limit))),
-            (_, Some(limit)) => Ok(*limit),
-            (range, None) => Ok(positive(range?.1)),
-        }
-    }
-
-    /// Calibrated range of a tensor. A pass may have made the tensor, in which
-    /// case its only reader is a reshape or a ReLU whose range will do.
-    fn own_range(&self, tensor: &str) -> Result<(f64, f64)> {
         let mut readers = self.readers(tensor);
-        match (readers.next(), readers.next()) {
-            (Some(SourceNode { op, output, .. }), None)
-                if matches!(op, SourceOp::Reshape { .. } | SourceOp::Relu { .. })
-                    && !self.calibration.contains_key(tensor) =>
-            {
-                self.own_range(output)
-            }
-            _ => self.seen(tensor),
+        if let (Some(SourceNode { op, output, .. }), None) = (readers.next(), readers.next())
+            && matches!(
+                op,
+                SourceOp::Reshape { .. } | SourceOp::View { .. } | SourceOp::Relu { .. }
+            )
+            && self.calibration.contains_key(output)
+        {
+            return self.seen(output);
         }
+        match self.derived(tensor)? {
+            Some(range) => Ok(range),
+            None => self.seen(tensor),
+        }
+    }
+
+    /// What the range of a tensor follows from.
+    fn derived(&self, tensor: &str) -> Result<Option<(f64, f64)>> {
+        let Some(index) = self.program.source.producer(tensor) else { return Ok(None) };
+        let node = &self.program.source.nodes[index];
+        let mut inputs = node.inputs.iter();
+        let mut of = |node: &SourceNode| match inputs.next() {
+            Some(input) => self.own_range(input),
+            None => Err(Error::invalid("lower", &node.name, "reads nothing")),
+        };
+        Ok(match &node.op {
+            SourceOp::Relu { maximum } => {
+                let high = of(node)?.1.max(0.0);
+                Some((0.0, maximum.map_or(high, |maximum| high.min(maximum))))
+            }
+            SourceOp::Clip { minimum, maximum } => {
+                let (low, high) = of(node)?;
+                let minimum = minimum.unwrap_or(f64::NEG_INFINITY);
+                let maximum = maximum.unwrap_or(f64::INFINITY);
+                Some((low.clamp(minimum, maximum), high.clamp(minimum, maximum)))
+            }
+            SourceOp::Scale { factor } => {
+                let (low, high) = of(node)?;
+                let ends = [low * factor, high * factor];
+                Some((ends[0].min(ends[1]), ends[0].max(ends[1])))
+            }
+            SourceOp::Pad { .. } | SourceOp::AveragePool { .. } => {
+                let (low, high) = of(node)?;
+                Some((low.min(0.0), high.max(0.0)))
+            }
+            SourceOp::MaxPool { .. } | SourceOp::Reshape { .. } | SourceOp::View { .. } => {
+                Some(of(node)?)
+            }
+            SourceOp::Concat {} => {
+                let ranges = node.inputs.iter().map(|input| self.own_range(input));
+                let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
+                ranges.collect::<Result<Vec<_>>>()?.into_iter().reduce(join)
+            }
+            _ => None,
+        })
     }
 
     fn readers(&self, tensor: &str) -> impl Iterator<Item = &SourceNode> {
@@ -127,6 +276,17 @@ impl Scales<'_> {
             None => Err(Error::Misuse(format!("calibration has no range for `{tensor}`"))),
         }
     }
+}
+
+/// Whether an operator chooses the scale of what it computes.
+fn computes(op: &SourceOp) -> bool {
+    op.is_linear()
+        || matches!(op, SourceOp::Add {} | SourceOp::Multiply {} | SourceOp::Table { .. })
+}
+
+/// The largest integer of so many bits.
+fn levels(bits: u32) -> f64 {
+    f64::from((1u32 << bits) - 1)
 }
 
 /// A usable range: 1 for a tensor that was always zero, never so small that

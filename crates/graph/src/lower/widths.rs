@@ -1,23 +1,32 @@
 //! Share widths: every value fits, and every reader finds the width it needs.
 
-use crate::ir::{Model, Op};
+use crate::ir::{Format, Graph, Linear, Model, Node, Op, Tensor};
 use crate::model::ranges;
 use crate::width::{self, Range};
 use crate::{Error, Result};
 
 /// Widest accumulator that the linear protocols are given.
 const WIDEST: u32 = 40;
+/// Bits of shares, over all elements of a tensor, that are worth the two rounds of an
+/// extension.
+const WORTH_EXTENDING: usize = 1 << 20;
 
 /// Sets `bits` of every tensor and `accumulator_bits` of every node to the
-/// smallest values that satisfy [`crate::verify_model`].
+/// smallest values that satisfy [`crate::verify_model`], with extensions where a
+/// reader needs much wider shares than a tensor's values.
 pub(super) fn assign(model: &mut Model) -> Result<()> {
+    choose(model);
+    while let Some(tensor) = narrow(model) {
+        extend(model, tensor);
+        choose(model);
+    }
+    refuse_wide(model)
+}
+
+fn choose(model: &mut Model) {
     let ranges = ranges(model);
     let graph = &mut model.graph;
-    let mut bits: Vec<u32> = vec![1; graph.tensors.len()];
-    for (index, range) in ranges.iter().enumerate() {
-        let writer = graph.nodes.iter().find(|node| node.output == index);
-        bits[index] = width::width_of_values(writer, *range, index == graph.output);
-    }
+    let mut bits = values(graph, &ranges);
     for (index, node) in graph.nodes.iter_mut().enumerate() {
         let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
         match &mut node.op {
@@ -29,46 +38,157 @@ pub(super) fn assign(model: &mut Model) -> Result<()> {
                 let range = width::sum_accumulator(*multipliers, *shift, &inputs);
                 *accumulator_bits = range.width().max(2);
             }
+            Op::Product { factor_bits } => *factor_bits = [0, 1].map(|i| inputs[i].width()),
             _ => {}
         }
     }
     // Needs travel towards the input, and across the nodes that keep a width
-    // both ways, hence more than one sweep when a tensor has several readers.
+    // both ways, hence more than one sweep when a tensor has several readers. Without
+    // extensions they may grow for ever: a tensor beside one that is computed from it.
     loop {
         let before = bits.clone();
         for node in graph.nodes.iter_mut().rev() {
             let out = bits[node.output];
-            if let Op::Linear(crate::Linear { accumulator_bits, shift, .. })
+            if let Op::Linear(Linear { accumulator_bits, shift, .. })
             | Op::Sum { accumulator_bits, shift, .. } = &mut node.op
             {
                 *accumulator_bits = (*accumulator_bits).max(out + *shift);
             }
-            let keeps = matches!(node.op, Op::MaxPool(_) | Op::SumPool(_) | Op::Reshape);
+            let keeps = keeps_width(&node.op);
             for input in &node.inputs {
                 let own = if keeps { out } else { 1 };
                 let need = width::width_for_reader(node, ranges[*input]).max(own);
                 bits[*input] = bits[*input].max(need);
             }
             if keeps {
-                bits[node.output] = bits[node.inputs[0]];
+                let widest = node.inputs.iter().map(|input| bits[*input]).max();
+                bits[node.output] = widest.unwrap_or(out);
+            }
+            if let Op::Extend = node.op {
+                bits[node.output] = out.max(bits[node.inputs[0]] + 1);
             }
         }
-        if bits == before {
+        if bits == before || bits.iter().any(|bits| *bits > 2 * WIDEST) {
             break;
         }
     }
     for (tensor, bits) in graph.tensors.iter_mut().zip(bits) {
         tensor.format.bits = bits;
     }
-    refuse_wide(model)
+}
+
+/// Widths that the values alone need.
+fn values(graph: &Graph, ranges: &[Range]) -> Vec<u32> {
+    let width = |(index, range): (usize, &Range)| {
+        let writer = graph.nodes.iter().find(|node| node.output == index);
+        width::width_of_values(writer, *range, index == graph.output)
+    };
+    ranges.iter().enumerate().map(width).collect()
+}
+
+/// Whether inputs and output have one width.
+fn keeps_width(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::MaxPool(_)
+            | Op::SumPool(_)
+            | Op::Reshape
+            | Op::Offset
+            | Op::Concat
+            | Op::View(_)
+            | Op::Pad { .. }
+    )
+}
+
+/// The last tensor whose readers need far wider shares than its values do, and that no
+/// protocol widens on the way.
+fn narrow(model: &Model) -> Option<usize> {
+    let graph = &model.graph;
+    let ranges = ranges(model);
+    let tensors = (0..graph.tensors.len()).rev();
+    let mut candidates = tensors.filter(|tensor| {
+        let need = readers(graph, *tensor).map(|reader| accumulator(reader).unwrap_or(0)).max();
+        // Extended shares have a bit to spare.
+        let have = ranges[*tensor].width() + 1;
+        let gained = need.unwrap_or(0).saturating_sub(have);
+        let wide = origins(graph, *tensor).filter_map(accumulator).max();
+        let worth = gained as usize * graph.tensors[*tensor].len() >= WORTH_EXTENDING;
+        let endless = graph.tensors[*tensor].format.bits > WIDEST;
+        gained > 0 && (endless || wide.is_some_and(|wide| wide > WIDEST || worth))
+    });
+    candidates.next()
+}
+
+fn readers(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
+    graph.nodes.iter().filter(move |node| node.inputs.contains(&tensor))
+}
+
+/// The nodes whose output `tensor` is, seen through those that keep a width.
+fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
+    let mut tensors = vec![tensor];
+    std::iter::from_fn(move || {
+        loop {
+            let tensor = tensors.pop()?;
+            let Some(node) = graph.nodes.iter().find(|node| node.output == tensor) else {
+                continue;
+            };
+            if !keeps_width(&node.op) {
+                return Some(node);
+            }
+            tensors.extend(&node.inputs);
+        }
+    })
+}
+
+/// The width at which a node works on shares that it is given and passes on.
+fn accumulator(node: &Node) -> Option<u32> {
+    match &node.op {
+        Op::Linear(Linear { accumulator_bits, .. }) | Op::Sum { accumulator_bits, .. } => {
+            Some(*accumulator_bits)
+        }
+        _ => None,
+    }
+}
+
+/// Lets the linear nodes and sums that read `tensor` read an extension of it.
+fn extend(model: &mut Model, tensor: usize) {
+    let graph = &mut model.graph;
+    let writer = graph.nodes.iter().position(|node| node.output == tensor);
+    let at = writer.map_or(0, |writer| writer + 1);
+    let wide = graph.tensors.len();
+    let Tensor { name, shape, format } = graph.tensors[tensor].clone();
+    let name = unused(graph, &format!("{name}.extended"));
+    graph.tensors.push(Tensor { name: name.clone(), shape, format: Format { bits: 1, ..format } });
+    for node in &mut graph.nodes {
+        if accumulator(node).is_some() {
+            node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|input| *input = wide);
+        }
+    }
+    let node = Node { name, op: Op::Extend, inputs: vec![tensor], output: wide };
+    graph.nodes.insert(at, node);
+    let weights = std::mem::take(&mut model.weights);
+    let moved = weights.into_iter().map(|(index, w)| (index + usize::from(index >= at), w));
+    model.weights = moved.collect();
+}
+
+/// `base`, with primes until no tensor or node is called so.
+fn unused(graph: &Graph, base: &str) -> String {
+    let mut name = base.to_owned();
+    let taken = |name: &str| {
+        let tensors = graph.tensors.iter().map(|tensor| &tensor.name);
+        tensors.chain(graph.nodes.iter().map(|node| &node.name)).any(|other| other == name)
+    };
+    while taken(&name) {
+        name.push('\'');
+    }
+    name
 }
 
 fn refuse_wide(model: &Model) -> Result<()> {
     for node in &model.graph.nodes {
-        let bits = match &node.op {
-            Op::Linear(linear) => linear.accumulator_bits,
-            Op::Sum { accumulator_bits, .. } => *accumulator_bits,
-            _ => model.graph.output_of(node).format.bits,
+        let bits = match accumulator(node) {
+            Some(bits) => bits,
+            None => model.graph.output_of(node).format.bits,
         };
         if bits > WIDEST {
             let what = format!("needs a width of {bits} bits, at most {WIDEST} are possible");

@@ -1,5 +1,5 @@
-//! Per-channel `factor * x + offset`: folded into the linear node before it, or
-//! turned into a depthwise 1x1 convolution when there is none.
+//! Per-channel `factor * x + offset`: folded into the linear node before it; factors
+//! become a depthwise 1x1 convolution when there is none.
 
 use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
@@ -116,15 +116,16 @@ pub(super) fn fold(mut program: Program, wanted: fn(&SourceOp) -> bool) -> Resul
     Ok(program)
 }
 
-/// Turns what is left into depthwise convolutions, which then take over the
-/// affine nodes behind them.
+/// Turns the factors that are left into depthwise convolutions, which then take over
+/// the affine nodes behind them. Constants that are left are added without a product.
 pub(super) fn run(mut program: Program) -> Result<Program> {
     let is_affine = |op: &SourceOp| {
         matches!(op, SourceOp::BatchNormalization { .. } | SourceOp::AddConstant { .. })
     };
     loop {
         program = fold(program, is_affine)?;
-        match program.source.nodes.iter().position(|node| is_affine(&node.op)) {
+        let scales = |op: &SourceOp| matches!(op, SourceOp::BatchNormalization { .. });
+        match program.source.nodes.iter().position(|node| scales(&node.op)) {
             Some(index) => convert(&mut program, index)?,
             None => return Ok(program),
         }
@@ -136,9 +137,7 @@ fn convert(program: &mut Program, index: usize) -> Result<()> {
     let node = program.source.nodes[index].clone();
     let shape = &shapes[&node.output];
     let Some(affine) = Affine::of(program, &node, shape) else {
-        let what = format!("adds a constant that varies inside a channel of {shape:?}");
-        let instead = "make it one value per channel, or one per output of a Gemm";
-        return Err(Error::unsupported(&node.name, what, instead));
+        return Err(Error::invalid("affine-to-convolution", &node.name, "is not affine"));
     };
     let op = affine.to_convolution(program, &node.name);
     program.source.nodes.splice(index..=index, as_image(SourceNode { op, ..node }, shape));

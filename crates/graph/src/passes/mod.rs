@@ -9,6 +9,7 @@ mod fuse_bias;
 mod identity;
 mod merge_relu;
 mod pool_before_relu;
+mod relu_past_concat;
 
 use crate::Result;
 use crate::source::Program;
@@ -23,13 +24,14 @@ pub struct Pass {
 
 /// The order in which [`run`] applies them. Biases are fused twice: before
 /// batch normalisation, so that it finds the convolution, and after it.
-pub const PASSES: [Pass; 9] = [
+pub const PASSES: [Pass; 10] = [
     Pass { name: "remove-dead", run: dead::run },
     Pass { name: "remove-identity", run: identity::run },
     Pass { name: "fuse-bias", run: fuse_bias::run },
     Pass { name: "fold-batch-norm", run: fold_batch_norm::run },
     Pass { name: "fuse-bias", run: fuse_bias::run },
     Pass { name: "affine-to-convolution", run: affine::run },
+    Pass { name: "relu-past-concat", run: relu_past_concat::run },
     Pass { name: "pool-before-relu", run: pool_before_relu::run },
     Pass { name: "merge-relu", run: merge_relu::run },
     Pass { name: "remove-dead", run: dead::run },

@@ -32,7 +32,9 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
                 });
                 sums.map(|s| rescale(s, linear.accumulator_bits, linear.shift, to)).collect()
             }
-            Op::Relu { saturate } => x.iter().map(|v| relu(*v, *saturate, from)).collect(),
+            Op::Relu { saturate, low } => {
+                x.iter().map(|v| relu(*v, *saturate, i128::from(*low), from)).collect()
+            }
             Op::MaxPool(w) => windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
                 .map(|taps| largest(&taps, from))
                 .collect(),
@@ -43,6 +45,50 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
                 let sum = |(a, b): (&i128, &i128)| a * i128::from(*m0) + b * i128::from(*m1);
                 let pairs = x.iter().zip(&values[node.inputs[1]]);
                 pairs.map(|pair| rescale(sum(pair), *accumulator_bits, *shift, to)).collect()
+            }
+            Op::Offset => {
+                let constants = &model.weights[&index].bias;
+                x.iter().zip(constants).map(|(v, c)| v + i128::from(*c)).collect()
+            }
+            Op::Extend => {
+                let spare = x.iter().all(|v| fits(2 * v, from.format.bits));
+                assert!(spare || !from.format.signed, "{}", node.name);
+                x.clone()
+            }
+            Op::Concat => node.inputs.iter().flat_map(|i| values[*i].clone()).collect(),
+            Op::View(view) => (0..to.len())
+                .map(|i| {
+                    let (mut rest, mut at) = (i, view.start);
+                    for (side, stride) in to.shape.iter().zip(&view.strides).rev() {
+                        at += rest % side * stride;
+                        rest /= side;
+                    }
+                    x[at]
+                })
+                .collect(),
+            Op::Pad { before } => {
+                let mut y = vec![0; to.len()];
+                for (i, v) in x.iter().enumerate() {
+                    let (mut rest, mut at, mut step) = (i, 0, 1);
+                    for axis in (0..before.len()).rev() {
+                        at += (rest % from.shape[axis] + before[axis]) * step;
+                        rest /= from.shape[axis];
+                        step *= to.shape[axis];
+                    }
+                    y[at] = *v;
+                }
+                y
+            }
+            Op::Product { factor_bits: [a, b] } => {
+                let pairs = x.iter().zip(&values[node.inputs[1]]);
+                let product = |(x, y): (&i128, &i128)| {
+                    assert!(fits(*x, *a) && fits(*y, *b), "{}", node.name);
+                    x * y
+                };
+                pairs.map(product).collect()
+            }
+            Op::Lookup { low, values } => {
+                x.iter().map(|v| i128::from(values[(v - i128::from(*low)) as usize])).collect()
             }
             Op::Reshape => x.clone(),
         };
@@ -99,12 +145,12 @@ pub(crate) fn rescale(sum: i128, accumulator_bits: u32, shift: u32, output: &Ten
     y
 }
 
-fn relu(v: i128, saturate: u32, input: &Tensor) -> i128 {
-    let top = 1i128 << saturate;
+fn relu(v: i128, saturate: u32, low: i128, input: &Tensor) -> i128 {
+    let (top, v) = (1i128 << saturate, v - low);
     // The protocol looks at the signs of v and of v - 2^saturate.
     let near = [v, v - top, v + top];
     assert!(near.iter().all(|v| fits(*v, input.format.bits)), "{v} saturated at {saturate}");
-    v.clamp(0, top - 1)
+    low + v.clamp(0, top - 1)
 }
 
 /// Maximum by differences, each of which must fit.

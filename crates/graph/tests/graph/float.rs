@@ -17,6 +17,10 @@ pub(crate) fn run(program: &Program, x: &[f32]) -> BTreeMap<String, Vec<f64>> {
             SourceOp::Add {} => {
                 x.iter().zip(&values[&node.inputs[1]]).map(|(a, b)| a + b).collect()
             }
+            SourceOp::Multiply {} => {
+                x.iter().zip(&values[&node.inputs[1]]).map(|(a, b)| a * b).collect()
+            }
+            SourceOp::Concat {} => node.inputs.iter().flat_map(|i| values[i].clone()).collect(),
             op => unary(program, op, x, from, to),
         };
         values.insert(node.output.clone(), y);
@@ -76,7 +80,29 @@ fn unary(program: &Program, op: &SourceOp, x: &[f64], from: &[usize], to: &[usiz
             let c = floats(constant);
             x.iter().enumerate().map(|(i, x)| x + c[i / plane]).collect()
         }
-        SourceOp::Add {} | SourceOp::Identity {} | SourceOp::Reshape { .. } => x.to_vec(),
+        SourceOp::Clip { minimum, maximum } => {
+            let (low, high) = (minimum.unwrap_or(f64::MIN), maximum.unwrap_or(f64::MAX));
+            x.iter().map(|v| v.clamp(low, high)).collect()
+        }
+        SourceOp::Scale { factor } => x.iter().map(|v| v * factor).collect(),
+        SourceOp::Table { function, alpha, beta } => {
+            x.iter().map(|v| function.at(*v, *alpha, *beta)).collect()
+        }
+        SourceOp::View { start, strides, .. } => positions(to)
+            .map(|[i, j, k]| x[start + i * strides[0] + j * strides[1] + k * strides[2]])
+            .collect(),
+        SourceOp::Pad { before, .. } => positions(to)
+            .map(|at| {
+                let [i, j, k] = [0, 1, 2].map(|axis| at[axis].wrapping_sub(before[axis]));
+                let inside = i < from[0] && j < from[1] && k < from[2];
+                if inside { x[(i * from[1] + j) * from[2] + k] } else { 0.0 }
+            })
+            .collect(),
+        SourceOp::Add {}
+        | SourceOp::Multiply {}
+        | SourceOp::Concat {}
+        | SourceOp::Identity {}
+        | SourceOp::Reshape { .. } => x.to_vec(),
     }
 }
 

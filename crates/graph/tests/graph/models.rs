@@ -2,7 +2,7 @@
 
 use crate::numbers::Numbers;
 use tacit_graph::source::Program;
-use tacit_graph::{FloatTensor, Floats, Source, SourceInput, SourceNode, SourceOp};
+use tacit_graph::{FloatTensor, Floats, Function, Source, SourceInput, SourceNode, SourceOp};
 
 pub(crate) struct Builder {
     pub(crate) numbers: Numbers,
@@ -131,6 +131,68 @@ impl Builder {
         self.push(&[&name, other], SourceOp::Add {}, shape);
     }
 
+    /// Multiplies by an earlier tensor of the same shape, or itself.
+    pub(crate) fn multiply(&mut self) {
+        let (name, shape) = self.last();
+        let earlier: Vec<String> =
+            self.tensors.iter().filter(|(_, s)| *s == shape).map(|(n, _)| n.clone()).collect();
+        let other = &earlier[self.numbers.below(earlier.len())];
+        self.push(&[&name, other], SourceOp::Multiply {}, shape);
+    }
+
+    /// Puts an earlier tensor of the same size behind the last one, or itself.
+    pub(crate) fn concat(&mut self) {
+        let (name, shape) = self.last();
+        let earlier: Vec<(String, Vec<usize>)> =
+            self.tensors.iter().filter(|(_, s)| s[1..] == shape[1..]).cloned().collect();
+        let (other, also) = &earlier[self.numbers.below(earlier.len())];
+        let out = [&[shape[0] + also[0]], &shape[1..]].concat();
+        self.push(&[&name, other], SourceOp::Concat {}, out);
+    }
+
+    /// Turns rows into columns, and leaves the first row out if there are two.
+    pub(crate) fn view(&mut self) {
+        let (name, shape) = self.last();
+        let [channels, height, width] = shape[..] else { return };
+        let start = if height > 1 { width } else { 0 };
+        let shape = vec![channels, width, height - usize::from(height > 1)];
+        let strides = vec![height * width, 1, width];
+        let op = SourceOp::View { shape: shape.clone(), start, strides };
+        self.push(&[&name], op, shape);
+    }
+
+    pub(crate) fn pad(&mut self) {
+        let (name, shape) = self.last();
+        let [before, after] = [0, 1].map(|_| vec![0, self.numbers.below(2), self.numbers.below(2)]);
+        let sides = shape.iter().zip(&before).zip(&after);
+        let out = sides.map(|((side, a), b)| side + a + b).collect();
+        self.push(&[&name], SourceOp::Pad { before, after }, out);
+    }
+
+    pub(crate) fn table(&mut self) {
+        let functions = [
+            (Function::Sigmoid, 0.0),
+            (Function::Tanh, 0.0),
+            (Function::HardSwish, 0.0),
+            (Function::Elu, 1.0),
+            (Function::Softplus, 0.0),
+            (Function::LeakyRelu, 0.1),
+        ];
+        let (function, alpha) = functions[self.numbers.below(functions.len())];
+        self.same_shape(SourceOp::Table { function, alpha, beta: 0.0 });
+    }
+
+    pub(crate) fn scale(&mut self) {
+        let factor = [0.5, -0.75, 1.25][self.numbers.below(3)];
+        self.same_shape(SourceOp::Scale { factor });
+    }
+
+    pub(crate) fn clip(&mut self) {
+        let (minimum, maximum) = [(None, Some(0.5)), (Some(-0.25), None), (Some(-0.25), Some(0.5))]
+            [self.numbers.below(3)];
+        self.same_shape(SourceOp::Clip { minimum, maximum });
+    }
+
     pub(crate) fn finish(self) -> Program {
         let output = self.tensors.last().unwrap().0.clone();
         let input = SourceInput { name: "x".into(), shape: self.tensors[0].1.clone() };
@@ -145,7 +207,7 @@ pub(crate) fn random(seed: u64) -> Program {
     let shape = [numbers.below(3) + 1, numbers.below(4) + 3, numbers.below(4) + 3];
     let mut builder = Builder::new(numbers.next(), &shape);
     for _ in 0..numbers.below(8) + 1 {
-        match numbers.below(10) {
+        match numbers.below(18) {
             0 => builder.conv(),
             1..=3 => {
                 builder.conv();
@@ -156,6 +218,13 @@ pub(crate) fn random(seed: u64) -> Program {
             6 => builder.pool(numbers.below(2) == 0),
             7 => builder.add(),
             8 => builder.constant(),
+            9 => builder.multiply(),
+            10 => builder.concat(),
+            11 => builder.view(),
+            12 => builder.pad(),
+            13 => builder.table(),
+            14 => builder.scale(),
+            15 => builder.clip(),
             _ => builder.same_shape(SourceOp::Identity {}),
         }
     }

@@ -4,12 +4,16 @@
 use graph::{Graph, Node, Op};
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
+use mpc::extend::{Extend, Sign};
+use mpc::lookup::Lookup;
+use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
+use mpc::square::Square;
 use wire::{Error, Result};
 
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
-use crate::steps::{Action, LinearStep, Step, SumStep, max_pool, truncation, windows};
+use crate::steps::{Action, Fitted, LinearStep, Step, SumStep, max_pool, truncation, windows};
 
 /// Most ciphertexts of a plan, both ways: pricing a plan takes time for each, and a
 /// client prices the plan of a server it does not trust.
@@ -54,12 +58,16 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
             let radix = Radix::fastest(count, linear.shift);
             Action::Linear(Box::new(LinearStep::new(linear, out_bits, radix)?))
         }
-        Op::Relu { saturate } => {
+        Op::Relu { saturate, low } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
             let radix = Radix::fastest(count, bits.saturating_sub(1));
-            Action::Nonlinear(Sliced::new(count, |count| {
+            let sliced = Sliced::new(count, |count| {
                 Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
-            })?)
+            })?;
+            match *low {
+                0 => Action::Nonlinear(sliced),
+                low => fitted(None, -low, sliced, low),
+            }
         }
         Op::MaxPool(window) => {
             let radix = Radix::fastest(count, bits.saturating_sub(1));
@@ -83,7 +91,47 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
             }))
         }
         Op::Reshape => Action::Reshape,
+        Op::Extend => {
+            // With a bit to spare, half of the positive range makes every value positive.
+            let raised = if input.format.signed { 1i64 << bits.saturating_sub(2) } else { 0 };
+            let radix = Radix::leanest(count, bits, out_bits);
+            let sliced = Sliced::new(count, |count| {
+                let plan = Extend::new(count, bits, out_bits, Sign::NonNegative, radix);
+                plan.map(Nonlinear::Extend)
+            })?;
+            fitted(None, raised, sliced, -raised)
+        }
+        Op::Concat => Action::Concat,
+        Op::View(_) | Op::Pad { .. } => Action::Arrange(graph::arrangement(graph, node)),
+        Op::Offset => Action::Offset,
+        Op::Product { factor_bits } => {
+            let signs = [0, 1].map(|i| match graph.input_of(node, i).format.signed {
+                true => Sign::Unknown,
+                false => Sign::NonNegative,
+            });
+            let factors = [0, 1].map(|i| Factor { bits: factor_bits[i], sign: signs[i] });
+            let radix = Radix::fastest(count, factor_bits[0]);
+            let square = node.inputs.first() == node.inputs.get(1);
+            let sliced = Sliced::new(count, |count| match square {
+                true => Square::new(count, factors[0], out_bits, radix).map(Nonlinear::Square),
+                false => Multiply::new(count, factors, out_bits, radix).map(Nonlinear::Multiply),
+            })?;
+            fitted(Some(*factor_bits), 0, sliced, 0)
+        }
+        Op::Lookup { low, values } => {
+            let bits = values.len().ilog2();
+            let table: Vec<u64> = values.iter().map(|value| *value as u64).collect();
+            let sliced = Sliced::new(count, |count| {
+                let plan = Lookup::new(count, bits, out_bits)?;
+                Ok(Nonlinear::Lookup(plan, table.clone()))
+            })?;
+            fitted(Some([bits; 2]), low.wrapping_neg(), sliced, 0)
+        }
     })
+}
+
+fn fitted(narrow: Option<[u32; 2]>, before: i64, sliced: Sliced, after: i64) -> Action {
+    Action::Fitted(Box::new(Fitted { narrow, before, sliced, after }))
 }
 
 fn at(node: &str, error: Error) -> Error {

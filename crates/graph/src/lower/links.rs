@@ -1,0 +1,70 @@
+//! Tensors that must have one scale, up to a known factor.
+
+use crate::source::{Program, SourceNode, SourceOp};
+use std::collections::BTreeMap;
+
+/// Classes of tensors whose scales are tied together: a forest of names, each with the
+/// ratio of its scale to its parent's.
+pub(super) struct Links<'a> {
+    parents: BTreeMap<&'a str, (&'a str, f64)>,
+    /// The graph's input, whose scale nothing else may choose.
+    fixed: &'a str,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn new(program: &'a Program) -> Self {
+        let mut links = Self { parents: BTreeMap::new(), fixed: &program.source.input.name };
+        for node in &program.source.nodes {
+            if let Some(ratio) = ratio(node) {
+                for input in &node.inputs {
+                    links.tie(input, &node.output, ratio);
+                }
+            }
+        }
+        links
+    }
+
+    /// The name that stands for the class of `tensor`, and the tensor's scale in the
+    /// scale of that.
+    pub(super) fn root<'b>(&self, tensor: &'b str) -> (&'b str, f64)
+    where
+        'a: 'b,
+    {
+        let (mut name, mut ratio) = (tensor, 1.0);
+        while let Some((parent, step)) = self.parents.get(name) {
+            ratio *= step;
+            name = parent;
+        }
+        (name, ratio)
+    }
+
+    /// Whether the class of `tensor` is that of the graph's input.
+    pub(super) fn is_fixed(&self, tensor: &str) -> bool {
+        self.root(tensor).0 == self.root(self.fixed).0
+    }
+
+    /// Makes the scale of `b` that of `a` times `ratio`.
+    fn tie(&mut self, a: &'a str, b: &'a str, ratio: f64) {
+        let ((over, up), (under, down)) = (self.root(a), self.root(b));
+        if over != under {
+            self.parents.insert(under, (over, ratio * up / down));
+        }
+    }
+}
+
+/// The scale of a node's output in that of its inputs, where it has no choice.
+fn ratio(node: &SourceNode) -> Option<f64> {
+    match &node.op {
+        SourceOp::Relu { .. }
+        | SourceOp::Clip { .. }
+        | SourceOp::MaxPool { .. }
+        | SourceOp::Reshape { .. }
+        | SourceOp::View { .. }
+        | SourceOp::Pad { .. }
+        | SourceOp::AddConstant { .. }
+        | SourceOp::Concat {} => Some(1.0),
+        SourceOp::AveragePool { kernel, .. } => Some(1.0 / (kernel[0] * kernel[1]) as f64),
+        SourceOp::Scale { factor } => Some(factor.abs()),
+        _ => None,
+    }
+}
