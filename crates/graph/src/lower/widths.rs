@@ -7,9 +7,8 @@ use crate::{Error, Result};
 
 /// Widest accumulator that the linear protocols are given.
 const WIDEST: u32 = 40;
-/// Bits of shares, over all elements of a tensor, that are worth the two rounds of an
-/// extension.
-const WORTH_EXTENDING: usize = 1 << 20;
+/// Bits on the wire that are worth the two rounds of an extension.
+const WORTH_EXTENDING: usize = 1 << 22;
 
 /// Sets `bits` of every tensor and `accumulator_bits` of every node to the
 /// smallest values that satisfy [`crate::verify_model`], with extensions where a
@@ -112,11 +111,24 @@ fn narrow(model: &Model) -> Option<usize> {
         let have = ranges[*tensor].width() + 1;
         let gained = need.unwrap_or(0).saturating_sub(have);
         let wide = origins(graph, *tensor).filter_map(accumulator).max();
-        let worth = gained as usize * graph.tensors[*tensor].len() >= WORTH_EXTENDING;
+        let each = origins(graph, *tensor).map(|origin| price(graph, origin)).sum::<usize>();
+        let worth = each.saturating_mul(gained as usize) >= WORTH_EXTENDING;
         let endless = graph.tensors[*tensor].format.bits > WIDEST;
-        gained > 0 && (endless || wide.is_some_and(|wide| wide > WIDEST || worth))
+        gained > 0 && (endless || worth || wide.is_some_and(|wide| wide > WIDEST))
     });
     candidates.next()
+}
+
+/// About how many bits more a node sends for each bit that its output gets wider: four
+/// for each result of a ReLU, of which an extension sends one. Behind a product both
+/// ciphertexts grow, and so does what wrote its input.
+fn price(graph: &Graph, node: &Node) -> usize {
+    let results = graph.output_of(node).len();
+    match &node.op {
+        Op::Relu { .. } => 3 * results,
+        Op::Linear(_) | Op::Sum { .. } => results + 5 * graph.input_of(node, 0).len(),
+        _ => 0,
+    }
 }
 
 fn readers(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
