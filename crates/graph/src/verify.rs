@@ -157,7 +157,9 @@ fn check_listed(node: &Node, output: &Tensor, pooled: &mut usize) -> Check<()> {
         let taps = window.kernel[0].saturating_mul(window.kernel[1]);
         *pooled = pooled.saturating_add(outputs.saturating_mul(taps));
     }
-    ensure(*pooled <= MAX_POOLED, || format!("windows and views read more than {MAX_POOLED} positions"))
+    ensure(*pooled <= MAX_POOLED, || {
+        format!("windows and views read more than {MAX_POOLED} positions")
+    })
 }
 
 /// Inputs exist already, the output does not; two inputs only where the operator takes two.
