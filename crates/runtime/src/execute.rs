@@ -1,4 +1,4 @@
-//! Runs the steps of a plan, one input at a time, at both parties.
+//! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::steps::{Action, LinearStep, Step, SumStep, missing};
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
-    /// Keys and one quantised input.
+    /// Keys and the quantised inputs of one run, one after another.
     Client { keys: &'a ClientKeys, input: &'a [i64], threads: usize },
     /// Public keys and transformed weights.
     Server { keys: &'a ServerKeys, prepared: &'a Prepared, threads: usize },
@@ -124,7 +124,7 @@ pub(crate) fn run_watched(
     Ok(tensors.opened)
 }
 
-/// Runs all steps on what was prepared for one inference.
+/// Runs all steps on what was prepared for one run.
 pub(crate) fn run_prepared(
     channel: &mut Channel,
     plan: &Plan,
@@ -144,7 +144,7 @@ pub(crate) fn run_prepared(
     Ok(tensors.opened)
 }
 
-/// Shares of the tensors that are still needed.
+/// Shares of the tensors that are still needed, each of all inputs of the run.
 struct Tensors<'a> {
     plan: &'a Plan,
     shares: BTreeMap<usize, Share>,
@@ -167,7 +167,8 @@ impl<'a> Tensors<'a> {
             Party::Client { input, .. } => Some(*input),
             Party::Server { .. } => None,
         };
-        let share = Share::known(known, input.len(), input.format.bits);
+        let count = input.len() * plan.settings().batch();
+        let share = Share::known(known, count, input.format.bits);
         let mut last_use = BTreeMap::from([(graph.output, usize::MAX)]);
         for (index, step) in plan.steps().iter().enumerate() {
             let node = step.node.and_then(|node| graph.nodes.get(node));
@@ -233,7 +234,7 @@ pub(crate) fn apply(
             finish(channel, linear.truncate.as_ref(), y, feed)
         }
         Action::Nonlinear(sliced) => sliced.run(channel, inputs, feed),
-        Action::SumPool(windows) => Ok(pool(input(0)?, windows)),
+        Action::SumPool { windows, inputs: each } => Ok(pool(input(0)?, windows, *each)),
         Action::Sum(sum) => {
             let total = add(channel.role(), sum, input(0)?, input(1)?)?;
             drop(inputs);
@@ -302,12 +303,14 @@ fn multiply(
     }
 }
 
-fn pool(x: &Share, windows: &[Vec<usize>]) -> Share {
-    let words = x.words();
-    let sums = windows.iter().map(|window| {
+/// Sums over `windows` of each tensor of `inputs` values.
+fn pool(x: &Share, windows: &[Vec<usize>], inputs: usize) -> Share {
+    let sum = |words: &[u64], window: &Vec<usize>| {
         let values = window.iter().filter_map(|i| words.get(*i));
         values.fold(0u64, |sum, word| sum.wrapping_add(*word))
-    });
+    };
+    let tensors = x.words().chunks(inputs.max(1));
+    let sums = tensors.flat_map(|words| windows.iter().map(move |window| sum(words, window)));
     Share::new(sums.collect(), x.bits())
 }
 

@@ -30,7 +30,12 @@ pub enum Action {
     /// A protocol on shares.
     Nonlinear(Sliced),
     /// Sums over windows of positions; local.
-    SumPool(Vec<Vec<usize>>),
+    SumPool {
+        /// The positions, in the tensor of one input.
+        windows: Vec<Vec<usize>>,
+        /// How many values that tensor has.
+        inputs: usize,
+    },
     /// Weighted sum of two tensors.
     Sum(Box<SumStep>),
     /// Another shape, same values.
@@ -69,12 +74,12 @@ pub struct SumStep {
 }
 
 impl LinearStep {
-    /// Plans `linear` for an output of `out_bits`.
+    /// Plans `linear` for outputs of `out_bits`, of `batch` inputs at a time.
     ///
     /// # Errors
     /// [`Error::Misuse`] when no secure parameters hold the precision.
-    pub(crate) fn new(linear: &Linear, out_bits: u32, radix: Radix) -> Result<Self> {
-        let layer = Layer::new(linear, out_bits)?;
+    pub(crate) fn new(linear: &Linear, out_bits: u32, radix: Radix, batch: usize) -> Result<Self> {
+        let layer = Layer::new(linear, out_bits, batch)?;
         let truncate = match linear.rounding {
             Rounding::Stochastic => None,
             Rounding::Exact => {
@@ -94,7 +99,7 @@ impl Step {
             Action::Linear(step) => step.truncate.as_ref(),
             Action::Nonlinear(sliced) => Some(sliced),
             Action::Sum(sum) => sum.truncate.as_ref(),
-            Action::SumPool(_) | Action::Reshape | Action::Open { .. } => None,
+            Action::SumPool { .. } | Action::Reshape | Action::Open { .. } => None,
         }
     }
 
@@ -165,7 +170,7 @@ impl Step {
             Action::Linear(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Linear(_) => "convolution",
             Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
-            Action::SumPool(_) => "average pool",
+            Action::SumPool { .. } => "average pool",
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
             Action::Open { .. } => "open",
@@ -181,7 +186,7 @@ impl Step {
             }
             Action::Nonlinear(sliced) => sliced.protocol(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),
-            Action::Sum(_) | Action::SumPool(_) | Action::Reshape => "local".into(),
+            Action::Sum(_) | Action::SumPool { .. } | Action::Reshape => "local".into(),
             Action::Open { .. } => "server's share to the client".into(),
         }
     }
