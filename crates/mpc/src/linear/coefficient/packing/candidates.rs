@@ -17,15 +17,28 @@ impl Packing {
         let views = views.into_iter().take(if views[0] == views[1] { 1 } else { 2 });
         views.flat_map(move |axes| {
             let windows = windows(conv, &axes, degree).into_iter();
-            let beside = move |window: Window| {
-                cuts(batch).filter_map(move |images| window.beside(images, degree))
-            };
+            let beside = move |window| beside(conv, batch, window, degree);
             windows.flat_map(beside).flat_map(move |window| {
                 let shape = Shape { conv, batch, axes, window, degree };
                 apart(shape).chain(bundled(shape))
             })
         })
     }
+}
+
+/// A window for one image and for several next to each other.
+fn beside(
+    conv: &Conv,
+    batch: usize,
+    window: Window,
+    degree: usize,
+) -> impl Iterator<Item = Window> {
+    /// Numbers of images tried with a tile: planes that are cut are large.
+    const FEW: usize = 2;
+    let whole = window.outputs == [conv.out_height(), conv.out_width()];
+    let several = coarse(batch).filter(|images| *images > 1);
+    let fitting = several.filter_map(move |images| window.beside(images, degree));
+    fitting.take(if whole { batch } else { FEW }).chain([window])
 }
 
 /// A layer seen through one window.
