@@ -53,11 +53,11 @@ def commit() -> str | None:
     return f"{head}-dirty" if changed else head
 
 
-def random_examples(model: Model) -> Examples:
-    """One uniform input from the model's input range, under a fixed seed."""
+def random_examples(model: Model, count: int = 1) -> Examples:
+    """Uniform inputs from the model's input range, under a fixed seed."""
     facts = model.description["input"]
     low, high = (bound * facts["scale"] for bound in facts["range"])
-    x = np.random.default_rng(0).uniform(low, high, (1, *model.input_shape)).astype(np.float32)
+    x = np.random.default_rng(0).uniform(low, high, (count, *model.input_shape)).astype(np.float32)
     return Examples(x, None)
 
 

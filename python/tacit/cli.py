@@ -20,6 +20,7 @@ from tacit.model import Model
 from tacit.network import parse
 from tacit.options import (
     AsJson,
+    Batch,
     ConnectTimeout,
     InputFile,
     MaxInputs,
@@ -126,14 +127,15 @@ def plan(
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
+    batch: Batch = 1,
     json: AsJson = False,
 ) -> None:
-    """Show what one prediction will cost, layer by layer, before running it.
+    """Show what one prediction, or a whole batch of them, will cost, layer by layer, before running it.
 
     Bytes and rounds equal those of a run exactly. With --network, those of a server that plans for
     that link, and the time on it is added.
     """
-    planned = {**Model(model).plan(reveal, ot, link, offline), "model": str(model)}
+    planned = {**Model(model).plan(reveal, ot, link, offline, batch), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)
     if json:
@@ -170,6 +172,7 @@ def serve(
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
+    batch: Batch = 1,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None,
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
     client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None,
@@ -190,10 +193,11 @@ def serve(
     that is silent for --timeout seconds, needs more than --connect-timeout for the TLS handshake, or
     more than --session-timeout in all, is dropped; the others notice nothing. So is one that asks
     for more than --max-inputs inputs at once; a budget over several sessions is yours to keep. With
-    --offline K a session first prepares K predictions, and one more after each input.
+    --batch B every run takes B inputs. With --offline K a session first prepares K runs, and one
+    more after each run.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    limits = (*patience, once, threads, network, max_inputs, ot, offline)
+    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch)
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
@@ -257,6 +261,7 @@ def run(
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
+    batch: Batch = 1,
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -269,7 +274,8 @@ def run(
     compiled = Model(model)
     examples = load(inputs, compiled.input_shape)
     with report.progress("running") as advance:
-        done = Pair(compiled, reveal, threads, timeout, network, ot, offline).run(examples.x, examples.y, advance)
+        pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
+        done = pair.run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
         return
@@ -291,6 +297,7 @@ def evaluate(
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
+    batch: Batch = 1,
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -302,9 +309,8 @@ def evaluate(
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
-            content = evaluation.private(
-                Pair(compiled, reveal, threads, timeout, network, ot, offline), examples, advance
-            )
+            pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
+            content = evaluation.private(pair, examples, advance)
         elif mode == "simulate":
             content = evaluation.simulated(compiled, examples, advance)
         elif source is None:
@@ -320,11 +326,12 @@ def evaluate(
 @bench.command("model", epilog=example("bench model mnist.tacit --threads 1 --repeat 5"))
 def bench_model_command(
     model: ModelFile,
-    inputs: Annotated[Path | None, typer.Option("--input", metavar="IN.npy", help="Default: one random input.")] = None,
+    inputs: Annotated[Path | None, typer.Option("--input", metavar="IN.npy", help="Default: a random batch.")] = None,
     repeat: Repeat = 3,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
+    batch: Batch = 1,
     threads: Threads = 1,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
@@ -332,9 +339,10 @@ def bench_model_command(
 ) -> None:
     """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
     compiled = Model(model)
-    examples = random_examples(compiled) if inputs is None else load(inputs, compiled.input_shape)
+    examples = random_examples(compiled, batch) if inputs is None else load(inputs, compiled.input_shape)
+    pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
     with report.progress("measuring") as advance:
-        content = bench_model(Pair(compiled, reveal, threads, timeout, network, ot, offline), examples, repeat, advance)
+        content = bench_model(pair, examples, repeat, advance)
     if json:
         report.emit_json(content)
     else:

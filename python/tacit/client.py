@@ -97,8 +97,9 @@ class Client:
             with client.session(inputs=2) as session:
                 first = session.predict(x)
 
-        If the server runs with `--offline`, the session prepares inferences whenever it waits
-        for an input. Raises `MisuseError`, `PeerError` or `TransportError`.
+        If the server runs with `--offline`, the session prepares runs whenever it waits for an
+        input. If it runs with `--batch`, `inputs` counts batches, full or not. Raises
+        `MisuseError`, `PeerError` or `TransportError`.
         """
         if not 1 <= inputs <= MOST_INPUTS:
             raise MisuseError(f"a session has 1 to {MOST_INPUTS} inputs, not {inputs}")
@@ -106,7 +107,7 @@ class Client:
 
 
 class Session:
-    """An open session with a server, from `Client.session`: one input at a time.
+    """An open session with a server, from `Client.session`: one input, or up to a batch, at a time.
 
     As a context manager it says goodbye at the end of the block, with or without inputs left, and
     breaks off when the block raises. A pause between inputs must be shorter than the server's
@@ -132,6 +133,7 @@ class Session:
     def predict(self, x: NDArray[np.float32]) -> Prediction:
         """Run one input `x`, (*shape) or (1, *shape), after what is being prepared.
 
+        With a server that runs with `--batch B`, up to B inputs (N, *shape): they share one run.
         The prediction's report is that of the session so far. Raises `MisuseError` for an input
         that does not fit or is one too many (nothing is sent, the session goes on), `PeerError` or
         `TransportError`, also for what went wrong in the background since the last call.
@@ -141,7 +143,7 @@ class Session:
 
     @property
     def ready(self) -> int:
-        """Prepared inferences that wait for their inputs: 0 to the server's `--offline`."""
+        """Prepared runs that wait for their inputs: 0 to the server's `--offline`."""
         return self.core.ready
 
     @property
@@ -151,7 +153,7 @@ class Session:
         return report
 
     def finish(self) -> dict[str, Any]:
-        """Say goodbye, once the inference that is being prepared is complete, and give the report.
+        """Say goodbye, once the run that is being prepared is complete, and give the report.
 
         Raises `PeerError` or `TransportError` for what went wrong in the background since the last call.
         """

@@ -39,15 +39,21 @@ class Model:
         return float(self.description["output"]["scale"])
 
     def plan(
-        self, reveal: str = "output", ot: str = "auto", network: str | None = None, offline: int = 0
+        self,
+        reveal: str = "output",
+        ot: str = "auto",
+        network: str | None = None,
+        offline: int = 0,
+        batch: int = 1,
     ) -> dict[str, Any]:
-        """The public plan of a session and its predicted cost for one input.
+        """The public plan of a session and its predicted cost for one run of `batch` inputs (`serve --batch`).
 
         `reveal` is output or label, `ot` the source of correlated transfers (`serve --ot`), `network` the
-        link that the server plans for (`serve --network`), `offline` how many inferences are prepared
+        link that the server plans for (`serve --network`), `offline` how many runs are prepared
         ahead (`serve --offline`).
         """
-        options = {"settings": {"reveal": reveal, "ot": ot, "offline": offline or None}, "network": network}
+        settings = {"reveal": reveal, "ot": ot, "offline": offline or None, "batch": several(batch)}
+        options = {"settings": settings, "network": network, "inputs": batch}
         planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps(options)))
         return planned
 
@@ -59,6 +65,11 @@ class Model:
             if progress is not None:
                 progress(sum(map(len, outputs)), len(x))
         return np.concatenate(outputs)
+
+
+def several(batch: int) -> int | None:
+    """A batch as the core reads it: nothing where each run has one input."""
+    return batch if batch != 1 else None
 
 
 def parts(x: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:

@@ -36,7 +36,16 @@ Offline = Annotated[
     typer.Option(
         min=0,
         metavar="K",
-        help="Prepare K predictions before their inputs, linear layers too: little is left for online.",
+        help="Prepare K runs before their inputs, linear layers too: little is left for online.",
+    ),
+]
+Batch = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=64,
+        metavar="B",
+        help="Inputs of one run: they share rounds and ciphertexts. The last run is filled up with zeros.",
     ),
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]

@@ -41,6 +41,7 @@ class Pair:
     network: str | None = None
     ot: str = "auto"
     offline: int = 0
+    batch: int = 1
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -74,7 +75,7 @@ class Pair:
         """A server process that listens; killed on the way out if it still runs."""
         command = ["tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
         command += ["--reveal", self.reveal, "--ot", self.ot, "--once", "--json"]
-        command += ["--offline", str(self.offline)]
+        command += ["--offline", str(self.offline), "--batch", str(self.batch)]
         command += ["--timeout", str(self.timeout_seconds), "--session-timeout", str(LONGEST_SECONDS)]
         if self.threads is not None:
             command += ["--threads", str(self.threads)]

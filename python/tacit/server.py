@@ -10,6 +10,7 @@ from typing import Any
 from tacit import _core
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.errors import MisuseError
+from tacit.model import several
 from tacit.usage import Usage
 
 POLL_SECONDS = 0.1
@@ -24,9 +25,10 @@ class Listening:
     of them; `network` imitates a link (lan, wan, RTTms,Mbps), as the client must too, and is what `ot`
     auto plans for; `max_inputs` is the query budget of a
     session, and a client that asks for more is refused; `ot` says where correlated transfers come
-    from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many inferences a session
-    prepares before their inputs, linear layers too, and holds in memory. The timeouts are those of `Client`; a
-    client that exceeds one is dropped.
+    from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many runs a session
+    prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64) is how many inputs a
+    run takes, which share its rounds and ciphertexts: where inputs lack, zeros take their place and count towards
+    `max_inputs`. The timeouts are those of `Client`; a client that exceeds one is dropped.
     """
 
     listen: str
@@ -44,6 +46,7 @@ class Listening:
     max_inputs: int | None = None
     ot: str = "auto"
     offline: int = 0
+    batch: int = 1
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -59,7 +62,7 @@ class Listening:
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
-        chosen |= {"offline": self.offline or None}
+        chosen |= {"offline": self.offline or None, "batch": several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
         return json.dumps({**options, "once": self.once})
 

@@ -137,7 +137,7 @@ fn max_pool() -> Protocol {
 
 #[allow(clippy::unwrap_used)]
 fn argmax() -> Protocol {
-    let plan = Argmax::new(COUNT, 10, Radix::Two).unwrap();
+    let plan = Argmax::new(1, COUNT, 10, Radix::Two).unwrap();
     Protocol {
         name: "argmax",
         bits: 10,

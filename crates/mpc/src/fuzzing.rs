@@ -42,7 +42,7 @@ fn waiting() -> Option<&'static Waiting> {
             rounding: Rounding::Exact,
             addend: None,
         };
-        let layer = Layer::new(&linear, 12).ok()?;
+        let layer = Layer::new(&linear, 12, 1).ok()?;
         let weight: Vec<i32> = (0..54).map(|w| w * 4 - 127).collect();
         let weights = ServerWeights::new(&layer, &weight, &[1, -1, 100], &mut 0).ok()?;
         Some(Waiting { layer, weights })

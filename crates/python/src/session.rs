@@ -83,7 +83,7 @@ impl Session {
         Ok(Self { ready: Box::new(open.watch()), open: Mutex::new(open) })
     }
 
-    /// Runs one input (*shape), or (1, *shape).
+    /// Runs one input (*shape), or up to a batch of the server's (N, *shape).
     fn predict<'py>(
         &self,
         py: Python<'py>,
@@ -92,14 +92,14 @@ impl Session {
         let (values, shape) = inputs(&x)?;
         let run = || {
             let mut open = self.lock();
-            let result = open.predict(&values, &shape)?;
-            Ok((result, ClientReport::new(open.plan(), open.report())))
+            let results = open.predict(&values, &shape)?;
+            Ok((results, ClientReport::new(open.plan(), open.report())))
         };
-        let (result, report) = py.detach(run).map_err(raise)?;
-        Ok((rows(py, &[result])?, json(&report)?))
+        let (results, report) = py.detach(run).map_err(raise)?;
+        Ok((rows(py, &results)?, json(&report)?))
     }
 
-    /// Prepared inferences that wait for their inputs.
+    /// Prepared runs that wait for their inputs.
     #[getter]
     fn ready(&self) -> usize {
         (self.ready)()

@@ -1,7 +1,7 @@
-//! Inferences prepared before their inputs exist.
+//! Runs prepared before their inputs exist.
 //!
-//! A session with a store of k prepares k inferences first, and after each input one
-//! more while there are inputs to come. Each is moved into the run that consumes it.
+//! A session with a store of k prepares k runs first, and after each run one more while
+//! there are inputs to come. Each preparation is moved into the run that consumes it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,36 +16,36 @@ use crate::offline::{Offline, Stock};
 use crate::plan::Plan;
 use crate::steps::{Action, Step};
 
-/// Bytes that a party holds in prepared inferences.
+/// Bytes that a party holds in prepared runs.
 const MOST_BYTES: usize = 1 << 30;
 
 /// What a session does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Prepares one inference.
+    /// Prepares one run.
     Prepare,
-    /// Runs the next input.
+    /// Runs the next inputs.
     Run,
 }
 
-/// The turns of a session, in order: each prepares or runs one inference.
+/// The turns of a session, in order: each prepares a run or is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
-    inputs: usize,
+    runs: usize,
     store: usize,
     made: usize,
     done: usize,
 }
 
-/// The turns of a session with `inputs` inputs and a store of `store` inferences.
-pub(crate) fn turns(inputs: usize, store: usize) -> Turns {
-    Turns { inputs, store, made: 0, done: 0 }
+/// The turns of a session with `runs` runs and a store of `store` of them.
+pub(crate) fn turns(runs: usize, store: usize) -> Turns {
+    Turns { runs, store, made: 0, done: 0 }
 }
 
 impl Turns {
-    /// Whether the next turn prepares an inference.
+    /// Whether the next turn prepares a run.
     fn prepares(&self) -> bool {
-        self.store > 0 && self.made < self.inputs.min(self.done.saturating_add(self.store))
+        self.store > 0 && self.made < self.runs.min(self.done.saturating_add(self.store))
     }
 }
 
@@ -57,7 +57,7 @@ impl Iterator for Turns {
             self.made += 1;
             Some(Turn::Prepare)
         } else {
-            let left = self.done < self.inputs;
+            let left = self.done < self.runs;
             self.done += usize::from(left);
             left.then_some(Turn::Run)
         }
@@ -71,31 +71,33 @@ pub(crate) struct Course {
 }
 
 impl Course {
+    /// That of a session with `inputs` inputs.
     pub(crate) fn new(plan: &Plan, inputs: usize) -> Self {
-        Self { turns: turns(inputs, plan.settings().store()), store: VecDeque::new() }
+        let turns = turns(plan.runs(inputs), plan.settings().store());
+        Self { turns, store: VecDeque::new() }
     }
 
-    /// Inputs that have been run.
+    /// Runs that are over.
     pub(crate) fn done(&self) -> usize {
         self.turns.done
     }
 
-    /// Whether all inputs have been run.
+    /// Whether all runs are over.
     pub(crate) fn is_over(&self) -> bool {
-        self.turns.done == self.turns.inputs
+        self.turns.done == self.turns.runs
     }
 
-    /// Whether the next turn prepares an inference.
+    /// Whether the next turn prepares a run.
     pub(crate) fn prepares(&self) -> bool {
         self.turns.prepares()
     }
 
-    /// Inferences that wait for their inputs.
+    /// Prepared runs that wait for their inputs.
     pub(crate) fn ready(&self) -> usize {
         self.store.len()
     }
 
-    /// Prepares the next inference, unless the next turn is an input's; says which.
+    /// Prepares the next run, unless the next turn is a run itself; says which.
     pub(crate) fn prepare(
         &mut self,
         channel: &mut Channel,
@@ -112,11 +114,11 @@ impl Course {
         Ok(true)
     }
 
-    /// Runs the next input, after what is to be prepared before it. The client gets the
-    /// opened words, the server nothing.
+    /// Runs the next inputs, after what is to be prepared before them. The client gets
+    /// the opened words, the server nothing.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when all inputs have been run.
+    /// [`Error::Misuse`] when all runs are over.
     pub(crate) fn run(
         &mut self,
         channel: &mut Channel,
@@ -138,7 +140,7 @@ impl Course {
     }
 }
 
-/// One prepared inference: consumed by [`execute::run_prepared`](crate::execute).
+/// One prepared run: consumed by [`execute::run_prepared`](crate::execute).
 pub(crate) struct Inference {
     pub(crate) pads: Pads,
     pub(crate) layers: BTreeMap<usize, LayerAhead>,
@@ -150,7 +152,7 @@ pub(crate) enum LayerAhead {
     Server(ServerAhead),
 }
 
-/// Prepares one inference.
+/// Prepares one run.
 pub(crate) fn prepare(
     channel: &mut Channel,
     plan: &Plan,
@@ -187,7 +189,7 @@ pub(crate) fn prepare_cost(plan: &Plan, stock: &mut Stock) -> Cost {
     stock.prepare(&plan.need()).then(layers.collect())
 }
 
-/// Whether a store of `store` inferences of these steps fits into memory.
+/// Whether a store of `store` runs of these steps fits into memory.
 ///
 /// # Errors
 /// [`Error::Misuse`] with what it takes.
@@ -202,7 +204,7 @@ pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
     if bytes > MOST_BYTES {
         let (have, want) = (MOST_BYTES >> 20, bytes >> 20);
         return Err(Error::misuse(format!(
-            "{store} prepared inferences take {want} MB, more than {have}; prepare fewer"
+            "{store} prepared runs take {want} MB, more than {have}; prepare fewer"
         )));
     }
     Ok(())
@@ -213,9 +215,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_is_filled_first_and_after_each_input() {
+    fn a_store_is_filled_first_and_after_each_run() {
         use Turn::{Prepare, Run};
-        let all = |inputs, store| turns(inputs, store).collect::<Vec<_>>();
+        let all = |runs, store| turns(runs, store).collect::<Vec<_>>();
         assert_eq!(all(2, 0), [Run, Run]);
         assert_eq!(all(2, 5), [Prepare, Prepare, Run, Run]);
         assert_eq!(all(3, 1), [Prepare, Run, Prepare, Run, Prepare, Run]);

@@ -9,6 +9,7 @@ use wire::{Channel, Error, Phase, Result};
 use zeroize::Zeroizing;
 
 use crate::ahead::Course;
+use crate::batch;
 use crate::execute::Party;
 use crate::hello;
 use crate::keys::ClientKeys;
@@ -53,9 +54,9 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         Ok(inputs.len())
     })?;
     let mut results = Vec::with_capacity(inputs.len());
-    for (index, input) in inputs.iter().enumerate() {
-        results.push(client.run(channel, input)?);
-        (request.progress)(index + 1, inputs.len());
+    for some in inputs.chunks(client.plan.settings().batch()) {
+        results.extend(client.run(channel, some)?);
+        (request.progress)(results.len(), inputs.len());
     }
     let report = client.finish(channel)?;
     Ok(Answer { results, plan: client.plan, report })
@@ -69,6 +70,8 @@ pub(crate) struct Client {
     offline: Offline,
     rng: Random,
     course: Course,
+    /// Inputs whose results are here.
+    done: usize,
     threads: usize,
 }
 
@@ -86,37 +89,45 @@ impl Client {
         let offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
         let course = Course::new(&plan, agreed.inputs);
         let plan = Arc::new(plan);
-        Ok(Self { plan, keys, offline, rng, course, threads })
+        Ok(Self { plan, keys, offline, rng, course, done: 0, threads })
     }
 
-    /// Prepares the next inference, unless the next turn is an input's; says which.
+    /// Prepares the next run, unless the next turn is a run itself; says which.
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<bool> {
-        let Self { plan, keys, offline, rng, course, threads } = self;
+        let Self { plan, keys, offline, rng, course, threads, .. } = self;
         let party = Party::Client { keys, input: &[], threads: *threads };
         course.prepare(channel, plan, &party, offline, rng)
     }
 
-    /// Runs one quantised input.
-    pub(crate) fn run(&mut self, channel: &mut Channel, input: &[i64]) -> Result<Vec<i64>> {
-        let Self { plan, keys, offline, rng, course, threads } = self;
-        let mut party = Party::Client { keys, input, threads: *threads };
+    /// Runs quantised inputs, at most a batch of them; a result for each.
+    pub(crate) fn run(
+        &mut self,
+        channel: &mut Channel,
+        inputs: &[Vec<i64>],
+    ) -> Result<Vec<Vec<i64>>> {
+        let Self { plan, keys, offline, rng, course, done, threads } = self;
+        let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
+        let input = batch::joined(inputs, input, plan.settings().batch());
+        let mut party = Party::Client { keys, input: &input, threads: *threads };
         let words = course.run(channel, plan, &mut party, offline, rng)?;
-        Ok(decode(plan, &words))
+        *done += inputs.len();
+        let rows = words.chunks(plan.result_len().max(1)).take(inputs.len());
+        Ok(rows.map(|row| decode(plan, row)).collect())
     }
 
-    /// Whether the next turn prepares an inference.
+    /// Whether the next turn prepares a run.
     pub(crate) fn prepares(&self) -> bool {
         self.course.prepares()
     }
 
-    /// Inferences that wait for their inputs.
+    /// Prepared runs that wait for their inputs.
     pub(crate) fn ready(&self) -> usize {
         self.course.ready()
     }
 
     /// What the session cost so far.
     pub(crate) fn report(&self, channel: &mut Channel) -> Report {
-        Report::metered(&self.plan, self.course.done(), channel.meter())
+        Report::metered(&self.plan, self.done, channel.meter())
     }
 
     /// Says goodbye.

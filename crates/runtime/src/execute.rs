@@ -1,4 +1,4 @@
-//! Runs the steps of a plan, one input at a time, at both parties.
+//! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use graph::{Model, NodeWeights, Op};
 use mpc::linear::coefficient::{self, ServerWeights, Worker};
 use mpc::{Need, Share, open};
 use ring::Random;
-use ring::word::mask;
-use wire::{Channel, Error, Phase, Result, Role};
+use wire::{Channel, Error, Phase, Result};
 
 use crate::ahead::{Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
+use crate::local;
 use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
-use crate::steps::{Action, Fitted, LinearStep, Step, SumStep, missing};
+use crate::steps::{Action, Fitted, LinearStep, Step, missing};
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
-    /// Keys and one quantised input.
+    /// Keys and the quantised inputs of one run, one after another.
     Client { keys: &'a ClientKeys, input: &'a [i64], threads: usize },
     /// Public keys and transformed weights.
     Server { keys: &'a ServerKeys, prepared: &'a Prepared, threads: usize },
@@ -136,7 +136,7 @@ pub(crate) fn run_watched(
     Ok(tensors.opened)
 }
 
-/// Runs all steps on what was prepared for one inference.
+/// Runs all steps on what was prepared for one run.
 pub(crate) fn run_prepared(
     channel: &mut Channel,
     plan: &Plan,
@@ -156,7 +156,7 @@ pub(crate) fn run_prepared(
     Ok(tensors.opened)
 }
 
-/// Shares of the tensors that are still needed.
+/// Shares of the tensors that are still needed, each of all inputs of the run.
 struct Tensors<'a> {
     plan: &'a Plan,
     shares: BTreeMap<usize, Share>,
@@ -179,7 +179,8 @@ impl<'a> Tensors<'a> {
             Party::Client { input, .. } => Some(*input),
             Party::Server { .. } => None,
         };
-        let share = Share::known(known, input.len(), input.format.bits);
+        let count = input.len() * plan.settings().batch();
+        let share = Share::known(known, count, input.format.bits);
         let mut last_use = BTreeMap::from([(graph.output, usize::MAX)]);
         for (index, step) in plan.steps().iter().enumerate() {
             let node = step.node.and_then(|node| graph.nodes.get(node));
@@ -246,22 +247,17 @@ pub(crate) fn apply(
         }
         Action::Nonlinear(sliced) => sliced.run(channel, inputs, feed),
         Action::Fitted(fitted) => fit(channel, fitted, inputs, feed),
-        Action::Arrange(places) => Ok(arrange(input(0)?, places)),
-        Action::Concat => {
-            let words = inputs.iter().flat_map(Share::words).copied().collect();
-            Ok(Share::new(words, input(0)?.bits()))
-        }
+        Action::Arrange { places, inputs: each } => Ok(local::arrange(input(0)?, places, *each)),
+        Action::Concat { lengths } => Ok(local::concat(&inputs, lengths)),
         Action::Offset => match party {
             Party::Client { .. } => input(0).cloned(),
             Party::Server { prepared, .. } => {
-                let (x, constants) = (input(0)?, prepared.constants(step)?);
-                let constants = Share::known(Some(constants), x.len(), x.bits());
-                Ok(x.add_scaled(&constants, 1))
+                Ok(local::offset(input(0)?, prepared.constants(step)?))
             }
         },
-        Action::SumPool(windows) => Ok(pool(input(0)?, windows)),
+        Action::SumPool { windows, inputs: each } => Ok(local::pool(input(0)?, windows, *each)),
         Action::Sum(sum) => {
-            let total = add(channel.role(), sum, input(0)?, input(1)?)?;
+            let total = local::add(channel.role(), sum, input(0)?, input(1)?)?;
             drop(inputs);
             finish(channel, sum.truncate.as_ref(), total, feed)
         }
@@ -285,13 +281,6 @@ fn fit(
         ready.push(share.narrow(width.unwrap_or(share.bits()))?);
     }
     Ok(fitted.sliced.run(channel, ready, feed)?.plus(role, fitted.after))
-}
-
-/// Elements in other places; both parties have zero where there is none.
-fn arrange(x: &Share, places: &[Option<usize>]) -> Share {
-    let words = x.words();
-    let at = |place: &Option<usize>| place.and_then(|i| words.get(i)).copied().unwrap_or(0);
-    Share::new(places.iter().map(at).collect(), x.bits())
 }
 
 /// The exact truncation that may follow.
@@ -350,24 +339,4 @@ fn multiply(
             coefficient::server(channel, &linear.layer, key, weights, x, addend, worker)
         }
     }
-}
-
-fn pool(x: &Share, windows: &[Vec<usize>]) -> Share {
-    let words = x.words();
-    let sums = windows.iter().map(|window| {
-        let values = window.iter().filter_map(|i| words.get(*i));
-        values.fold(0u64, |sum, word| sum.wrapping_add(*word))
-    });
-    Share::new(sums.collect(), x.bits())
-}
-
-fn add(role: Role, sum: &SumStep, x: &Share, y: &Share) -> Result<Share> {
-    let half = match (role, sum.shift) {
-        (Role::Server, 1..) => 1u64 << (sum.shift - 1),
-        _ => 0,
-    };
-    let zero = Share::new(vec![half & mask(sum.width); x.len()], sum.width);
-    Ok(zero
-        .add_scaled(&x.narrow(sum.width)?, sum.multipliers[0])
-        .add_scaled(&y.narrow(sum.width)?, sum.multipliers[1]))
 }

@@ -1,6 +1,7 @@
 //! Plans a graph, runs the plan between two parties and reports what it cost.
 
 mod ahead;
+mod batch;
 pub mod bench;
 mod client;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod execute;
 pub mod fuzzing;
 mod hello;
 mod keys;
+mod local;
 mod nonlinear;
 mod offline;
 mod plan;

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use wire::{Cost, Error, Link, Phase, Result};
 
 use crate::ahead::{self, Turn, turns};
+use crate::batch;
 use crate::hello;
 use crate::keys;
 use crate::offline::{Stock, stretches};
@@ -41,15 +42,23 @@ pub struct Settings {
     /// Bits per second of the link that `auto` is planned for; 400 Mbit/s when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<NonZeroU64>,
-    /// Inferences prepared before their inputs, linear layers too; none when absent.
+    /// Runs prepared before their inputs, linear layers too; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<NonZeroU32>,
+    /// Inputs of one run, 1 to 64, which share rounds and ciphertexts; one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<NonZeroU32>,
 }
 
 impl Settings {
-    /// Inferences that a session prepares ahead.
+    /// Runs that a session prepares ahead.
     pub(crate) fn store(self) -> usize {
         self.offline.map_or(0, |store| store.get() as usize)
+    }
+
+    /// Inputs of one run.
+    pub fn batch(self) -> usize {
+        self.batch.map_or(1, |batch| batch.get() as usize)
     }
 
     /// With the bandwidth of `link`, if there is one.
@@ -102,6 +111,7 @@ impl Plan {
     /// [`Error::Misuse`] for a graph that breaks an invariant.
     pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
+        batch::check(&graph, settings.batch())?;
         let steps = suites::steps(&graph, settings)?;
         ahead::check(&steps, settings.store())?;
         Ok(Self { graph, settings, steps })
@@ -157,7 +167,12 @@ impl Plan {
         }
     }
 
-    /// Transfers for one input.
+    /// Runs of a session with `inputs` inputs; the last may lack some.
+    pub(crate) fn runs(&self, inputs: usize) -> usize {
+        inputs.div_ceil(self.settings.batch())
+    }
+
+    /// Transfers for one run.
     pub fn need(&self) -> Need {
         self.steps.iter().map(Step::need).sum()
     }
@@ -172,8 +187,9 @@ impl Plan {
     pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
         let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
         let mut stock = Stock::new(self.settings.sourcing());
+        let runs = self.runs(inputs);
         if self.settings.store() > 0 {
-            for turn in turns(inputs, self.settings.store()) {
+            for turn in turns(runs, self.settings.store()) {
                 match turn {
                     Turn::Prepare => {
                         let cost = ahead::prepare_cost(self, &mut stock);
@@ -188,7 +204,7 @@ impl Plan {
             return parts;
         }
         let stretches = stretches(&self.steps);
-        for stretch in std::iter::repeat_n(&stretches, inputs).flatten() {
+        for stretch in std::iter::repeat_n(&stretches, runs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
             let need = steps.clone().map(|(_, step)| step.need_ahead()).sum();
             parts.push((Phase::Offline, None, stock.prepare(&need)));

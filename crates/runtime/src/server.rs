@@ -111,6 +111,11 @@ impl Server {
     pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         let plan = Plan::new(model.graph.clone(), options.settings)?;
+        let (most, batch) = (options.most_inputs, options.settings.batch());
+        if most < batch {
+            let why = format!("at most {most} inputs in a session, less than a batch of {batch}");
+            return Err(Error::misuse(why));
+        }
         let prepared = Prepared::new(&plan, model)?;
         let listener = TcpListener::bind(listen)
             .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
@@ -272,7 +277,9 @@ pub(crate) fn session(
 ) -> Result<Report> {
     let mut rng = random()?;
     let agreed = hello::server(channel, &mut rng, plan)?;
-    let Limits { inputs: most, threads } = limits;
+    let (Limits { inputs: most, threads }, batch) = (limits, plan.settings().batch());
+    // What a client leaves out of its last batch counts, since nobody sees it.
+    let most = most / batch * batch;
     if agreed.inputs > most {
         let got = format!("{}", agreed.inputs);
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
@@ -283,7 +290,8 @@ pub(crate) fn session(
     let mut course = Course::new(plan, agreed.inputs);
     while !course.is_over() {
         let run = course.run(channel, plan, &mut party, &mut offline, &mut rng);
-        run.map_err(|error| after(course.done(), agreed.inputs, error))?;
+        let done = course.done() * batch;
+        run.map_err(|error| after(done, agreed.inputs, error))?;
     }
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))

@@ -1,4 +1,4 @@
-//! A client's session that stays open between inputs and prepares while it waits.
+//! A client's session that stays open between runs and prepares while it waits.
 //!
 //! After the setup and after each result a thread takes the client and its channel,
 //! prepares what the store has room for and hands both back. The turns are those of
@@ -50,6 +50,8 @@ struct Idle {
 impl Session {
     /// Sets up a session of at most `inputs` inputs (1 to [`MOST_INPUTS`]) over `channel`
     /// and begins to prepare, if the server offers a store. `threads` is at least 1.
+    /// Where the server takes batches, `inputs` counts batches, full or not, and the
+    /// server counts them as full.
     ///
     /// # Errors
     /// [`Error::Misuse`] for another number of inputs (nothing has been sent),
@@ -59,7 +61,8 @@ impl Session {
         if !(1..=MOST_INPUTS as usize).contains(&inputs) {
             return Err(Error::misuse(format!("1 to {MOST_INPUTS} inputs, not {inputs}")));
         }
-        let client = Client::open(&mut channel, threads, |_| Ok(inputs))?;
+        let count = |plan: &Plan| Ok(inputs.saturating_mul(plan.settings().batch()));
+        let client = Client::open(&mut channel, threads, count)?;
         let (plan, report) = (client.plan.clone(), client.report(&mut channel));
         let mut session = Self {
             plan,
@@ -73,20 +76,22 @@ impl Session {
         Ok(session)
     }
 
-    /// Runs one input in model units, of the model's input shape, in row-major order.
-    /// Waits for what is being prepared.
+    /// Runs one input in model units, of the model's input shape, in row-major order, or
+    /// as many as the server's batch with a leading axis; a result for each. Waits for
+    /// what is being prepared.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for an input that does not fit, or one too many: nothing has been
+    /// [`Error::Misuse`] for inputs that do not fit, or too many: nothing has been
     /// sent and the session stays open. [`Error::Peer`] and [`Error::Transport`], also
     /// those of the preparation since the last call: the session has failed, and further
     /// inputs get the same error.
-    pub fn predict(&mut self, values: &[f32], shape: &[usize]) -> Result<Vec<i64>> {
-        let input = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
-        let [input] = input.as_slice() else {
-            let count = input.len();
-            return Err(Error::misuse(format!("a session takes one input at a time, not {count}")));
-        };
+    pub fn predict(&mut self, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
+        let inputs = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
+        let (count, most) = (inputs.len(), self.plan.settings().batch());
+        if count > most {
+            let why = format!("this session takes {most} input(s) at a time, not {count}");
+            return Err(Error::misuse(why));
+        }
         if let State::Ended(error) = &self.state {
             return Err(error.clone());
         }
@@ -97,14 +102,14 @@ impl Session {
         let mut open = self.take()?;
         self.idle.ready.store(open.client.ready().saturating_sub(1), Ordering::SeqCst);
         let Open { client, channel } = &mut *open;
-        let result = client.run(channel, input).inspect_err(|error| self.fail(error))?;
+        let results = client.run(channel, &inputs).inspect_err(|error| self.fail(error))?;
         self.done += 1;
         self.report = client.report(channel);
         self.wait_for_input(open);
-        Ok(result)
+        Ok(results)
     }
 
-    /// Inferences that are prepared and wait for their inputs.
+    /// Runs that are prepared and wait for their inputs.
     pub fn ready(&self) -> usize {
         self.idle.ready.load(Ordering::SeqCst)
     }
@@ -126,7 +131,7 @@ impl Session {
         &self.report
     }
 
-    /// Says goodbye, with or without inputs left; an inference that is being prepared is
+    /// Says goodbye, with or without inputs left; a run that is being prepared is
     /// completed first. Of a session that has ended it gives the report once more.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ fn an_open_session_gives_what_a_batch_gives_at_the_same_cost() {
     for offline in [0, 1, 2, 9] {
         let (batch, _) = run_with(&model, offering(offline), &values);
         let ((results, report), server) = with_session(&model, offering(offline), 4, |mut open| {
-            let each = values.chunks(ONE).map(|one| open.predict(one, &SHAPE).unwrap());
+            let each = values.chunks(ONE).flat_map(|one| open.predict(one, &SHAPE).unwrap());
             let results: Vec<_> = each.collect();
             let more = open.predict(&values[..ONE], &SHAPE).unwrap_err();
             assert!(matches!(&more, Error::Misuse(why) if why.contains("4 inputs")), "{more}");
@@ -131,9 +131,34 @@ fn an_input_that_does_not_fit_costs_nothing() {
         result
     });
     server.unwrap();
-    assert_eq!([result], clear(&model, &values[..ONE]).as_slice());
+    assert_eq!(result, clear(&model, &values[..ONE]));
     let (ours, _theirs) = memory_pair();
     assert!(matches!(Session::open(ours, 0, 1), Err(Error::Misuse(_))));
+}
+
+/// Each call is a run, with as many inputs as there are.
+#[test]
+fn an_open_session_takes_up_to_a_batch_at_a_time() {
+    let mut rng = Random::seeded(26);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 6);
+    for offline in [0, 2] {
+        let settings = Settings { batch: NonZeroU32::new(3), ..offering(offline) };
+        let ((results, report), server) = with_session(&model, settings, 3, |mut open| {
+            let four = [&[4], &SHAPE[..]].concat();
+            let refused = open.predict(&values[..4 * ONE], &four).unwrap_err();
+            assert!(refused.to_string().contains("3 input(s) at a time"), "{refused}");
+            let some = [0..3, 3..4, 4..6].map(|range| {
+                let shape = [&[range.len()], &SHAPE[..]].concat();
+                open.predict(&values[range.start * ONE..range.end * ONE], &shape).unwrap()
+            });
+            (some.concat(), open.finish().unwrap().clone())
+        });
+        assert_eq!(results, clear(&model, &values));
+        let server = server.unwrap();
+        assert_eq!((report.inputs, server.inputs), (6, 9));
+        assert_eq!(report.total.bytes, server.total.bytes);
+    }
 }
 
 #[test]

@@ -32,13 +32,26 @@ pub enum Action {
     /// A protocol on shares that are brought into its range first.
     Fitted(Box<Fitted>),
     /// Other places for the elements, some of which are zero; local.
-    Arrange(Vec<Option<usize>>),
+    Arrange {
+        /// For each result the position of its value, in the tensor of one input.
+        places: Vec<Option<usize>>,
+        /// How many values that tensor has.
+        inputs: usize,
+    },
     /// Tensors one after another; local.
-    Concat,
+    Concat {
+        /// How many values each has, of one input.
+        lengths: Vec<usize>,
+    },
     /// The server's constants; local.
     Offset,
     /// Sums over windows of positions; local.
-    SumPool(Vec<Vec<usize>>),
+    SumPool {
+        /// The positions, in the tensor of one input.
+        windows: Vec<Vec<usize>>,
+        /// How many values that tensor has.
+        inputs: usize,
+    },
     /// Weighted sum of two tensors.
     Sum(Box<SumStep>),
     /// Another shape, same values.
@@ -90,12 +103,12 @@ pub struct SumStep {
 }
 
 impl LinearStep {
-    /// Plans `linear` for an output of `out_bits`.
+    /// Plans `linear` for outputs of `out_bits`, of `batch` inputs at a time.
     ///
     /// # Errors
     /// [`Error::Misuse`] when no secure parameters hold the precision.
-    pub(crate) fn new(linear: &Linear, out_bits: u32, radix: Radix) -> Result<Self> {
-        let layer = Layer::new(linear, out_bits)?;
+    pub(crate) fn new(linear: &Linear, out_bits: u32, radix: Radix, batch: usize) -> Result<Self> {
+        let layer = Layer::new(linear, out_bits, batch)?;
         let truncate = match linear.rounding {
             Rounding::Stochastic => None,
             Rounding::Exact => {
@@ -188,10 +201,10 @@ impl Step {
             Action::Linear(_) => "convolution",
             Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
             Action::Fitted(fitted) => fitted.sliced.kind().map_or("", Nonlinear::operator),
-            Action::Arrange(_) => "view",
-            Action::Concat => "concat",
+            Action::Arrange { .. } => "view",
+            Action::Concat { .. } => "concat",
             Action::Offset => "offset",
-            Action::SumPool(_) => "average pool",
+            Action::SumPool { .. } => "average pool",
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
             Action::Open { .. } => "open",

@@ -1,6 +1,7 @@
 //! Whole sessions in memory: results against the interpreter, costs against the
 //! plan, and what each party can see.
 
+mod batches;
 mod hostile;
 
 use std::collections::BTreeMap;

@@ -70,8 +70,10 @@ pub struct ServeOptions {
     pub reveal: Reveal,
     /// Where correlated transfers come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
     pub ot: String,
-    /// Inferences prepared before their inputs; none when absent.
+    /// Runs prepared before their inputs; none when absent.
     pub offline: Option<NonZeroU32>,
+    /// Inputs of one run, 1 to 64; one when absent.
+    pub batch: Option<NonZeroU32>,
     /// TLS, or `None` for plaintext on loopback.
     pub tls: Option<TlsFiles>,
     /// How long to wait for clients.
@@ -95,6 +97,7 @@ impl Default for ServeOptions {
             reveal: Reveal::Output,
             ot: "auto".into(),
             offline: None,
+            batch: None,
             tls: Some(TlsFiles::default()),
             timeouts: Patience::default(),
             once: false,
@@ -238,8 +241,8 @@ pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
 /// What a server offers by these options.
 pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
     let link = link(options.network.as_deref())?;
-    let ServeOptions { reveal, offline, .. } = *options;
-    let settings = Settings { reveal, ot: options.ot.parse()?, bandwidth: None, offline };
+    let ServeOptions { reveal, offline, batch, .. } = *options;
+    let settings = Settings { reveal, ot: options.ot.parse()?, bandwidth: None, offline, batch };
     Ok(settings.planned_for(link))
 }
 

@@ -37,7 +37,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
         }
         Operation::MaxPool { count, bits, window, radix } => max_pool(count, bits, window, radix),
         Operation::Argmax { count, bits, radix } => {
-            let argmax = Argmax::new(count, bits, digits(radix, 1, bits.saturating_sub(1))?)?;
+            let argmax = Argmax::new(1, count, bits, digits(radix, 1, bits.saturating_sub(1))?)?;
             let output = Output { bits: argmax.index_bits(), signed: false };
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
             Ok((input, output, Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)))))

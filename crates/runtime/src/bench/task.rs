@@ -65,7 +65,8 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(operation: Operation, settings: Settings) -> Result<Self> {
         let name = operation.name();
-        let settings = Settings { ot: source(&operation).unwrap_or(settings.ot), ..settings };
+        let ot = source(&operation).unwrap_or(settings.ot);
+        let settings = Settings { ot, batch: None, ..settings };
         let json = serde_json::to_string(&(&operation, settings)).unwrap_or_default();
         let digest: [u8; 32] = Sha256::digest(json).into();
         let of = |input: Input, output, action: Option<Action>| {
@@ -108,6 +109,7 @@ impl Task {
             layer,
             output.bits,
             Radix::fastest(outputs, layer.shift),
+            1,
         )?));
         let steps = vec![Step { name: name.into(), node: Some(0), action }];
         let plan = Plan::of_steps(graph, steps, settings);

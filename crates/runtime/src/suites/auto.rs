@@ -11,6 +11,7 @@ use mpc::relu::Relu;
 use mpc::square::Square;
 use wire::{Error, Result};
 
+use crate::batch::repeated;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{Action, Fitted, LinearStep, Step, SumStep, max_pool, truncation, windows};
@@ -23,7 +24,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
-        let action = action(graph, node).map_err(|e| at(&node.name, e))?;
+        let action = action(graph, node, settings.batch()).map_err(|e| at(&node.name, e))?;
         if let Action::Linear(linear) = &action {
             ciphertexts = ciphertexts.saturating_add(linear.layer.ciphertexts());
         }
@@ -35,28 +36,30 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     }
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
-    let (count, bits) = (output.len(), output.format.bits);
+    let (rows, classes, bits) = (settings.batch(), output.len(), output.format.bits);
+    let count = rows * classes;
     let opened = match settings.reveal {
         Reveal::Output => Action::Open { count, bits, signed: true },
         Reveal::Label => {
-            let argmax = Argmax::new(count, bits, Radix::fastest(1, bits.saturating_sub(1)))?;
+            let radix = Radix::fastest(rows, bits.saturating_sub(1));
+            let argmax = Argmax::new(rows, classes, bits, radix)?;
             let bits = argmax.index_bits();
             let action = Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)));
             steps.push(Step { name: "argmax".into(), node: None, action });
-            Action::Open { count: 1, bits, signed: false }
+            Action::Open { count: rows, bits, signed: false }
         }
     };
     steps.push(Step { name: "result".into(), node: None, action: opened });
     Ok(steps)
 }
 
-fn action(graph: &Graph, node: &Node) -> Result<Action> {
+fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
-    let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len());
+    let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len() * batch);
     Ok(match &node.op {
         Op::Linear(linear) => {
             let radix = Radix::fastest(count, linear.shift);
-            Action::Linear(Box::new(LinearStep::new(linear, out_bits, radix)?))
+            Action::Linear(Box::new(LinearStep::new(linear, out_bits, radix, batch)?))
         }
         Op::Relu { saturate, low } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
@@ -71,9 +74,10 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
         }
         Op::MaxPool(window) => {
             let radix = Radix::fastest(count, bits.saturating_sub(1));
-            Action::Nonlinear(max_pool(&windows(window), bits, radix)?)
+            let windows = repeated(windows(window), input.len(), batch);
+            Action::Nonlinear(max_pool(&windows, bits, radix)?)
         }
-        Op::SumPool(window) => Action::SumPool(windows(window)),
+        Op::SumPool(window) => Action::SumPool { windows: windows(window), inputs: input.len() },
         Op::Sum { multipliers, accumulator_bits, shift } => {
             let width = (*accumulator_bits).max(out_bits + shift);
             let truncate = match shift {
@@ -101,8 +105,13 @@ fn action(graph: &Graph, node: &Node) -> Result<Action> {
             })?;
             fitted(None, raised, sliced, -raised)
         }
-        Op::Concat => Action::Concat,
-        Op::View(_) | Op::Pad { .. } => Action::Arrange(graph::arrangement(graph, node)),
+        Op::Concat => {
+            let length = |i: usize| graph.input_of(node, i).len();
+            Action::Concat { lengths: (0..node.inputs.len()).map(length).collect() }
+        }
+        Op::View(_) | Op::Pad { .. } => {
+            Action::Arrange { places: graph::arrangement(graph, node), inputs: input.len() }
+        }
         Op::Offset => Action::Offset,
         Op::Product { factor_bits } => {
             let signs = [0, 1].map(|i| match graph.input_of(node, i).format.signed {

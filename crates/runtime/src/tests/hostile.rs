@@ -90,6 +90,36 @@ fn a_plan_cannot_make_a_client_work_or_allocate_without_bound() {
     }
 }
 
+/// Batches that multiply what one input has beyond any bound.
+#[test]
+fn a_batch_cannot_make_a_client_work_or_allocate_without_bound() {
+    let offer = |batch: &str, op: &str, shape: &str, out: &str, reveal: &str| {
+        let offer = one_node(op, shape, out, [20, 12], true, reveal);
+        offer.replacen("\"settings\":{", &format!("\"settings\":{{\"batch\":{batch},"), 1)
+    };
+    let small = convolution(4, 8, 3, 1, 1);
+    let of = |batch: &str| offer(batch, &small, "[4,8,8]", "[4,8,8]", "output");
+    Plan::from_offer(&of("64")).unwrap();
+    let (large, flat) = ("[8,1024,1024]", "[1048576]");
+    let pool = r#"{"max-pool":{"channels":4,"height":512,"width":512,"kernel":[2,2],"stride":[1,1],"padding":[0,0,0,0]}}"#;
+    let pooled = offer("64", pool, "[4,512,512]", "[4,511,511]", "output").replace("20,", "12,");
+    let hostile = [
+        ("none", of("0")),
+        ("too many", of("65")),
+        ("far too many", of("4294967295")),
+        ("more than a number", of("4294967296")),
+        ("values", offer("64", "\"reshape\"", large, large, "output").replace("20,", "12,")),
+        ("windows", pooled),
+        ("rows", offer("2", "\"reshape\"", flat, flat, "label").replace("20,", "12,")),
+    ];
+    for (what, offer) in hostile {
+        let start = std::time::Instant::now();
+        let refused = Plan::from_offer(&offer).unwrap_err();
+        assert!(matches!(refused, Error::Peer { .. } | Error::Unsupported { .. }), "{what}");
+        assert!(start.elapsed().as_secs() < 5, "{what}: {:?}", start.elapsed());
+    }
+}
+
 /// `count` convolutions in a row that differ from each other, as a server would offer them.
 fn chain(count: usize, op: impl Fn(usize) -> (String, String)) -> String {
     let mut tensors = Vec::new();
@@ -121,6 +151,7 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
     };
     let grouped = |i: usize| (conv(64, 16, 1 + i % 15, [2, 8, 64][i % 3]).0, "[64,16,16]".into());
     let search = |i: usize| (conv(64, 16, 1 + i % 15, 1).0, "[64,16,16]".into());
+    let batch = |offer: String| offer.replacen("\"reveal\"", "\"batch\":60,\"reveal\"", 1);
     for (what, accepted, offer) in [
         ("honest", true, chain(200, |_| conv(16, 16, 3, 1))),
         ("as many searches as there may be", true, chain(4096, search)),
@@ -128,6 +159,9 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
         ("too many nodes", false, chain(4097, search)),
         ("wide layers", false, chain(1000, |_| conv(1 << 18, 1, 1, 1 << 18))),
         ("matrices", true, chain(4096, |_| conv(512, 1, 1, 1))),
+        ("batches", true, batch(chain(4096, |i| conv(64, 4, 1 + i % 3, 1)))),
+        ("batches of groups", true, batch(chain(4096, |i| conv(64, 4, 3, [2, 8, 64][i % 3])))),
+        ("batches of matrices", true, batch(chain(4096, |_| conv(512, 1, 1, 1)))),
     ] {
         let start = std::time::Instant::now();
         let planned = Plan::from_offer(&offer).map(|plan| plan.cost(1).bytes());

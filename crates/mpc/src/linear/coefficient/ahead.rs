@@ -6,7 +6,7 @@
 //! | Out | as online: the same error bounds, around the same value |
 //! | Reveals | to the server: the client's share minus a uniform mask |
 //! | Security | the client's mask r is uniform mod 2^P and used once: it is moved into the layer |
-//! | Cost | offline what the layer costs online otherwise; online `inputs*P/8` up, one round |
+//! | Cost | offline what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
 //! | Paper | Mishra et al., Delphi (USENIX Security 2020), section 4.1; UFO, Fig. 4 |
 //!
 //! Offline the layer runs on r: the parties hold phases and masks of W*r. Online the client
@@ -25,13 +25,13 @@ use crate::share::Share;
 
 type Masked = Packed<0x43>;
 
-/// The client's half of a prepared layer, for one input.
+/// The client's half of a prepared layer, for one run.
 pub struct ClientAhead {
     mask: Zeroizing<Vec<u64>>,
     phases: Zeroizing<Vec<u64>>,
 }
 
-/// The server's half of a prepared layer, for one input.
+/// The server's half of a prepared layer, for one run.
 pub struct ServerAhead {
     masks: Zeroizing<Vec<u64>>,
 }

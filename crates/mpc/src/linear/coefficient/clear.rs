@@ -32,8 +32,9 @@ macro_rules! word {
 word!(u32);
 word!(u64);
 
-/// The products of `weight` `[O, I/g, kh, kw]` with `x` in channel-major order, right in
-/// the low `bits` bits. Zeros are multiplied like any other weight.
+/// The products of `weight` `[O, I/g, kh, kw]` with `x`, one or more images in
+/// channel-major order, right in the low `bits` bits. Zeros are multiplied like any other
+/// weight.
 pub(super) fn convolve(conv: &Conv, weight: &[i32], x: &[u64], bits: u32) -> Zeroizing<Vec<u64>> {
     Zeroizing::new(if bits <= 32 {
         run::<u32>(conv, weight, x)
@@ -44,11 +45,20 @@ pub(super) fn convolve(conv: &Conv, weight: &[i32], x: &[u64], bits: u32) -> Zer
 
 fn run<W: Word + zeroize::Zeroize>(conv: &Conv, weight: &[i32], x: &[u64]) -> Vec<u64> {
     let x = Zeroizing::new(x.iter().map(|word| W::of(*word)).collect::<Vec<_>>());
+    let image = conv.in_channels * conv.in_height * conv.in_width;
+    let plane = conv.out_height() * conv.out_width();
+    let images = x.len().checked_div(image).unwrap_or(0);
+    let mut all = Vec::with_capacity(images * conv.out_channels * plane);
+    x.chunks_exact(image.max(1)).for_each(|x| add_image(conv, weight, x, &mut all));
+    all
+}
+
+/// Appends the products with one image.
+fn add_image<W: Word + zeroize::Zeroize>(conv: &Conv, weight: &[i32], x: &[W], all: &mut Vec<u64>) {
     let plane = conv.out_height() * conv.out_width();
     let area = conv.kernel[0] * conv.kernel[1];
     let (inputs, outputs) = (conv.group_channels(), conv.out_channels / conv.groups);
     let in_plane = conv.in_height * conv.in_width;
-    let mut all = Vec::with_capacity(conv.out_channels * plane);
     let mut sums = Zeroizing::new(vec![W::default(); plane]);
     for (o, weight) in weight.chunks_exact(inputs * area).enumerate() {
         let first = o / outputs * inputs * in_plane;
@@ -67,7 +77,6 @@ fn run<W: Word + zeroize::Zeroize>(conv: &Conv, weight: &[i32], x: &[u64]) -> Ve
         }
         all.extend(sums.iter().map(|sum| sum.wide()));
     }
-    all
 }
 
 /// Adds one weight's products to all outputs of a channel.

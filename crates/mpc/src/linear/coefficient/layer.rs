@@ -36,32 +36,32 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Plans `linear` for results of `out_bits`. Stochastic rounding yields shares
-    /// mod 2^out_bits of the rescaled result, exact rounding shares mod
-    /// 2^(out_bits + shift + 4), see [`super`].
+    /// Plans `linear` for results of `out_bits`, of `batch` inputs (at least 1) at a
+    /// time. Stochastic rounding yields shares mod 2^out_bits of the rescaled result,
+    /// exact rounding shares mod 2^(out_bits + shift + 4), see [`super`].
     ///
     /// # Errors
     /// [`Error::Misuse`] when no secure parameters hold the precision, or every packing
     /// takes too many ciphertexts.
-    pub fn new(linear: &Linear, out_bits: u32) -> Result<Self> {
+    pub fn new(linear: &Linear, out_bits: u32, batch: usize) -> Result<Self> {
         let mut best: Option<(u64, usize, Self)> = None;
         let mut priced = false;
         for (degree, _) in rlwe::TABLE {
             // What one weight asks for is the least that any packing asks for.
             let least = parameters(linear, out_bits, degree, 1);
-            for packing in Packing::candidates(&linear.conv, degree) {
+            for packing in Packing::candidates(&linear.conv, batch, degree) {
                 if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
                     continue;
                 }
                 priced = true;
                 let Some(least) = least else { break };
                 let most = best.as_ref().map_or(u64::MAX, |(bytes, ..)| *bytes);
-                if payload(&linear.conv, &packing, least) > most {
+                if payload(&packing, least) > most {
                     continue;
                 }
                 let weights = packing.weights_per_response();
                 let Some(chosen) = parameters(linear, out_bits, degree, weights) else { continue };
-                let (bytes, work) = (payload(&linear.conv, &packing, chosen), packing.work());
+                let (bytes, work) = (payload(&packing, chosen), packing.work());
                 if best.as_ref().is_none_or(|(b, w, _)| (bytes, work) < (*b, *w)) {
                     best = Some((bytes, work, Self::of(linear, out_bits, packing, chosen)));
                 }
@@ -89,14 +89,14 @@ impl Layer {
         self.params
     }
 
-    /// Values of the output.
+    /// Values of the output, of all inputs of a run.
     pub fn outputs(&self) -> usize {
-        self.conv.out_channels * self.conv.out_height() * self.conv.out_width()
+        self.packing.image_outputs() * self.packing.batch()
     }
 
-    /// Values of the input.
+    /// Values of the input, of all inputs of a run.
     pub fn inputs(&self) -> usize {
-        self.conv.in_channels * self.conv.in_height * self.conv.in_width
+        self.packing.image_inputs() * self.packing.batch()
     }
 
     /// Ciphertexts both ways.
@@ -188,9 +188,9 @@ fn largest(linear: &Linear) -> u64 {
 }
 
 /// Bytes both ways without headers.
-fn payload(conv: &Conv, packing: &Packing, (params, response_bits): (Params, u32)) -> u64 {
+fn payload(packing: &Packing, (params, response_bits): (Params, u32)) -> u64 {
     let degree = params.degree() as u64;
-    let outputs = conv.out_channels * conv.out_height() * conv.out_width();
+    let outputs = packing.image_outputs() * packing.batch();
     let input = degree * u64::from(params.modulus_bits()) / 8 + 16;
     let response = degree * u64::from(response_bits) / 8;
     let useful = outputs as u64 * u64::from(response_bits) / 8;

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of `x` mod 2^P or wider; the server's weights and bias; shares of an addend |
+//! | In | shares of one or several inputs `x` mod 2^P or wider; the server's weights and bias; shares of an addend |
 //! | Out | stochastic: shares mod 2^out of `(W*x + b + m*addend) / 2^shift`, off by less than [`noise::stochastic_error`](he::rlwe::noise::stochastic_error); exact: shares mod 2^(P+4) of `16*(W*x + b + m*addend) + e`, 0 < e < 16 |
 //! | Reveals | to the client: phases masked by uniform R; to the server: ciphertexts |
 //! | Security | semi-honest, under RLWE; the functionality is a linear map of the client's perturbed input plus weight-independent noise (ENGINE section 2) |
@@ -310,7 +310,7 @@ fn client_share(layer: &Layer, phases: &[u64], added: &[u64]) -> Result<Share> {
 fn server_share(layer: &Layer, masks: &mut [u64], bias: &[i64], added: &[u64]) -> Result<Share> {
     let (plain, modulus) = (layer.plain_bits, layer.params.modulus_bits());
     let per_channel = layer.conv.out_height() * layer.conv.out_width();
-    let biases = bias.iter().flat_map(|b| std::iter::repeat_n(*b as u64, per_channel));
+    let biases = bias.iter().flat_map(|b| std::iter::repeat_n(*b as u64, per_channel)).cycle();
     for ((word, added), bias) in masks.iter_mut().zip(added).zip(biases) {
         let known = added.wrapping_add(bias) << (modulus - plain);
         *word = word.wrapping_sub(known) & mask(modulus);

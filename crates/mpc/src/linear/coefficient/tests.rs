@@ -71,8 +71,20 @@ struct Case {
     threads: usize,
 }
 
-/// Random 8-bit inputs and weights, all at their extremes with `extreme`.
 fn case(
+    conv: &Conv,
+    rounding: Rounding,
+    addend: Option<i64>,
+    extreme: bool,
+    rng: &mut Random,
+) -> Case {
+    batch(1, conv, rounding, addend, extreme, rng)
+}
+
+/// Random 8-bit inputs and weights, all at their extremes with `extreme`, of so many
+/// `images`.
+fn batch(
+    images: usize,
     conv: &Conv,
     rounding: Rounding,
     addend: Option<i64>,
@@ -84,13 +96,15 @@ fn case(
         true => 1 - (1i64 << (bits - 1)),
         false => signed(rng.uniform(1, bits)[0], bits),
     };
-    let x: Vec<i64> = (0..conv.in_channels * conv.in_height * conv.in_width)
+    let image = conv.in_channels * conv.in_height * conv.in_width;
+    let x: Vec<i64> = (0..images * image)
         .map(|_| value(9).clamp(0, 255).max(if extreme { 255 } else { 0 }))
         .collect();
     let weight: Vec<i32> =
         (0..conv.out_channels * per_output).map(|_| value(WEIGHT_BITS) as i32).collect();
     let bias: Vec<i64> = (0..conv.out_channels).map(|_| value(12)).collect();
-    let mut want = clear(conv, &x, &weight, &bias);
+    let each = x.chunks_exact(image).flat_map(|x| clear(conv, x, &weight, &bias));
+    let mut want: Vec<i64> = each.collect();
     let skip: Vec<i64> = want.iter().map(|_| value(8)).collect();
     if let Some(factor) = addend {
         want.iter_mut().zip(&skip).for_each(|(sum, skip)| *sum += factor * skip);
@@ -105,7 +119,7 @@ fn case(
         rounding,
         addend,
     };
-    let layer = Layer::new(&linear, accumulator_bits - shift).unwrap();
+    let layer = Layer::new(&linear, accumulator_bits - shift, images).unwrap();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
     let weights = weights.keeping(&weight);
     let x = split(rng, &x, accumulator_bits);
@@ -268,6 +282,20 @@ fn threads_change_no_byte() {
             assert!(one.frames == ours.frames && other.frames == theirs.frames);
             assert!(one.value.unwrap() == *ours.value.as_ref().unwrap());
             assert!(other.value.unwrap() == *theirs.value.as_ref().unwrap());
+        }
+    }
+}
+
+#[test]
+fn batches_convolve_image_by_image() {
+    let mut rng = Random::seeded(11);
+    for (i, conv) in shapes().iter().enumerate() {
+        for images in [3, 4] {
+            let (addend, rounding) = match i % 2 {
+                0 => (Some(37), Rounding::Exact),
+                _ => (None, Rounding::Stochastic),
+            };
+            check(&batch(images, conv, rounding, addend, false, &mut rng));
         }
     }
 }

@@ -7,51 +7,71 @@ use super::bundle::Bundle;
 use super::view::{Axis, Window};
 
 impl Packing {
-    /// All packings worth pricing at ring degree `degree`.
+    /// All packings of `batch` images worth pricing at ring degree `degree`.
     pub(in super::super) fn candidates(
         conv: &Conv,
+        batch: usize,
         degree: usize,
     ) -> impl Iterator<Item = Self> + '_ {
         let views = [false, true].map(|polyphase| Axis::both(conv, polyphase));
         let views = views.into_iter().take(if views[0] == views[1] { 1 } else { 2 });
         views.flat_map(move |axes| {
             let windows = windows(conv, &axes, degree).into_iter();
-            windows.flat_map(move |window| {
-                apart(conv, axes, window, degree).chain(bundled(conv, axes, window, degree))
+            let beside = move |window| beside(conv, batch, window, degree);
+            windows.flat_map(beside).flat_map(move |window| {
+                let shape = Shape { conv, batch, axes, window, degree };
+                apart(shape).chain(bundled(shape))
             })
         })
     }
 }
 
-/// Each group on its own: C_w by cuts, and the largest M_w that it leaves.
-fn apart(
+/// A window for one image and for several next to each other.
+fn beside(
     conv: &Conv,
+    batch: usize,
+    window: Window,
+    degree: usize,
+) -> impl Iterator<Item = Window> {
+    /// Numbers of images tried with a tile: planes that are cut are large.
+    const FEW: usize = 2;
+    let whole = window.outputs == [conv.out_height(), conv.out_width()];
+    let several = coarse(batch).filter(|images| *images > 1);
+    let fitting = several.filter_map(move |images| window.beside(images, degree));
+    fitting.take(if whole { batch } else { FEW }).chain([window])
+}
+
+/// A layer seen through one window.
+#[derive(Clone, Copy)]
+struct Shape<'a> {
+    conv: &'a Conv,
+    batch: usize,
     axes: [Axis; 2],
     window: Window,
     degree: usize,
-) -> impl Iterator<Item = Packing> + '_ {
+}
+
+impl Shape<'_> {
+    fn packing(self, in_channels: usize, out_channels: usize, bundle: Bundle) -> Packing {
+        let Self { conv, batch, axes, window, .. } = self;
+        Packing { conv: conv.clone(), batch, axes, window, in_channels, out_channels, bundle }
+    }
+}
+
+/// Each group on its own: C_w by cuts, and the largest M_w that it leaves.
+fn apart(shape: Shape<'_>) -> impl Iterator<Item = Packing> + '_ {
+    let Shape { conv, axes, window, degree, .. } = shape;
     let outputs = conv.out_channels / conv.groups;
     cuts(planes(conv, &axes)).filter_map(move |in_channels| {
         let most = window.slots(degree) / in_channels;
         let out_channels = outputs.div_ceil(outputs.div_ceil(Some(most).filter(|m| *m > 0)?));
-        Some(Packing {
-            conv: conv.clone(),
-            axes,
-            window,
-            in_channels,
-            out_channels,
-            bundle: Bundle::APART,
-        })
+        Some(shape.packing(in_channels, out_channels, Bundle::APART))
     })
 }
 
 /// Several groups together.
-fn bundled(
-    conv: &Conv,
-    axes: [Axis; 2],
-    window: Window,
-    degree: usize,
-) -> impl Iterator<Item = Packing> + '_ {
+fn bundled(shape: Shape<'_>) -> impl Iterator<Item = Packing> + '_ {
+    let Shape { conv, axes, window, degree, .. } = shape;
     let outputs = if conv.groups > 1 { conv.out_channels / conv.groups } else { 0 };
     let slots = window.slots(degree);
     let pairs = coarse(planes(conv, &axes))
@@ -59,14 +79,8 @@ fn bundled(
     pairs.flat_map(move |(in_channels, out_channels)| {
         let units = slots.checked_div(in_channels * out_channels).unwrap_or(0);
         let bundles = (units > 1).then(|| Bundle::candidates(conv.groups, units));
-        bundles.into_iter().flatten().map(move |bundle| Packing {
-            conv: conv.clone(),
-            axes,
-            window,
-            in_channels,
-            out_channels,
-            bundle,
-        })
+        let bundles = bundles.into_iter().flatten();
+        bundles.map(move |bundle| shape.packing(in_channels, out_channels, bundle))
     })
 }
 

@@ -2,14 +2,18 @@
 //!
 //! A *plane* is an input channel or, in the polyphase form of a convolution with
 //! stride, one of its phases ([`view`]). A *tile* is a window of the padded plane,
-//! T positions long. A polynomial holds `C_w` planes of a tile; a weight polynomial
-//! yields `M_w` output channels (Huang et al., Cheetah, section 3.1 and 4.2):
+//! T' positions long, and the same window of b images of a batch, n = 0 to b-1, takes
+//! `T = b*T'`. A polynomial holds `C_w` planes of a tile; a weight polynomial yields
+//! `M_w` output channels (Huang et al., Cheetah, section 3.1 and 4.2):
 //!
 //! ```text
-//! input   x[s*U + c*T + i*row + j]
+//! input   x[s*U + c*T + n*T' + i*row + j]
 //! weight  w[t*U + O + m*C_w*T - c*T - k*row - l],  O = (C_w-1)*T + (kh-1)*row + kw-1
-//! output  y[(s+t)*U + O + m*C_w*T + i*step*row + j*step]
+//! output  y[(s+t)*U + O + m*C_w*T + n*T' + i*step*row + j*step]
 //! ```
+//!
+//! The images share the weights. Taps reach less than T' and weights repeat every
+//! `T = b*T'`, so the products of one image land on outputs of no other.
 //!
 //! Of grouped convolutions, several groups share a polynomial ([`bundle`]): s and t
 //! are the slots of a group's input and weights, `U = C_w*M_w*T` the size of a slot;
@@ -35,6 +39,8 @@ use view::{Axis, Window};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packing {
     conv: Conv,
+    /// Images in all.
+    batch: usize,
     axes: [Axis; 2],
     window: Window,
     /// Planes of a group per polynomial, C_w.
@@ -44,10 +50,11 @@ pub(super) struct Packing {
     bundle: Bundle,
 }
 
-/// A response: which bundle of groups, tile and block of output channels.
+/// A response: which bundle of groups, images, tile and block of output channels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) group: usize,
+    images: usize,
     row: usize,
     column: usize,
     pub(super) block: usize,
@@ -88,21 +95,48 @@ impl Packing {
         [self.conv.out_height().div_ceil(rows), self.conv.out_width().div_ceil(columns)]
     }
 
-    pub(super) fn tiles(&self) -> usize {
+    /// Tiles of an image.
+    fn tiles(&self) -> usize {
         self.tile_grid().iter().product()
+    }
+
+    /// Sets of images that lie next to each other.
+    fn sets(&self) -> usize {
+        self.batch.div_ceil(self.window.images)
+    }
+
+    /// Images in all.
+    pub(super) fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Values of one image.
+    pub(super) fn image_inputs(&self) -> usize {
+        self.conv.in_channels * self.conv.in_height * self.conv.in_width
+    }
+
+    /// Results of one image.
+    pub(super) fn image_outputs(&self) -> usize {
+        self.conv.out_channels * self.conv.out_height() * self.conv.out_width()
+    }
+
+    /// The images of a set: place in the set, index.
+    fn images_of(&self, set: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let first = set * self.window.images;
+        (first..self.batch).take(self.window.images).enumerate()
     }
 
     /// Input polynomials in all.
     pub(super) fn inputs(&self) -> usize {
-        self.groups() * self.tiles() * self.input_blocks()
+        self.groups() * self.sets() * self.tiles() * self.input_blocks()
     }
 
     /// Responses in all.
     pub(super) fn responses(&self) -> usize {
         let (inputs, outputs) = (self.bundle.inputs(), self.bundle.outputs());
         let whole = self.conv.groups / inputs * inputs.div_ceil(outputs);
-        let sets = whole + (self.conv.groups % inputs).div_ceil(outputs);
-        sets * self.channel_blocks() * self.tiles()
+        let bundles = whole + (self.conv.groups % inputs).div_ceil(outputs);
+        bundles * self.channel_blocks() * self.sets() * self.tiles()
     }
 
     /// Products of a ciphertext with a term of a weight polynomial in all.
@@ -123,27 +157,28 @@ impl Packing {
             })
     }
 
-    /// Bundles and tiles in order, with block 0.
+    /// Bundles, sets of images and tiles in order, with block 0.
     fn tiles_of_groups(&self) -> impl Iterator<Item = Place> + '_ {
-        let [rows, columns] = self.tile_grid();
+        let ([_, columns], tiles, sets) = (self.tile_grid(), self.tiles(), self.sets());
         (0..self.groups()).flat_map(move |group| {
-            (0..rows * columns).map(move |tile| Place {
+            (0..sets * tiles).map(move |i| Place {
                 group,
-                row: tile / columns,
-                column: tile % columns,
+                images: i / tiles,
+                row: i % tiles / columns,
+                column: i % columns,
                 block: 0,
             })
         })
     }
 
-    /// Index of the tile of `place` among all tiles of all bundles.
+    /// Index of the tile of `place` among all tiles of all bundles and images.
     pub(super) fn tile_index(&self, place: Place) -> usize {
-        let [rows, columns] = self.tile_grid();
-        (place.group * rows + place.row) * columns + place.column
+        let ([rows, columns], sets) = (self.tile_grid(), self.sets());
+        ((place.group * sets + place.images) * rows + place.row) * columns + place.column
     }
 
-    /// The input polynomials of a share in channel-major order: by bundle, tile and
-    /// block of planes. Padding is zero.
+    /// The input polynomials of a share, image after image in channel-major order: by
+    /// bundle, set of images, tile and block of planes. Padding is zero.
     pub(super) fn encode_inputs(&self, share: &[u64], degree: usize) -> Vec<Vec<u64>> {
         let blocks = self.input_blocks();
         let polynomials = self.tiles_of_groups().flat_map(|place| {
@@ -167,8 +202,24 @@ impl Packing {
         polynomial
     }
 
-    /// Puts one plane's window at coefficient `at`.
+    /// Puts one plane's windows of all images of the set at coefficient `at`.
     fn encode_plane(
+        &self,
+        share: &[u64],
+        polynomial: &mut [u64],
+        place: Place,
+        plane: (usize, [usize; 2]),
+        at: usize,
+    ) {
+        for (n, image) in self.images_of(place.images) {
+            let first = image * self.image_inputs();
+            let share = share.get(first..).unwrap_or_default();
+            self.encode_window(share, polynomial, place, plane, at + n * self.window.each);
+        }
+    }
+
+    /// Puts one plane's window of the first image in `share` at coefficient `at`.
+    fn encode_window(
         &self,
         share: &[u64],
         polynomial: &mut [u64],
@@ -281,7 +332,7 @@ impl Packing {
     }
 
     /// The useful coefficients of a response, ascending, each with the index of its
-    /// value in the channel-major output.
+    /// value in the output: image after image in channel-major order.
     pub(super) fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
         let outputs = self.conv.out_channels / self.conv.groups;
         let (set, block) =
@@ -293,27 +344,25 @@ impl Packing {
             let channels = block * self.out_channels..outputs;
             for (m, channel) in channels.take(self.out_channels).enumerate() {
                 let at = first + m * self.in_channels * self.window.area;
-                self.outputs_of(place, group * outputs + channel, at, &mut useful);
+                for (n, image) in self.images_of(place.images) {
+                    let plane = image * self.conv.out_channels + group * outputs + channel;
+                    self.outputs_of(place, plane, at + n * self.window.each, &mut useful);
+                }
             }
         }
         useful
     }
 
-    /// Those of one channel, whose first coefficient is `at`.
-    fn outputs_of(
-        &self,
-        place: Place,
-        channel: usize,
-        at: usize,
-        useful: &mut Vec<(usize, usize)>,
-    ) {
+    /// Those of one channel of one image, whose first coefficient is `at`; `plane`
+    /// counts the channels of all images.
+    fn outputs_of(&self, place: Place, plane: usize, at: usize, useful: &mut Vec<(usize, usize)>) {
         let (height, width) = (self.conv.out_height(), self.conv.out_width());
         let ([rows, columns], [down, right]) = (self.window.outputs, &self.axes);
         let [first_row, first_column] = self.first_output(place);
         for (i, row) in (first_row..height).take(rows).enumerate() {
             let line = at + i * down.step * self.window.row;
             for (j, column) in (first_column..width).take(columns).enumerate() {
-                useful.push((line + j * right.step, (channel * height + row) * width + column));
+                useful.push((line + j * right.step, (plane * height + row) * width + column));
             }
         }
     }
@@ -326,6 +375,9 @@ impl fmt::Display for Packing {
         write!(f, "tiles {}, C_w {}, M_w {}", self.tiles(), self.in_channels, self.out_channels)?;
         if down * right > 1 {
             write!(f, ", polyphase {down}x{right}")?;
+        }
+        if self.window.images > 1 {
+            write!(f, ", {} images", self.window.images)?;
         }
         match self.bundle {
             Bundle::APART => Ok(()),

@@ -22,13 +22,13 @@ fn add_product(sum: &mut [i64], left: &[u64], powers: &[usize], weights: &[i64])
 }
 
 fn convolve(packing: &Packing, degree: usize, x: &[u64], weight: &[i32]) -> Vec<i64> {
-    let conv = &packing.conv;
+    let images = packing.batch;
     let (powers, blocks) = (packing.powers(), packing.input_blocks());
     assert_eq!(powers.iter().collect::<BTreeSet<_>>().len(), powers.len(), "{packing:?}");
     assert!(powers.iter().all(|power| *power < degree), "{packing:?}");
     let inputs = packing.encode_inputs(x, degree);
     assert_eq!(inputs.len(), packing.inputs());
-    let mut out = vec![i64::MIN; conv.out_channels * conv.out_height() * conv.out_width()];
+    let mut out = vec![i64::MIN; images * packing.image_outputs()];
     let mut responses = 0;
     for place in packing.places() {
         let (mut sum, mut used) = (vec![0; degree], 0);
@@ -50,15 +50,17 @@ fn convolve(packing: &Packing, degree: usize, x: &[u64], weight: &[i32]) -> Vec<
     out
 }
 
-/// All candidates of `conv` at `degree`; how many there are.
-fn check(conv: &Conv, degree: usize) -> usize {
+/// All candidates of `conv` at `degree` for `images` images; how many there are.
+fn check(conv: &Conv, images: usize, degree: usize) -> usize {
     let inputs = conv.in_channels * conv.in_height * conv.in_width;
     let weights = conv.out_channels * conv.group_channels() * conv.kernel[0] * conv.kernel[1];
-    let x: Vec<u64> = (0..inputs as u64).map(|i| 1 + i * i % 251).collect();
+    let x: Vec<u64> = (0..(images * inputs) as u64).map(|i| 1 + i * i % 251).collect();
     let weight: Vec<i32> = (0..weights as i32).map(|i| i * 29 % 255 - 127).collect();
     let signed: Vec<i64> = x.iter().map(|x| *x as i64).collect();
-    let want = clear(conv, &signed, &weight, &vec![0; conv.out_channels]);
-    let candidates = Packing::candidates(conv, degree);
+    let bias = vec![0; conv.out_channels];
+    let each = signed.chunks_exact(inputs).flat_map(|x| clear(conv, x, &weight, &bias));
+    let want: Vec<i64> = each.collect();
+    let candidates = Packing::candidates(conv, images, degree);
     candidates.map(|packing| assert_eq!(convolve(&packing, degree, &x, &weight), want)).count()
 }
 
@@ -98,7 +100,20 @@ proptest! {
         conv in shapes().prop_filter("outputs", is_convolution),
         log in 6..=8u32,
     ) {
-        check(&conv, 1 << log);
+        check(&conv, 1, 1 << log);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn every_packing_of_a_batch_convolves(
+        conv in shapes().prop_filter("outputs", is_convolution),
+        images in 2..=6usize,
+        log in 6..=7u32,
+    ) {
+        check(&conv, images, 1 << log);
     }
 }
 
@@ -115,10 +130,23 @@ fn many_groups_convolve() {
         dilation: [1, 1],
         groups: channels,
     };
-    assert!(check(&depthwise(37, 3, 1, 1), 512) > 10);
-    assert!(check(&depthwise(29, 4, 2, 1), 512) > 10);
-    assert!(check(&Conv { out_channels: 66, ..depthwise(33, 3, 1, 0) }, 512) > 10);
-    assert!(check(&Conv { groups: 12, ..depthwise(24, 5, 2, 1) }, 512) > 10);
+    assert!(check(&depthwise(37, 3, 1, 1), 1, 512) > 10);
+    assert!(check(&depthwise(29, 4, 2, 1), 1, 512) > 10);
+    assert!(check(&Conv { out_channels: 66, ..depthwise(33, 3, 1, 0) }, 1, 512) > 10);
+    assert!(check(&Conv { groups: 12, ..depthwise(24, 5, 2, 1) }, 1, 512) > 10);
+    assert!(check(&depthwise(19, 3, 1, 1), 5, 512) > 10);
+    assert!(check(&Conv { groups: 6, ..depthwise(12, 5, 2, 1) }, 4, 512) > 10);
+}
+
+#[test]
+fn images_lie_next_to_each_other() {
+    let matrix = Conv::fully_connected(24, 10);
+    assert!(check(&matrix, 7, 64) > 10 && check(&matrix, 64, 128) > 10);
+    let points = Conv { in_height: 3, in_width: 5, ..Conv::fully_connected(6, 4) };
+    assert!(check(&points, 5, 256) > 10);
+    assert!(check(&Conv { stride: [2, 2], ..points }, 5, 256) > 10);
+    let together = Packing::candidates(&matrix, 7, 64).map(|packing| packing.window.images);
+    assert_eq!(together.collect::<BTreeSet<_>>(), BTreeSet::from([1, 2, 3, 4, 7]));
 }
 
 #[test]

@@ -109,9 +109,13 @@ pub(super) struct Window {
     /// Distance of two rows: the padding at the end of one may be that at the
     /// beginning of the next.
     pub(super) row: usize,
-    /// Distance T of two windows in a polynomial, which may share padding too.
+    /// Images whose windows lie next to each other, b.
+    pub(super) images: usize,
+    /// Distance T' of the windows of two images, which may share padding too.
+    pub(super) each: usize,
+    /// Distance T = b*T' of two planes in a polynomial.
     pub(super) area: usize,
-    /// Positions from the first to the last of the window.
+    /// Positions from the first to the last of all images' windows.
     pub(super) span: usize,
     /// Positions that the taps cover.
     pub(super) reach: usize,
@@ -137,10 +141,19 @@ impl Window {
         let reach = (down - 1) * row + right;
         let apart = reach.max(span - reach + 1);
         let area = apart.max(last + 1).max(span.saturating_sub(first));
-        (span <= degree).then_some(Self { outputs, sides, row, area, span, reach })
+        let window = Self { outputs, sides, row, images: 1, each: area, area, span, reach };
+        (span <= degree).then_some(window)
     }
 
-    /// How many windows a polynomial of `degree` holds, the last one up to its span.
+    /// This window of one image for `images` of them, if they span at most `degree`
+    /// positions.
+    pub(super) fn beside(self, images: usize, degree: usize) -> Option<Self> {
+        let span = self.each.checked_mul(images - 1)?.checked_add(self.span)?;
+        let area = self.each * images;
+        (span <= degree).then_some(Self { images, area, span, ..self })
+    }
+
+    /// How many planes a polynomial of `degree` holds, the last one up to its span.
     pub(super) fn slots(&self, degree: usize) -> usize {
         (degree - self.span) / self.area + 1
     }

@@ -4,7 +4,7 @@ use super::*;
 
 /// 8-bit weights and activations, stochastic rounding, as a bench of the layer has them:
 /// weights of half the largest magnitude on average.
-fn layer(conv: &Conv) -> Layer {
+fn layer(conv: &Conv, batch: usize) -> Layer {
     let taps = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
     let shift = 7 + taps.ilog2() / 2;
     let accumulator_bits = (taps * 64 * 128 + (1 << shift)).ilog2() + 3;
@@ -16,7 +16,7 @@ fn layer(conv: &Conv) -> Layer {
         rounding: Rounding::Stochastic,
         addend: None,
     };
-    Layer::new(&linear, accumulator_bits - shift).unwrap()
+    Layer::new(&linear, accumulator_bits - shift, batch).unwrap()
 }
 
 fn depthwise(channels: usize, side: usize, stride: usize) -> Conv {
@@ -115,11 +115,39 @@ fn named() -> Vec<(&'static str, Conv, u64, &'static str)> {
 fn bytes_of_named_layers_are_pinned() {
     let mut differ = Vec::new();
     for (name, conv, bytes, packing) in named() {
-        let layer = layer(&conv);
+        let layer = layer(&conv, 1);
         let (got, text) = (layer.cost().bytes(), layer.describe());
         if got != bytes || !text.contains(&format!(", {packing}, ")) {
             differ.push(format!("{name}: {got} {text}"));
         }
     }
     assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+/// Bytes both ways per image, for batches of 1, 4, 16 and 64.
+#[test]
+fn images_of_a_batch_share_ciphertexts() {
+    let bytes =
+        |conv: &Conv| [1, 4, 16, 64].map(|batch| layer(conv, batch).cost().bytes() / batch as u64);
+    let named = [
+        (
+            "3x3 at 8, 64 channels",
+            conv([64; 2], [8; 2], 3, 1, 1),
+            [200_122, 105_690, 68_672, 54_320],
+        ),
+        (
+            "3x3 at 16, 32 channels",
+            conv([32; 2], [16; 2], 3, 1, 1),
+            [200_634, 132_226, 104_544, 97_624],
+        ),
+        (
+            "3x3 at 32, 16 channels",
+            conv([16; 2], [32; 2], 3, 1, 1),
+            [264_458, 209_090, 208_993, 195_161],
+        ),
+        ("512 to 1000", Conv::fully_connected(512, 1000), [238_754, 119_080, 60_983, 31_891]),
+        ("depthwise 14, 256 channels", depthwise(256, 14, 1), [939_402, 684_931, 529_026, 529_026]),
+    ];
+    let found = named.each_ref().map(|(name, conv, _)| (*name, bytes(conv)));
+    assert_eq!(found, named.map(|(name, _, bytes)| (name, bytes)));
 }

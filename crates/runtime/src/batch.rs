@@ -1,0 +1,86 @@
+//! Several inputs in one run: they share rounds and ciphertexts. Every share of a run
+//! holds its inputs' tensors one after another.
+
+use graph::{Graph, Op};
+use wire::{Error, Result};
+use zeroize::Zeroizing;
+
+/// Most inputs in one run.
+const MOST_INPUTS: usize = 64;
+/// Elements of all tensors of a run together: as many as the graph of one input may have.
+const MOST_VALUES: usize = 1 << 28;
+/// Positions read by all pooling windows of a run, each of which a plan lists.
+const MOST_POOLED: usize = 1 << 24;
+
+/// Whether runs of `batch` inputs of a verified graph stay within bounds: a client checks
+/// the plan of a server that it does not trust.
+///
+/// # Errors
+/// [`Error::Misuse`] that says which bound, and to use a smaller batch.
+pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
+    if batch > MOST_INPUTS {
+        return Err(Error::misuse(format!("a batch of {batch} inputs; use at most {MOST_INPUTS}")));
+    }
+    let values = graph.tensors.iter().fold(0usize, |sum, t| sum.saturating_add(t.len()));
+    let pooled = graph.nodes.iter().fold(0usize, |sum, node| sum.saturating_add(taps(graph, node)));
+    for (what, each, most) in
+        [("values", values, MOST_VALUES), ("positions in windows", pooled, MOST_POOLED)]
+    {
+        if each.saturating_mul(batch) > most {
+            return Err(Error::misuse(format!(
+                "a batch of {batch} inputs has more than {most} {what}; use a smaller batch"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Positions that the windows of a node read.
+fn taps(graph: &Graph, node: &graph::Node) -> usize {
+    match &node.op {
+        Op::MaxPool(window) | Op::SumPool(window) => {
+            let taps = window.kernel[0].saturating_mul(window.kernel[1]);
+            graph.output_of(node).len().saturating_mul(taps)
+        }
+        _ => 0,
+    }
+}
+
+/// Windows over one input's `values` values as windows over those of `batch` inputs.
+pub(crate) fn repeated(windows: Vec<Vec<usize>>, values: usize, batch: usize) -> Vec<Vec<usize>> {
+    if batch == 1 {
+        return windows;
+    }
+    let moved = |window: &Vec<usize>, image: usize| {
+        window.iter().map(|position| image * values + position).collect()
+    };
+    let images =
+        (0..batch).flat_map(|image| windows.iter().map(move |window| moved(window, image)));
+    images.collect()
+}
+
+/// The quantised `inputs` of a run, one after another, zeros in place of those that are
+/// missing.
+pub(crate) fn joined(inputs: &[Vec<i64>], values: usize, batch: usize) -> Zeroizing<Vec<i64>> {
+    let mut all = Zeroizing::new(vec![0; values * batch]);
+    let filled = all.iter_mut().zip(inputs.iter().flatten());
+    filled.for_each(|(to, from)| *to = *from);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_repeat_for_each_input() {
+        let windows = vec![vec![0, 2], vec![1]];
+        assert_eq!(repeated(windows.clone(), 3, 1), windows);
+        assert_eq!(repeated(windows, 3, 2), [vec![0, 2], vec![1], vec![3, 5], vec![4]]);
+    }
+
+    #[test]
+    fn missing_inputs_are_zeros() {
+        assert_eq!(*joined(&[vec![1, -2], vec![3, 4]], 2, 3), [1, -2, 3, 4, 0, 0]);
+    }
+}
