@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.operators import CONVERTERS, Call, Shape
+from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.source import Node, Source
 
 OPSETS = range(9, 26)
@@ -52,14 +53,14 @@ def import_onnx(path: Path) -> Source:
             shapes.pop(unused, None)
     if not nodes:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
-    graph_name = model.graph.name or path.stem
+    graph_name = model.graph.name or model_name(path)
     return Source(graph_name, signature.input_name, signature.input_shape, signature.output_name, tuple(nodes), weights)
 
 
 def read(path: Path) -> onnx.ModelProto:
-    """Load and check a file; the opset must be one the converters were written for."""
+    """Load and check a file, plain or compressed; the opset must be one the converters were written for."""
     try:
-        model = onnx.load(path)
+        model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path)
         onnx.checker.check_model(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
