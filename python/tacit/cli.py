@@ -85,6 +85,10 @@ def compile_command(
     ] = None,
     weight_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of a weight, before channel factors.")] = 8,
     activation_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of an activation.")] = 8,
+    clip_percentile: Annotated[
+        float | None,
+        typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
+    ] = None,
     rounding: Annotated[
         Literal["stochastic", "exact"],
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
@@ -110,7 +114,7 @@ def compile_command(
         report.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
         )
-    options = Options(str(suite), weight_bits, activation_bits, rounding, class_names(labels))
+    options = Options(str(suite), weight_bits, activation_bits, rounding, class_names(labels), clip_percentile)
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:
         report.emit_json(summary)

@@ -18,17 +18,23 @@ Rounding = Literal["stochastic", "exact"]
 
 @dataclass(frozen=True)
 class Options:
-    """How to quantise. Widths in bits; `labels` names the classes, or is empty."""
+    """How to quantise. Widths in bits; `labels` names the classes, or is empty.
+
+    `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
+    are the smallest and the largest value.
+    """
 
     suite: str = "auto"
     weight_bits: int = 8
     activation_bits: int = 8
     rounding: Rounding = "stochastic"
     labels: tuple[str, ...] = ()
+    clip_percentile: float | None = None
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them."""
-        return json.dumps({**vars(self), "labels": list(self.labels)})
+        names = ("suite", "weight_bits", "activation_bits", "rounding", "labels")
+        return json.dumps({name: getattr(self, name) for name in names})
 
 
 def compile_model(
@@ -50,7 +56,7 @@ def compile_model(
     if x is not None and x.shape[1:] != graph.input_shape:
         wanted = ["N", *graph.input_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
-    ranges = calibrate(source, graph, x, input_range)
+    ranges = calibrate(source, graph, x, input_range, options.clip_percentile)
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), ranges, options.to_json(), str(output))
     )
