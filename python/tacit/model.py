@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core
+from tacit import _core, metadata
+from tacit.preprocess import Preprocessing, from_json
 
 SIMULATION_BATCH = 128
 Progress = Callable[[int, int], None]
@@ -18,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Model:
-    """A .tacit file; both methods raise `MisuseError` when it is missing or corrupt."""
+    """A .tacit file; its methods raise `MisuseError` when it is missing or corrupt."""
 
     path: Path
 
@@ -32,6 +33,13 @@ class Model:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input, without the batch."""
         return tuple(self.description["input"]["shape"])
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing | None:
+        """How pixels become inputs, when `compile --preprocess` said so."""
+        _ = self.description  # a file that is no model is refused as such
+        stored = metadata.entries(self.path).get("preprocess")
+        return None if stored is None else from_json(stored)
 
     @property
     def output_scale(self) -> float:
