@@ -15,8 +15,8 @@ OPSET = 15
 LARGEST_SIDE = 12
 MOST_CHANNELS = 8
 MOST_VALUES = 600
-LINEAR_RUN = 2
-"""Most linear layers in a row: precision has limits."""
+RUNS = (1, 2)
+"""Most linear layers in a row, by the seed: precision has limits, and wide activations get few."""
 
 
 class Growth:
@@ -27,6 +27,7 @@ class Growth:
         self.random = np.random.default_rng(seed)
         self.shape = (self.upto(4), self.upto(LARGEST_SIDE), self.upto(LARGEST_SIDE))
         self.network = Network(("N", *self.shape), seed, OPSET)
+        self.run = RUNS[seed % len(RUNS)]
         self.linear = 0
         self.earlier: list[tuple[str, tuple[int, ...]]] = []
 
@@ -61,11 +62,11 @@ class Growth:
         self.network.add(operator, *others, **attributes)
         self.shape = self.shape if shape is None else shape
 
-    def bend(self) -> None:
-        """A rectifier, once enough linear layers are in a row."""
-        self.linear += 1
-        if self.linear > LINEAR_RUN:
+    def linear_layer(self) -> None:
+        """Make room for one: a rectifier, when enough of them are in a row."""
+        if self.linear >= self.run:
             relu(self)
+        self.linear += 1
 
 
 def reach(growth: Growth, dilated: bool = True) -> tuple[dict[str, Any], tuple[int, int]] | None:
@@ -103,8 +104,8 @@ def conv(growth: Growth) -> None:
     inputs = [growth.constant(weight)]
     if growth.maybe():
         inputs.append(growth.constant(growth.random.normal(0, 0.3, outputs)))
+    growth.linear_layer()
     growth.add("Conv", *inputs, shape=(outputs, *size), group=groups, **attributes)
-    growth.bend()
 
 
 def depthwise(growth: Growth) -> None:
@@ -115,8 +116,8 @@ def depthwise(growth: Growth) -> None:
     attributes, size = window
     channels = growth.shape[0]
     weight = growth.network.normal(channels, 1, *attributes["kernel_shape"])
+    growth.linear_layer()
     growth.add("Conv", growth.constant(weight), shape=(channels, *size), group=channels, **attributes)
-    growth.bend()
 
 
 def same_conv(growth: Growth, outputs: int) -> None:
@@ -129,13 +130,13 @@ def gemm(growth: Growth) -> None:
     """A fully connected layer."""
     if len(growth.shape) != 1:
         return
+    growth.linear_layer()
     outputs = growth.upto(12, 2)
     weight, bias = growth.network.normal(outputs, growth.shape[0]), growth.random.normal(0, 0.3, outputs)
     if growth.maybe():
         growth.add("Gemm", growth.constant(weight), growth.constant(bias), shape=(outputs,), transB=1)
     else:
         growth.add("MatMul", growth.constant(weight.T), shape=(outputs,))
-    growth.bend()
 
 
 def relu(growth: Growth) -> None:
@@ -145,6 +146,13 @@ def relu(growth: Growth) -> None:
 
 
 def clip(growth: Growth) -> None:
+    """ReLU6, or of another bound, right after a layer with weights."""
+    if growth.network.nodes and growth.network.nodes[-1].op_type in {"Conv", "Gemm", "MatMul"}:
+        clip_anywhere(growth)
+        growth.earlier.pop()
+
+
+def clip_anywhere(growth: Growth) -> None:
     """ReLU6, or of another bound."""
     growth.add("Clip", growth.constant(0.0), growth.constant(growth.pick([6.0, 1.0, 0.5])))
     growth.linear = 0
@@ -158,19 +166,28 @@ def max_pool(growth: Growth) -> None:
 
 
 def average_pool(growth: Growth) -> None:
-    """Means of windows, with or without the padding."""
+    """Means of windows, of which padding is part."""
+    mean_of_windows(growth, 1)
+
+
+def average_pool_border(growth: Growth) -> None:
+    """Means of windows, of fewer values at the border."""
+    mean_of_windows(growth, 0)
+
+
+def mean_of_windows(growth: Growth, counted: int) -> None:
+    """Means of windows, with padding counted or not."""
     window = reach(growth, dilated=False) if growth.image else None
     if window is not None:
-        counted = growth.upto(1, 0)
+        growth.linear_layer()
         growth.add("AveragePool", shape=(growth.shape[0], *window[1]), count_include_pad=counted, **window[0])
-        growth.bend()
 
 
 def global_average_pool(growth: Growth) -> None:
     """Means of channels."""
     if growth.image:
+        growth.linear_layer()
         growth.add("GlobalAveragePool", shape=(growth.shape[0], 1, 1))
-        growth.bend()
 
 
 def batch_normalization(growth: Growth) -> None:
@@ -180,8 +197,8 @@ def batch_normalization(growth: Growth) -> None:
     count = growth.shape[0]
     scale, variance = growth.random.uniform(0.5, 1.5, (2, count))
     bias, mean = growth.random.normal(0, 0.3, (2, count))
+    growth.linear_layer()
     growth.add("BatchNormalization", *map(growth.constant, (scale, bias, mean, variance)))
-    growth.bend()
 
 
 def residual(growth: Growth) -> None:
@@ -189,19 +206,28 @@ def residual(growth: Growth) -> None:
     if not growth.image:
         return
     alike = [name for name, shape in growth.earlier if shape == growth.shape]
-    other = growth.pick(alike) if alike and growth.maybe() else growth.last
-    if other == growth.last:
-        same_conv(growth, growth.shape[0])
-    growth.add("Add", inputs=[growth.last, other])
-    growth.bend()
+    growth.linear_layer()
+    if alike and growth.maybe():
+        growth.add("Add", inputs=[growth.last, growth.pick(alike)])
+        return
+    origin = growth.last
+    same_conv(growth, growth.shape[0])
+    growth.linear_layer()
+    growth.add("Add", inputs=[growth.last, origin])
 
 
 def add_constant(growth: Growth) -> None:
-    """A constant per channel, or one for each value."""
-    whole = growth.maybe() or not growth.image
-    shape = growth.shape if whole else (growth.shape[0], 1, 1)
-    growth.add("Add", growth.constant(growth.random.normal(0, 0.5, shape)))
-    growth.bend()
+    """A constant per channel."""
+    growth.linear_layer()
+    growth.add(
+        "Add", growth.constant(growth.random.normal(0, 0.5, (growth.shape[0], 1, 1) if growth.image else growth.shape))
+    )
+
+
+def add_image(growth: Growth) -> None:
+    """A constant for each value."""
+    growth.linear_layer()
+    growth.add("Add", growth.constant(growth.random.normal(0, 0.5, growth.shape)))
 
 
 def flatten(growth: Growth) -> None:
@@ -226,6 +252,7 @@ def concat(growth: Growth) -> None:
     """A tensor and two convolutions of it, side by side."""
     if not growth.image or growth.shape[0] > MOST_CHANNELS:
         return
+    growth.linear_layer()
     origin, shape = growth.last, growth.shape
     parts, channels = [origin], shape[0]
     for _ in range(growth.upto(2)):
@@ -237,7 +264,6 @@ def concat(growth: Growth) -> None:
         channels += growth.shape[0]
     order = growth.random.permutation(len(parts))
     growth.add("Concat", inputs=[parts[index] for index in order], axis=1, shape=(channels, *shape[1:]))
-    growth.bend()
 
 
 def slice_axis(growth: Growth) -> None:
@@ -262,13 +288,14 @@ def split(growth: Growth) -> None:
 
 
 def pad(growth: Growth) -> None:
-    """Zeros around an image."""
+    """Zeros around an image; the rectifier keeps onnxruntime from merging them into a pool, where it then fails."""
     if not growth.image or max(growth.shape[1:]) > LARGEST_SIDE - 2:
         return
     top, left, bottom, right = (growth.upto(2, 0) for _ in range(4))
     channels, height, width = growth.shape
     pads = growth.constant(np.array([0, 0, top, left, 0, 0, bottom, right]))
     growth.add("Pad", pads, shape=(channels, height + top + bottom, width + left + right))
+    relu(growth)
 
 
 def transpose(growth: Growth) -> None:
@@ -283,13 +310,14 @@ def transpose(growth: Growth) -> None:
 def mul_constant(growth: Growth) -> None:
     """A factor per channel."""
     shape = (growth.shape[0], 1, 1) if growth.image else growth.shape
+    growth.linear_layer()
     growth.add("Mul", growth.constant(growth.random.uniform(-1.5, 1.5, shape)))
-    growth.bend()
 
 
 def mul(growth: Growth) -> None:
     """The product of a tensor and a convolution of it."""
     if growth.image:
+        growth.linear_layer()
         other = growth.last
         same_conv(growth, growth.shape[0])
         growth.add("Mul", inputs=[growth.last, other])
@@ -323,17 +351,17 @@ def reduce_mean(growth: Growth) -> None:
     if growth.image:
         kept = growth.upto(1, 0)
         shape = (growth.shape[0], 1, 1) if kept else growth.shape[:1]
+        growth.linear_layer()
         growth.add("ReduceMean", axes=[2, 3], keepdims=kept, shape=shape)
-        growth.bend()
 
 
 def matmul_rows(growth: Growth) -> None:
     """A matrix times each row of an image."""
     if growth.image:
+        growth.linear_layer()
         outputs = growth.upto(8)
         weight = growth.network.normal(outputs, growth.shape[2]).T
         growth.add("MatMul", growth.constant(weight), shape=(*growth.shape[:2], outputs))
-        growth.bend()
 
 
 Kind = Callable[[Growth], None]
@@ -353,6 +381,9 @@ KINDS: dict[str, Kind] = {
     "reshape": reshape,
 }
 LATER: dict[str, Kind] = {
+    "add_image": add_image,
+    "average_pool_border": average_pool_border,
+    "clip_anywhere": clip_anywhere,
     "concat": concat,
     "slice": slice_axis,
     "split": split,
