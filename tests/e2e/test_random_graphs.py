@@ -27,6 +27,7 @@ CALIBRATION = 64
 PRIVATE = 2
 """Inputs of a private run."""
 WIDTHS = (8, 12)
+LIMITS = ("needs a width", "clips a tensor whose scale another operator fixes")
 
 
 @pytest.fixture(scope="module")
@@ -58,37 +59,36 @@ def largest(source, x):
 
 
 def tolerance(bits, layers):
-    """What `error` may be, as a share of `largest`: each layer rounds its weights and its result once."""
-    return layers * 2.0**-bits
+    """What `error` may be, as a share of `largest`: each layer rounds its weights and its result."""
+    return 2 * layers * 2.0**-bits
 
 
 def compiled(growth, source, folder, x, bits):
-    """The model at one width, or None where it is refused: only for several linear layers in a row."""
+    """The model at one width, or None where it may be refused: few bits after single linear layers always fit."""
     options = Options(weight_bits=bits, activation_bits=bits, rounding="exact")
     try:
         compile_model(source, folder / "x.tacit", x, options=options)
     except UnsupportedError as refusal:
-        assert "needs a width" in str(refusal)
-        assert growth.run > 1
+        assert any(reason in str(refusal) for reason in LIMITS)
+        assert growth.run > 1 or bits > min(WIDTHS)
         return None
     return Model(folder / "x.tacit")
 
 
 def check(seed, folder, pool):
-    """Try one network at both widths, and one of them privately; gives whether it ran."""
+    """Try one network at both widths; gives at how many it ran."""
     growth = grow(seed)
     source = growth.network.save(folder)
     x = growth.random.uniform(-1, 1, (CALIBRATION, *growth.network.shape[1:])).astype(np.float32)
     expected, scale = FloatModel(source)(x), largest(source, x)
-    ran = False
-    for bits in WIDTHS if seed // 2 % 2 else WIDTHS[::-1]:
+    ran = 0
+    for bits in WIDTHS:
         model = compiled(growth, source, folder, x, bits)
         if model is None:
             continue
         assert error(model, x, expected) <= tolerance(bits, len(growth.network.nodes)) * scale
-        if not ran:
-            np.testing.assert_array_equal(private(model, x[:PRIVATE], pool), model.simulate(x[:PRIVATE]))
-        ran = True
+        np.testing.assert_array_equal(private(model, x[:PRIVATE], pool), model.simulate(x[:PRIVATE]))
+        ran += 1
     return ran
 
 
@@ -102,7 +102,7 @@ def test_random_networks(group, tmp_path, pool):
         except BaseException as error:
             error.add_note(f"in the random network of seed {seed}")
             raise
-    assert 2 * ran >= len(seeds)
+    assert ran >= len(seeds)
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -21,22 +21,21 @@ Sizes = dict[str, tuple[int, ...]]
 
 MOST_VALUES = 2**28
 """Largest constant that is computed, in values."""
+LONGEST_SHAPE = 1024
+"""Longest constant whose values matter to shapes."""
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 
 
-def simplify(model: onnx.ModelProto, input_name: str) -> onnx.ModelProto:
-    """An equal model with unique node names, without dead nodes, and with constants computed.
+def simplify(model: onnx.ModelProto, input_name: str) -> None:
+    """Give nodes unique names, drop dead ones, and compute constants, in place.
 
     What was computed becomes an initializer. Raises `MisuseError` for shapes that do not fit together.
     """
-    simple = onnx.ModelProto()
-    simple.CopyFrom(model)
-    for name, node in named(simple.graph.node):
+    for name, node in named(model.graph.node):
         node.name = name
-    keep(simple, live(simple))
-    while fold_once(simple, input_name):
-        keep(simple, live(simple))
-    return simple
+    keep(model, live(model))
+    while fold_once(model, input_name):
+        keep(model, live(model))
 
 
 def named(nodes: Iterable[onnx.NodeProto]) -> Iterator[tuple[str, onnx.NodeProto]]:
@@ -86,9 +85,7 @@ def fold_once(model: onnx.ModelProto, input_name: str) -> bool:
 
 def infer_sizes(model: onnx.ModelProto, input_name: str) -> Sizes:
     """Shapes of all tensors for a batch of one, where every size is known."""
-    single = onnx.ModelProto()
-    single.CopyFrom(model)
-    del single.graph.value_info[:]
+    single = without_weights(model)
     for entry in single.graph.input:
         if entry.name == input_name:
             entry.type.tensor_type.shape.dim[0].dim_value = 1
@@ -98,6 +95,21 @@ def infer_sizes(model: onnx.ModelProto, input_name: str) -> Sizes:
     except shape_inference.InferenceError as error:
         raise MisuseError(f"shapes of the model do not fit together: {str(error).strip()}") from error
     return known_sizes([*inferred.input, *inferred.value_info, *inferred.output])
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with constants that are too large for a shape declared only: inference copies all it gets."""
+    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    graph, listed = light.graph, {entry.name for entry in model.graph.input}
+    graph.node.extend(model.graph.node)
+    graph.input.extend(model.graph.input)
+    graph.output.extend(model.graph.output)
+    for stored in model.graph.initializer:
+        if np.prod(stored.dims, dtype=float) <= LONGEST_SHAPE:
+            graph.initializer.append(stored)
+        elif stored.name not in listed:
+            graph.input.append(helper.make_tensor_value_info(stored.name, stored.data_type, stored.dims))
+    return light
 
 
 def known_sizes(entries: Iterable[onnx.ValueInfoProto]) -> Sizes:

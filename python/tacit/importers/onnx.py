@@ -36,9 +36,9 @@ def import_onnx(path: Path) -> Source:
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    whole = read(path)
-    signature = sign(whole)
-    model = simplify(whole, signature.input_name)
+    model = read(path)
+    signature = sign(model)
+    simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
     shapes = infer_shapes(model, signature)
     constants: Constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
