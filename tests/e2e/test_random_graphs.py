@@ -27,7 +27,7 @@ CALIBRATION = 64
 PRIVATE = 2
 """Inputs of a private run."""
 WIDTHS = (8, 12)
-LIMITS = ("needs a width", "clips a tensor whose scale another operator fixes")
+LIMITS = ("needs a width", "-bit accumulator", "clips a tensor whose scale another operator fixes")
 
 
 @pytest.fixture(scope="module")
