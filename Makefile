@@ -27,8 +27,8 @@ test: $(CORE)
 check: $(PACKAGES) .tools/bin/cargo-deny
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --features tacit-ot/testing --locked -- -D warnings
-	.venv/bin/ruff check python tests
-	.venv/bin/ruff format --check python tests
+	.venv/bin/ruff check python tests scripts
+	.venv/bin/ruff format --check python tests scripts
 	.venv/bin/mypy --strict python/tacit
 	.tools/bin/cargo-deny --locked check bans licenses sources
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 ASSETS = Path(__file__).parents[1] / "python" / "tacit" / "assets"
-MNIST = Path(__file__).parents[2] / "shared" / "data" / "mnist" / "mnist.npz"
+DATA = Path(__file__).parents[2] / "shared" / "data"
+MNIST = DATA / "mnist" / "mnist.npz"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import traceback
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
+import numpy as np
 import typer
 from rich.console import Console
 from typer.exceptions import Abort, Exit, TyperException
@@ -13,7 +14,7 @@ from tacit import __version__, evaluation, report
 from tacit.bench import bench_model, random_examples
 from tacit.bench_cli import Repeat, bench
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client, Prediction, classes
-from tacit.data import Examples, load
+from tacit.data import Examples, load, load_all, origins
 from tacit.demo import prepare, run_demo
 from tacit.errors import MisuseError, TacitError, failure
 from tacit.model import Model
@@ -22,11 +23,12 @@ from tacit.options import (
     AsJson,
     Batch,
     ConnectTimeout,
-    InputFile,
+    InputFiles,
     MaxInputs,
     ModelFile,
     Network,
     Offline,
+    Preprocess,
     RevealTo,
     SessionTimeout,
     Suite,
@@ -37,6 +39,7 @@ from tacit.options import (
     interval,
 )
 from tacit.pair import Pair
+from tacit.preprocess import parse as parse_preprocessing
 from tacit.server import Listening, Server
 
 app = typer.Typer(
@@ -79,18 +82,25 @@ def compile_command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
     suite: Annotated[Suite, typer.Option(help="Protocols to use; this version has auto.")] = Suite.AUTO,
     calibrate: Annotated[
-        Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32, N first.")
+        Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32 (or pixels), N first.")
     ] = None,
     input_range: Annotated[
         str | None, typer.Option(metavar="LO,HI", help="Range of the input. Default: 0,1 or what DATA shows.")
     ] = None,
     weight_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of a weight, before channel factors.")] = 8,
     activation_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of an activation.")] = 8,
+    clip_percentile: Annotated[
+        float | None,
+        typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
+    ] = None,
     rounding: Annotated[
         Literal["stochastic", "exact"],
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
     ] = "stochastic",
-    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Names of the classes, one per line.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
+    ] = None,
+    preprocess: Preprocess = None,
     accept_leakage: Annotated[
         bool, typer.Option("--accept-leakage", help="Allow suites that leak more than the result; auto never does.")
     ] = False,
@@ -99,19 +109,23 @@ def compile_command(
     """Quantise a trained ONNX model into a .tacit file that `serve` and `run` can use.
 
     Shapes, operators and bit widths in it are public to clients; the weights are not. Calibrate
-    with a hundred or so typical inputs: activations saturate at the ranges seen there.
+    with a hundred or so typical inputs: activations saturate at the ranges seen there. With
+    --preprocess the model takes pictures too: `run`, `simulate` and `evaluate` prepare them.
     """
     from tacit.compile import Options, compile_model
 
     del accept_leakage  # asked for by no suite of this version
     bounds = None if input_range is None else interval(input_range)
-    x = None if calibrate is None else load(calibrate).x
+    preprocessing = None if preprocess is None else parse_preprocessing(preprocess)
+    x = None if calibrate is None else load(calibrate, None, preprocessing).x
     if x is None:
         low, high = bounds or (0.0, 1.0)
         report.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
         )
-    options = Options(str(suite), weight_bits, activation_bits, rounding, class_names(labels))
+    options = Options(
+        str(suite), weight_bits, activation_bits, rounding, class_names(labels), clip_percentile, preprocessing
+    )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:
         report.emit_json(summary)
@@ -150,10 +164,10 @@ def plan(
 
 
 @app.command(epilog=example("simulate mnist.tacit digits.npy"))
-def simulate(model: ModelFile, inputs: InputFile, json: AsJson = False) -> None:
+def simulate(model: ModelFile, inputs: InputFiles, json: AsJson = False) -> None:
     """Run the integer interpreter in the clear: the result a private run must give."""
     compiled = Model(model)
-    x = load(inputs, compiled.input_shape).x
+    x = load_all(inputs, compiled.input_shape, compiled.preprocessing).x
     with report.progress("simulating") as advance:
         outputs = compiled.simulate(x, advance)
     scale = compiled.output_scale
@@ -162,7 +176,8 @@ def simulate(model: ModelFile, inputs: InputFile, json: AsJson = False) -> None:
         content = {"model": str(model), "inputs": len(x), "output": labels.tolist()}
         report.emit_json({**content, "logits": outputs.tolist(), "output_scale": scale})
         return
-    report.show_labels(labels.tolist(), compiled.description.get("labels", []))
+    values = np.multiply(outputs, scale, dtype=np.float64)
+    report.show_results(origins(inputs, len(x)), labels, values, compiled.description.get("labels", []))
 
 
 @app.command(epilog=example("serve mnist.tacit --listen 127.0.0.1:7000"))
@@ -216,13 +231,14 @@ def serve(
 
 @app.command(epilog=example("predict --server 10.0.0.2:7000 --pin 4f0c...e1 digits.npy"))
 def predict(
-    inputs: InputFile,
+    inputs: InputFiles,
     server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")],
     pin: Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")] = None,
     ca: Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
+    preprocess: Preprocess = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     connect_timeout: ConnectTimeout = CONNECT_SECONDS,
     session_timeout: SessionTimeout = SESSION_SECONDS,
@@ -233,20 +249,27 @@ def predict(
     """Send an input, encrypted and shared, to a server and print the result.
 
     The server learns neither the input nor the result. No model file is needed: the client gets
-    the public plan, checks it, and shows what it cost.
+    the public plan, checks it, and shows what it cost. The plan does not say how pictures become
+    inputs: --preprocess does.
     """
     patience = (timeout, connect_timeout, session_timeout)
     client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network)
-    x = load(inputs).x
+    x = load_all(inputs, None, None if preprocess is None else parse_preprocessing(preprocess)).x
     with report.progress("predicting") as advance:
         prediction = client.predict(x, advance)
     if json:
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
         report.emit_json({**content, **logits(prediction)})
         return
-    report.show_labels(prediction.classes.tolist(), prediction.report.get("labels", []))
+    show_prediction(inputs, prediction)
     report.console.print(report.layer_table(prediction.report))
     report.console.print(report.phase_table(prediction.report))
+
+
+def show_prediction(inputs: list[Path], prediction: Prediction) -> None:
+    """The results of a private run."""
+    sources = origins(inputs, len(prediction.outputs))
+    report.show_results(sources, prediction.classes, prediction.logits, prediction.report.get("labels", []))
 
 
 def logits(prediction: Prediction) -> dict[str, Any]:
@@ -257,7 +280,7 @@ def logits(prediction: Prediction) -> dict[str, Any]:
 @app.command(epilog=example("run mnist.tacit digits.npy"))
 def run(
     model: ModelFile,
-    inputs: InputFile,
+    inputs: InputFiles,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
@@ -272,27 +295,30 @@ def run(
     Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
     """
     compiled = Model(model)
-    examples = load(inputs, compiled.input_shape)
+    examples = load_all(inputs, compiled.input_shape, compiled.preprocessing)
     with report.progress("running") as advance:
         pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
         done = pair.run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
         return
-    report.show_labels(done.report["output"], done.prediction.report.get("labels", []))
+    show_prediction(inputs, done.prediction)
     report.show_run(done.report)
 
 
 @app.command(epilog=example("evaluate mnist.tacit test.npz --mode private --limit 100"))
 def evaluate(
     model: ModelFile,
-    data: Annotated[Path, typer.Argument(metavar="DATA.npz", help="Inputs `x` and labels `y`.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA.npz", help="Inputs `x` (or pixels) and labels `y`.", show_default=False)
+    ],
     mode: Annotated[
         Literal["plain", "simulate", "private"], typer.Option(help="Float source, interpreter, or two processes.")
     ] = "simulate",
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N inputs.")] = None,
     source: Annotated[
-        Path | None, typer.Option("--model", metavar="M.onnx", help="Float source, for --mode plain.")
+        Path | None,
+        typer.Option("--model", metavar="M.onnx", help="Float source: for --mode plain, and to compare simulate with."),
     ] = None,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
@@ -305,14 +331,14 @@ def evaluate(
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run."""
     compiled = Model(model)
-    examples = load(data, compiled.input_shape)
+    examples = load(data, compiled.input_shape, compiled.preprocessing)
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
             pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
             content = evaluation.private(pair, examples, advance)
         elif mode == "simulate":
-            content = evaluation.simulated(compiled, examples, advance)
+            content = evaluation.simulated(compiled, examples, source, advance)
         elif source is None:
             raise MisuseError("--mode plain needs the float source: --model M.onnx")
         else:
@@ -339,7 +365,11 @@ def bench_model_command(
 ) -> None:
     """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
     compiled = Model(model)
-    examples = random_examples(compiled, batch) if inputs is None else load(inputs, compiled.input_shape)
+    examples = (
+        random_examples(compiled, batch)
+        if inputs is None
+        else load(inputs, compiled.input_shape, compiled.preprocessing)
+    )
     pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
     with report.progress("measuring") as advance:
         content = bench_model(pair, examples, repeat, advance)

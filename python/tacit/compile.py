@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core
+from tacit import _core, metadata
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
+from tacit.preprocess import Preprocessing
 from tacit.quantize import calibrate
 
 Rounding = Literal["stochastic", "exact"]
@@ -18,17 +19,24 @@ Rounding = Literal["stochastic", "exact"]
 
 @dataclass(frozen=True)
 class Options:
-    """How to quantise. Widths in bits; `labels` names the classes, or is empty."""
+    """How to quantise. Widths in bits; `labels` names the classes, or is empty.
+
+    `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
+    are the smallest and the largest value. `preprocessing` is stored for those who have pixels.
+    """
 
     suite: str = "auto"
     weight_bits: int = 8
     activation_bits: int = 8
     rounding: Rounding = "stochastic"
     labels: tuple[str, ...] = ()
+    clip_percentile: float | None = None
+    preprocessing: Preprocessing | None = None
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them."""
-        return json.dumps({**vars(self), "labels": list(self.labels)})
+        names = ("suite", "weight_bits", "activation_bits", "rounding", "labels")
+        return json.dumps({name: getattr(self, name) for name in names})
 
 
 def compile_model(
@@ -50,8 +58,26 @@ def compile_model(
     if x is not None and x.shape[1:] != graph.input_shape:
         wanted = ["N", *graph.input_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
-    ranges = calibrate(source, graph, x, input_range)
+    check_channels(graph.input_shape, options.preprocessing)
+    ranges = calibrate(source, graph, x, input_range, options.clip_percentile)
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), ranges, options.to_json(), str(output))
     )
+    if options.preprocessing is not None:
+        metadata.attach(output, {"preprocess": options.preprocessing.to_json()})
     return summary
+
+
+def check_channels(shape: tuple[int, ...], preprocessing: Preprocessing | None) -> None:
+    """Raise `MisuseError` when what the preprocessing makes cannot be an input of the model's `shape`."""
+    if preprocessing is None:
+        return
+    side = preprocessing.crop
+    if (
+        len(shape) != 3
+        or shape[0] != preprocessing.channels
+        or side not in (None, shape[1])
+        or side not in (None, shape[2])
+    ):
+        made = [preprocessing.channels, side or "height", side or "width"]
+        raise MisuseError(f"the preprocessing makes images {made}; the model takes {list(shape)}")

@@ -1,7 +1,8 @@
-"""Inputs and labels from .npy and .npz files, checked before anything else sees them."""
+"""Inputs and labels from .npy, .npz and picture files, checked before anything else sees them."""
 
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import MisuseError
+from tacit.pictures import is_picture, pixels
+from tacit.preprocess import Pixels, Preprocessing
 
 # What numpy and zipfile raise for damaged or hostile files.
 UNREADABLE = (
@@ -33,17 +36,22 @@ class Examples(NamedTuple):
     y: NDArray[np.int64] | None
 
 
-def load(path: Path, shape: tuple[int, ...] | None = None) -> Examples:
-    """Read `x` and `y` of a .npz file, or the one array of a .npy file.
+def load(path: Path, shape: tuple[int, ...] | None = None, preprocessing: Preprocessing | None = None) -> Examples:
+    """Read `x` and `y` of a .npz file, the one array of a .npy file, or a picture.
 
     `shape` is the model's input without batch: the array is then (N, *shape), a single input
-    becoming a batch of one. Raises `MisuseError` for an unreadable file, a dtype other than
-    float32, another shape, an empty batch, NaN or infinity, or labels that do not fit.
+    becoming a batch of one. With `preprocessing`, uint8 arrays and pictures go through it; float32
+    arrays are inputs as they are. Raises `MisuseError` for an unreadable file, another dtype,
+    another shape, an empty batch, NaN or infinity, or labels that do not fit.
     """
-    arrays = read(path)
+    arrays: dict[str, NDArray[Any]] = {"x": picture(path, preprocessing)} if is_picture(path) else read(path)
     x = arrays["x"]
+    if x.dtype == np.uint8 and preprocessing is not None and x.size:
+        x = preprocessing.inputs(channels_last(path, x, preprocessing.channels))
     if x.dtype != np.float32:
-        raise MisuseError(f"{path} holds {x.dtype} inputs; convert them with x.astype(np.float32)")
+        advice = "convert them with x.astype(np.float32)"
+        advice += ", or name the preprocessing of pixels (--preprocess)" if x.dtype == np.uint8 else ""
+        raise MisuseError(f"{path} holds {x.dtype} inputs; {advice}")
     if shape is not None:
         x = batch(path, x, shape)
     if x.size == 0 or x.ndim == 0:
@@ -51,6 +59,50 @@ def load(path: Path, shape: tuple[int, ...] | None = None) -> Examples:
     if not np.isfinite(x).all():
         raise MisuseError(f"{path} holds NaN or infinity")
     return Examples(np.ascontiguousarray(x), labels(path, arrays.get("y"), len(x)))
+
+
+def load_all(
+    paths: Sequence[Path], shape: tuple[int, ...] | None = None, preprocessing: Preprocessing | None = None
+) -> Examples:
+    """Read several files like `load`, one after another; all of one shape, with labels if each has them."""
+    parts = [load(path, shape, preprocessing) for path in paths]
+    if len(parts) == 1:
+        return parts[0]
+    for path, part in zip(paths, parts, strict=True):
+        if part.x.shape[1:] != parts[0].x.shape[1:]:
+            shapes = f"{list(part.x.shape)} and not {['N', *parts[0].x.shape[1:]]}"
+            raise MisuseError(f"{path} has shape {shapes} like {paths[0]}; each of several files needs a batch axis")
+    known = [part.y for part in parts if part.y is not None]
+    y = np.concatenate(known) if len(known) == len(parts) else None
+    return Examples(np.concatenate([part.x for part in parts]), y)
+
+
+def origins(paths: Sequence[Path], count: int) -> list[str]:
+    """A name for each of `count` inputs read from `paths`: the file's if each gave one, else the running number."""
+    return [path.name for path in paths] if len(paths) == count else [f"input {index}" for index in range(count)]
+
+
+def picture(path: Path, preprocessing: Preprocessing | None) -> Pixels:
+    """The pixels of a picture as a batch of one (1, height, width, channels)."""
+    if preprocessing is None:
+        raise MisuseError(
+            f"{path} is a picture, and nothing says how to prepare it; name a preprocessing (--preprocess)"
+        )
+    return pixels(path, preprocessing)[None]
+
+
+def channels_last(path: Path, x: Pixels, channels: int) -> Pixels:
+    """Images (N, height, width, channels) of an array in that order or with the channels first; N may be missing."""
+    if channels == 1 and x.ndim in {2, 3} and 1 not in {x.shape[0], x.shape[-1]}:
+        x = x[..., None]
+    if x.ndim == 3:
+        x = x[None]
+    if x.ndim == 4 and x.shape[1] == channels:
+        return x.transpose(0, 2, 3, 1)
+    if x.ndim == 4 and x.shape[3] == channels:
+        return x
+    wanted = f"(N, {channels}, height, width) or (N, height, width, {channels})"
+    raise MisuseError(f"{path} has pixels of shape {list(x.shape)}; need {wanted}")
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:

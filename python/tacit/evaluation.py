@@ -4,6 +4,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from tacit.client import classes
 from tacit.data import Examples
 from tacit.model import Model, Progress
@@ -19,11 +21,18 @@ def plain(source: Path, examples: Examples) -> dict[str, Any]:
     return {"mode": "plain", "model": str(source), **scored(labels, examples, began)}
 
 
-def simulated(model: Model, examples: Examples, progress: Progress | None = None) -> dict[str, Any]:
-    """The integer interpreter in this process."""
+def simulated(
+    model: Model, examples: Examples, source: Path | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """The integer interpreter in this process; with the float `source`, its `float_top1` and their `agreement`."""
     began = monotonic()
     labels = classes(model.simulate(examples.x, progress))
-    return {"mode": "simulate", "model": str(model.path), **scored(labels, examples, began)}
+    content = {"mode": "simulate", "model": str(model.path), **scored(labels, examples, began)}
+    if source is None:
+        return content
+    floats = plain(source, examples)
+    agreement = float((labels == np.array(floats["output"])).mean())
+    return {**content, "source": str(source), "float_top1": floats["top1"], "agreement": agreement}
 
 
 def private(pair: Pair, examples: Examples, progress: Progress | None = None) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Compiled models: what a .tacit file says of itself, and its interpreter."""
 
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core
+from tacit import _core, metadata
+from tacit.preprocess import Preprocessing, from_json
 
-SIMULATION_BATCH = 128
+SIMULATION_BATCH = 32
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Model:
-    """A .tacit file; both methods raise `MisuseError` when it is missing or corrupt."""
+    """A .tacit file; its methods raise `MisuseError` when it is missing or corrupt."""
 
     path: Path
 
@@ -32,6 +35,13 @@ class Model:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input, without the batch."""
         return tuple(self.description["input"]["shape"])
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing | None:
+        """How pixels become inputs, when `compile --preprocess` said so."""
+        _ = self.description  # a file that is no model is refused as such
+        stored = metadata.entries(self.path).get("preprocess")
+        return None if stored is None else from_json(stored)
 
     @property
     def output_scale(self) -> float:
@@ -58,13 +68,32 @@ class Model:
         return planned
 
     def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:
-        """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape)."""
-        outputs = []
-        for part in parts(x):
-            outputs.append(_core.simulate(str(self.path), part))
-            if progress is not None:
-                progress(sum(map(len, outputs)), len(x))
-        return np.concatenate(outputs)
+        """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape), on all processors."""
+        _ = self.description  # a file that is no model is refused before any thread starts
+        with ThreadPoolExecutor(processors(), "tacit-simulate") as pool:
+            running = [pool.submit(_core.simulate, str(self.path), part) for part in parts(x)]
+            try:
+                return np.concatenate(list(finished(running, len(x), progress)))
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def finished(
+    running: Iterable[Future[NDArray[np.int64]]], total: int, progress: Progress | None
+) -> Iterator[NDArray[np.int64]]:
+    """Results in order, each reported as it comes."""
+    done = 0
+    for future in running:
+        outputs = future.result()
+        done += len(outputs)
+        if progress is not None:
+            progress(done, total)
+        yield outputs
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def several(batch: int) -> int | None:
@@ -73,6 +102,7 @@ def several(batch: int) -> int | None:
 
 
 def parts(x: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
-    """Batches small enough for progress to be seen."""
-    for start in range(0, len(x), SIMULATION_BATCH):
-        yield x[start : start + SIMULATION_BATCH]
+    """Batches small enough for progress to be seen, and for every processor to have some."""
+    size = max(1, min(SIMULATION_BATCH, -(-len(x) // processors())))
+    for start in range(0, len(x), size):
+        yield x[start : start + size]

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from tacit.errors import MisuseError
+from tacit.preprocess import PRESETS
+
 
 class Suite(StrEnum):
     """Choices of protocols; this version runs `auto`."""
@@ -22,8 +25,22 @@ class Suite(StrEnum):
 
 Reveal = Literal["output", "label"]
 ModelFile = Annotated[Path, typer.Argument(metavar="X.tacit", help="Compiled model.", show_default=False)]
-InputFile = Annotated[
-    Path, typer.Argument(metavar="IN.npy", help="float32 input, or a batch with a leading axis.", show_default=False)
+InputFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="IN...",
+        help="Inputs: .npy, .npz (float32, or uint8 pixels; one or a batch with a leading axis), .png or .jpg.",
+        show_default=False,
+    ),
+]
+Preprocess = Annotated[
+    str | None,
+    typer.Option(
+        "--preprocess",
+        metavar="NAME|SPEC.json",
+        help=f"How pixels become inputs: {', '.join(PRESETS)}, or a JSON file.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
 RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
@@ -77,5 +94,26 @@ def interval(text: str) -> tuple[float, float]:
 
 
 def class_names(path: Path | None) -> tuple[str, ...]:
-    """One name per line of a file; none without a file."""
-    return () if path is None else tuple(path.read_text(encoding="utf-8").splitlines())
+    """One name per line of a file; of a .tsv file, those of its column `name` or `class_name`. None without a file."""
+    if path is None:
+        return ()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise MisuseError(f"{path} does not exist") from None
+    except UnicodeDecodeError as error:
+        raise MisuseError(f"{path} is no text in UTF-8: {error}") from error
+    return column(path, lines) if path.suffix == ".tsv" else tuple(lines)
+
+
+def column(path: Path, lines: list[str]) -> tuple[str, ...]:
+    """The class names of a table whose first line names its columns; a column `class_index` must count up from 0."""
+    heading, *rows = [line.split("\t") for line in lines] or [[]]
+    names = [name for name in ("name", "class_name") if name in heading]
+    if not names or any(len(row) != len(heading) for row in rows):
+        raise MisuseError(f"{path} is no table with a column `name` or `class_name` in every line")
+    if "class_index" in heading:
+        indices = [row[heading.index("class_index")] for row in rows]
+        if indices != [str(index) for index in range(len(rows))]:
+            raise MisuseError(f"{path} has a column `class_index` that does not count up from 0; sort and complete it")
+    return tuple(row[heading.index(names[0])] for row in rows)

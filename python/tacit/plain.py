@@ -11,6 +11,8 @@ from tacit.errors import MisuseError
 from tacit.importers.onnx import expose
 
 BATCH = 64
+BATCH_BYTES = 2**27
+"""How much the tensors of a batch may take, as long as it has more than one example."""
 
 
 class FloatModel:
@@ -28,16 +30,21 @@ class FloatModel:
             raise MisuseError(f"onnxruntime cannot load {path}: {error}") from error
 
     def batches(self, x: NDArray[np.float32]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        """Values of the requested tensors for inputs (N, *shape), batch by batch."""
+        """Values of the requested tensors for inputs (N, *shape), batch by batch; the first is one example."""
         shape = self.signature.input_shape
         if x.shape[1:] != shape:
             raise MisuseError(f"input has shape {list(x.shape)}; the model takes {['N', *shape]}")
-        size = BATCH if self.signature.batched else 1
         computed = [name for name in self.tensors if name != self.signature.input_name]
-        for start in range(0, len(x), size):
+        start, size = 0, 1
+        while start < len(x):
             part = x[start : start + size]
             values = self.session.run(computed, {self.signature.input_name: part})
+            start, size = start + size, self.batch(sum(value.nbytes for value in values) // size)
             yield {self.signature.input_name: part} | dict(zip(computed, values, strict=True))
+
+    def batch(self, example: int) -> int:
+        """How many examples make a batch when the tensors of one take `example` bytes."""
+        return max(1, min(BATCH, BATCH_BYTES // max(example, 1))) if self.signature.batched else 1
 
     def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """The output, flattened to (N, outputs)."""

@@ -10,6 +10,7 @@ from tacit.plain import FloatModel
 
 Calibration = dict[str, tuple[float, float]]
 SYNTHETIC_INPUTS = 64
+BINS = 1 << 14
 UNIT = (0.0, 1.0)
 
 
@@ -18,25 +19,56 @@ def calibrate(
     source: Source,
     x: NDArray[np.float32] | None,
     input_range: tuple[float, float] | None = None,
+    percentile: float | None = None,
 ) -> Calibration:
     """Smallest and largest value of the input and of every tensor a node of `source` computes.
 
     `x` is (N, *shape). Without it, inputs are drawn uniformly from `input_range` (default 0 to 1)
     under a fixed seed, which bounds the input but only guesses at the activations. With it, a
-    given `input_range` widens the range of the input, as examples need not reach its ends.
+    given `input_range` widens the range of the input, as examples need not reach its ends. With
+    `percentile` (above 50, below 100) the ranges between input and output leave out what lies
+    above it or below 100 less it. A batch at a time is in memory.
     """
-    tensors = source.tensor_names()
     if x is None:
         input_range = input_range or UNIT
         x = synthetic(source, input_range)
-    ranges: Calibration = dict.fromkeys(tensors, (np.inf, -np.inf))
+    model = FloatModel(path, source.tensor_names())
+    ranges = extremes(model, x)
+    if percentile is not None:
+        inner = [node.output for node in source.nodes if node.output != source.output]
+        ranges |= clipped(model, x, {name: ranges[name] for name in inner}, percentile)
     if input_range is not None:
-        ranges[source.input_name] = input_range
-    for values in FloatModel(path, tensors).batches(x):
-        for name in tensors:
+        low, high = ranges[source.input_name]
+        ranges[source.input_name] = (min(low, input_range[0]), max(high, input_range[1]))
+    return ranges
+
+
+def extremes(model: FloatModel, x: NDArray[np.float32]) -> Calibration:
+    """Smallest and largest value of every tensor."""
+    ranges: Calibration = dict.fromkeys(model.tensors, (np.inf, -np.inf))
+    for values in model.batches(x):
+        for name in model.tensors:
             low, high = ranges[name]
             ranges[name] = (min(low, float(values[name].min())), max(high, float(values[name].max())))
     return ranges
+
+
+def clipped(model: FloatModel, x: NDArray[np.float32], ranges: Calibration, percentile: float) -> Calibration:
+    """The part of each range between `100 - percentile` and `percentile`, to a bin of a histogram of it."""
+    counts = {name: np.zeros(BINS, np.int64) for name, (low, high) in ranges.items() if low < high}
+    for values in model.batches(x):
+        for name in counts:
+            counts[name] += np.histogram(values[name], BINS, ranges[name])[0]
+    return {name: central(count, ranges[name], percentile) for name, count in counts.items()}
+
+
+def central(counts: NDArray[np.int64], bounds: tuple[float, float], percentile: float) -> tuple[float, float]:
+    """The bins of a histogram over `bounds` from `100 - percentile` to `percentile`."""
+    share = counts.cumsum() / counts.sum()
+    edges = np.linspace(*bounds, len(counts) + 1)
+    first = int(np.searchsorted(share, 1 - percentile / 100, side="right"))
+    last = int(np.searchsorted(share, percentile / 100))
+    return float(edges[first]), float(edges[min(last, len(counts) - 1) + 1])
 
 
 def synthetic(source: Source, input_range: tuple[float, float]) -> NDArray[np.float32]:

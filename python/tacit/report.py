@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from tacit.model import Progress as Callback
 
 console = Console()
 COST = ("to server", "to client", "rounds", "time")
+BEST = 5
+MOST_RANKED = 20
 PHASES = ("setup", "offline", "online")
 
 
@@ -127,7 +132,11 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"inputs: {report['inputs']}"
     if report.get("top1") is not None:
         yield f"top-1 accuracy: {report['top1']:.2%}"
-    if "agreement" in report:
+    if "float_top1" in report:
+        if report["float_top1"] is not None:
+            yield f"top-1 accuracy of the float model: {report['float_top1']:.2%}"
+        yield f"labels equal to the float model's: {report['agreement']:.2%}"
+    elif "agreement" in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     if report.get("max_error") is not None:
         yield f"largest difference from the interpreter: {report['max_error']} in the last place"
@@ -137,10 +146,28 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
             yield f"{party}: {duration(report['cpu_seconds'][party])} CPU, {memory} peak memory"
 
 
-def show_labels(labels: list[int], names: list[str]) -> None:
-    """One line per input."""
-    for index, label in enumerate(labels):
-        console.print(f"input {index}: {named(names, label)}", highlight=False, markup=False)
+def show_results(
+    sources: list[str], labels: NDArray[np.int64], logits: NDArray[np.float64] | None, names: list[str]
+) -> None:
+    """The best classes of each input (N,), with their outputs (N, classes) when these are known."""
+    if logits is None or len(labels) > MOST_RANKED:
+        for source, label in zip(sources, labels, strict=True):
+            console.print(f"{source}: {named(names, int(label))}", highlight=False, markup=False)
+    else:
+        console.print(result_table(sources, logits, names))
+
+
+def result_table(sources: list[str], logits: NDArray[np.float64], names: list[str]) -> Table:
+    """The largest outputs of each input, largest first; the smaller class number wins a tie."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("input", "class", "output"):
+        table.add_column(heading, justify="right" if heading == "output" else "left", overflow="fold")
+    for source, row in zip(sources, logits, strict=True):
+        for rank, label in enumerate(np.argsort(-row, kind="stable")[:BEST]):
+            content = ("" if rank else source, named(names, int(label)), f"{row[label]:.3f}")
+            table.add_row(*map(Text, content))
+        table.add_section()
+    return table
 
 
 def show_run(content: dict[str, Any]) -> None:

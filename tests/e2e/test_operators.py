@@ -27,6 +27,12 @@ def max_pool() -> Network:
     return network.add("Flatten").gemm(36, 6)
 
 
+def max_pool_that_leaves_the_border_out() -> Network:
+    network = Network(("N", 3, 9, 9)).conv((4, 3, 3, 3)).add("Relu")
+    network.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    return network.add("Flatten").gemm(36, 6)
+
+
 def average_pool() -> Network:
     network = Network().conv((4, 3, 3, 3)).add("Relu").add("AveragePool", kernel_shape=[2, 2], strides=[2, 2])
     return network.add("Flatten").gemm(36, 6)
@@ -68,6 +74,7 @@ NETWORKS = [
     plain_conv,
     strided_grouped_conv,
     max_pool,
+    max_pool_that_leaves_the_border_out,
     average_pool,
     global_average_pool,
     residual,

@@ -8,7 +8,7 @@ import typer
 from tacit.client import Client
 from tacit.errors import MisuseError
 from tacit.network import Network, parse
-from tacit.options import interval
+from tacit.options import class_names, interval
 from tacit.server import Listening
 
 
@@ -67,3 +67,26 @@ def test_options_travel_as_json():
     listening = json.loads(Listening("127.0.0.1:0", client_ca=Path("a.pem"), threads=2, once=True).options_json())
     assert listening["tls"] == {"client_ca": "a.pem"}
     assert (listening["reveal"], listening["threads"], listening["once"]) == ("output", 2, True)
+
+
+def test_class_names_by_line_and_by_column(tmp_path):
+    assert class_names(None) == ()
+    (tmp_path / "names.txt").write_text("cat\ndog\n")
+    assert class_names(tmp_path / "names.txt") == ("cat", "dog")
+    (tmp_path / "names.tsv").write_text("class_index\tname\twnid\n0\tcat, tame\ta\n1\tdog\tb\n")
+    assert class_names(tmp_path / "names.tsv") == ("cat, tame", "dog")
+
+
+@pytest.mark.parametrize("content", ["", "wnid\na\n", "name\twnid\ncat\n", "class_index\tname\n1\tcat\n0\tdog\n"])
+def test_tables_without_names(tmp_path, content):
+    (tmp_path / "names.tsv").write_text(content)
+    with pytest.raises(MisuseError, match=r"names\.tsv"):
+        class_names(tmp_path / "names.tsv")
+
+
+def test_names_that_are_no_text(tmp_path):
+    (tmp_path / "names.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(MisuseError, match="UTF-8"):
+        class_names(tmp_path / "names.txt")
+    with pytest.raises(MisuseError, match="does not exist"):
+        class_names(tmp_path / "absent.txt")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from networks import Network
+from tacit import plain
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.plain import FloatModel
@@ -60,3 +61,44 @@ def test_without_data_the_input_is_drawn_from_the_range(model):
 def test_inputs_of_another_shape_are_refused(model):
     with pytest.raises(MisuseError, match="the model takes"):
         calibrate(model, import_onnx(model), np.zeros((2, 3, 9, 8), np.float32))
+
+
+def outliers(count):
+    """A network that gives its input back, and inputs of which one value in a thousand is large."""
+    x = np.random.default_rng(3).uniform(-1, 1, (count, 1000)).astype(np.float32)
+    x[:, 0] = 50
+    return Network(("N", 1000)).add("Identity").add("Relu", name="middle").add("Identity"), x
+
+
+def test_percentiles_cut_the_tails_between_input_and_output(tmp_path):
+    network, x = outliers(20)
+    path = network.save(tmp_path)
+    whole = calibrate(path, import_onnx(path), x)
+    cut = calibrate(path, import_onnx(path), x, percentile=99.5)
+    assert (cut["x"], cut["identity2.out"]) == (whole["x"], whole["identity2.out"])
+    assert whole["middle.out"] == (0, 50)
+    assert cut["middle.out"] == (0, pytest.approx(1, abs=0.02))
+    low, high = cut["identity0.out"]
+    assert (low, high) == (pytest.approx(-0.99, abs=0.02), pytest.approx(1, abs=0.02))
+
+
+def test_a_high_percentile_keeps_everything(tmp_path):
+    network, x = outliers(3)
+    path = network.save(tmp_path)
+    assert calibrate(path, import_onnx(path), x, percentile=99.99999) == calibrate(path, import_onnx(path), x)
+
+
+def test_constant_tensors_have_no_tails(tmp_path):
+    path = Network(("N", 4)).add("Identity").add("Relu").save(tmp_path)
+    cut = calibrate(path, import_onnx(path), np.zeros((2, 4), np.float32), percentile=99)
+    assert cut["identity0.out"] == (0, 0)
+
+
+def test_batches_are_as_large_as_memory_allows(model, monkeypatch):
+    def sizes():
+        return [len(values["x"]) for values in FloatModel(model, import_onnx(model).tensor_names()).batches(images(70))]
+
+    batched = FloatModel(model).signature.batched
+    assert sizes() == ([1, 64, 5] if batched else [1] * 70)
+    monkeypatch.setattr(plain, "BATCH_BYTES", 1)
+    assert sizes() == [1] * 70

@@ -1,7 +1,7 @@
-"""ONNX to the source graph; the only module that imports `onnx`."""
+"""ONNX to the source graph; with `fold`, the only module that imports `onnx`."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -9,11 +9,13 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper, shape_inference
+from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
+from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.operators import CONVERTERS
+from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.source import Source
 
 OPSETS = range(9, 26)
@@ -37,14 +39,14 @@ def import_onnx(path: Path) -> Source:
     """
     model = read(path)
     signature = sign(model)
+    simplify(model, signature.input_name)
+    refuse_unknown(model.graph.node)
     shapes = infer_shapes(model, signature)
     constants: Constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     weights: dict[str, NDArray[np.float32]] = {}
     nodes = []
-    for name, node in named_nodes(model):
-        if fold_constant(name, node, constants):
-            continue
-        call = prepare(name, node, shapes, constants)
+    for node in model.graph.node:
+        call = prepare(node.name, node, shapes, constants)
         converted = CONVERTERS[node.op_type](call)
         if isinstance(converted, dict):
             converted = [call.last([tensor for tensor in call.inputs if tensor and tensor not in constants], converted)]
@@ -55,16 +57,16 @@ def import_onnx(path: Path) -> Source:
             shapes.pop(unused, None)
     if not nodes:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
-    graph_name = model.graph.name or path.stem
+    graph_name = model.graph.name or model_name(path)
     internal = frozenset(node.output for node in nodes) - shapes.keys()
     ends = (signature.input_name, signature.input_shape, signature.output_name)
     return Source(graph_name, *ends, tuple(nodes), weights, internal)
 
 
 def read(path: Path) -> onnx.ModelProto:
-    """Load and check a file; the opset must be one the converters were written for."""
+    """Load and check a file, plain or compressed; the opset must be one the converters were written for."""
     try:
-        model = onnx.load(path)
+        model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path)
         onnx.checker.check_model(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
@@ -106,31 +108,8 @@ def sign(model: onnx.ModelProto) -> Signature:
 
 def infer_shapes(model: onnx.ModelProto, signature: Signature) -> dict[str, Shape]:
     """Shapes of all activations for a batch of one, batch dropped."""
-    single = onnx.ModelProto()
-    single.CopyFrom(model)
-    del single.graph.value_info[:]
-    for entry in single.graph.input:
-        if entry.name == signature.input_name:
-            entry.type.tensor_type.shape.dim[0].dim_value = 1
-    single.graph.output[0].type.tensor_type.ClearField("shape")
-    try:
-        inferred = shape_inference.infer_shapes(single, strict_mode=True, data_prop=True).graph
-    except shape_inference.InferenceError as error:
-        raise MisuseError(f"shapes of the model do not fit together: {str(error).strip()}") from error
-    shapes: dict[str, Shape] = {}
-    for entry in [*inferred.input, *inferred.value_info, *inferred.output]:
-        sizes = [d.dim_value for d in entry.type.tensor_type.shape.dim]
-        if len(sizes) >= 2 and sizes[0] == 1 and min(sizes) >= 1:
-            shapes[entry.name] = tuple(sizes[1:])
-    return shapes
-
-
-def named_nodes(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.NodeProto]]:
-    """Nodes with names that are present and unique."""
-    taken = Counter(node.name for node in model.graph.node)
-    for index, node in enumerate(model.graph.node):
-        name = node.name if node.name and taken[node.name] == 1 else f"{node.name or node.op_type}_{index}"
-        yield name, node
+    sizes = infer_sizes(model, signature.input_name)
+    return {name: size[1:] for name, size in sizes.items() if len(size) >= 2 and size[0] == 1 and min(size) >= 1}
 
 
 def refuse(name: str, what: str, instead: str) -> NoReturn:
@@ -140,31 +119,28 @@ def refuse(name: str, what: str, instead: str) -> NoReturn:
     raise error
 
 
-def fold_constant(name: str, node: onnx.NodeProto, constants: Constants) -> bool:
-    """Record the value of a `Constant`, or of an `Identity` of a constant; tells whether it did."""
-    if node.op_type == "Identity" and node.input[0] in constants:
-        constants[node.output[0]] = constants[node.input[0]]
-        return True
-    if node.op_type != "Constant":
-        return False
-    (attribute,) = node.attribute
-    value = helper.get_attribute_value(attribute)
-    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-    if attribute.name == "value":
-        constants[node.output[0]] = numpy_helper.to_array(value)
-    elif attribute.name in kinds:
-        constants[node.output[0]] = np.asarray(value, kinds[attribute.name])
-    else:
-        refuse(name, f"Constant of kind {attribute.name}", "use a dense numeric tensor")
-    return True
+def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
+    """Refuse the first node that no converter reads, and count the others by operator."""
+    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in CONVERTERS]
+    if not unknown:
+        return
+    (name, first), *others = unknown
+    kinds = Counter(kind for _, kind in others)
+    what = f"operator {first} is not supported"
+    if others:
+        which = "is one other node" if len(others) == 1 else f"are {len(others)} other nodes"
+        what += f", nor {which} ({', '.join(f'{kind}: {count}' for kind, count in kinds.items())})"
+    advice = f"supported are {', '.join(sorted(CONVERTERS))}; rewrite the layer or simplify the export"
+    refuse(name, what, advice)
+
+
+def operator(node: onnx.NodeProto) -> str:
+    """The operator's name, with its domain if that is not ONNX's own."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
 
 
 def prepare(name: str, node: onnx.NodeProto, shapes: Mapping[str, Shape], constants: Constants) -> Call:
-    """The node as its converter reads it; refuses unknown operators and tensors without a batch."""
-    if node.domain not in ("", "ai.onnx") or node.op_type not in CONVERTERS:
-        operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-        advice = f"supported are {', '.join(sorted(CONVERTERS))}; rewrite the layer or simplify the export"
-        refuse(name, f"operator {operator} is not supported", advice)
+    """The node as its converter reads it; refuses tensors without a batch."""
     if all(tensor in constants for tensor in node.input):
         refuse(name, f"{node.op_type} of constants only", "fold constants before the import")
     for tensor in [*node.input, node.output[0]]:

@@ -1,0 +1,61 @@
+"""Entries that the Python side keeps in a .tacit file."""
+
+import json
+
+import numpy as np
+import pytest
+from networks import Network
+from tacit import metadata
+from tacit.compile import Options, compile_model
+from tacit.errors import MisuseError
+from tacit.model import Model
+from tacit.preprocess import PRESETS, Preprocessing
+
+
+def compiled(folder, **options):
+    source = Network(("N", 3, 8, 8)).conv((4, 3, 3, 3)).add("Relu").add("Flatten").gemm(144, 3).save(folder)
+    compile_model(source, folder / "small.tacit", None, (0, 1), Options(**options))
+    return folder / "small.tacit"
+
+
+def test_preprocessing_is_kept_and_the_model_unchanged(tmp_path):
+    x = np.random.default_rng(0).random((3, 3, 8, 8), np.float32)
+    bare = Model(compiled(tmp_path))
+    assert bare.preprocessing is None
+    digest, outputs = bare.description["digest"], bare.simulate(x)
+    model = Model(compiled(tmp_path, preprocessing=PRESETS["unit"]))
+    assert model.preprocessing == PRESETS["unit"]
+    assert model.description["digest"] == digest
+    np.testing.assert_array_equal(model.simulate(x), outputs)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_entries_can_be_added_again(tmp_path):
+    path = compiled(tmp_path)
+    metadata.attach(path, {"note": "ä"})
+    metadata.attach(path, {"preprocess": PRESETS["raw"].to_json()})
+    assert metadata.entries(path)["note"] == "ä"
+    assert Model(path).preprocessing == PRESETS["raw"]
+
+
+def test_foreign_preprocessing_is_refused(tmp_path):
+    path = compiled(tmp_path)
+    metadata.attach(path, {"preprocess": json.dumps({"crop": "x"})})
+    with pytest.raises(MisuseError, match="`crop`"):
+        _ = Model(path).preprocessing
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff" * 8, (2).to_bytes(8, "little") + b"[]", (4).to_bytes(8, "little") + b"none"]
+)
+def test_files_of_another_kind(tmp_path, content):
+    path = tmp_path / "other.tacit"
+    path.write_bytes(content)
+    with pytest.raises(MisuseError, match=r"other\.tacit"):
+        metadata.entries(path)
+
+
+@pytest.mark.parametrize("chosen", [Preprocessing(9, 9), Preprocessing(channel_order="L")])
+def test_preprocessing_must_fit_the_model(tmp_path, chosen):
+    with pytest.raises(MisuseError, match=r"the model takes \[3, 8, 8\]"):
+        compiled(tmp_path, preprocessing=chosen)
