@@ -12,8 +12,6 @@
 //! A *payload* (an index, say) can follow the winner, under the same choices. Of equal
 //! values the first wins.
 
-use std::collections::HashMap;
-
 use ot::{Entry, Job, Table};
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result};
@@ -42,46 +40,38 @@ impl Tournament {
         if windows.iter().any(|w| w.is_empty() || w.iter().any(|i| *i >= inputs)) {
             return Err(Error::misuse("an empty window or one beyond its input"));
         }
-        let flat = Self::played(inputs, windows.iter().map(|window| vec![window.clone()]));
-        let shared = Self::played(inputs, windows.iter().map(|window| runs(window)));
-        Ok(if shared.pairs() < flat.pairs() { shared } else { flat })
-    }
-
-    /// Each window's rows first, then their winners; windows share what they have in
-    /// common.
-    fn played(inputs: usize, windows: impl Iterator<Item = Vec<Vec<usize>>>) -> Self {
+        let drawn = Rows::of(inputs, windows);
+        let flat: usize = windows.iter().map(|window| window.len() - 1).sum();
         let mut draw = Self { levels: Vec::new(), winners: Vec::new(), inputs };
-        let windows: Vec<Vec<Vec<usize>>> = windows.collect();
-        let counts: Vec<usize> = windows.iter().map(Vec::len).collect();
-        let mut rows = windows.concat();
-        draw.play(&mut rows);
-        let mut rows = rows.into_iter().flatten();
-        let mut columns: Vec<Vec<usize>> =
-            counts.into_iter().map(|count| rows.by_ref().take(count).collect()).collect();
-        draw.play(&mut columns);
-        draw.winners = columns.into_iter().flatten().collect();
-        draw
+        draw.winners = if drawn.pairs() < flat {
+            let rows = draw.play(drawn.rows);
+            draw.play(drawn.windows.renamed(&rows))
+        } else {
+            let mut whole = Groups::default();
+            windows.iter().for_each(|window| whole.push(window.iter().copied()));
+            draw.play(whole)
+        };
+        Ok(draw)
     }
 
-    /// Plays levels until one is left of each group. A pair that meets in several
-    /// groups meets once.
-    fn play(&mut self, groups: &mut [Vec<usize>]) {
-        while groups.iter().any(|group| group.len() > 1) {
+    /// Plays levels until one is left of each group.
+    fn play(&mut self, mut groups: Groups) -> Vec<usize> {
+        while groups.pairs() > 0 {
             let first = self.inputs + self.pairs();
-            let mut pairs = Vec::new();
-            let mut met = HashMap::new();
+            let mut pairs = Vec::with_capacity(groups.members.len() / 2);
             let mut winner = |pair: &[usize]| match *pair {
-                [left, right] => *met.entry((left, right)).or_insert_with(|| {
+                [left, right] => {
                     pairs.push((left, right));
                     first + pairs.len() - 1
-                }),
+                }
                 _ => pair.first().copied().unwrap_or(0),
             };
-            for group in groups.iter_mut() {
-                *group = group.chunks(2).map(&mut winner).collect();
-            }
+            let mut next = Groups::default();
+            groups.iter().for_each(|group| next.push(group.chunks(2).map(&mut winner)));
+            groups = next;
             self.levels.push(pairs);
         }
+        groups.members
     }
 
     /// Comparisons in all.
@@ -90,9 +80,75 @@ impl Tournament {
     }
 }
 
-/// The rows of a window: positions that follow each other.
-fn runs(window: &[usize]) -> Vec<Vec<usize>> {
-    window.chunk_by(|a, b| a + 1 == *b).map(<[usize]>::to_vec).collect()
+/// Who plays against each other, group after group.
+#[derive(Default)]
+struct Groups {
+    members: Vec<usize>,
+    /// Where each group ends.
+    ends: Vec<usize>,
+}
+
+impl Groups {
+    fn push(&mut self, group: impl IntoIterator<Item = usize>) {
+        self.members.extend(group);
+        self.ends.push(self.members.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[usize]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let ranges = starts.zip(&self.ends);
+        ranges.map(|(start, end)| self.members.get(start..*end).unwrap_or_default())
+    }
+
+    /// Matches until one is left of each group.
+    fn pairs(&self) -> usize {
+        self.members.len() - self.ends.len()
+    }
+
+    /// With `names` in place of the indices into them.
+    fn renamed(mut self, names: &[usize]) -> Self {
+        let name = |i: usize| names.get(i).copied().unwrap_or(0);
+        self.members.iter_mut().for_each(|member| *member = name(*member));
+        self
+    }
+}
+
+/// The rows of all windows, each once, and the rows of each window. A row is positions
+/// that follow each other.
+struct Rows {
+    rows: Groups,
+    windows: Groups,
+}
+
+impl Rows {
+    fn of(inputs: usize, windows: &[Vec<usize>]) -> Self {
+        const NONE: usize = usize::MAX;
+        let mut drawn = Self { rows: Groups::default(), windows: Groups::default() };
+        // The last row from each position on, and its length.
+        let mut seen = vec![(NONE, 0); inputs];
+        for window in windows {
+            let mut row_of = |row: &[usize]| {
+                let known = row.first().and_then(|first| seen.get_mut(*first));
+                match known {
+                    Some((index, length)) if *length == row.len() => *index,
+                    known => {
+                        let index = drawn.rows.ends.len();
+                        drawn.rows.push(row.iter().copied());
+                        if let Some(known) = known {
+                            *known = (index, row.len());
+                        }
+                        index
+                    }
+                }
+            };
+            drawn.windows.push(window.chunk_by(|a, b| a + 1 == *b).map(&mut row_of));
+        }
+        drawn
+    }
+
+    fn pairs(&self) -> usize {
+        self.rows.pairs() + self.windows.pairs()
+    }
 }
 
 /// The public plan of a maximum: the tournament, the value's width and the width
