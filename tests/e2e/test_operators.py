@@ -70,6 +70,62 @@ def clipped() -> Network:
     return network.add("Clip", *bounds).add("Dropout").add("Identity").add("Flatten").gemm(144, 6)
 
 
+def concatenated() -> Network:
+    network = Network().conv((4, 3, 3, 3)).add("Relu", name="left")
+    network.add("Conv", network.constant("v", network.normal(2, 3, 3, 3)), inputs=["x", "v"])
+    network.add("Tanh", name="right").add("Concat", inputs=["left.out", "right.out"], axis=1)
+    network.add("Concat", inputs=[network.last, "left.out"], axis=1)
+    return network.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).add("Flatten").gemm(90, 6)
+
+
+def rearranged() -> Network:
+    network = Network().conv((4, 3, 3, 3)).add("Relu")
+    network.add("Split", outputs=["rest"], axis=1, name="parts").add("Transpose", perm=[0, 1, 3, 2])
+    network.add("Concat", inputs=[network.last, "rest"], axis=3)
+    pads = network.constant("pads", np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int64))
+    bounds = [network.constant(name, np.array([value], np.int64)) for name, value in zip("sed", (1, 9, 2), strict=True)]
+    network.add("Pad", pads).add("Slice", *bounds, network.constant("step", np.array([2], np.int64)))
+    return network.add("Flatten").gemm(84, 6)
+
+
+def products() -> Network:
+    network = Network().conv((4, 3, 3, 3), name="conv").add("Sigmoid")
+    network.add("Mul", inputs=[network.last, "conv.out"], name="silu")
+    network.add("Mul", inputs=["silu.out", "silu.out"]).add("Mul", network.constant("c", np.float32(-0.5)))
+    network.add("Sub", inputs=["conv.out", network.last])
+    factors = network.constant("f", np.linspace(0.5, 1.5, 4, dtype=np.float32).reshape(4, 1, 1))
+    offsets = network.constant("o", network.normal(4, 6, 6))
+    return network.add("Mul", factors).add("Add", offsets).add("Flatten").gemm(144, 6)
+
+
+def activations() -> Network:
+    network = Network(opset=14).conv((4, 3, 3, 3)).add("LeakyRelu", alpha=0.1).conv((4, 4, 2, 2)).add("HardSwish")
+    network.conv((4, 4, 2, 2)).add("HardSigmoid").conv((4, 4, 2, 2)).add("Softplus").add("Neg")
+    bounds = [network.constant(name, np.float32(value)) for name, value in (("low", -0.9), ("high", -0.2))]
+    return network.add("Clip", *bounds).add("Flatten").gemm(36, 6)
+
+
+def gated() -> Network:
+    network = Network().conv((6, 3, 3, 3)).add("Relu", name="image").add("ReduceMean", axes=[2, 3])
+    network.conv((6, 6, 1, 1)).add("Sigmoid").add("Mul", inputs=["image.out", "sigmoid4.out"])
+    return network.add("ReduceMean", axes=[2, 3], keepdims=0).gemm(6, 6)
+
+
+def rows() -> Network:
+    network = Network(("N", 5, 8))
+    network.add("MatMul", network.constant("w", network.normal(8, 9))).add("Relu")
+    network.add("MatMul", network.constant("v", network.normal(9, 4)))
+    network.add("Add", network.constant("b", network.normal(4, 4)[:, 0])).add("ReduceMean", axes=[1], keepdims=0)
+    return network.gemm(4, 6)
+
+
+def chain() -> Network:
+    network = Network()
+    for _ in range(3):
+        network.conv((3, 3, 3, 3), pads=[1, 1, 1, 1])
+    return network.add("Relu").add("Flatten").gemm(192, 6)
+
+
 NETWORKS = [
     plain_conv,
     strided_grouped_conv,
@@ -81,6 +137,13 @@ NETWORKS = [
     batch_norm,
     added_constant,
     clipped,
+    concatenated,
+    rearranged,
+    products,
+    activations,
+    gated,
+    rows,
+    chain,
 ]
 
 

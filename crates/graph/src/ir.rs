@@ -203,7 +203,7 @@ pub enum Op {
     Relu {
         /// Bits of the distance from the smallest to the largest result.
         saturate: u32,
-        /// The smallest result, at most `2^saturate` away from 0; a ReLU's is 0.
+        /// The smallest result, at most `2^(saturate+4)` away from 0; a ReLU's is 0.
         #[serde(default, skip_serializing_if = "is_zero")]
         low: i64,
     },

@@ -13,13 +13,15 @@ use std::collections::BTreeSet;
 const MAX_NODES: usize = 4096;
 /// Elements of all tensors together.
 const MAX_TOTAL: usize = 1 << 28;
-/// Positions read by all pooling windows together; a plan lists each.
+/// Positions read by all pooling windows and views together; a plan lists each.
 const MAX_POOLED: usize = 1 << 24;
 const MAX_NAME: usize = 256;
 /// Bits of a multiplier's magnitude.
 const MULTIPLIER_BITS: u32 = 31;
 pub(crate) const MAX_ACCUMULATOR_BITS: u32 = 60;
 pub(crate) const MAX_SATURATE: u32 = 16;
+/// How many times twice its length a clip's window may lie away from zero.
+pub(crate) const FAR_BITS: u32 = 4;
 
 /// Checks structure, shapes and widths.
 ///
@@ -294,7 +296,7 @@ fn check_accumulator(bits: u32, shift: u32, input: &Tensor, output: &Tensor) -> 
 
 fn check_relu(saturate: u32, low: i64, input: &Tensor, output: &Tensor) -> Check<()> {
     ensure((1..=MAX_SATURATE).contains(&saturate), || format!("saturates at {saturate} bits"))?;
-    let near = low.unsigned_abs() <= 1 << saturate;
+    let near = low.unsigned_abs() <= 1 << (saturate + FAR_BITS);
     ensure(near, || format!("clips from {low} on over {saturate} bits"))?;
     let narrow = input.format.bits.min(output.format.bits);
     ensure(narrow > saturate + 1, || format!("{narrow} bits are too few for {saturate}"))

@@ -165,7 +165,8 @@ impl<'a> Scales<'a> {
             (low + levels(*bits)) * scale >= to * (1.0 - TOLERANCE) - slack * (1.0 + TOLERANCE)
         };
         let bits = (least..=crate::verify::MAX_SATURATE).find(holds)?;
-        (low.abs() <= f64::from(1u32 << bits)).then_some(Clipped { low: low as i64, bits })
+        (low.abs() <= f64::from(1u32 << (bits + crate::verify::FAR_BITS)))
+            .then_some(Clipped { low: low as i64, bits })
     }
 
     /// The values at which a ReLU or clip stops: those seen, within its bounds.
@@ -203,20 +204,31 @@ impl<'a> Scales<'a> {
         if self.calibration.contains_key(tensor) {
             return self.seen(tensor);
         }
-        let mut readers = self.readers(tensor);
-        if let (Some(SourceNode { op, output, .. }), None) = (readers.next(), readers.next())
-            && matches!(
-                op,
-                SourceOp::Reshape { .. } | SourceOp::View { .. } | SourceOp::Relu { .. }
-            )
-            && self.calibration.contains_key(output)
-        {
-            return self.seen(output);
+        if let Some(shown) = self.shown_by(tensor) {
+            return self.seen(shown);
         }
         match self.derived(tensor)? {
             Some(range) => Ok(range),
             None => self.seen(tensor),
         }
+    }
+
+    /// The calibrated tensor that only readers of `tensor` alone make of it.
+    fn shown_by<'b>(&'b self, tensor: &'b str) -> Option<&'b str> {
+        let mut tensor = tensor;
+        while !self.calibration.contains_key(tensor) {
+            let mut readers = self.readers(tensor);
+            let (Some(SourceNode { op, output, .. }), None) = (readers.next(), readers.next())
+            else {
+                return None;
+            };
+            let shows = matches!(
+                op,
+                SourceOp::Reshape { .. } | SourceOp::View { .. } | SourceOp::Relu { .. }
+            );
+            tensor = if shows { output } else { return None };
+        }
+        Some(tensor)
     }
 
     /// What the range of a tensor follows from.
