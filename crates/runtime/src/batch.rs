@@ -11,6 +11,9 @@ const MOST_INPUTS: usize = 64;
 const MOST_VALUES: usize = 1 << 28;
 /// Positions read by all pooling windows of a run, each of which a plan lists.
 const MOST_POOLED: usize = 1 << 24;
+/// Nodes of a run with more than one input, each counted as often as there are inputs: a
+/// client looks for the packing of every layer.
+const MOST_NODES: usize = 1 << 15;
 
 /// Whether runs of `batch` inputs of a verified graph stay within bounds: a client checks
 /// the plan of a server that it does not trust.
@@ -23,9 +26,12 @@ pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
     }
     let values = graph.tensors.iter().fold(0usize, |sum, t| sum.saturating_add(t.len()));
     let pooled = graph.nodes.iter().fold(0usize, |sum, node| sum.saturating_add(taps(graph, node)));
-    for (what, each, most) in
-        [("values", values, MOST_VALUES), ("positions in windows", pooled, MOST_POOLED)]
-    {
+    let nodes = if batch == 1 { 0 } else { graph.nodes.len() };
+    for (what, each, most) in [
+        ("values", values, MOST_VALUES),
+        ("positions in windows", pooled, MOST_POOLED),
+        ("nodes", nodes, MOST_NODES),
+    ] {
         if each.saturating_mul(batch) > most {
             return Err(Error::misuse(format!(
                 "a batch of {batch} inputs has more than {most} {what}; use a smaller batch"

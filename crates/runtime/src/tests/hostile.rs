@@ -159,14 +159,15 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
         ("too many nodes", false, chain(4097, search)),
         ("wide layers", false, chain(1000, |_| conv(1 << 18, 1, 1, 1 << 18))),
         ("matrices", true, chain(4096, |_| conv(512, 1, 1, 1))),
-        ("batches", true, batch(chain(4096, |i| conv(64, 4, 1 + i % 3, 1)))),
-        ("batches of groups", true, batch(chain(4096, |i| conv(64, 4, 3, [2, 8, 64][i % 3])))),
-        ("batches of matrices", true, batch(chain(4096, |_| conv(512, 1, 1, 1)))),
+        ("batches of too many nodes", false, batch(chain(4096, search))),
+        ("batches", true, batch(chain(540, |i| conv(64, 4, 1 + i % 3, 1)))),
+        ("batches of groups", true, batch(chain(540, |i| conv(64, 4, 3, [2, 8, 64][i % 3])))),
+        ("batches of matrices", true, batch(chain(540, |_| conv(512, 1, 1, 1)))),
     ] {
         let start = std::time::Instant::now();
         let planned = Plan::from_offer(&offer).map(|plan| plan.cost(1).bytes());
         assert_eq!(planned.is_ok(), accepted, "{what}: {planned:?}");
         // Generous: it is a matter of minutes without the limits.
-        assert!(start.elapsed().as_secs() < 30, "{what}: {:?}", start.elapsed());
+        assert!(start.elapsed().as_secs() < 60, "{what}: {:?}", start.elapsed());
     }
 }
