@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from networks import Network
 from tacit.compile import Options, compile_model
+from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
 from tacit.pair import Pair
@@ -70,6 +71,13 @@ def clipped() -> Network:
     return network.add("Clip", *bounds).add("Dropout").add("Identity").add("Flatten").gemm(144, 6)
 
 
+def matrix_times_rows() -> Network:
+    """Two products in a row: the range of the first is seen behind views only."""
+    network = Network(("N", 2, 5, 6))
+    network.add("MatMul", network.constant("w", network.normal(4, 6).T))
+    return network.add("Flatten").gemm(40, 6)
+
+
 NETWORKS = [
     plain_conv,
     strided_grouped_conv,
@@ -81,6 +89,7 @@ NETWORKS = [
     batch_norm,
     added_constant,
     clipped,
+    matrix_times_rows,
 ]
 
 
@@ -102,3 +111,11 @@ def test_operator(build, tmp_path):
     assert difference.mean() < 0.02 * spread
     assert difference.max() < 0.08 * spread
     assert Pair(model).run(x[:2], None).report["max_error"] == 0
+
+
+def test_widths_beyond_all_extensions_are_refused(tmp_path):
+    network = Network(("N", 10, 7, 9)).conv((10, 10, 3, 3), pads=[1, 1, 1, 1])
+    network.add("Mul", inputs=[network.last, network.last]).add("Flatten").gemm(630, 6, name="last")
+    source = network.save(tmp_path)
+    with pytest.raises(UnsupportedError, match="needs a width of"):
+        compile_model(source, tmp_path / "x.tacit", inputs(source, 16), options=Options("auto", 12, 12))

@@ -198,24 +198,31 @@ impl<'a> Scales<'a> {
     }
 
     /// Calibrated range of a tensor. A pass may have made the tensor: then it has that
-    /// of its only reader, a reshape or a ReLU, or what its producer makes of a range.
+    /// of its only reader, reshapes or a ReLU, or what its producer makes of a range.
     pub(super) fn own_range(&self, tensor: &str) -> Result<(f64, f64)> {
         if self.calibration.contains_key(tensor) {
             return self.seen(tensor);
         }
-        let mut readers = self.readers(tensor);
-        if let (Some(SourceNode { op, output, .. }), None) = (readers.next(), readers.next())
-            && matches!(
-                op,
-                SourceOp::Reshape { .. } | SourceOp::View { .. } | SourceOp::Relu { .. }
-            )
-            && self.calibration.contains_key(output)
-        {
+        if let Some(output) = self.behind(tensor) {
             return self.seen(output);
         }
         match self.derived(tensor)? {
             Some(range) => Ok(range),
             None => self.seen(tensor),
+        }
+    }
+
+    /// The calibrated tensor that the only reader of `tensor` writes: a ReLU, or a view
+    /// behind which there may be more.
+    fn behind(&self, tensor: &str) -> Option<&str> {
+        let mut readers = self.readers(tensor);
+        let (Some(node), None) = (readers.next(), readers.next()) else { return None };
+        let views = matches!(node.op, SourceOp::Reshape { .. } | SourceOp::View { .. });
+        let keeps = views || matches!(node.op, SourceOp::Relu { .. });
+        match self.calibration.contains_key(&node.output) {
+            true => keeps.then_some(&node.output),
+            false if views => self.behind(&node.output),
+            false => None,
         }
     }
 
