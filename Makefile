@@ -30,6 +30,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/ruff check python tests scripts
 	.venv/bin/ruff format --check python tests scripts
 	.venv/bin/mypy --strict python/tacit
+	.venv/bin/python scripts/readme_tables.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # A bench per line: name of the result, then the arguments of `tacit bench`.

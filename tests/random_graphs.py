@@ -1,8 +1,8 @@
 """Small random networks under a seed, of every kind of operator that is supported.
 
 A `Growth` is a network with the shape of its last tensor; a kind is a function that appends an
-operator or a few to one, or leaves it alone where none fits. `KINDS` are in use; `LATER` wait for
-their operators: move a name from one to the other.
+operator or a few to one, or leaves it alone where none fits. `KINDS` are supported, `REFUSED` valid
+ONNX that the importer must refuse by name.
 """
 
 from collections.abc import Callable
@@ -379,10 +379,7 @@ KINDS: dict[str, Kind] = {
     "add_constant": add_constant,
     "flatten": flatten,
     "reshape": reshape,
-}
-LATER: dict[str, Kind] = {
     "add_image": add_image,
-    "average_pool_border": average_pool_border,
     "clip_anywhere": clip_anywhere,
     "concat": concat,
     "slice": slice_axis,
@@ -399,6 +396,7 @@ LATER: dict[str, Kind] = {
     "reduce_mean": reduce_mean,
     "matmul_rows": matmul_rows,
 }
+REFUSED: dict[str, Kind] = {"average_pool_border": average_pool_border}
 
 
 def grow(seed: int, kinds: dict[str, Kind] = KINDS) -> Growth:

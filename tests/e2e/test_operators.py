@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from networks import Network
 from tacit.compile import Options, compile_model
+from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
 from tacit.pair import Pair
@@ -126,6 +127,13 @@ def chain() -> Network:
     return network.add("Relu").add("Flatten").gemm(192, 6)
 
 
+def matrix_times_rows() -> Network:
+    """Two products in a row: the range of the first is seen behind views only."""
+    network = Network(("N", 2, 5, 6))
+    network.add("MatMul", network.constant("w", network.normal(4, 6).T))
+    return network.add("Flatten").gemm(40, 6)
+
+
 NETWORKS = [
     plain_conv,
     strided_grouped_conv,
@@ -144,6 +152,7 @@ NETWORKS = [
     gated,
     rows,
     chain,
+    matrix_times_rows,
 ]
 
 
@@ -165,3 +174,11 @@ def test_operator(build, tmp_path):
     assert difference.mean() < 0.02 * spread
     assert difference.max() < 0.08 * spread
     assert Pair(model).run(x[:2], None).report["max_error"] == 0
+
+
+def test_widths_beyond_all_extensions_are_refused(tmp_path):
+    network = Network(("N", 16, 40, 40)).conv((16, 16, 3, 3), pads=[1, 1, 1, 1])
+    network.add("Mul", inputs=[network.last, network.last]).add("Flatten").gemm(25600, 6, name="last")
+    source = network.save(tmp_path)
+    with pytest.raises(UnsupportedError, match="needs a width of"):
+        compile_model(source, tmp_path / "x.tacit", inputs(source, 16), options=Options("auto", 12, 12))

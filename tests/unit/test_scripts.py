@@ -8,6 +8,8 @@ import numpy as np
 import prepare_data
 import pytest
 import random_resnets
+import readme_tables
+import real_networks
 from onnx import numpy_helper
 from PIL import Image
 
@@ -16,11 +18,11 @@ PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}
 NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
 
 
-@pytest.mark.parametrize("name", ["prepare_data.py", "random_resnets.py"])
+@pytest.mark.parametrize("name", ["prepare_data.py", "random_resnets.py", "readme_tables.py", "real_networks.py"])
 def test_help(name):
     done = subprocess.run([sys.executable, SCRIPTS / name, "--help"], capture_output=True, text=True, check=True)
     assert "usage" in done.stdout
-    assert subprocess.run([sys.executable, SCRIPTS / name, "x"], capture_output=True, check=False).returncode == 2
+    assert subprocess.run([sys.executable, SCRIPTS / name, "--x"], capture_output=True, check=False).returncode == 2
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -73,3 +75,44 @@ def test_photographs(tmp_path, side):
     assert calibration.x.shape == (prepare_data.CROPS, 3, side, side)
     assert set(calibration.y.tolist()) == {281}
     assert abs(int(test.x[0, 1].mean()) - 200) < 5
+
+
+def test_every_published_model_is_measured():
+    files = {network.file for network in real_networks.NETWORKS.values() if network.trained}
+    models = real_networks.DATA / "models"
+    if not models.exists():
+        pytest.skip(f"{models} does not exist")
+    assert files == {path.name for path in models.iterdir() if ".onnx" in path.name}
+    assert readme_tables.PEERS.keys() <= real_networks.NETWORKS.keys()
+
+
+def entry():
+    """A row of the results with numbers that are easy to follow."""
+    cost = {"bytes": {"client_to_server": 250_000, "server_to_client": 1_000_000}, "rounds": 4.0, "seconds": 0.5}
+    private = {"images": 10, "labels_equal": 9, "max_error": 2, "peak_memory_bytes": {"client": 5e7, "server": 6e7}}
+    return {
+        "title": "A network",
+        "accuracy": {"float": 0.9, "integers": 0.8, "agreement": 0.85},
+        "machine": {"processor": "P", "cores": 2, "flags": ["aes"]},
+        "date": "2026-01-02",
+        "private": {**private, "phases": dict.fromkeys(real_networks.PHASES, cost)},
+    }
+
+
+def test_the_table_follows_the_results():
+    text = f"before\n{readme_tables.BEGIN}\nold\n{readme_tables.END}\nafter\n"
+    wanted = readme_tables.rewritten(text, {"resnet20": entry()})
+    assert "| A network | 90.00 % | 80.00 % | 85.00 % | 1.25 | 1.25 | 4 | 0.5 | 1 | 60 MB | SPU 37.5 MB" in wanted
+    assert "2026-01-02, P, 2 cores (aes)" in wanted
+    assert "9 of 10 images" in wanted
+    assert wanted.startswith("before\n")
+    assert wanted.endswith("\nafter\n")
+    assert "old" not in wanted
+    assert readme_tables.rewritten(wanted, {"resnet20": entry()}) == wanted
+    with pytest.raises(SystemExit, match="needs the lines"):
+        readme_tables.rewritten("no markers", {})
+
+
+def test_costs_are_per_image():
+    cost = real_networks.per_image({"bytes": {"client_to_server": 10}, "rounds": 7, "seconds": 3.0}, 4)
+    assert cost == {"bytes": {"client_to_server": 2}, "rounds": 1.8, "seconds": 0.75}

@@ -199,7 +199,7 @@ impl<'a> Scales<'a> {
     }
 
     /// Calibrated range of a tensor. A pass may have made the tensor: then it has that
-    /// of its only reader, a reshape or a ReLU, or what its producer makes of a range.
+    /// of its only reader, reshapes or a ReLU, or what its producer makes of a range.
     pub(super) fn own_range(&self, tensor: &str) -> Result<(f64, f64)> {
         if self.calibration.contains_key(tensor) {
             return self.seen(tensor);

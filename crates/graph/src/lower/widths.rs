@@ -100,7 +100,8 @@ fn keeps_width(op: &Op) -> bool {
 }
 
 /// The last tensor whose readers need far wider shares than its values do, and that no
-/// protocol widens on the way.
+/// protocol widens on the way. An extension is as wide as its readers need already: where
+/// that is too much, another one would not help.
 fn narrow(model: &Model) -> Option<usize> {
     let graph = &model.graph;
     let ranges = ranges(model);
@@ -114,7 +115,8 @@ fn narrow(model: &Model) -> Option<usize> {
         let each = origins(graph, *tensor).map(|origin| price(graph, origin)).sum::<usize>();
         let worth = each.saturating_mul(gained as usize) >= WORTH_EXTENDING;
         let endless = graph.tensors[*tensor].format.bits > WIDEST;
-        gained > 0 && (endless || worth || wide.is_some_and(|wide| wide > WIDEST))
+        let extended = graph.nodes.iter().any(|n| n.output == *tensor && n.op == Op::Extend);
+        !extended && gained > 0 && (endless || worth || wide.is_some_and(|wide| wide > WIDEST))
     });
     candidates.next()
 }
