@@ -1,6 +1,6 @@
 """Types of the Rust extension. JSON travels as strings; blocking calls release the GIL."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ class UnsupportedError(TacitError):
 def compile(
     source_json: str,
     tensors: Mapping[str, NDArray[np.float32]],
-    calibration: Mapping[str, tuple[float, float]],
+    ranges: Mapping[str, tuple[float, float]],
+    means: Mapping[str, Sequence[float]],
     options_json: str,
     path: str,
 ) -> str: ...

@@ -93,6 +93,13 @@ def compile_command(
         float | None,
         typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
     ] = None,
+    bias_correction: Annotated[
+        bool,
+        typer.Option(
+            "--bias-correction/--no-bias-correction",
+            help="With --calibrate: biases make up for what rounding weights does to the means of outputs.",
+        ),
+    ] = True,
     rounding: Annotated[
         Literal["stochastic", "exact"],
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
@@ -124,7 +131,14 @@ def compile_command(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
         )
     options = Options(
-        str(suite), weight_bits, activation_bits, rounding, class_names(labels), clip_percentile, preprocessing
+        str(suite),
+        weight_bits,
+        activation_bits,
+        rounding,
+        class_names(labels),
+        clip_percentile,
+        preprocessing,
+        bias_correction,
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:

@@ -22,7 +22,8 @@ class Options:
     """How to quantise. Widths in bits; `labels` names the classes, or is empty.
 
     `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
-    are the smallest and the largest value. `preprocessing` is stored for those who have pixels.
+    are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
+    means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
     """
 
     suite: str = "auto"
@@ -32,6 +33,7 @@ class Options:
     labels: tuple[str, ...] = ()
     clip_percentile: float | None = None
     preprocessing: Preprocessing | None = None
+    bias_correction: bool = True
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them."""
@@ -48,7 +50,8 @@ def compile_model(
 ) -> dict[str, Any]:
     """Compile an ONNX file into `output` and return the summary of its layers.
 
-    `x` (N, *shape) calibrates the activations; without it, random inputs in `input_range` do.
+    `x` (N, *shape) calibrates the activations; without it, random inputs in `input_range` do, and no
+    bias is corrected.
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
     options = options or Options()
@@ -59,9 +62,10 @@ def compile_model(
         wanted = ["N", *graph.input_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
-    ranges = calibrate(source, graph, x, input_range, options.clip_percentile)
+    seen = calibrate(source, graph, x, input_range, options.clip_percentile)
+    means = seen.means if options.bias_correction else {}
     summary: dict[str, Any] = json.loads(
-        _core.compile(graph.to_json(), dict(graph.weights), ranges, options.to_json(), str(output))
+        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output))
     )
     if options.preprocessing is not None:
         metadata.attach(output, {"preprocess": options.preprocessing.to_json()})

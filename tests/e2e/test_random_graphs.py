@@ -57,7 +57,7 @@ def error(model, x, expected):
 
 def largest(source, x):
     """The largest value of any tensor: what rounding errors are in proportion to."""
-    ranges = calibrate(source, import_onnx(source), x)
+    ranges = calibrate(source, import_onnx(source), x).ranges
     return max(max(abs(low), abs(high)) for low, high in ranges.values())
 
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from networks import Network
 from tacit import plain
+from tacit.compile import Options, compile_model
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
+from tacit.model import Model
 from tacit.plain import FloatModel
 from tacit.quantize import calibrate
 
@@ -25,7 +27,7 @@ def images(count):
 def test_ranges_are_those_of_the_float_model(model):
     source = import_onnx(model)
     x = images(70)
-    ranges = calibrate(model, source, x)
+    ranges = calibrate(model, source, x).ranges
     assert list(ranges) == source.tensor_names()
     assert ranges["x"] == (x.min(), x.max())
     assert ranges["relu1.out"][0] == 0
@@ -34,28 +36,54 @@ def test_ranges_are_those_of_the_float_model(model):
     assert ranges["gemm4.out"] == (output.min(), output.max())
 
 
+def test_means_are_those_of_what_linear_layers_read(model):
+    source = import_onnx(model)
+    x = images(70)
+    means = calibrate(model, source, x).means
+    assert list(means) == ["x", "flatten3.out"]
+    assert means["x"] == pytest.approx(x.mean(axis=(0, 2, 3)), abs=1e-6)
+    flat = [values["flatten3.out"] for values in FloatModel(model, ["flatten3.out"]).batches(x)]
+    assert means["flatten3.out"] == pytest.approx(np.concatenate(flat).mean(axis=0), rel=1e-5)
+
+
+def test_corrected_biases_bring_the_mean_of_the_output_near(model, tmp_path):
+    x = images(70)
+    expected = FloatModel(model)(x).mean(axis=0)
+
+    def off(corrected):
+        """How far the means of the output are from those of the float model, with coarse weights."""
+        options = Options(weight_bits=3, bias_correction=corrected)
+        compile_model(model, tmp_path / "x.tacit", x, options=options)
+        compiled = Model(tmp_path / "x.tacit")
+        outputs = compiled.simulate(x).mean(axis=0) * compiled.output_scale
+        return float(np.linalg.norm(outputs - expected))
+
+    assert off(True) < off(False) / 2
+
+
 def test_batches_of_one_give_the_same_ranges(tmp_path):
     results = []
     for batch in ("N", 1):
         path = Network((batch, 3, 8, 8)).conv((4, 3, 3, 3)).save(tmp_path)
-        results.append(calibrate(path, import_onnx(path), images(9))["conv0.out"])
+        results.append(calibrate(path, import_onnx(path), images(9)).ranges["conv0.out"])
     assert results[0] == pytest.approx(results[1], rel=1e-5)
 
 
 def test_a_declared_range_widens_the_input_only(model):
     source = import_onnx(model)
     x = images(5)
-    narrow, wide = calibrate(model, source, x), calibrate(model, source, x, (-4, 1))
+    narrow, wide = calibrate(model, source, x).ranges, calibrate(model, source, x, (-4, 1)).ranges
     assert wide["x"] == (-4, x.max())
     assert {k: v for k, v in wide.items() if k != "x"} == {k: v for k, v in narrow.items() if k != "x"}
 
 
 def test_without_data_the_input_is_drawn_from_the_range(model):
     source = import_onnx(model)
-    ranges = calibrate(model, source, None, (-3, 5))
-    assert ranges["x"] == (-3, 5)
-    assert calibrate(model, source, None)["x"] == (0, 1)
-    assert ranges == calibrate(model, source, None, (-3, 5))
+    seen = calibrate(model, source, None, (-3, 5))
+    assert seen.ranges["x"] == (-3, 5)
+    assert calibrate(model, source, None).ranges["x"] == (0, 1)
+    assert seen == calibrate(model, source, None, (-3, 5))
+    assert seen.means == {}
 
 
 def test_inputs_of_another_shape_are_refused(model):
@@ -73,8 +101,8 @@ def outliers(count):
 def test_percentiles_cut_the_tails_between_input_and_output(tmp_path):
     network, x = outliers(20)
     path = network.save(tmp_path)
-    whole = calibrate(path, import_onnx(path), x)
-    cut = calibrate(path, import_onnx(path), x, percentile=99.5)
+    whole = calibrate(path, import_onnx(path), x).ranges
+    cut = calibrate(path, import_onnx(path), x, percentile=99.5).ranges
     assert (cut["x"], cut["identity2.out"]) == (whole["x"], whole["identity2.out"])
     assert whole["middle.out"] == (0, 50)
     assert cut["middle.out"] == (0, pytest.approx(1, abs=0.02))
@@ -90,7 +118,7 @@ def test_a_high_percentile_keeps_everything(tmp_path):
 
 def test_constant_tensors_have_no_tails(tmp_path):
     path = Network(("N", 4)).add("Identity").add("Relu").save(tmp_path)
-    cut = calibrate(path, import_onnx(path), np.zeros((2, 4), np.float32), percentile=99)
+    cut = calibrate(path, import_onnx(path), np.zeros((2, 4), np.float32), percentile=99).ranges
     assert cut["identity0.out"] == (0, 0)
 
 

@@ -3,14 +3,18 @@
 //! Sums wrap mod 2^64. In a model that [`crate::verify_model`] accepts nothing
 //! ever wraps, because every accumulator fits its width.
 
+mod narrow;
+mod wide;
+
 use crate::arrange::arrangement;
-use crate::ir::{Conv, Graph, Linear, Model, NodeWeights, Op, Window};
+use crate::ir::{Graph, Linear, Model, NodeWeights, Op, Window};
 use crate::model::verify_shapes;
-use crate::width::{half, taps_per_channel};
+use crate::width::half;
 use crate::{Error, Result};
+use narrow::Narrow;
 use rayon::prelude::*;
 use ring::Fixed;
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 /// The output integers for one quantised input.
 ///
@@ -28,8 +32,9 @@ pub fn interpret(model: &Model, input: &[i64]) -> Result<Vec<i64>> {
 /// As [`interpret`].
 pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
+    let kernels = kernels(model);
     let one = |input: &Vec<i64>| {
-        let mut tensors = run(model, input)?;
+        let mut tensors = run(model, &kernels, input)?;
         Ok(std::mem::take(&mut tensors[model.graph.output]))
     };
     inputs.par_iter().map(one).collect()
@@ -41,7 +46,7 @@ pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64
 /// As [`interpret`].
 pub fn trace(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
-    run(model, input)
+    run(model, &kernels(model), input)
 }
 
 /// Index of the first largest value; 0 for an empty slice.
@@ -49,8 +54,20 @@ pub fn argmax(values: &[i64]) -> usize {
     (1..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
 
+/// The kernels of the linear nodes that have narrow ones, by node.
+type Kernels = BTreeMap<usize, Narrow>;
+
+fn kernels(model: &Model) -> Kernels {
+    let nodes = model.graph.nodes.iter().enumerate();
+    let narrow = |(index, op): (usize, &Op)| match op {
+        Op::Linear(linear) => Some((index, Narrow::new(&linear.conv, &model.weights[&index])?)),
+        _ => None,
+    };
+    nodes.filter_map(|(index, node)| narrow((index, &node.op))).collect()
+}
+
 /// The model's shapes were verified.
-fn run(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
+fn run(model: &Model, kernels: &Kernels, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     let graph = &model.graph;
     check_input(graph, input)?;
     let mut tensors = vec![Vec::new(); graph.tensors.len()];
@@ -61,7 +78,10 @@ fn run(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
         tensors[node.output] = match &node.op {
             Op::Linear(linear) => {
                 let skip = linear.addend.map(|factor| (factor, second().as_slice()));
-                apply_linear(linear, &model.weights[&index], x, skip)
+                let weights = &model.weights[&index];
+                let narrow = kernels.get(&index).and_then(|k| k.convolve(&linear.conv, x));
+                let products = narrow.unwrap_or_else(|| wide::convolve(&linear.conv, weights, x));
+                finish_linear(linear, weights, products, skip)
             }
             Op::Relu { saturate, low } => {
                 let high = low + (1 << saturate) - 1;
@@ -115,13 +135,17 @@ fn rescale(accumulator: i64, shift: u32) -> i64 {
     accumulator.wrapping_add(half(shift)) >> shift
 }
 
-fn apply_linear(
+/// Adds the bias and `skip`, a factor and the tensor it multiplies, and rescales.
+fn finish_linear(
     linear: &Linear,
     weights: &NodeWeights,
-    x: &[i64],
+    mut sums: Vec<i64>,
     skip: Option<(i64, &[i64])>,
 ) -> Vec<i64> {
-    let mut sums = convolve(&linear.conv, weights, x);
+    let plane = sums.len() / weights.bias.len().max(1);
+    for (channel, bias) in sums.chunks_exact_mut(plane.max(1)).zip(&weights.bias) {
+        channel.iter_mut().for_each(|sum| *sum = sum.wrapping_add(*bias));
+    }
     if let Some((factor, skip)) = skip {
         for (sum, skip) in sums.iter_mut().zip(skip) {
             *sum = sum.wrapping_add(skip.wrapping_mul(factor));
@@ -129,69 +153,6 @@ fn apply_linear(
     }
     sums.iter_mut().for_each(|sum| *sum = rescale(*sum, linear.shift));
     sums
-}
-
-/// `W*x + bias`, `[out_channels, out_height, out_width]`.
-fn convolve(conv: &Conv, weights: &NodeWeights, x: &[i64]) -> Vec<i64> {
-    let plane = conv.out_height() * conv.out_width();
-    let mut sums: Vec<i64> =
-        weights.bias.iter().flat_map(|bias| std::iter::repeat_n(*bias, plane)).collect();
-    let rows = weights.weight.chunks_exact(taps_per_channel(conv));
-    let in_plane = conv.in_height * conv.in_width;
-    let group_inputs = conv.group_channels() * in_plane;
-    let group_outputs = conv.out_channels / conv.groups;
-    for (channel, (row, out)) in rows.zip(sums.chunks_exact_mut(plane)).enumerate() {
-        let first = channel / group_outputs * group_inputs;
-        let inputs = &x[first..first + group_inputs];
-        if in_plane == 1 && row.len() == inputs.len() {
-            out[0] = out[0].wrapping_add(dot(row, inputs));
-        } else {
-            let kernels = row.chunks_exact(conv.kernel[0] * conv.kernel[1]);
-            for (kernel, image) in kernels.zip(inputs.chunks_exact(in_plane)) {
-                correlate(conv, kernel, image, out);
-            }
-        }
-    }
-    sums
-}
-
-fn dot(row: &[i32], x: &[i64]) -> i64 {
-    row.iter().zip(x).fold(0, |sum, (w, v)| sum.wrapping_add(v.wrapping_mul(i64::from(*w))))
-}
-
-/// Adds one kernel's correlation with one image to one output plane.
-fn correlate(conv: &Conv, kernel: &[i32], image: &[i64], out: &mut [i64]) {
-    let (height, width) = (conv.out_height(), conv.out_width());
-    let [top, left, ..] = conv.padding;
-    for (tap, weight) in kernel.iter().enumerate() {
-        let down = tap / conv.kernel[1] * conv.dilation[0];
-        let across = tap % conv.kernel[1] * conv.dilation[1];
-        let columns = span(width, conv.in_width, conv.stride[1], across, left);
-        for y in span(height, conv.in_height, conv.stride[0], down, top) {
-            let from = (y * conv.stride[0] + down - top) * conv.in_width;
-            let row = &image[from..from + conv.in_width];
-            let out = &mut out[y * width..(y + 1) * width][columns.clone()];
-            let first = (columns.start * conv.stride[1] + across).saturating_sub(left);
-            add_scaled(out, i64::from(*weight), &row[first.min(row.len())..], conv.stride[1]);
-        }
-    }
-}
-
-/// `out[i] += weight * row[i * stride]`.
-fn add_scaled(out: &mut [i64], weight: i64, row: &[i64], stride: usize) {
-    let add = |(sum, v): (&mut i64, &i64)| *sum = sum.wrapping_add(weight.wrapping_mul(*v));
-    if stride == 1 {
-        out.iter_mut().zip(row).for_each(add);
-    } else {
-        out.iter_mut().zip(row.iter().step_by(stride)).for_each(add);
-    }
-}
-
-/// Output positions `o` for which `o * stride + offset - pad` lies in `0..side`.
-fn span(count: usize, side: usize, stride: usize, offset: usize, pad: usize) -> Range<usize> {
-    let start = pad.saturating_sub(offset).div_ceil(stride);
-    let end = (side + pad).saturating_sub(offset).div_ceil(stride).min(count);
-    start.min(end)..end
 }
 
 /// Folds the real elements of every window.

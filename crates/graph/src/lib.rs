@@ -29,7 +29,8 @@ pub use ir::{
 pub use lower::{Options, lower};
 pub use model::{digest, verify_model};
 pub use source::{
-    Calibration, FloatTensor, Floats, Function, Source, SourceInput, SourceNode, SourceOp,
+    Calibration, FloatTensor, Floats, Function, Means, Ranges, Source, SourceInput, SourceNode,
+    SourceOp,
 };
 pub use verify::verify;
 

@@ -282,7 +282,26 @@ impl fmt::Debug for FloatTensor {
 pub type Floats = BTreeMap<String, FloatTensor>;
 
 /// Smallest and largest value seen in each tensor, by its name in the source.
-pub type Calibration = BTreeMap<String, (f64, f64)>;
+pub type Ranges = BTreeMap<String, (f64, f64)>;
+
+/// Mean of each channel (first axis) of tensors, by their names in the source.
+pub type Means = BTreeMap<String, Vec<f64>>;
+
+/// What example inputs show of a float model, in model units.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calibration {
+    /// Of the input, of every ReLU without a maximum, and of every sum or linear
+    /// output that no ReLU follows; others are not read.
+    pub ranges: Ranges,
+    /// Linear layers whose input is among these have their biases corrected.
+    pub means: Means,
+}
+
+impl From<Ranges> for Calibration {
+    fn from(ranges: Ranges) -> Self {
+        Self { ranges, means: Means::new() }
+    }
+}
 
 /// What passes rewrite: a source graph with its weights.
 #[derive(Clone, Debug, PartialEq)]

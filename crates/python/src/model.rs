@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use tacit::{Error, FloatTensor, Floats, Link, Model, Settings};
+use tacit::{Calibration, Error, FloatTensor, Floats, Link, Means, Model, Ranges, Settings};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -27,17 +27,20 @@ pub(crate) fn rows<'py>(py: Python<'py>, rows: &[Vec<i64>]) -> PyResult<Bound<'p
     PyArray2::from_vec2(py, rows).map_err(|_| MisuseError::new_err("outputs differ in length"))
 }
 
-/// Compiles an imported network into the file `path`.
+/// Compiles an imported network into the file `path`; of tensors, `ranges` are the smallest
+/// and largest value, `means` those of their channels.
 #[pyfunction]
 pub(crate) fn compile(
     py: Python<'_>,
     source_json: &str,
     tensors: BTreeMap<String, PyReadonlyArrayDyn<'_, f32>>,
-    calibration: BTreeMap<String, (f64, f64)>,
+    ranges: Ranges,
+    means: Means,
     options_json: &str,
     path: &str,
 ) -> PyResult<String> {
     let chosen = options(options_json)?;
+    let calibration = Calibration { ranges, means };
     let mut floats = Floats::new();
     for (name, array) in tensors {
         let data = array

@@ -303,7 +303,7 @@ pub(crate) fn pad_bytes(need: &Need) -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use graph::{Calibration, FloatTensor, Floats, Rounding, Source};
+    use graph::{FloatTensor, Floats, Ranges, Rounding, Source};
 
     use crate::plan::{Reveal, Settings};
     use crate::tests::{clear, costs_as_planned, run};
@@ -318,10 +318,10 @@ mod tests {
         let weight = FloatTensor { shape: vec![1, 1, 1, 1], data: vec![0.75] };
         let floats = Floats::from([("w".into(), weight)]);
         let range = |name: &str| (name.to_string(), (-1.0, 1.0));
-        let calibration: Calibration = ["x", "a", "b", "c", "y"].map(range).into();
+        let ranges: Ranges = ["x", "a", "b", "c", "y"].map(range).into();
         let options = graph::Options { rounding: Rounding::Exact, ..graph::Options::default() };
         let source = Source::from_json(source).unwrap();
-        let model = graph::lower(source, floats, &calibration, &options).unwrap();
+        let model = graph::lower(source, floats, &ranges.into(), &options).unwrap();
         let plan = crate::Plan::new(model.graph.clone(), Settings::default()).unwrap();
         let sliced: Vec<&str> = plan
             .steps()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::thread;
 
-use graph::{Calibration, FloatTensor, Floats, Model, Rounding, Source};
+use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
 use ring::Random;
 use wire::testing::{Tamper, run_pair, run_tampered};
 use wire::{Channel, Error, Message, Result, Role, memory_pair};
@@ -49,14 +49,14 @@ pub(crate) fn network(rng: &mut Random, rounding: Rounding) -> Model {
         ("b3".into(), tensor(&[10], 0.1)),
     ]);
     let ranges = [("x", 0.0), ("b", 0.0), ("c", 0.0), ("d", -1.5), ("e", -1.5), ("f", 0.0)];
-    let mut calibration: Calibration =
+    let mut ranges: Ranges =
         ranges.iter().map(|(name, low)| ((*name).into(), (*low, 1.5))).collect();
     for name in ["a", "g", "h", "y"] {
-        calibration.insert(name.into(), (-2.0, 2.0));
+        ranges.insert(name.into(), (-2.0, 2.0));
     }
-    calibration.insert("x".into(), (0.0, 1.0));
+    ranges.insert("x".into(), (0.0, 1.0));
     let options = graph::Options { rounding, ..graph::Options::default() };
-    graph::lower(Source::from_json(source).unwrap(), floats, &calibration, &options).unwrap()
+    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
 }
 
 pub(crate) fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {

@@ -12,7 +12,8 @@ mod session;
 
 pub use bench::{BenchServer, bench};
 pub use graph::{
-    Calibration, FloatTensor, Floats, Model, Options as CompileOptions, Rounding, load, save,
+    Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
+    load, save,
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Measured, Operation, Transfers};

@@ -65,8 +65,8 @@ pub struct LayerDescription {
     pub rounding: Option<graph::Rounding>,
 }
 
-/// Compiles an imported network (see [`graph::Source`] for the JSON). The ranges of
-/// `calibration` are in model units, by tensor name.
+/// Compiles an imported network (see [`graph::Source`] for the JSON). What
+/// `calibration` holds is in model units, by tensor name.
 ///
 /// # Errors
 /// [`Error::Unsupported`] naming the first node that this version cannot run,

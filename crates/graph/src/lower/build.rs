@@ -5,7 +5,7 @@ use super::scale::Scales;
 use super::weights::{FloatLinear, quantise};
 use crate::ir::{Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION};
 use crate::shapes::Shapes;
-use crate::source::{Calibration, Program, SourceNode, SourceOp};
+use crate::source::{Calibration, Means, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ pub(super) struct Builder<'a> {
     pub(super) scales: Scales<'a>,
     pub(super) shapes: Shapes,
     options: &'a Options,
+    means: &'a Means,
     graph: Graph,
     pub(super) weights: BTreeMap<usize, NodeWeights>,
     /// Tensor index by name.
@@ -30,7 +31,7 @@ pub(super) fn build(
     options: &Options,
 ) -> Result<Model> {
     let activation_bits = options.activation_bits;
-    let scales = Scales::new(program, calibration, activation_bits);
+    let scales = Scales::new(program, &calibration.ranges, activation_bits);
     let (scale, input_range) = scales.input()?;
     let source = &program.source;
     let graph = Graph {
@@ -47,7 +48,8 @@ pub(super) fn build(
     };
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());
     let shapes = program.shapes()?;
-    let mut builder = Builder { scales, shapes, options, graph, weights, index };
+    let means = &calibration.means;
+    let mut builder = Builder { scales, shapes, options, means, graph, weights, index };
     let input = Format { bits: 1, scale, signed: input_range[0] < 0 };
     builder.tensor(&source.input.name, &source.input.shape, input);
     builder.nodes(&fused_sums(program))?;
@@ -139,6 +141,8 @@ impl<'a> Builder<'a> {
             weight: &program.floats[weight].data,
             bias: bias.as_ref().map(|name| program.floats[name].data.as_slice()),
             channels: conv.out_channels,
+            groups: conv.groups,
+            means: self.means_of(input, conv.in_channels),
             input_scale: self.format(input).scale,
             output_scale,
         };
@@ -163,6 +167,13 @@ impl<'a> Builder<'a> {
         self.weights.insert(self.graph.nodes.len(), quantised.weights);
         self.push(&node.name, op, inputs, output);
         Ok(())
+    }
+
+    /// The mean of each of a tensor's channels, where all are known.
+    fn means_of(&self, tensor: &str, channels: usize) -> Option<&'a [f64]> {
+        let means = self.means.get(tensor)?;
+        let known = means.len() == channels && means.iter().all(|mean| mean.is_finite());
+        known.then_some(means)
     }
 
     fn sum(&mut self, node: &SourceNode) -> Result<()> {

@@ -41,8 +41,8 @@ impl Default for Options {
     }
 }
 
-/// Compiles a float graph. `calibration` needs the range of the input, of every
-/// ReLU without a maximum, and of every sum or linear output that no ReLU follows.
+/// Compiles a float graph. Where `calibration` has the means of a linear layer's input,
+/// the layer's bias takes back what rounding the weights adds to its mean.
 ///
 /// # Errors
 /// [`Error::Misuse`] for options and calibration that do not fit,

@@ -1,7 +1,7 @@
 //! Real size of one integer unit of each tensor, from calibrated ranges.
 
 use super::links::Links;
-use crate::source::{Calibration, Program, SourceNode, SourceOp};
+use crate::source::{Program, Ranges, SourceNode, SourceOp};
 use crate::{Error, Result};
 
 /// Bits that a tensor no ReLU follows gets beyond the activations', e.g. logits.
@@ -13,7 +13,7 @@ const TABLE_BITS: u32 = 8;
 
 pub(super) struct Scales<'a> {
     program: &'a Program,
-    calibration: &'a Calibration,
+    calibration: &'a Ranges,
     activation_bits: u32,
     links: Links<'a>,
 }
@@ -26,11 +26,7 @@ pub(super) struct Clipped {
 }
 
 impl<'a> Scales<'a> {
-    pub(super) fn new(
-        program: &'a Program,
-        calibration: &'a Calibration,
-        activation_bits: u32,
-    ) -> Self {
+    pub(super) fn new(program: &'a Program, calibration: &'a Ranges, activation_bits: u32) -> Self {
         Self { program, calibration, activation_bits, links: Links::new(program) }
     }
 

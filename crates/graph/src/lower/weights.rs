@@ -3,6 +3,11 @@
 //! Each output channel is quantised to `weight_bits` and multiplied by a small
 //! integer, so that one public shift serves the whole tensor: a shift per
 //! channel would publish the channels' norms.
+//!
+//! Rounding moves the mean of an output by what it adds to the weights times the
+//! means of the inputs. Where these are known the bias takes it back: Nagel et al.,
+//! "Data-Free Quantization Through Weight Equalization and Bias Correction"
+//! (ICCV 2019), section 4.2.
 
 use crate::ir::NodeWeights;
 use crate::{Error, Result};
@@ -24,6 +29,10 @@ pub(super) struct FloatLinear<'a> {
     /// One per output channel.
     pub(super) bias: Option<&'a [f32]>,
     pub(super) channels: usize,
+    /// Sets of channels that are multiplied apart.
+    pub(super) groups: usize,
+    /// Mean of each channel of the input, where known.
+    pub(super) means: Option<&'a [f64]>,
     pub(super) input_scale: f64,
     pub(super) output_scale: f64,
 }
@@ -63,7 +72,8 @@ pub(super) fn quantise(linear: &FloatLinear<'_>, weight_bits: u32) -> Result<Qua
         weight.extend(row.iter().map(|w| (round(w) * multiplier) as i32));
     }
     let weight_bits = weight_bits + top.log2().ceil() as u32;
-    let bias = quantise_bias(linear, accumulator_scale)?;
+    let moved = moved_means(linear, &weight, weight_scale);
+    let bias = quantise_bias(linear, &moved, accumulator_scale)?;
     Ok(Quantised { weights: NodeWeights { weight, bias }, weight_bits, shift, accumulator_scale })
 }
 
@@ -76,15 +86,32 @@ fn choose_shift(ratio: f64) -> u32 {
     (0..SHIFT_LIMIT).find(lifts).unwrap_or(SHIFT_LIMIT)
 }
 
-fn quantise_bias(linear: &FloatLinear<'_>, scale: f64) -> Result<Vec<i64>> {
-    let Some(bias) = linear.bias else { return Ok(vec![0; linear.channels]) };
-    let round = |b: &f32| {
-        let rounded = (f64::from(*b) / scale).round();
+/// How far rounding moves the mean of each output, as far as is known; padding counts
+/// as the rest of the input.
+fn moved_means(linear: &FloatLinear<'_>, weight: &[i32], scale: f64) -> Vec<f64> {
+    let Some(means) = linear.means else { return vec![0.0; linear.channels] };
+    let inputs = means.len() / linear.groups;
+    let row = linear.weight.len() / linear.channels;
+    let error = |(w, int): (&f32, &i32)| f64::from(*int) * scale - f64::from(*w);
+    let rows = linear.weight.chunks_exact(row).zip(weight.chunks_exact(row));
+    let moved = rows.enumerate().map(|(channel, (floats, ints))| {
+        let group = channel / (linear.channels / linear.groups);
+        let taps = floats.chunks_exact(row / inputs).zip(ints.chunks_exact(row / inputs));
+        let sums = taps.map(|(floats, ints)| floats.iter().zip(ints).map(error).sum::<f64>());
+        sums.zip(&means[group * inputs..]).map(|(sum, mean)| sum * mean).sum()
+    });
+    moved.collect()
+}
+
+fn quantise_bias(linear: &FloatLinear<'_>, moved: &[f64], scale: f64) -> Result<Vec<i64>> {
+    let bias = |channel: usize| linear.bias.map_or(0.0, |bias| f64::from(bias[channel]));
+    let round = |(channel, moved): (usize, &f64)| {
+        let rounded = ((bias(channel) - moved) / scale).round();
         let fits = rounded.abs() <= BIAS_LIMIT;
         let what = "its bias is far too large for the calibrated range of its output";
         fits.then_some(rounded as i64).ok_or_else(|| unsupported(linear, what))
     };
-    bias.iter().map(round).collect()
+    moved.iter().enumerate().map(round).collect()
 }
 
 fn unsupported(linear: &FloatLinear<'_>, what: &str) -> Error {
@@ -109,6 +136,7 @@ mod tests {
             prop_assume!(weight.iter().any(|w| w.abs() > 0.1));
             let linear = FloatLinear {
                 name: "test", weight: &weight, bias: Some(&[0.5, -0.5, 7.0]), channels: 3,
+                groups: 1, means: None,
                 input_scale, output_scale,
             };
             let q = quantise(&linear, 8).unwrap();
@@ -128,6 +156,43 @@ mod tests {
         }
     }
 
+    /// Coarse weights in two groups of two inputs: with the means of the inputs the mean
+    /// of each output is right to a unit of its accumulator, without them it is not.
+    #[test]
+    fn known_means_correct_the_bias() {
+        let weight: Vec<f32> = (0..24).map(|i| (i * i % 17) as f32 * 0.11 - 0.9).collect();
+        let means = [3.0, -1.5, 0.75, 2.0];
+        let linear = |means| FloatLinear {
+            name: "test",
+            weight: &weight,
+            bias: Some(&[0.25, -1.0, 0.0, 4.0]),
+            channels: 4,
+            groups: 2,
+            means,
+            input_scale: 0.01,
+            output_scale: 0.1,
+        };
+        let output = |channel: usize, weights: &[f64], bias: f64| {
+            let inputs = &means[channel / 2 * 2..][..2];
+            let taps = weights[channel * 6..].chunks(3).zip(inputs);
+            bias + taps.map(|(taps, mean)| taps.iter().sum::<f64>() * mean).sum::<f64>()
+        };
+        let floats: Vec<f64> = weight.iter().map(|w| f64::from(*w)).collect();
+        let errors = |q: &Quantised| {
+            let scale = q.accumulator_scale / 0.01;
+            let ints: Vec<f64> = q.weights.weight.iter().map(|w| f64::from(*w) * scale).collect();
+            let bias = |channel: usize| q.weights.bias[channel] as f64 * q.accumulator_scale;
+            let wanted = |channel| output(channel, &floats, [0.25, -1.0, 0.0, 4.0][channel]);
+            [0, 1, 2, 3]
+                .map(|o| (output(o, &ints, bias(o)) - wanted(o)).abs() / q.accumulator_scale)
+        };
+        let plain = quantise(&linear(None), 3).unwrap();
+        let corrected = quantise(&linear(Some(&means)), 3).unwrap();
+        assert_eq!(plain.weights.weight, corrected.weights.weight);
+        assert!(errors(&plain).iter().all(|error| *error > 10.0));
+        assert!(errors(&corrected).iter().all(|error| *error <= 0.5001));
+    }
+
     #[test]
     fn zero_weights_and_huge_ones() {
         let linear = |weight| FloatLinear {
@@ -135,6 +200,8 @@ mod tests {
             weight,
             bias: None,
             channels: 1,
+            groups: 1,
+            means: None,
             input_scale: 1.0,
             output_scale: 1.0,
         };

@@ -3,7 +3,7 @@
 use crate::numbers::Numbers;
 use std::collections::BTreeMap;
 use tacit_graph::source::Program;
-use tacit_graph::{Calibration, SourceOp};
+use tacit_graph::{Ranges, SourceOp};
 
 /// Value of every tensor by name.
 pub(crate) fn run(program: &Program, x: &[f32]) -> BTreeMap<String, Vec<f64>> {
@@ -131,11 +131,11 @@ pub(crate) fn windows<'a, T: Copy>(
 }
 
 /// Inputs and the range of every tensor over them.
-pub(crate) fn calibrate(program: &Program, seed: u64, low: f32) -> (Vec<Vec<f32>>, Calibration) {
+pub(crate) fn calibrate(program: &Program, seed: u64, low: f32) -> (Vec<Vec<f32>>, Ranges) {
     let mut numbers = Numbers(seed);
     let length = program.source.input.shape.iter().product();
     let inputs: Vec<Vec<f32>> = (0..24).map(|_| numbers.reals(length, low, 1.0)).collect();
-    let mut ranges = Calibration::new();
+    let mut ranges = Ranges::new();
     for (name, values) in inputs.iter().flat_map(|x| run(program, x)) {
         let range = ranges.entry(name).or_insert((f64::MAX, f64::MIN));
         for v in values {

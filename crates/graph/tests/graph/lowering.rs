@@ -8,16 +8,16 @@ use crate::numbers::Numbers;
 use proptest::prelude::*;
 use tacit_graph::source::Program;
 use tacit_graph::{
-    Calibration, Error, Graph, Linear, Model, Op, Options, Rounding, SourceOp, argmax, digest,
+    Error, Graph, Linear, Model, Op, Options, Ranges, Rounding, SourceOp, argmax, digest,
     interpret, interpret_batch, lower, trace, verify_model,
 };
 
 pub(crate) fn compile(
     program: &Program,
-    calibration: &Calibration,
+    ranges: &Ranges,
     options: &Options,
 ) -> tacit_graph::Result<Model> {
-    lower(program.source.clone(), program.floats.clone(), calibration, options)
+    lower(program.source.clone(), program.floats.clone(), &ranges.clone().into(), options)
 }
 
 /// Ends of the input range, random mixtures of them, and random values.
@@ -299,7 +299,7 @@ fn addends_of_the_opened_sum_are_exact_too() {
 fn options_and_calibration_are_checked() {
     let program = residual(3);
     let (_, ranges) = float::calibrate(&program, 3, 0.0);
-    let refuse = |options: Options, ranges: &Calibration| {
+    let refuse = |options: Options, ranges: &Ranges| {
         compile(&program, ranges, &options).unwrap_err().to_string()
     };
     let gala = Options { suite: "gala".into(), ..Options::default() };
@@ -327,7 +327,7 @@ fn padded_averages_that_change_the_divisor_are_refused() {
     builder.push(&["x"], op, vec![1, 3, 3]);
     builder.gemm(2);
     let program = builder.finish();
-    let ranges = Calibration::from([("x".into(), (0.0, 1.0)), ("t3".into(), (-1.0, 1.0))]);
+    let ranges = Ranges::from([("x".into(), (0.0, 1.0)), ("t3".into(), (-1.0, 1.0))]);
     let error = compile(&program, &ranges, &Options::default()).unwrap_err();
     assert!(matches!(&error, Error::Unsupported { node, .. } if node == "n1"), "{error}");
 }
