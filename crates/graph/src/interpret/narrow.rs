@@ -7,6 +7,7 @@
 
 use crate::ir::{Conv, NodeWeights};
 use crate::width::taps_per_channel;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Products summed at a time, with one instruction for every eight of them; patches
 /// are padded with zeros to a multiple.
@@ -16,6 +17,7 @@ const TILE: usize = 16;
 
 /// Weights `[out_channels, patch]`, a patch being `[kernel rows, reach, group channels]`
 /// with zeros up to its length.
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Narrow {
     weights: Vec<i16>,
     patch: usize,
