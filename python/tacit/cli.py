@@ -93,13 +93,13 @@ def compile_command(
         float | None,
         typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
     ] = None,
-    bias_correction: Annotated[
+    no_bias_correction: Annotated[
         bool,
         typer.Option(
-            "--bias-correction/--no-bias-correction",
-            help="With --calibrate: biases make up for what rounding weights does to the means of outputs.",
+            "--no-bias-correction",
+            help="Leave biases as they are: with DATA they make up for what rounding weights does to means of outputs.",
         ),
-    ] = True,
+    ] = False,
     rounding: Annotated[
         Literal["stochastic", "exact"],
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
@@ -138,7 +138,7 @@ def compile_command(
         class_names(labels),
         clip_percentile,
         preprocessing,
-        bias_correction,
+        not no_bias_correction,
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:
