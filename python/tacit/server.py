@@ -87,8 +87,8 @@ class Server:
         """
         usage = Usage()
         with ThreadPoolExecutor(1, "tacit-server") as pool:
-            serving = pool.submit(self.core.run)
-            try:
+            try:  # from the start: an interrupt must not leave the thread running, which would be waited for
+                serving = pool.submit(self.core.run)
                 while (report := self.core.next_report(POLL_SECONDS)) is not None or not serving.done():
                     if report is not None:
                         yield {**json.loads(report), **usage.report()}
