@@ -7,7 +7,7 @@
 
 use crate::ir::{Conv, NodeWeights};
 use crate::width::taps_per_channel;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Products summed at a time, with one instruction for every eight of them; patches
 /// are padded with zeros to a multiple.
@@ -30,7 +30,8 @@ impl Narrow {
     pub(super) fn new(conv: &Conv, weights: &NodeWeights) -> Option<Self> {
         let (channels, [rows, columns]) = (conv.group_channels(), conv.kernel);
         let patch = (rows * run(conv)).next_multiple_of(LANES);
-        let mut narrow = vec![0; conv.out_channels * patch];
+        // Erased when a weight does not fit, too.
+        let mut narrow = Zeroizing::new(vec![0; conv.out_channels * patch]);
         let mut largest = 0;
         let kernels = weights.weight.chunks_exact(taps_per_channel(conv));
         for (kernel, narrow) in kernels.zip(narrow.chunks_exact_mut(patch)) {
@@ -42,7 +43,7 @@ impl Narrow {
                 narrow[at] = i16::try_from(*weight).ok()?;
             }
         }
-        Some(Self { weights: narrow, patch, largest })
+        Some(Self { weights: std::mem::take(&mut *narrow), patch, largest })
     }
 
     /// `W*x`, `[out_channels, out_height, out_width]`; nothing when an input has more

@@ -11,6 +11,7 @@
 
 use crate::ir::NodeWeights;
 use crate::{Error, Result};
+use zeroize::Zeroizing;
 
 /// The largest multiplier lies above this, at most at twice this, unless the
 /// shift has reached 0 or its limit.
@@ -88,8 +89,8 @@ fn choose_shift(ratio: f64) -> u32 {
 
 /// How far rounding moves the mean of each output, as far as is known; padding counts
 /// as the rest of the input.
-fn moved_means(linear: &FloatLinear<'_>, weight: &[i32], scale: f64) -> Vec<f64> {
-    let Some(means) = linear.means else { return vec![0.0; linear.channels] };
+fn moved_means(linear: &FloatLinear<'_>, weight: &[i32], scale: f64) -> Zeroizing<Vec<f64>> {
+    let Some(means) = linear.means else { return vec![0.0; linear.channels].into() };
     let inputs = means.len() / linear.groups;
     let row = linear.weight.len() / linear.channels;
     let error = |(w, int): (&f32, &i32)| f64::from(*int) * scale - f64::from(*w);
@@ -100,7 +101,7 @@ fn moved_means(linear: &FloatLinear<'_>, weight: &[i32], scale: f64) -> Vec<f64>
         let sums = taps.map(|(floats, ints)| floats.iter().zip(ints).map(error).sum::<f64>());
         sums.zip(&means[group * inputs..]).map(|(sum, mean)| sum * mean).sum()
     });
-    moved.collect()
+    Zeroizing::new(moved.collect())
 }
 
 fn quantise_bias(linear: &FloatLinear<'_>, moved: &[f64], scale: f64) -> Result<Vec<i64>> {
