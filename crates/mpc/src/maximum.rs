@@ -295,20 +295,12 @@ mod tests {
     use ring::Random;
     use ring::word::signed;
 
-    #[test]
-    fn windows_of_any_size_find_their_maximum() {
-        let mut rng = Random::seeded(7);
-        let bits = 9;
-        let mut values: Vec<i64> =
-            rng.uniform(60, bits - 1).iter().map(|w| signed(*w, bits - 1)).collect();
-        values.extend([127, -128, -128, 127, 0, 0]);
-        let windows: Vec<Vec<usize>> =
-            vec![vec![0, 1, 2, 3], vec![60, 61, 62], vec![5], (6..60).collect(), vec![62, 63]];
-        let (client, server) = split(&mut rng, &values, bits);
-        let tournament = Tournament::new(values.len(), &windows).unwrap();
+    fn finds_maxima(rng: &mut Random, values: &[i64], windows: &[Vec<usize>], bits: u32) {
+        let (client, server) = split(rng, values, bits);
+        let tournament = Tournament::new(values.len(), windows).unwrap();
         let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
         let (c, s) = both(
-            &mut rng,
+            rng,
             &plan.need(),
             |ch, pads| run(ch, &plan, &client, None, pads),
             |ch, pads| run(ch, &plan, &server, None, pads),
@@ -318,6 +310,18 @@ mod tests {
         let got = Share::reconstruct(&ours[0], &theirs[0]);
         let want = windows.iter().map(|w| w.iter().map(|i| values[*i]).max().unwrap());
         assert_eq!(got, want.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn windows_of_any_size_find_their_maximum() {
+        let mut rng = Random::seeded(7);
+        let bits = 9;
+        let mut values: Vec<i64> =
+            rng.uniform(60, bits - 1).iter().map(|w| signed(*w, bits - 1)).collect();
+        values.extend([127, -128, -128, 127, 0, 0]);
+        let windows: Vec<Vec<usize>> =
+            vec![vec![0, 1, 2, 3], vec![60, 61, 62], vec![5], (6..60).collect(), vec![62, 63]];
+        finds_maxima(&mut rng, &values, &windows, bits);
     }
 
     #[test]
@@ -334,19 +338,7 @@ mod tests {
         let mut rng = Random::seeded(8);
         let words: Vec<u64> = rng.uniform(49, 6);
         let values: Vec<i64> = words.iter().map(|w| *w as i64).collect();
-        let (client, server) = split(&mut rng, &values, 8);
-        let plan = Maximum::new(tournament, 8, None, Radix::Four).unwrap();
-        let (c, s) = both(
-            &mut rng,
-            &plan.need(),
-            |ch, pads| run(ch, &plan, &client, None, pads),
-            |ch, pads| run(ch, &plan, &server, None, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
-        let got = Share::reconstruct(&ours[0], &theirs[0]);
-        let want = windows.iter().map(|w| w.iter().map(|i| values[*i]).max().unwrap());
-        assert_eq!(got, want.collect::<Vec<_>>());
+        finds_maxima(&mut rng, &values, &windows, 8);
     }
 
     /// Every pair of values whose difference fits, under every share of each.
