@@ -24,6 +24,7 @@ pub mod open;
 pub mod pads;
 mod parallel;
 mod planner;
+pub mod prime;
 mod product;
 pub mod relu;
 pub mod share;

@@ -3,6 +3,7 @@
 
 pub mod bits;
 pub mod fixed;
+pub mod modulus;
 #[cfg(any(test, feature = "testing"))]
 pub mod mutate;
 pub mod pack;
@@ -14,5 +15,6 @@ pub mod word;
 
 pub use bits::Bits;
 pub use fixed::Fixed;
+pub use modulus::Modulus;
 pub use prg::{Prg, Seed};
 pub use random::Random;

@@ -1,7 +1,7 @@
 //! Tables, conversions, products and the relatives of ReLU.
 
-use ring::Bits;
 use ring::word::{mask, signed};
+use ring::{Bits, Modulus};
 use wire::Role;
 
 use super::{COUNT, Ideal, Protocol, of_values};
@@ -12,6 +12,7 @@ use crate::dot::{self, Dot};
 use crate::extend::{self, Extend, Sign};
 use crate::lookup::{self, Lookup};
 use crate::multiply::{self, Factor, Multiply};
+use crate::prime::{self, Enter, Leave};
 use crate::share::{Share, server_only};
 use crate::sign::{self, Signs, Told};
 use crate::slope::{self, Slope};
@@ -44,6 +45,8 @@ pub(super) fn protocols() -> Vec<Protocol> {
         clip([-100, 300], 20),
         signs("sign bit", Told::NonNegative, |y| i64::from(y >= 0)),
         signs("sign", Told::Sign, i64::signum),
+        leave(),
+        enter(),
     ]
 }
 
@@ -245,5 +248,57 @@ fn signs(name: &'static str, told: Told, ideal: fn(i64) -> i64) -> Protocol {
         run: Box::new(move |channel, x, pads| sign::run(channel, &plan, x, pads)),
         ideal: of_each(ideal),
         frames: [3, 3],
+    }
+}
+
+/// A prime of 13 bits.
+const PRIME: u64 = 7681;
+
+#[allow(clippy::unwrap_used)]
+fn modulus() -> Modulus {
+    Modulus::new(PRIME).unwrap()
+}
+
+/// Out of shares mod a prime, which those of the ladder are made first.
+#[allow(clippy::unwrap_used)]
+fn leave() -> Protocol {
+    let plan = Leave::new(COUNT, modulus(), 20, Radix::Four).unwrap();
+    let reduced = |x: &Share| -> Vec<u64> { x.words().iter().map(|word| word % PRIME).collect() };
+    Protocol {
+        name: "leave a prime",
+        bits: 14,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| {
+            let x = Share::new(reduced(x), modulus().bits());
+            prime::leave(channel, &plan, &x, pads)
+        }),
+        ideal: Box::new(move |client, server| {
+            let sums = reduced(client).into_iter().zip(reduced(server));
+            let sums = sums.map(|(c, s)| (c + s) % PRIME);
+            let centred = |sum: u64| sum as i64 - PRIME as i64 * i64::from(sum > PRIME / 2);
+            sums.map(|sum| centred(sum) as u64).collect()
+        }),
+        frames: [3, 3],
+    }
+}
+
+/// Into shares mod a prime and out of them again, so that shares mod 2^k come out.
+#[allow(clippy::unwrap_used)]
+fn enter() -> Protocol {
+    let enter = Enter::new(COUNT, 10, modulus(), Sign::Unknown, Radix::Four).unwrap();
+    let leave = Leave::new(COUNT, modulus(), 18, Radix::Four).unwrap();
+    Protocol {
+        name: "enter a prime",
+        bits: 10,
+        need: enter.need() + leave.need(),
+        cost: enter.cost().then(leave.cost()),
+        run: Box::new(move |channel, x, mut pads| {
+            let now = pads.split(channel.role(), &enter.need())?;
+            let inside = prime::enter(channel, &enter, x, now)?;
+            prime::leave(channel, &leave, &inside, pads)
+        }),
+        ideal: of_values(<[i64]>::to_vec),
+        frames: [6, 6],
     }
 }
