@@ -25,6 +25,17 @@ pub(crate) enum Party<'a> {
 }
 
 impl Party<'_> {
+    /// This party's share of the input of a run.
+    fn input(&self, plan: &Plan) -> Result<Share> {
+        let graph = plan.graph();
+        let input = graph.tensors.get(graph.input).ok_or_else(|| missing(graph.input))?;
+        let known = match self {
+            Self::Client { input, .. } => Some(*input),
+            Self::Server { .. } => None,
+        };
+        Ok(Share::known(known, input.len() * plan.settings().batch(), input.format.bits))
+    }
+
     /// Threads that it may use; the other party's may differ.
     pub(crate) fn threads(&self) -> usize {
         match self {
@@ -117,8 +128,23 @@ pub(crate) fn run_watched(
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
+    let input = party.input(plan)?;
+    let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
+    run_on(channel, plan, party, &mut results, offline, rng, watch)?;
+    Ok(results.opened)
+}
+
+/// Runs all steps on the tensors that are there.
+pub(crate) fn run_on(
+    channel: &mut Channel,
+    plan: &Plan,
+    party: &mut Party<'_>,
+    tensors: &mut Tensors,
+    offline: &mut Offline,
+    rng: &mut Random,
+    watch: &mut dyn FnMut(&Share),
+) -> Result<()> {
     offline.set_threads(party.threads());
-    let mut tensors = Tensors::new(plan, party)?;
     for stretch in stretches(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(stretch.start).take(stretch.len());
@@ -133,7 +159,7 @@ pub(crate) fn run_watched(
             tensors.put(step, result);
         }
     }
-    Ok(tensors.opened)
+    Ok(())
 }
 
 /// Runs all steps on what was prepared for one run.
@@ -144,8 +170,22 @@ pub(crate) fn run_prepared(
     inference: Inference,
     rng: &mut Random,
 ) -> Result<Vec<u64>> {
+    let input = party.input(plan)?;
+    let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
+    run_prepared_on(channel, plan, party, &mut results, inference, rng)?;
+    Ok(results.opened)
+}
+
+/// Runs all steps on the tensors that are there and what was prepared for one run.
+pub(crate) fn run_prepared_on(
+    channel: &mut Channel,
+    plan: &Plan,
+    party: &mut Party<'_>,
+    tensors: &mut Tensors,
+    inference: Inference,
+    rng: &mut Random,
+) -> Result<()> {
     let Inference { mut pads, mut layers } = inference;
-    let mut tensors = Tensors::new(plan, party)?;
     for (index, step) in plan.steps().iter().enumerate() {
         channel.enter(Phase::Online, Some(index));
         let inputs = tensors.take_inputs(step, index)?;
@@ -153,55 +193,36 @@ pub(crate) fn run_prepared(
         let result = apply(channel, step, party, inputs, &mut feed, ahead, rng)?;
         tensors.put(step, result);
     }
-    Ok(tensors.opened)
+    Ok(())
 }
 
 /// Shares of the tensors that are still needed, each of all inputs of the run.
-struct Tensors<'a> {
-    plan: &'a Plan,
+pub(crate) struct Tensors {
     shares: BTreeMap<usize, Share>,
     /// The step after which each tensor is dropped.
     last_use: BTreeMap<usize, usize>,
-    /// What steps without a node work on.
-    current: usize,
+    /// What the last step wrote is never dropped.
+    last: Option<usize>,
     /// What the client was shown.
     opened: Vec<u64>,
 }
 
-/// Key of the values that flow through steps without a node.
-const TAIL: usize = usize::MAX;
-
-impl<'a> Tensors<'a> {
-    fn new(plan: &'a Plan, party: &Party<'_>) -> Result<Self> {
-        let graph = plan.graph();
-        let input = graph.tensors.get(graph.input).ok_or_else(|| missing(graph.input))?;
-        let known = match party {
-            Party::Client { input, .. } => Some(*input),
-            Party::Server { .. } => None,
-        };
-        let count = input.len() * plan.settings().batch();
-        let share = Share::known(known, count, input.format.bits);
-        let mut last_use = BTreeMap::from([(graph.output, usize::MAX)]);
+impl Tensors {
+    /// Those that are there before the first step.
+    pub(crate) fn new(plan: &Plan, shares: Vec<(usize, Share)>) -> Self {
+        let mut last_use = BTreeMap::new();
         for (index, step) in plan.steps().iter().enumerate() {
-            let node = step.node.and_then(|node| graph.nodes.get(node));
-            for tensor in node.iter().flat_map(|node| &node.inputs) {
-                let last = last_use.entry(*tensor).or_default();
-                *last = (*last).max(index);
-            }
+            last_use.extend(step.reads.iter().map(|tensor| (*tensor, index)));
         }
-        let shares = BTreeMap::from([(graph.input, share)]);
-        Ok(Self { plan, shares, last_use, current: graph.output, opened: Vec::new() })
+        let shares = shares.into_iter().collect();
+        Self { shares, last_use, last: None, opened: Vec::new() }
     }
 
     fn take_inputs(&mut self, step: &Step, index: usize) -> Result<Vec<Share>> {
-        let ids = match step.node.and_then(|node| self.plan.graph().nodes.get(node)) {
-            Some(node) => node.inputs.clone(),
-            None => vec![self.current],
-        };
-        let mut inputs = Vec::with_capacity(ids.len());
-        for (position, id) in ids.iter().enumerate() {
-            let done = self.last_use.get(id).is_some_and(|last| *last <= index);
-            let again = ids.iter().skip(position + 1).any(|later| later == id);
+        let mut inputs = Vec::with_capacity(step.reads.len());
+        for (position, id) in step.reads.iter().enumerate() {
+            let done = self.last_use.get(id).is_none_or(|last| *last <= index);
+            let again = step.reads.iter().skip(position + 1).any(|later| later == id);
             let share =
                 if done && !again { self.shares.remove(id) } else { self.shares.get(id).cloned() };
             inputs.push(share.ok_or_else(|| missing(*id))?);
@@ -213,19 +234,22 @@ impl<'a> Tensors<'a> {
         if matches!(step.action, Action::Open { .. }) {
             self.opened = share.words().to_vec();
         }
-        let id = match step.node.and_then(|node| self.plan.graph().nodes.get(node)) {
-            Some(node) => node.output,
-            None => {
-                self.current = TAIL;
-                TAIL
-            }
-        };
-        self.shares.insert(id, share);
+        self.shares.insert(step.writes, share);
+        self.last = Some(step.writes);
+    }
+
+    /// What the last step wrote.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when none has run.
+    pub(crate) fn into_last(mut self) -> Result<Share> {
+        let last = self.last.and_then(|id| self.shares.remove(&id));
+        last.ok_or_else(|| Error::misuse("a plan without steps"))
     }
 }
 
 /// Runs one step on this party's shares of its inputs.
-pub(crate) fn apply(
+fn apply(
     channel: &mut Channel,
     step: &Step,
     party: &mut Party<'_>,

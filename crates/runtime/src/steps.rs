@@ -1,6 +1,6 @@
 //! One step of a plan: a node and the protocol that computes it.
 
-use graph::{Linear, Rounding, Window};
+use graph::{Graph, Linear, Rounding, Window};
 use he::rlwe::Params;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Layer;
@@ -16,8 +16,13 @@ use crate::nonlinear::{Nonlinear, Sliced};
 pub struct Step {
     /// The node's name.
     pub name: String,
-    /// Its index in the graph; `None` for steps that end every plan.
+    /// Its index in the graph; `None` for steps that belong to no node.
     pub node: Option<usize>,
+    /// The tensors that it reads, in order: those of the graph by their index, others
+    /// beyond.
+    pub reads: Vec<usize>,
+    /// The tensor that it writes.
+    pub writes: usize,
     /// What runs.
     pub action: Action,
 }
@@ -122,6 +127,18 @@ impl LinearStep {
 }
 
 impl Step {
+    /// The one step of a node.
+    pub(crate) fn of_node(graph: &Graph, index: usize, action: Action) -> Self {
+        let node = graph.nodes.get(index);
+        Self {
+            name: node.map(|node| node.name.clone()).unwrap_or_default(),
+            node: Some(index),
+            reads: node.map(|node| node.inputs.clone()).unwrap_or_default(),
+            writes: node.map_or(usize::MAX, |node| node.output),
+            action,
+        }
+    }
+
     /// What it runs by transfers, if anything.
     fn sliced(&self) -> Option<&Sliced> {
         match &self.action {

@@ -10,10 +10,9 @@ use super::task::Task;
 use super::transfers;
 use crate::ahead;
 use crate::client::random;
-use crate::execute::{self, Party, Prepared};
+use crate::execute::{self, Party, Prepared, Tensors};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
-use crate::nonlinear::Feed;
 use crate::offline::Offline;
 use crate::plan::Settings;
 use crate::report::Report;
@@ -140,7 +139,7 @@ fn metered(channel: &mut Channel, task: &Task) -> Report {
     Report::metered(&task.plan, 1, channel.meter())
 }
 
-/// Runs the one step.
+/// Runs the operation.
 fn evaluate(
     channel: &mut Channel,
     task: &Task,
@@ -149,19 +148,15 @@ fn evaluate(
     offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<Share> {
-    let step = task.plan.steps().first();
-    let step = step.ok_or_else(|| Error::misuse("an operation without a step"))?;
-    if task.plan.settings().store() > 0 {
-        let mut inference = ahead::prepare(channel, &task.plan, party, offline, rng)?;
-        channel.enter(Phase::Online, Some(0));
-        let mut feed = Feed::Made(&mut inference.pads);
-        let layer = inference.layers.remove(&0);
-        return execute::apply(channel, step, party, shares, &mut feed, layer, rng);
+    let plan = &task.plan;
+    let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
+    if plan.settings().store() > 0 {
+        let inference = ahead::prepare(channel, plan, party, offline, rng)?;
+        execute::run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
+    } else {
+        execute::run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
     }
-    let mut pads = offline.prepare(channel, &step.need_ahead())?;
-    channel.enter(Phase::Online, Some(0));
-    let mut feed = Feed::of(step, 0, &mut pads, offline);
-    execute::apply(channel, step, party, shares, &mut feed, None, rng)
+    tensors.into_last()
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that

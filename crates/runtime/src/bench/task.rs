@@ -16,6 +16,9 @@ use crate::nonlinear::Nonlinear;
 use crate::plan::{Plan, Settings};
 use crate::steps::{Action, LinearStep, Step};
 
+/// The tensor that a single step writes.
+const RESULT: usize = usize::MAX;
+
 /// Most values of one bench.
 const MOST_VALUES: usize = 1 << 30;
 
@@ -70,7 +73,9 @@ impl Task {
         let json = serde_json::to_string(&(&operation, settings)).unwrap_or_default();
         let digest: [u8; 32] = Sha256::digest(json).into();
         let of = |input: Input, output, action: Option<Action>| {
-            let step = |action| Step { name: name.into(), node: None, action };
+            let reads = (0..1 + usize::from(input.second.is_some())).collect();
+            let step =
+                |action| Step { name: name.into(), node: None, reads, writes: RESULT, action };
             let steps = action.map(step).into_iter().collect();
             let plan = Plan::of_steps(empty(name, &input), steps, settings);
             Self { operation: operation.clone(), plan, model: None, output, digest, input }
@@ -111,7 +116,7 @@ impl Task {
             Radix::fastest(outputs, layer.shift),
             1,
         )?));
-        let steps = vec![Step { name: name.into(), node: Some(0), action }];
+        let steps = vec![Step::of_node(&graph, 0, action)];
         let plan = Plan::of_steps(graph, steps, settings);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }

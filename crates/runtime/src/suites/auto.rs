@@ -32,12 +32,20 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
             let why = format!("up to it the plan takes more than {MOST_CIPHERTEXTS} ciphertexts");
             return Err(at(&node.name, Error::misuse(why)));
         }
-        steps.push(Step { name: node.name.clone(), node: Some(index), action });
+        steps.push(Step::of_node(graph, index, action));
     }
+    steps.extend(last(graph, settings)?);
+    Ok(steps)
+}
+
+/// What ends every plan: the result, or its label, for the client.
+pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    let mut steps = Vec::with_capacity(2);
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
     let (rows, classes, bits) = (settings.batch(), output.len(), output.format.bits);
     let count = rows * classes;
+    let (mut shown, label) = (graph.output, graph.tensors.len());
     let opened = match settings.reveal {
         Reveal::Output => Action::Open { count, bits, signed: true },
         Reveal::Label => {
@@ -45,11 +53,14 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
             let argmax = Argmax::new(rows, classes, bits, radix)?;
             let bits = argmax.index_bits();
             let action = Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)));
-            steps.push(Step { name: "argmax".into(), node: None, action });
+            let name = "argmax".into();
+            steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
+            shown = label;
             Action::Open { count: rows, bits, signed: false }
         }
     };
-    steps.push(Step { name: "result".into(), node: None, action: opened });
+    let name = "result".into();
+    steps.push(Step { name, node: None, reads: vec![shown], writes: label + 1, action: opened });
     Ok(steps)
 }
 
