@@ -30,7 +30,7 @@ mod ntt;
 mod params;
 pub mod rescale;
 mod response;
-mod sample;
+pub(crate) mod sample;
 
 pub use cipher::{Accumulator, Ciphertext, Fresh, Operand, Weights};
 pub use direct::Direct;

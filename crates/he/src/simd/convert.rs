@@ -19,6 +19,21 @@ pub(crate) fn centred(level: Level, values: &[u64], bits: u32, out: &mut [f64]) 
     }
 }
 
+/// Integers below 2^62 in magnitude mod a prime below 2^50, about half of it at most.
+pub(crate) fn residues(level: Level, values: &[i64], prime: u64, out: &mut [f64]) {
+    match level.0 {
+        Width::Scalar => residues_each(values, prime, out),
+        // SAFETY: the level says that the instructions exist.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma256 => unsafe { residues256(values, prime, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma512 => unsafe { residues512(values, prime, out) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => residues_each(values, prime, out),
+    }
+}
+
 /// Adds integers of magnitude below 2^53, times 2^shift, to words mod 2^bits.
 pub(crate) fn add_shifted(level: Level, words: &mut [u64], values: &[f64], shift: u32, bits: u32) {
     match level.0 {
@@ -47,6 +62,31 @@ fn centred512(values: &[u64], bits: u32, out: &mut [f64]) {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn add512(words: &mut [u64], values: &[f64], shift: u32, bits: u32) {
     add_each(words, values, shift, bits);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn residues256(values: &[i64], prime: u64, out: &mut [f64]) {
+    residues_each(values, prime, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn residues512(values: &[i64], prime: u64, out: &mut [f64]) {
+    residues_each(values, prime, out);
+}
+
+/// The quotient is below 2^43 for primes above 2^19, so that it is a half off at most,
+/// and very little.
+#[inline(always)]
+fn residues_each(values: &[i64], prime: u64, out: &mut [f64]) {
+    /// Adding and subtracting it rounds to an integer.
+    const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
+    let inverse = 1.0 / prime as f64;
+    for (out, value) in out.iter_mut().zip(values) {
+        let quotient = ((*value as f64 * inverse + ROUND) - ROUND) as i64;
+        *out = value.wrapping_sub(quotient.wrapping_mul(prime as i64)) as f64;
+    }
 }
 
 #[inline(always)]

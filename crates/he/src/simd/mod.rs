@@ -11,6 +11,7 @@ pub(crate) mod direct;
 pub(crate) mod gauss;
 mod modulus;
 pub(crate) mod ntt;
+pub(crate) mod residue;
 mod vector;
 
 /// Vector instructions that this machine has: there is no other way to get a level than

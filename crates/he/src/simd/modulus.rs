@@ -24,17 +24,14 @@ impl<V: Vector> Modulus<V> {
         }
     }
 
-    #[inline(always)]
-    pub(crate) unsafe fn rounded(self, x: V) -> V {
-        // SAFETY: the caller's promise.
-        unsafe { x.add(self.round).sub(self.round) }
-    }
-
     /// `x * w` mod p, of magnitude below p.
     #[inline(always)]
     pub(crate) unsafe fn times(self, x: V, value: V, quotient: V) -> V {
         // SAFETY: the caller's promise.
-        unsafe { x.remainder(value, self.rounded(x.mul(quotient)), self.prime) }
+        unsafe {
+            let quotient = x.mul_add(quotient, self.round).sub(self.round);
+            x.remainder(value, quotient, self.prime)
+        }
     }
 
     /// `a * b` mod p for two that vary, of magnitude at most p/2.
@@ -44,10 +41,13 @@ impl<V: Vector> Modulus<V> {
         unsafe { self.times(a, b, b.mul(self.inverse)) }
     }
 
-    /// Centred, from below 4p.
+    /// Centred, from below 4p or 2^52.
     #[inline(always)]
     pub(crate) unsafe fn centred(self, x: V) -> V {
         // SAFETY: the caller's promise.
-        unsafe { x.sub(self.rounded(x.mul(self.inverse)).mul(self.prime)) }
+        unsafe {
+            let quotient = x.mul_add(self.inverse, self.round).sub(self.round);
+            x.sub(quotient.mul(self.prime))
+        }
     }
 }

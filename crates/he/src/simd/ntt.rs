@@ -22,9 +22,19 @@ pub(crate) const LAZY: usize = 4;
 
 /// A constant factor with its quotient by the prime.
 #[derive(Clone, Copy)]
-struct Factor {
-    value: f64,
-    quotient: f64,
+pub(crate) struct Factor {
+    /// Centred.
+    pub(crate) value: f64,
+    /// The same divided by the prime.
+    pub(crate) quotient: f64,
+}
+
+impl Factor {
+    /// `value` mod `prime`, from below it.
+    pub(crate) fn new(value: u64, prime: u64) -> Self {
+        let centred = if value > prime / 2 { value as i64 - prime as i64 } else { value as i64 };
+        Self { value: centred as f64, quotient: centred as f64 / prime as f64 }
+    }
 }
 
 /// The transform of one degree and prime.
@@ -46,22 +56,17 @@ impl Transform {
     /// `2*degree`.
     pub(crate) fn new(level: Level, degree: usize, prime: u64) -> Self {
         let root = root(degree, prime);
-        let factor = |value: u64| {
-            let centred =
-                if value > prime / 2 { value as i64 - prime as i64 } else { value as i64 };
-            Factor { value: centred as f64, quotient: centred as f64 / prime as f64 }
-        };
-        let powers = |root: u64| {
-            let bits = degree.trailing_zeros();
-            let place = |i: usize| (i.reverse_bits() >> (usize::BITS - bits)) as u64;
-            let powers = (0..degree).map(|i| factor(power(root, place(i), prime)));
-            powers.collect::<Vec<_>>()
-        };
-        let factors = [powers(root), powers(power(root, prime - 2, prime))];
+        let factors: [Vec<Factor>; 2] = [root, power(root, prime - 2, prime)]
+            .map(|root| powers(root, degree, prime).map(|x| Factor::new(x, prime)).collect());
         let lanes = level.lanes();
         let inner = [0, 1].map(|i| inner(&factors[i], degree, lanes));
-        let last = factor(power(degree as u64, prime - 2, prime));
+        let last = Factor::new(power(degree as u64, prime - 2, prime), prime);
         Self { prime: prime as f64, degree, level, factors, inner, last }
+    }
+
+    /// The prime.
+    pub(crate) const fn prime(&self) -> f64 {
+        self.prime
     }
 
     /// N.
@@ -367,8 +372,16 @@ pub(crate) const fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
     result as u64
 }
 
+/// The powers 0 to N-1 of `root` in bit-reversed order.
+pub(crate) fn powers(root: u64, degree: usize, prime: u64) -> impl Iterator<Item = u64> {
+    let next = |x: &u64| Some((u128::from(*x) * u128::from(root) % u128::from(prime)) as u64);
+    let ascending: Vec<u64> = std::iter::successors(Some(1), next).take(degree).collect();
+    let unused = usize::BITS - degree.trailing_zeros();
+    (0..degree).filter_map(move |i| ascending.get(i.reverse_bits() >> unused).copied())
+}
+
 /// A primitive 2N-th root of one.
-fn root(degree: usize, prime: u64) -> u64 {
+pub(crate) fn root(degree: usize, prime: u64) -> u64 {
     let order = 2 * degree as u64;
     let candidates = (2..).map(|base| power(base, (prime - 1) / order, prime));
     let mut roots = candidates.filter(|root| power(*root, degree as u64, prime) == prime - 1);

@@ -1,0 +1,251 @@
+//! How large noise gets, and which parameters hold it.
+//!
+//! Noise is what a phase differs by from q*m/p. Every bound is [`TAIL`] deviations of a
+//! sum of independent terms: Gaussian errors of deviation 3.2, and roundings and digits,
+//! which are uniform. Such a sum exceeds it with probability 2 * exp(-TAIL^2 / 2) <
+//! 2^-65, so that among 2^24 coefficients (512 results at N = 32768) none does but with
+//! probability below 2^-40.
+//!
+//! What is assumed and not proven: digits and roundings are as uniform as the ciphertexts
+//! they come from, and terms that rotations move to one place are as uncorrelated as
+//! terms of different ciphertexts. Of plaintexts nothing is assumed: every coefficient
+//! may be p/2. Tests compare the bounds with measured noise.
+
+use super::encoder::Encoder;
+use super::params::{Params, Switching};
+use crate::error::{Error, Result};
+use crate::rlwe::sample::NARROW;
+
+/// Deviations that a coefficient stays within.
+pub const TAIL: f64 = 9.6;
+
+/// Bits that flooding is above the noise.
+pub const FLOODING: u32 = 40;
+
+/// Bits of a digit, the cheapest first.
+const DIGITS: [u32; 4] = [25, 17, 13, 10];
+
+/// Largest part of ones in a ternary secret: 2/3 and six deviations at N = 2048.
+const DENSITY: f64 = 0.75;
+
+/// The variance of a rounding, of a uniform number between -1/2 and 1/2.
+const ROUNDING: f64 = 1.0 / 12.0;
+
+/// Sums of plaintexts that a bound has room for beside the first.
+const ADDED: f64 = 11.0;
+
+/// Most bits that a word of a response has.
+const WORD: u32 = 62;
+
+/// What is done to a fresh ciphertext up to the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The plaintext prime is below 2^(plain_bits + 1), as [`Encoder::prime_above`] finds.
+    pub plain_bits: u32,
+    /// Rotations of an input, one after another, before it is multiplied.
+    pub rotations_before: usize,
+    /// Products added up in a result. Where sums are rotated and added again, a product
+    /// counts as often as it comes. Zero when nothing is multiplied.
+    pub terms: usize,
+    /// Rotations of sums that are added up in a result, counted in the same way.
+    pub rotations_after: usize,
+}
+
+/// Cheapest first: degree, bits of the primes, of the special one.
+const CANDIDATES: [(usize, &[u32], Option<u32>); 11] = [
+    (4096, &[50, 50], None),
+    (4096, &[36, 36], Some(37)),
+    (4096, &[36, 36, 37], None),
+    (8192, &[50, 50], Some(50)),
+    (8192, &[43, 43, 44], Some(44)),
+    (8192, &[50, 50, 50], Some(50)),
+    (8192, &[43, 43, 44, 44], Some(44)),
+    (8192, &[43, 43, 44, 44, 44], None),
+    (16384, &[50, 50, 50, 50, 50], Some(50)),
+    (16384, &[48; 8], Some(50)),
+    (32768, &[49; 16], Some(50)),
+];
+
+impl Load {
+    /// After `steps` times adding a result and its rotation.
+    #[must_use]
+    pub const fn folded(self, steps: u32) -> Self {
+        let times = 1 << steps;
+        let rotations_after = self.rotations_after * times + times - 1;
+        Self { terms: self.terms * times, rotations_after, ..self }
+    }
+}
+
+/// What noise depends on.
+struct Sizes {
+    degree: f64,
+    moduli: Vec<f64>,
+    special: Option<f64>,
+    /// Bits of a digit, when there is no special prime.
+    digit: f64,
+    /// The plaintext prime.
+    plain: f64,
+}
+
+impl Sizes {
+    fn of(params: &Params, prime: u64) -> Self {
+        let moduli = params.primes().iter().map(|prime| prime.value as f64).collect();
+        let special = params.special().map(|(_, prime)| prime.value as f64);
+        let digit = match params.switching() {
+            Switching::Digits(bits) => f64::from(bits),
+            Switching::Special(_) => 0.0,
+        };
+        Self { degree: params.degree() as f64, moduli, special, digit, plain: prime as f64 }
+    }
+
+    /// The variance that key switching adds.
+    fn switching(&self) -> f64 {
+        let digits: f64 = self.moduli.iter().map(|modulus| self.digits(*modulus)).sum();
+        let sums = self.degree * NARROW * NARROW * ROUNDING * digits;
+        match self.special {
+            Some(special) => sums / (special * special) + self.divided(),
+            None => sums,
+        }
+    }
+
+    /// The squares of the digits' ranges of one prime, added up.
+    fn digits(&self, modulus: f64) -> f64 {
+        if self.special.is_some() {
+            return modulus * modulus;
+        }
+        let count = (modulus.log2() / self.digit).ceil();
+        let last = modulus.log2() - self.digit * (count - 1.0);
+        (count - 1.0) * (2.0 * self.digit).exp2() + (2.0 * last).exp2()
+    }
+
+    /// The variance of a rounding of both halves.
+    fn divided(&self) -> f64 {
+        ROUNDING * (1.0 + DENSITY * self.degree)
+    }
+
+    fn variance(&self, load: &Load) -> f64 {
+        let fresh = NARROW * NARROW + (1.0 + ADDED) * ROUNDING;
+        let input = fresh + load.rotations_before as f64 * self.switching();
+        let weight = self.degree * (self.plain / 2.0).powi(2);
+        let result = if load.terms == 0 { input } else { load.terms as f64 * weight * input };
+        result + load.rotations_after as f64 * self.switching()
+    }
+
+    /// Bits of the flooded noise's bound.
+    fn flooding(&self, load: &Load) -> u32 {
+        bits(self.variance(load)).ceil() as u32 + FLOODING
+    }
+
+    /// Bits of the words of c1 and c0 in a response, so that their rounding takes at most
+    /// 5/8 of what decrypts.
+    fn response(&self) -> [u32; 2] {
+        let plain = self.plain.log2().ceil();
+        let rounding = bits(ROUNDING * DENSITY * self.degree).ceil();
+        [plain + rounding + 2.0, plain + 3.0].map(|bits| bits as u32)
+    }
+
+    /// Whether a flooded response decrypts.
+    fn fits(&self, load: &Load) -> bool {
+        let [c1, c0] = self.response();
+        let modulus: f64 = self.moduli.iter().product();
+        let blinding = NARROW * NARROW * (1.0 + 2.0 * DENSITY * self.degree);
+        let noise = f64::from(self.flooding(load)).exp2()
+            + bits(self.variance(load)).exp2()
+            + bits(blinding).exp2()
+            + 1.0;
+        let rounding = bits(ROUNDING * DENSITY * self.degree).exp2() * (-f64::from(c1)).exp2()
+            + (-f64::from(c0) - 1.0).exp2();
+        c1 <= WORD && noise / modulus + rounding < 0.5 / self.plain
+    }
+}
+
+/// Bits of the bound for a variance.
+fn bits(variance: f64) -> f64 {
+    (TAIL * variance.sqrt()).log2()
+}
+
+/// Bits of the largest magnitude of a result's noise.
+///
+/// # Errors
+/// [`Error::Shape`] for other plaintext bits than the encoder's.
+pub fn bound(encoder: &Encoder, load: &Load) -> Result<f64> {
+    check(encoder, load)?;
+    Ok(bits(Sizes::of(encoder.params(), encoder.prime()).variance(load)))
+}
+
+/// Bits of the largest magnitude of flooding that [`super::Ciphertext::respond`] adds.
+///
+/// # Errors
+/// [`Error::Shape`] for other plaintext bits than the encoder's; [`Error::TooLarge`] when
+/// the modulus does not hold a flooded response.
+pub fn flooding(encoder: &Encoder, load: &Load) -> Result<u32> {
+    check(encoder, load)?;
+    let sizes = Sizes::of(encoder.params(), encoder.prime());
+    if sizes.fits(load) {
+        return Ok(sizes.flooding(load));
+    }
+    Err(Error::TooLarge(format!(
+        "{} holds no response with noise of {} bits, flooded, beside slots of {} bits; take \
+         larger parameters, smaller slots or fewer products",
+        encoder.params(),
+        sizes.flooding(load) - FLOODING,
+        encoder.bits()
+    )))
+}
+
+/// Bits of the words of c1 and c0 in a response.
+pub fn response_bits(encoder: &Encoder) -> [u32; 2] {
+    Sizes::of(encoder.params(), encoder.prime()).response()
+}
+
+fn check(encoder: &Encoder, load: &Load) -> Result<()> {
+    if encoder.bits() <= load.plain_bits + 1 {
+        Ok(())
+    } else {
+        let wanted = format!("at least {}", encoder.bits() - 1);
+        Err(Error::shape("plaintext bits of a load", wanted, load.plain_bits))
+    }
+}
+
+/// The cheapest parameters under which a flooded response decrypts, and the bits of its
+/// words of c1 and c0. Without `rotations` nothing is asked of key switching.
+///
+/// # Errors
+/// [`Error::TooLarge`] when there are none.
+pub fn choose(load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
+    for (degree, moduli, special) in CANDIDATES {
+        let digits = if rotations { DIGITS.as_slice() } else { &DIGITS[..1] };
+        let switchings: Vec<Switching> = match special {
+            Some(bits) => vec![Switching::Special(bits)],
+            None => digits.iter().map(|bits| Switching::Digits(*bits)).collect(),
+        };
+        for switching in switchings {
+            if !expected(degree, moduli, switching, load) {
+                continue;
+            }
+            let params = Params::new(degree, moduli, switching)?;
+            let sizes = Sizes::of(&params, Encoder::prime_above(&params, load.plain_bits)?);
+            if sizes.fits(load) {
+                return Ok((params, sizes.response()));
+            }
+        }
+    }
+    Err(Error::TooLarge(format!(
+        "no parameters hold a flooded response for slots of {} bits and {} products; take \
+         smaller slots or fewer products",
+        load.plain_bits, load.terms
+    )))
+}
+
+/// Whether primes of about these bits hold the response.
+fn expected(degree: usize, moduli: &[u32], switching: Switching, load: &Load) -> bool {
+    let power = |bits: &u32| f64::from(*bits).exp2();
+    let (special, digit) = match switching {
+        Switching::Special(bits) => (Some(power(&bits)), 0.0),
+        Switching::Digits(bits) => (None, f64::from(bits)),
+    };
+    let moduli = moduli.iter().map(power).collect();
+    let sizes =
+        Sizes { degree: degree as f64, moduli, special, digit, plain: power(&load.plain_bits) };
+    load.plain_bits > degree.ilog2() && sizes.fits(load)
+}

@@ -1,0 +1,269 @@
+//! Residues mod a prime below 2^50, held as centred f64: sums, products, changes of
+//! prime, digits, inner products of key switching, permutations.
+//!
+//! Lists are as long as a ring degree, a multiple of every vector's lanes. "Centred" is
+//! half the prime in magnitude up to the rounding of a quotient.
+
+use super::modulus::Modulus;
+use super::ntt::{Factor, LAZY};
+use super::vector::Vector;
+use super::{Level, Width};
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m256d, __m512d};
+
+/// A function of slices that runs `body` with the instructions of the level.
+macro_rules! kernel {
+    ($(#[$doc:meta])* $name:ident = $body:ident($($arg:ident: $type:ty),* $(,)?)) => {
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) fn $name(level: Level, $($arg: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            #[allow(clippy::too_many_arguments)]
+            unsafe fn fma256($($arg: $type),*) {
+                // SAFETY: the instructions are enabled.
+                unsafe { $body::<__m256d>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512dq")]
+            #[allow(clippy::too_many_arguments)]
+            unsafe fn fma512($($arg: $type),*) {
+                // SAFETY: the instructions are enabled.
+                unsafe { $body::<__m512d>($($arg),*) }
+            }
+            match level.0 {
+                // SAFETY: a vector of one needs no instructions.
+                Width::Scalar => unsafe { $body::<f64>($($arg),*) },
+                // SAFETY: the level says that the instructions exist.
+                #[cfg(target_arch = "x86_64")]
+                Width::Fma256 => unsafe { fma256($($arg),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                Width::Fma512 => unsafe { fma512($($arg),*) },
+                #[cfg(not(target_arch = "x86_64"))]
+                _ => unreachable!(),
+            }
+        }
+    };
+}
+
+kernel! {
+    /// `a + b`, centred.
+    ///
+    /// # Panics
+    /// Here and below for lengths that differ or are no multiple of the lanes.
+    add = add_body(prime: f64, a: &mut [f64], b: &[f64])
+}
+kernel! {
+    /// `a - b`, centred.
+    subtract = subtract_body(prime: f64, a: &mut [f64], b: &[f64])
+}
+kernel! {
+    /// `out = a * b`, centred, of centred factors.
+    multiply = multiply_body(prime: f64, out: &mut [f64], a: &[f64], b: &[f64])
+}
+kernel! {
+    /// `out = x * factor + addend`, centred, for `x` below 2^50 and addends below the
+    /// prime in magnitude.
+    scale_add = scale_add_body(prime: f64, out: &mut [f64], x: &[f64], factor: Factor, addend: &[f64])
+}
+kernel! {
+    /// `x * factor`, centred, for `x` below 2^50 in magnitude.
+    scale = scale_body(prime: f64, x: &mut [f64], factor: Factor)
+}
+kernel! {
+    /// `out = (x - y) * factor`, centred, of centred ones.
+    scale_difference = scale_difference_body(prime: f64, out: &mut [f64], x: &[f64], y: &[f64], factor: Factor)
+}
+kernel! {
+    /// Integers below 2^52 in magnitude, centred mod the prime.
+    lift = lift_body(prime: f64, out: &mut [f64], x: &[f64])
+}
+kernel! {
+    /// Takes the centred last digit to the base, a power of two, off each number: the
+    /// digit to `digits`, and what is left is divided by the base.
+    split = split_body(base: f64, digits: &mut [f64], rest: &mut [f64])
+}
+kernel! {
+    /// `sums[h] = sum over d of digits[d] * keys[d][h]`, centred, for both halves h: the
+    /// digits one after another, of each key its halves one after another.
+    inner = inner_body(prime: f64, sums: &mut [f64], digits: &[f64], keys: &[f64])
+}
+
+/// # Safety
+/// Here and below the instructions of `V`. The lengths are checked at the start, so
+/// that all places are inside the lists.
+#[inline(always)]
+unsafe fn add_body<V: Vector>(prime: f64, a: &mut [f64], b: &[f64]) {
+    let length = checked::<V>(a.len(), &[b.len()]);
+    let (a, b) = (a.as_mut_ptr(), b.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            modulus.centred(V::load(a.add(at)).add(V::load(b.add(at)))).store(a.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn subtract_body<V: Vector>(prime: f64, a: &mut [f64], b: &[f64]) {
+    let length = checked::<V>(a.len(), &[b.len()]);
+    let (a, b) = (a.as_mut_ptr(), b.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            modulus.centred(V::load(a.add(at)).sub(V::load(b.add(at)))).store(a.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn multiply_body<V: Vector>(prime: f64, out: &mut [f64], a: &[f64], b: &[f64]) {
+    let length = checked::<V>(out.len(), &[a.len(), b.len()]);
+    let (out, a, b) = (out.as_mut_ptr(), a.as_ptr(), b.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            modulus.product(V::load(a.add(at)), V::load(b.add(at))).store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn scale_add_body<V: Vector>(
+    prime: f64,
+    out: &mut [f64],
+    x: &[f64],
+    factor: Factor,
+    addend: &[f64],
+) {
+    let length = checked::<V>(out.len(), &[x.len(), addend.len()]);
+    let (out, x, addend) = (out.as_mut_ptr(), x.as_ptr(), addend.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+        for at in (0..length).step_by(V::LANES) {
+            let product = modulus.times(V::load(x.add(at)), value, quotient);
+            modulus.centred(product.add(V::load(addend.add(at)))).store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn scale_body<V: Vector>(prime: f64, x: &mut [f64], factor: Factor) {
+    let length = checked::<V>(x.len(), &[]);
+    let x = x.as_mut_ptr();
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+        for at in (0..length).step_by(V::LANES) {
+            let product = modulus.times(V::load(x.add(at)), value, quotient);
+            modulus.centred(product).store(x.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn scale_difference_body<V: Vector>(
+    prime: f64,
+    out: &mut [f64],
+    x: &[f64],
+    y: &[f64],
+    factor: Factor,
+) {
+    let length = checked::<V>(out.len(), &[x.len(), y.len()]);
+    let (out, x, y) = (out.as_mut_ptr(), x.as_ptr(), y.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+        for at in (0..length).step_by(V::LANES) {
+            let difference = V::load(x.add(at)).sub(V::load(y.add(at)));
+            modulus.times(difference, value, quotient).store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn lift_body<V: Vector>(prime: f64, out: &mut [f64], x: &[f64]) {
+    let length = checked::<V>(out.len(), &[x.len()]);
+    let (out, x) = (out.as_mut_ptr(), x.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            modulus.centred(V::load(x.add(at))).store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn split_body<V: Vector>(base: f64, digits: &mut [f64], rest: &mut [f64]) {
+    let length = checked::<V>(rest.len(), &[digits.len()]);
+    let (digits, rest) = (digits.as_mut_ptr(), rest.as_mut_ptr());
+    // SAFETY: the caller's promise and the check above. The base is a power of two:
+    // all steps are exact.
+    unsafe {
+        let modulus = Modulus::<V>::new(base);
+        let inverse = V::splat(1.0 / base);
+        for at in (0..length).step_by(V::LANES) {
+            let x = V::load(rest.add(at));
+            let digit = modulus.centred(x);
+            digit.store(digits.add(at));
+            x.sub(digit).mul(inverse).store(rest.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn inner_body<V: Vector>(prime: f64, sums: &mut [f64], digits: &[f64], keys: &[f64]) {
+    let degree = sums.len() / 2;
+    let count = digits.len() / degree.max(1);
+    assert!(sums.len() == 2 * degree && digits.len() == count * degree);
+    assert!(keys.len() == 2 * digits.len() && degree.is_multiple_of(V::LANES));
+    let (sums, digits, keys) = (sums.as_mut_ptr(), digits.as_ptr(), keys.as_ptr());
+    // SAFETY: the caller's promise and the checks above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        let inverse = V::splat(1.0 / prime);
+        for at in (0..degree).step_by(V::LANES) {
+            let (mut first, mut second) = (V::splat(0.0), V::splat(0.0));
+            for d in 0..count {
+                let digit = V::load(digits.add(d * degree + at));
+                let quotient = digit.mul(inverse);
+                let key = keys.add(2 * d * degree + at);
+                first = first.add(modulus.times(V::load(key), digit, quotient));
+                second = second.add(modulus.times(V::load(key.add(degree)), digit, quotient));
+                if d % LAZY == LAZY - 1 {
+                    (first, second) = (modulus.centred(first), modulus.centred(second));
+                }
+            }
+            modulus.centred(first).store(sums.add(at));
+            modulus.centred(second).store(sums.add(degree + at));
+        }
+    }
+}
+
+/// The length, when all are equal and whole vectors.
+#[inline(always)]
+fn checked<V: Vector>(length: usize, others: &[usize]) -> usize {
+    assert!(others.iter().all(|other| *other == length) && length.is_multiple_of(V::LANES));
+    length
+}
+
+/// `out[i] = from[places[i]]`.
+///
+/// # Panics
+/// For places outside `from`, or lists of different lengths.
+pub(crate) fn gather(out: &mut [f64], from: &[f64], places: &[u32]) {
+    assert_eq!(out.len(), places.len());
+    for (out, place) in out.iter_mut().zip(places) {
+        *out = from[*place as usize];
+    }
+}
