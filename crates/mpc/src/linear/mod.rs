@@ -1,3 +1,6 @@
 //! Linear layers: one module per protocol.
 
 pub mod coefficient;
+pub mod gala;
+pub mod gazelle;
+pub mod slots;

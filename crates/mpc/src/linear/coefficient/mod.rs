@@ -24,7 +24,7 @@ mod packing;
 mod product;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
-mod tests;
+pub(super) mod tests;
 
 use std::collections::VecDeque;
 

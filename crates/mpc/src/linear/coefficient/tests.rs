@@ -15,7 +15,13 @@ use crate::testing::split;
 
 const WEIGHT_BITS: u32 = 8;
 
-fn conv(channels: [usize; 2], side: [usize; 2], kernel: usize, stride: usize, pad: usize) -> Conv {
+pub(in crate::linear) fn conv(
+    channels: [usize; 2],
+    side: [usize; 2],
+    kernel: usize,
+    stride: usize,
+    pad: usize,
+) -> Conv {
     Conv {
         in_channels: channels[0],
         in_height: side[0],
@@ -29,7 +35,7 @@ fn conv(channels: [usize; 2], side: [usize; 2], kernel: usize, stride: usize, pa
     }
 }
 
-pub(super) fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> {
+pub(in crate::linear) fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> {
     let (height, width) = (conv.in_height as isize, conv.in_width as isize);
     let mut out = Vec::new();
     for (o, bias) in bias.iter().enumerate() {
@@ -236,7 +242,7 @@ fn check_result(case: &Case, ours: Share, theirs: Share) {
     }
 }
 
-fn shapes() -> Vec<Conv> {
+pub(in crate::linear) fn shapes() -> Vec<Conv> {
     let grouped = Conv { groups: 2, ..conv([4, 6], [9, 7], 3, 1, 1) };
     let depthwise = Conv { groups: 5, ..conv([5, 5], [8, 8], 3, 2, 1) };
     let dilated = Conv { dilation: [2, 3], ..conv([3, 2], [14, 15], 3, 1, 2) };

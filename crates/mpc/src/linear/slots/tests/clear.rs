@@ -1,0 +1,143 @@
+//! Evaluation on slots in the clear.
+
+use graph::Conv;
+use ring::Random;
+use ring::word::signed;
+use wire::Result;
+
+use super::super::Protocol;
+use super::super::encode::WeightSlots;
+use super::super::evaluate::{Evaluation, operations};
+use super::super::machine::{At, Evaluator, Machine};
+use super::super::modular::{lift, negate};
+use super::super::plan::{Plan, Sequence};
+use crate::linear::coefficient::tests::{clear, conv, shapes};
+
+const PRIME: u64 = (1 << 61) - 1;
+
+/// Slots without encryption.
+struct Clear<'a> {
+    plan: &'a Plan,
+    weights: WeightSlots,
+    weight: &'a [i32],
+}
+
+fn add(sum: &mut [u64], terms: impl Iterator<Item = u64>) {
+    sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum = (*sum + term) % PRIME);
+}
+
+impl Evaluator for Clear<'_> {
+    type Cipher = Vec<u64>;
+    type Hoisted = Vec<u64>;
+    type Sum = Vec<u64>;
+
+    fn hoist(&self, cipher: &Vec<u64>) -> Result<Vec<u64>> {
+        Ok(cipher.clone())
+    }
+    fn rotate_hoisted(&self, hoisted: &Vec<u64>, step: usize) -> Result<Vec<u64>> {
+        self.rotate(hoisted, step)
+    }
+    fn rotate(&self, cipher: &Vec<u64>, step: usize) -> Result<Vec<u64>> {
+        assert!(self.plan.rotations().contains(&step), "a rotation without a key: {step}");
+        let mut turned = cipher.clone();
+        turned.rotate_left(step);
+        Ok(turned)
+    }
+    fn sum(&self) -> Result<Vec<u64>> {
+        Ok(vec![0; self.plan.slots])
+    }
+    fn multiply_add(&self, sum: &mut Vec<u64>, factors: &[&Vec<u64>], at: At) -> Result<()> {
+        let weights = self.weights.at(self.plan, at, self.weight);
+        assert_eq!(weights.len(), factors.len());
+        for (factor, weights) in factors.iter().zip(&weights) {
+            let product =
+                |(x, w): (&u64, &u64)| (u128::from(*x) * u128::from(*w) % u128::from(PRIME)) as u64;
+            add(sum, factor.iter().zip(weights.iter()).map(product));
+        }
+        Ok(())
+    }
+    fn finish(&self, sum: Vec<u64>) -> Result<Vec<u64>> {
+        Ok(sum)
+    }
+    fn add(&self, cipher: &mut Vec<u64>, other: &Vec<u64>) -> Result<()> {
+        add(cipher, other.iter().copied());
+        Ok(())
+    }
+}
+
+/// Computes `plan` and compares results and counts.
+fn check(plan: &Plan, threads: usize, rng: &mut Random) {
+    let conv = &plan.conv;
+    let mut random = |count, bits| -> Vec<i64> {
+        rng.uniform(count, bits).into_iter().map(|word| signed(word, bits)).collect()
+    };
+    let x = random(conv.in_channels * conv.in_height * conv.in_width, 12);
+    let area = conv.kernel[0] * conv.kernel[1];
+    let weight = random(conv.out_channels * conv.group_channels() * area, 10);
+    let weight: Vec<i32> = weight.into_iter().map(|w| w as i32).collect();
+
+    let weights = WeightSlots::new(plan, PRIME);
+    let machine = Machine::new(Clear { plan, weights, weight: &weight });
+    let mut evaluation = Evaluation::new(plan, &machine, threads).unwrap();
+    let words: Vec<u64> = x.iter().map(|x| lift(*x, PRIME)).collect();
+    for piece in &plan.pieces {
+        evaluation.push(plan.input_slots(piece, &words).to_vec()).unwrap();
+    }
+    let mut results = vec![0; conv.out_channels * conv.out_height() * conv.out_width()];
+    for (block, part) in evaluation.finish().unwrap().into_iter().enumerate() {
+        let slots = part.response(plan, &machine).unwrap();
+        plan.collect(block, &slots, PRIME, &mut results);
+    }
+    let got: Vec<i64> = results
+        .into_iter()
+        .map(|y| if y > PRIME / 2 { -(negate(y, PRIME) as i64) } else { y as i64 })
+        .collect();
+    let want = clear(conv, &x, &weight, &vec![0; conv.out_channels]);
+    assert!(got == want, "{conv:?} in {} slots, {:?}", plan.slots, plan.sequence);
+    assert_eq!(machine.operations(), operations(plan).unwrap());
+}
+
+fn more_shapes() -> Vec<Conv> {
+    vec![
+        conv([5, 7], [4, 4], 3, 1, 1),
+        conv([17, 6], [4, 4], 5, 1, 2),
+        conv([6, 40], [3, 3], 1, 1, 0),
+        conv([3, 2], [2, 2], 3, 1, 1),
+        conv([2, 3], [1, 1], 3, 1, 1),
+        conv([4, 4], [5, 5], 3, 3, 3),
+        conv([3, 3], [4, 4], 1, 1, 2),
+        Conv::fully_connected(300, 20),
+        Conv::fully_connected(20, 300),
+        Conv::fully_connected(784, 128),
+        Conv::fully_connected(1, 1),
+    ]
+}
+
+/// All orders that there are, with inputs in one ciphertext and in more.
+#[test]
+fn every_order_computes_the_layer() {
+    let mut rng = Random::seeded(1);
+    let sequences = [Sequence::Inputs, Sequence::Pairs, Sequence::Grouped];
+    for conv in more_shapes() {
+        for (slots, divisions) in [(64, 1), (64, 2), (256, 9)] {
+            for (sequence, sums) in sequences.into_iter().zip([true, false, false]) {
+                for sums in [sums, !sums] {
+                    let plan = Plan::new(&conv, slots, divisions, sequence, sums).unwrap();
+                    check(&plan, 1, &mut rng);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn both_protocols_compute_every_shape() {
+    let mut rng = Random::seeded(2);
+    for conv in shapes().iter().chain(&more_shapes()) {
+        for protocol in [Protocol::Gazelle, Protocol::Gala] {
+            let small = conv.in_height.max(conv.out_height()) < 64;
+            let slots = if small { 2048 } else { 8192 };
+            check(&protocol.plan(conv, slots).unwrap().0, 3, &mut rng);
+        }
+    }
+}
