@@ -35,3 +35,7 @@ pub use rotation::{Hoisted, RotationKeys};
 
 #[cfg(test)]
 pub(crate) use params::is_prime;
+#[cfg(test)]
+mod levels;
+#[cfg(test)]
+mod privacy;

@@ -40,7 +40,7 @@ const WORD: u32 = 62;
 /// What is done to a fresh ciphertext up to the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The plaintext prime is below 2^(plain_bits + 1), as [`Encoder::prime_above`] finds.
+    /// The plaintext prime is at most that which [`Encoder::prime_above`] finds.
     pub plain_bits: u32,
     /// Rotations of an input, one after another, before it is multiplied.
     pub rotations_before: usize,
@@ -199,12 +199,13 @@ pub fn response_bits(encoder: &Encoder) -> [u32; 2] {
 }
 
 fn check(encoder: &Encoder, load: &Load) -> Result<()> {
-    if encoder.bits() <= load.plain_bits + 1 {
-        Ok(())
-    } else {
-        let wanted = format!("at least {}", encoder.bits() - 1);
-        Err(Error::shape("plaintext bits of a load", wanted, load.plain_bits))
+    if encoder.bits() <= load.plain_bits + 1
+        || encoder.prime() <= Encoder::prime_above(encoder.params(), load.plain_bits)?
+    {
+        return Ok(());
     }
+    let wanted = format!("at least {}", encoder.bits() - 1);
+    Err(Error::shape("plaintext bits of a load", wanted, load.plain_bits))
 }
 
 /// The cheapest parameters under which a flooded response decrypts, and the bits of its

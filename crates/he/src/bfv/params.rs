@@ -104,7 +104,7 @@ impl Params {
     /// The special prime and its place among all of them.
     pub(crate) fn special(&self) -> Option<(usize, &Prime)> {
         let special = matches!(self.switching, Switching::Special(_));
-        self.ring.primes.iter().enumerate().last().filter(|_| special)
+        self.ring.primes.iter().enumerate().next_back().filter(|_| special)
     }
 
     /// The primes of keys and their places: those of ciphertexts, then the special one.

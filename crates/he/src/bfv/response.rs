@@ -49,30 +49,45 @@ impl Ciphertext {
     /// [`Error::TooLarge`] when the modulus has no room for flooding. There is no way to
     /// get a response that is not flooded.
     pub fn respond(
-        mut self,
+        self,
         key: &PublicKey,
         encoder: &Encoder,
         mask: &[u64],
         load: &Load,
         rng: &mut Random,
     ) -> Result<Response> {
+        let bits = noise::response_bits(encoder);
+        let params = self.params.clone();
+        let mut masked = self.masked(key, encoder, mask, load, rng)?;
+        let [c0, c1] = &mut masked.halves;
+        let [c1, c0] =
+            [(c1, bits[0]), (c0, bits[1])].map(|(half, bits)| shorten(&params, half, bits));
+        Ok(Response { c1, c0, bits })
+    }
+
+    /// What is rounded, as coefficients.
+    pub(crate) fn masked(
+        mut self,
+        key: &PublicKey,
+        encoder: &Encoder,
+        mask: &[u64],
+        load: &Load,
+        rng: &mut Random,
+    ) -> Result<Self> {
         self.params.check("public key parameters", key.params())?;
         self.params.check("encoder parameters", encoder.params())?;
         expect_len("mask", self.params.degree(), mask.len())?;
         let flooding = noise::flooding(encoder, load)?;
-        let bits = noise::response_bits(encoder);
         self.blind(key, rng);
         let params = self.params.clone();
-        let [c0, c1] = &mut self.halves;
-        for half in [&mut *c0, c1] {
+        for half in &mut self.halves {
             params.ring().backward(half);
             add_error(&params, half, rng);
         }
+        let [c0, _] = &mut self.halves;
         flood(&params, c0, flooding, rng);
         encoder.add_scaled(c0, mask)?;
-        let [c1, c0] =
-            [(c1, bits[0]), (c0, bits[1])].map(|(half, bits)| shorten(&params, half, bits));
-        Ok(Response { c1, c0, bits })
+        Ok(self)
     }
 
     /// Adds the key times a fresh ternary polynomial.

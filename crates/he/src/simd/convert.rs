@@ -130,4 +130,20 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn integers_mod_a_prime_on_every_level() {
+        let mut rng = Random::seeded(5);
+        let values: Vec<i64> = rng.uniform(100, 63).iter().map(|w| signed(*w, 63)).collect();
+        for prime in [1_032_193, 68_718_428_161, 1_125_899_906_826_241] {
+            for level in Level::available() {
+                let mut out = vec![0.5; 100];
+                residues(level, &values, prime, &mut out);
+                for (out, value) in out.iter().zip(&values) {
+                    assert!(out.abs() <= prime as f64 / 2.0 + 1.0, "{level:?}");
+                    assert_eq!((*out as i64 - value) % prime as i64, 0, "{level:?}");
+                }
+            }
+        }
+    }
 }

@@ -267,3 +267,103 @@ pub(crate) fn gather(out: &mut [f64], from: &[f64], places: &[u32]) {
         *out = from[*place as usize];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Random;
+
+    const PRIMES: [u64; 3] = [1_125_899_906_826_241, 68_718_428_161, 1_032_193];
+    const DEGREE: usize = 128;
+
+    /// Centred residues, the extremes among them.
+    fn residues(rng: &mut Random, prime: u64) -> Vec<i64> {
+        let half = (prime / 2) as i64;
+        let words = rng.uniform(DEGREE - 4, 50).into_iter();
+        let inside = words.map(|word| (word % prime) as i64 - half);
+        inside.chain([half, -half, 0, 1]).collect()
+    }
+
+    fn floats(values: &[i64]) -> Vec<f64> {
+        values.iter().map(|x| *x as f64).collect()
+    }
+
+    #[track_caller]
+    fn congruent(got: &[f64], want: impl Iterator<Item = i128>, prime: u64) {
+        for (got, want) in got.iter().zip(want) {
+            assert!(got.abs() <= 0.75 * prime as f64, "{got} mod {prime}");
+            assert_eq!((*got as i128 - want) % i128::from(prime), 0, "{got} mod {prime}");
+        }
+    }
+
+    #[test]
+    fn every_level_equals_integers() {
+        let mut rng = Random::seeded(6);
+        for (level, prime) in Level::available().into_iter().flat_map(|l| PRIMES.map(|p| (l, p))) {
+            let [a, b] = [0, 1].map(|_| residues(&mut rng, prime));
+            let [x, y] = [&a, &b].map(|values| floats(values));
+            let pairs = || a.iter().zip(&b).map(|(a, b)| (i128::from(*a), i128::from(*b)));
+            let (float, factor) = (prime as f64, Factor::new(prime - 5, prime));
+            let mut out = x.clone();
+            add(level, float, &mut out, &y);
+            congruent(&out, pairs().map(|(a, b)| a + b), prime);
+            out.copy_from_slice(&x);
+            subtract(level, float, &mut out, &y);
+            congruent(&out, pairs().map(|(a, b)| a - b), prime);
+            multiply(level, float, &mut out, &x, &y);
+            congruent(&out, pairs().map(|(a, b)| a * b), prime);
+            scale_add(level, float, &mut out, &x, factor, &y);
+            congruent(&out, pairs().map(|(a, b)| b - 5 * a), prime);
+            scale_difference(level, float, &mut out, &x, &y, factor);
+            congruent(&out, pairs().map(|(a, b)| 5 * (b - a)), prime);
+            out.copy_from_slice(&x);
+            scale(level, float, &mut out, factor);
+            congruent(&out, pairs().map(|(a, _)| -5 * a), prime);
+            lift(level, PRIMES[1] as f64, &mut out, &x);
+            congruent(&out, pairs().map(|(a, _)| a), PRIMES[1]);
+        }
+    }
+
+    #[test]
+    fn digits_add_up() {
+        let mut rng = Random::seeded(7);
+        let a = residues(&mut rng, PRIMES[0]);
+        for level in Level::available() {
+            let (mut rest, mut digits) = (floats(&a), vec![0.0; DEGREE]);
+            split(level, 2f64.powi(17), &mut digits, &mut rest);
+            for ((digit, rest), a) in digits.iter().zip(&rest).zip(&a) {
+                assert!(digit.abs() <= 65536.0, "{level:?}");
+                assert_eq!(*rest as i64 * (1 << 17) + *digit as i64, *a, "{level:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn inner_products_of_any_number_of_digits() {
+        let mut rng = Random::seeded(8);
+        for (level, prime) in Level::available().into_iter().flat_map(|l| PRIMES.map(|p| (l, p))) {
+            for count in [1, 2, 4, 5, 11] {
+                let mut list =
+                    |n: usize| (0..n).flat_map(|_| residues(&mut rng, prime)).collect::<Vec<i64>>();
+                let (digits, keys) = (list(count), list(2 * count));
+                let mut sums = vec![3.0; 2 * DEGREE];
+                inner(level, prime as f64, &mut sums, &floats(&digits), &floats(&keys));
+                let want = (0..2 * DEGREE).map(|at| {
+                    let (half, n) = (at / DEGREE, at % DEGREE);
+                    let product = |d: usize| {
+                        let key = keys[(2 * d + half) * DEGREE + n];
+                        i128::from(digits[d * DEGREE + n]) * i128::from(key)
+                    };
+                    (0..count).map(product).sum()
+                });
+                congruent(&sums, want, prime);
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion")]
+    fn lists_of_different_lengths_are_refused() {
+        add(Level::best(), 97.0, &mut [0.0; 64], &[0.0; 56]);
+    }
+}
