@@ -1,5 +1,7 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+mod slots;
+
 use std::sync::OnceLock;
 
 use graph::{Conv, Linear, Rounding};
@@ -10,6 +12,8 @@ use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment};
 
 use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
+
+pub use slots::slot_ciphertexts;
 
 /// The client's ciphertexts and the integers of its public key.
 type Inputs = Packed<0x41>;

@@ -214,7 +214,16 @@ fn check(encoder: &Encoder, load: &Load) -> Result<()> {
 /// # Errors
 /// [`Error::TooLarge`] when there are none.
 pub fn choose(load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
-    for (degree, moduli, special) in CANDIDATES {
+    choose_from(0, load, rotations)
+}
+
+/// As [`choose`], among those whose rows have at least `row` slots.
+///
+/// # Errors
+/// [`Error::TooLarge`] when there are none.
+pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
+    let wide = CANDIDATES.into_iter().filter(|(degree, ..)| degree / 2 >= row);
+    for (degree, moduli, special) in wide {
         let digits = if rotations { DIGITS.as_slice() } else { &DIGITS[..1] };
         let switchings: Vec<Switching> = match special {
             Some(bits) => vec![Switching::Special(bits)],
@@ -232,8 +241,8 @@ pub fn choose(load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
         }
     }
     Err(Error::TooLarge(format!(
-        "no parameters hold a flooded response for slots of {} bits and {} products; take \
-         smaller slots or fewer products",
+        "no parameters with rows of {row} slots or more hold a flooded response for slots of \
+         {} bits and {} products; take smaller slots or fewer products",
         load.plain_bits, load.terms
     )))
 }

@@ -214,7 +214,7 @@ fn refusal(linear: &Linear, out_bits: u32, priced: bool) -> Error {
 }
 
 /// Groups layouts into messages of about [`CHUNK`] bytes.
-pub(super) fn chunks(layouts: Vec<Vec<Segment>>) -> Vec<Vec<Segment>> {
+pub(in crate::linear) fn chunks(layouts: Vec<Vec<Segment>>) -> Vec<Vec<Segment>> {
     let mut messages: Vec<Vec<Segment>> = Vec::new();
     let mut filled = CHUNK;
     for layout in layouts {

@@ -37,7 +37,8 @@ use zeroize::Zeroizing;
 
 pub use ahead::{ClientAhead, ServerAhead};
 pub use layer::Layer;
-use layer::{Inputs, Responses, chunks};
+pub(in crate::linear) use layer::chunks;
+use layer::{Inputs, Responses};
 use packing::Place;
 pub use product::ServerWeights;
 use product::Tile;
@@ -45,12 +46,12 @@ use product::Tile;
 use crate::parallel;
 use crate::share::Share;
 
-fn misuse(error: he::Error) -> Error {
+pub(in crate::linear) fn misuse(error: he::Error) -> Error {
     Error::misuse(error.to_string())
 }
 
 /// Sends the parts in chunks, each part a few segments.
-fn send_chunks<M: Message>(
+pub(in crate::linear) fn send_chunks<M: Message>(
     channel: &mut Channel,
     layouts: &[Vec<Segment>],
     parts: &mut dyn Iterator<Item = Result<Vec<Vec<u64>>>>,
@@ -330,12 +331,12 @@ fn scatter(all: &mut [u64], to: &[usize], values: &[u64]) {
     }
 }
 
-fn words_of(seed: &Seed) -> Vec<u64> {
+pub(in crate::linear) fn words_of(seed: &Seed) -> Vec<u64> {
     let (words, _) = seed.0.as_chunks::<8>();
     words.iter().map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-fn seed_of(words: &[u64]) -> Seed {
+pub(in crate::linear) fn seed_of(words: &[u64]) -> Seed {
     let mut seed = Seed([0; 16]);
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     seed.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);

@@ -54,6 +54,11 @@ impl WeightSlots {
         Self { uses, prime }
     }
 
+    /// The prime that weights are lifted to.
+    pub(super) fn prime(&self) -> u64 {
+        self.prime
+    }
+
     /// The weights at `at`, n slots for each shift, of `weight` `[O, I/g, kh, kw]`.
     pub(super) fn at(&self, plan: &Plan, at: At, weight: &[i32]) -> Vec<Zeroizing<Vec<u64>>> {
         let mut all = vec![Zeroizing::new(vec![0; plan.slots]); self.uses.len()];

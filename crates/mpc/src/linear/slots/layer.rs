@@ -1,16 +1,30 @@
 //! The public plan of a layer.
 
-use graph::Conv;
-use wire::{Error, Result};
+use std::sync::Arc;
 
+use graph::Conv;
+use he::bfv::noise::{self, Load};
+use he::bfv::{Encoder, Params, Response};
+use wire::{Cost, Error, Packed, Result, Role, Segment};
+use zeroize::Zeroizing;
+
+use super::grid::Grid;
 use super::machine::Operations;
-use super::plan::Plan;
+use super::plan::{Plan, Sequence};
+use crate::linear::coefficient::{chunks, misuse};
 use crate::linear::{gala, gazelle};
+
+/// Ciphertexts from the client: seed and body of each.
+pub(super) type Inputs = Packed<0x45>;
+/// Responses from the server: c1 and c0 of each.
+pub(super) type Responses = Packed<0x46>;
 
 /// Slots of the smallest row that carries a product: ring degree 4096.
 const SMALLEST_ROW: usize = 2048;
 /// Slots of the largest row.
 const LARGEST_ROW: usize = 16384;
+/// Least bits of a plaintext prime: it is 1 mod 2N at every degree.
+const LEAST_BITS: u32 = 16;
 
 /// Which order of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +70,21 @@ pub struct Layer {
     operations: Operations,
     protocol: Protocol,
     plain_bits: u32,
+    /// Slots that were asked for.
+    asked: Option<usize>,
+    encoder: Arc<Encoder>,
 }
 
 impl Layer {
     /// Plans `conv` (a matrix product is a 1x1 kernel on a 1x1 image) for inputs of
     /// `input_bits` and accumulators that fit `plain_bits`, both signed. Rotations are cyclic
-    /// in `slots` slots, a power of two: with `None` in the row of the cheapest secure
-    /// parameters. Groups are zero weights; strides compute every position and keep some.
+    /// in `slots` slots, a power of two; a longer row repeats them. With `None` they are the
+    /// row of the cheapest secure parameters. Groups are zero weights; strides compute every
+    /// position and keep some.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for widths that cannot be, and for layers that no row holds.
+    /// [`Error::Misuse`] for widths that cannot be, and for layers that no row or no secure
+    /// parameters hold.
     pub fn new(
         conv: &Conv,
         protocol: Protocol,
@@ -74,21 +93,105 @@ impl Layer {
         slots: Option<usize>,
     ) -> Result<Self> {
         check(conv, input_bits, plain_bits)?;
-        let (plan, operations) = match slots {
-            Some(slots) if slots.is_power_of_two() && slots <= LARGEST_ROW => {
-                protocol.plan(conv, slots)?
-            }
+        let block = Grid::new(conv)?.block;
+        let rows = match slots {
+            Some(slots) if slots.is_power_of_two() && slots <= LARGEST_ROW => slots..=slots,
             Some(slots) => {
                 return Err(Error::misuse(format!(
                     "rows of {slots} slots; use a power of two up to {LARGEST_ROW}"
                 )));
             }
-            None => {
-                let block = super::grid::Grid::new(conv)?.block;
-                protocol.plan(conv, block.clamp(SMALLEST_ROW, LARGEST_ROW))?
-            }
+            None => block.clamp(SMALLEST_ROW, LARGEST_ROW)..=LARGEST_ROW,
         };
-        Ok(Self { plan, operations, protocol, plain_bits })
+        let mut row = *rows.start();
+        loop {
+            let (plan, operations) = protocol.plan(conv, row)?;
+            let chosen = noise::choose_from(row, &load(&plan, plain_bits), rotates(&plan));
+            let last = 2 * row > *rows.end();
+            match chosen {
+                Ok((params, _)) if slots.is_some() || params.row() == row => {
+                    let encoder = encoder(&params, plain_bits)?;
+                    return Ok(Self {
+                        plan,
+                        operations,
+                        protocol,
+                        plain_bits,
+                        asked: slots,
+                        encoder,
+                    });
+                }
+                Err(error) if last => return Err(misuse(error)),
+                // Only longer rows come with parameters that hold the noise.
+                _ => row *= 2,
+            }
+        }
+    }
+
+    /// The same layer under other parameters, those that a whole plan shares. Without slots
+    /// that were asked for it is packed anew.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when `params` do not hold the layer.
+    pub fn with_params(&self, params: &Params) -> Result<Self> {
+        let mut layer = self.clone();
+        if self.asked.is_none() && self.plan.slots != params.row() {
+            (layer.plan, layer.operations) = self.protocol.plan(&self.plan.conv, params.row())?;
+        }
+        if layer.plan.slots > params.row() {
+            let (wanted, row) = (layer.plan.slots, params.row());
+            return Err(Error::misuse(format!("rows of {row} slots for a layer of {wanted}")));
+        }
+        layer.encoder = encoder(params, self.plain_bits)?;
+        noise::flooding(&layer.encoder, &layer.load()).map_err(misuse)?;
+        Ok(layer)
+    }
+
+    /// Parameters of the encryption.
+    pub fn params(&self) -> &Params {
+        self.encoder.params()
+    }
+
+    /// The plaintext prime p, above 2^plain_bits.
+    pub fn prime(&self) -> u64 {
+        self.encoder.prime()
+    }
+
+    pub(super) fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// What responses have been through.
+    pub(super) fn load(&self) -> Load {
+        load(&self.plan, self.plain_bits)
+    }
+
+    /// `slots` as often as the row has room for them.
+    pub(super) fn row_of(&self, slots: &[u64]) -> Zeroizing<Vec<u64>> {
+        Zeroizing::new(slots.repeat(self.params().row() / slots.len().max(1)))
+    }
+
+    /// Layout of each input ciphertext: seed and body.
+    pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
+        let seed = Segment { count: 2, bits: 64 };
+        let params = self.params();
+        let body = params.widths().into_iter();
+        let body = body.map(|bits| Segment { count: params.degree(), bits });
+        vec![std::iter::once(seed).chain(body).collect(); self.plan.pieces.len()]
+    }
+
+    /// Layout of each response.
+    pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
+        let layout = Response::layout(&self.encoder);
+        let each = layout.map(|(count, bits)| Segment { count, bits });
+        vec![each.to_vec(); self.plan.blocks()]
+    }
+
+    /// What a run costs.
+    pub fn cost(&self) -> Cost {
+        let (inputs, responses) = (chunks(self.input_layouts()), chunks(self.response_layouts()));
+        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
+        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
+        up.chain(down).collect()
     }
 
     /// Values of the input.
@@ -132,8 +235,9 @@ impl Layer {
     pub fn describe(&self) -> String {
         let (inputs, responses) = self.ciphertexts();
         format!(
-            "{} n={}, {inputs} in, {responses} out, {} channels together, {}",
+            "{}, BFV {}, n = {}, {inputs} in, {responses} out, {} channels together, {}",
             self.protocol.name(),
+            self.params(),
             self.plan.slots,
             self.plan.together,
             self.plan.sequence.name()
@@ -154,4 +258,32 @@ fn check(conv: &Conv, input_bits: u32, plain_bits: u32) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+fn encoder(params: &Params, plain_bits: u32) -> Result<Arc<Encoder>> {
+    let prime = Encoder::prime_above(params, plain_bits.max(LEAST_BITS)).map_err(misuse)?;
+    Encoder::new(params, prime).map(Arc::new).map_err(misuse)
+}
+
+fn rotates(plan: &Plan) -> bool {
+    !plan.rotations().is_empty()
+}
+
+/// What a response of `plan` has been through, whatever the weights are.
+fn load(plan: &Plan, plain_bits: u32) -> Load {
+    let diagonals = |piece| plan.diagonals(piece);
+    let products: usize = plan.pieces.iter().map(diagonals).sum();
+    let rotations_after = match plan.sequence {
+        Sequence::Inputs => 0,
+        Sequence::Pairs => products - plan.pieces.len(),
+        Sequence::Grouped => plan.together / plan.stride() - 1,
+    };
+    let turned = plan.pieces.iter().any(|piece| plan.steps(piece).iter().any(|step| *step > 0));
+    let load = Load {
+        plain_bits: plain_bits.max(LEAST_BITS),
+        rotations_before: usize::from(turned),
+        terms: products * plan.grid.shifts.len(),
+        rotations_after,
+    };
+    load.folded(plan.doublings().len() as u32)
 }

@@ -1,23 +1,67 @@
 //! Linear layers on packed slots, for every order of rotations.
 //!
-//! The server's computation is written once ([`evaluate`]) against a trait of operations
-//! on ciphertexts ([`machine`]); [`gazelle`](super::gazelle) and [`gala`](super::gala)
-//! choose the order. Operation counts come from that code, run without data.
+//! | | |
+//! |---|---|
+//! | In | shares mod p of the input, channel by channel; the server's weights and bias |
+//! | Out | shares mod p of `W*x + b`; W*x + b must fit [`Layer::plain_bits`] |
+//! | Reveals | to the client: slots masked by uniform R, flooded noise; to the server: ciphertexts |
+//! | Security | semi-honest, under RLWE and circular security of rotation keys ([`he::bfv`]) |
+//! | Cost | `inputs*(16 + N*K/8)` up, `responses*N*(K1 + K0)/8` down, 2 rounds ([`Layer::cost`]) |
+//! | Paper | "GAZELLE" (USENIX Security 2018), "GALA" (NDSS 2021) |
+//!
+//! The server's computation is written once ([`evaluate`]) against a trait of operations on
+//! ciphertexts ([`machine`]); [`gazelle`](super::gazelle) and [`gala`](super::gala) choose
+//! the order. Operation counts come from that code, run without data. Zero weights are
+//! multiplied like any other: messages and work depend on the plan only. Every slot of a
+//! response is masked, those without a result too.
 
 mod choose;
+mod client;
 mod encode;
+mod encrypted;
 mod evaluate;
 mod grid;
 mod layer;
 mod machine;
 mod modular;
 mod plan;
+mod server;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
+mod weights;
 
+use he::bfv::{Params, PublicKey, RotationKeys};
+use wire::{Error, Result};
+
+pub use super::coefficient::Worker;
 pub(in crate::linear) use choose::{Quotients, fewest_ciphertexts};
+pub use client::client;
 pub(in crate::linear) use evaluate::operations;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
 pub(in crate::linear) use plan::{Plan, Sequence};
+pub use server::server;
+pub use weights::ServerWeights;
+
+/// What a server needs of the client's keys.
+#[derive(Debug)]
+pub struct ServerKeys {
+    /// To re-randomise responses.
+    pub public: PublicKey,
+    /// For at least the steps of [`Layer::rotations`].
+    pub rotations: RotationKeys,
+}
+
+fn check(layer: &Layer, x: &[u64], params: &Params) -> Result<()> {
+    // All are looked at: where one is too large is nobody's business.
+    let most = layer.prime() - 1;
+    let excess = x.iter().fold(0, |any, value| any | value | most.wrapping_sub(*value));
+    if x.len() != layer.inputs() || excess >> 63 != 0 {
+        return Err(Error::misuse("shares that do not fit their linear layer"));
+    }
+    if params != layer.params() {
+        return Err(Error::misuse("a key that does not fit the layer"));
+    }
+    Ok(())
+}

@@ -2,3 +2,5 @@
 
 mod clear;
 mod counts;
+mod parties;
+mod shown;
