@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tacit import report
+from tacit import _core, report
 from tacit.client import TIMEOUT_SECONDS
-from tacit.errors import MisuseError
 from tacit.operation import OperationPair, bench_operation
 from tacit.options import AsJson, Network, Suite, Threads, Timeout, Transfers
 
@@ -18,7 +17,10 @@ WeightBits = Annotated[int, typer.Option(min=2, max=12, help="Signed width of we
 ActivationBits = Annotated[
     int, typer.Option(min=2, max=12, help="Signed width of inputs; with --saturate the bits of the largest result.")
 ]
-SuiteOption = Annotated[Suite, typer.Option(help="Protocols to use; this version has auto.")]
+LINEAR = ("conv", "matmul")
+SuiteOption = Annotated[
+    Suite, typer.Option(help="Protocols of conv and matmul: auto, gazelle or gala; other operations are the same in all.")
+]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[
     Literal["stochastic", "exact"], typer.Option(help="How linear layers rescale; the other operations are exact.")
@@ -37,8 +39,9 @@ def measure(
     offline: bool = False,
 ) -> None:
     """Run a bench and print it."""
-    if suite is not Suite.AUTO:
-        raise MisuseError(f"suite `{suite}` is not in this version; use --suite auto")
+    _core.check_suite(suite)
+    if suite is not Suite.AUTO and operation["operation"] in LINEAR:
+        operation = {**operation, "suite": str(suite)}
     pair = OperationPair(operation, threads, timeout, link, ot, offline)
     with report.progress("measuring") as advance:
         content = bench_operation(pair, repeat, advance)

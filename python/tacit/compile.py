@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core, metadata
-from tacit.errors import MisuseError, UnsupportedError
+from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.preprocess import Preprocessing
 from tacit.quantize import calibrate
@@ -55,8 +55,7 @@ def compile_model(
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
     options = options or Options()
-    if options.suite != "auto":
-        raise UnsupportedError(f"suite `{options.suite}` is not in this version; use --suite auto")
+    _core.check_suite(options.suite)
     graph = import_onnx(source)
     if x is not None and x.shape[1:] != graph.input_shape:
         wanted = ["N", *graph.input_shape]

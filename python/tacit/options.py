@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; this version runs `auto`."""
+    """Choices of protocols; this version runs `auto`, `gazelle` and `gala`."""
 
     AUTO = "auto"
     UFO = "ufo"

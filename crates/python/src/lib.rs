@@ -19,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TransportError", py.get_type::<TransportError>())?;
     module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
     module.add_function(wrap_pyfunction!(model::compile, module)?)?;
+    module.add_function(wrap_pyfunction!(model::check_suite, module)?)?;
     module.add_function(wrap_pyfunction!(model::describe, module)?)?;
     module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(model::plan, module)?)?;

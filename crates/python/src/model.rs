@@ -56,6 +56,12 @@ pub(crate) fn compile(
     json(&described.map_err(raise)?)
 }
 
+/// Raises unless this version has the suite.
+#[pyfunction]
+pub(crate) fn check_suite(suite: &str) -> PyResult<()> {
+    tacit::check_suite(suite).map_err(raise)
+}
+
 /// Describes the model in `path`.
 #[pyfunction]
 pub(crate) fn describe(path: &str) -> PyResult<String> {

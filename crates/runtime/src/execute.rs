@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use graph::{Model, NodeWeights, Op};
 use mpc::linear::coefficient::{self, ServerWeights, Worker};
-use mpc::{Need, Share, open};
+use mpc::linear::slots;
+use mpc::{Need, Share, open, prime};
 use ring::Random;
 use wire::{Channel, Error, Phase, Result};
+use zeroize::Zeroizing;
 
 use crate::ahead::{Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
@@ -14,7 +16,7 @@ use crate::local;
 use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
-use crate::steps::{Action, Fitted, LinearStep, Step, missing};
+use crate::steps::{Action, Fitted, LinearStep, SlotsStep, Step, missing};
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
@@ -52,6 +54,7 @@ const WEIGHT_MEMORY: usize = 1 << 30;
 #[derive(Default)]
 pub(crate) struct Prepared {
     weights: BTreeMap<usize, ServerWeights>,
+    slots: BTreeMap<usize, slots::ServerWeights>,
     /// Constants of offsets.
     constants: BTreeMap<usize, NodeWeights>,
 }
@@ -60,6 +63,12 @@ impl Prepared {
     /// The weights of a linear step.
     pub(crate) fn weights(&self, step: &Step) -> Result<&ServerWeights> {
         let weights = step.node.and_then(|node| self.weights.get(&node));
+        weights.ok_or_else(|| Error::misuse("a layer without weights"))
+    }
+
+    /// The weights of a linear step on packed slots.
+    fn slot_weights(&self, step: &Step) -> Result<&slots::ServerWeights> {
+        let weights = step.node.and_then(|node| self.slots.get(&node));
         weights.ok_or_else(|| Error::misuse("a layer without weights"))
     }
 
@@ -72,29 +81,44 @@ impl Prepared {
 
     /// Encodes the weights of `model` layer by layer, each of which is freed then.
     pub(crate) fn new(plan: &Plan, mut model: Model) -> Result<Self> {
-        let mut prepared = BTreeMap::new();
+        let mut prepared = Self::default();
         let mut memory = WEIGHT_MEMORY;
         for step in plan.steps() {
-            if let (Some(node), Action::Linear(linear)) = (step.node, &step.action) {
-                let Op::Linear(op) = plan.op(node)? else {
-                    return Err(Error::misuse("a linear step without a linear node"));
-                };
-                let weights = model
-                    .weights
-                    .remove(&node)
-                    .ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))?;
-                let bias = rounded(&weights.bias, op);
-                let weight = &weights.weight;
-                let mut ready = ServerWeights::new(&linear.layer, weight, &bias, &mut memory)?;
-                if plan.settings().store() > 0 {
-                    ready = ready.keeping(weight);
+            let Some(node) = step.node else { continue };
+            match &step.action {
+                Action::Linear(linear) => {
+                    let Op::Linear(op) = plan.op(node)? else {
+                        return Err(Error::misuse("a linear step without a linear node"));
+                    };
+                    let weights = take(&mut model, step, node)?;
+                    let (weight, bias) = (&weights.weight, rounded(&weights.bias, op));
+                    let mut ready = ServerWeights::new(&linear.layer, weight, &bias, &mut memory)?;
+                    if plan.settings().store() > 0 {
+                        ready = ready.keeping(weight);
+                    }
+                    prepared.weights.insert(node, ready);
                 }
-                prepared.insert(node, ready);
+                Action::Slots(packed) => {
+                    let SlotsStep { layer, half, .. } = packed.as_ref();
+                    let weights = take(&mut model, step, node)?;
+                    let bias: Vec<i64> = weights.bias.iter().map(|b| b + half).collect();
+                    let bias = Zeroizing::new(bias);
+                    let weight = &weights.weight;
+                    let ready = slots::ServerWeights::new(layer, weight, &bias, &mut memory)?;
+                    prepared.slots.insert(node, ready);
+                }
+                _ => {}
             }
         }
-        let constants = std::mem::take(&mut model.weights);
-        Ok(Self { weights: prepared, constants })
+        prepared.constants = std::mem::take(&mut model.weights);
+        Ok(prepared)
     }
+}
+
+/// The weights of a step's node.
+fn take(model: &mut Model, step: &Step, node: usize) -> Result<NodeWeights> {
+    let weights = model.weights.remove(&node);
+    weights.ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))
 }
 
 /// The bias, with the half unit that turns the exact floor into rounding. The
@@ -269,6 +293,8 @@ fn apply(
             drop(inputs);
             finish(channel, linear.truncate.as_ref(), y, feed)
         }
+        Action::Slots(slots) => slot_products(channel, step, slots, party, input(0)?, rng),
+        Action::Known(modulus) => Ok(prime::known(input(0)?, *modulus)),
         Action::Nonlinear(sliced) => sliced.run(channel, inputs, feed),
         Action::Fitted(fitted) => fit(channel, fitted, inputs, feed),
         Action::Arrange { places, inputs: each } => Ok(local::arrange(input(0)?, places, *each)),
@@ -339,6 +365,28 @@ fn finish_ahead(
         }
         _ => Err(Error::misuse("a layer prepared for the other party")),
     }
+}
+
+/// A linear layer on packed slots.
+fn slot_products(
+    channel: &mut Channel,
+    step: &Step,
+    SlotsStep { layer, prime, .. }: &SlotsStep,
+    party: &mut Party<'_>,
+    x: &Share,
+    rng: &mut Random,
+) -> Result<Share> {
+    let worker = &mut Worker { rng, threads: party.threads() };
+    let mut words = match party {
+        Party::Client { keys, .. } => {
+            slots::client(channel, layer, keys.for_slots()?, x.words(), worker)?
+        }
+        Party::Server { keys, prepared, .. } => {
+            let (keys, weights) = (keys.for_slots()?, prepared.slot_weights(step)?);
+            slots::server(channel, layer, keys, weights, x.words(), worker)?
+        }
+    };
+    Ok(Share::new(std::mem::take(&mut *words), prime.bits()))
 }
 
 fn multiply(

@@ -151,10 +151,15 @@ impl Agreed {
     /// The seed of the public half of the key for ring degree `degree`, fixed by
     /// both nonces.
     pub(crate) fn key_seed(&self, degree: usize) -> Seed {
+        self.seed(b"tacit public key v1", degree as u64)
+    }
+
+    /// A public seed, fixed by both nonces, of what `label` names.
+    pub(crate) fn seed(&self, label: &[u8], number: u64) -> Seed {
         let mut hash = Sha256::new();
-        hash.update(b"tacit public key v1");
+        hash.update(label);
         hash.update(self.session);
-        hash.update((degree as u64).to_le_bytes());
+        hash.update(number.to_le_bytes());
         let mut seed = Seed([0; 16]);
         seed.0.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
         seed

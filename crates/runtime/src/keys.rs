@@ -1,11 +1,14 @@
 //! The client's keys: one a session and ring degree, for all moduli of the plan.
 
+use he::bfv;
 use he::rlwe::{Params, PublicKey, SecretKey};
+use mpc::linear::slots;
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
 
 use crate::hello::Agreed;
 use crate::plan::Plan;
+use crate::slot_keys;
 
 /// The public keys' bodies, a segment per degree.
 type Keys = Packed<0x04>;
@@ -30,10 +33,11 @@ fn layout(needed: &[Params]) -> Vec<Segment> {
 
 /// What the keys cost.
 pub(crate) fn cost(plan: &Plan) -> Cost {
-    match needed(plan).as_deref() {
+    let keys = match needed(plan).as_deref() {
         Ok([]) | Err(_) => Cost::NONE,
         Ok(needed) => Cost::message(Role::Client, Keys::body_len(&layout(needed))),
-    }
+    };
+    keys.then(slot_keys::cost(plan))
 }
 
 /// A line per set of parameters, for people.
@@ -45,14 +49,20 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     });
     let source = plan.settings().ot.describe();
     let transfers = format!("oblivious transfer: {source}, over Ristretto base transfers");
-    keys.chain([transfers]).collect()
+    keys.chain(slot_keys::describe(plan)).chain([transfers]).collect()
 }
 
 /// The client's half.
-pub(crate) struct ClientKeys(Vec<SecretKey>);
+pub(crate) struct ClientKeys {
+    degrees: Vec<SecretKey>,
+    slots: Option<bfv::SecretKey>,
+}
 
 /// The server's half.
-pub(crate) struct ServerKeys(Vec<PublicKey>);
+pub(crate) struct ServerKeys {
+    degrees: Vec<PublicKey>,
+    slots: Option<slots::ServerKeys>,
+}
 
 impl ClientKeys {
     pub(crate) fn setup(
@@ -73,32 +83,50 @@ impl ClientKeys {
         if !bodies.is_empty() {
             channel.send(&Packed::<0x04>(bodies))?;
         }
-        Ok(Self(keys))
+        Ok(Self { degrees: keys, slots: slot_keys::client(channel, plan, agreed, rng)? })
+    }
+
+    /// For layers on packed slots.
+    pub(crate) fn for_slots(&self) -> Result<&bfv::SecretKey> {
+        self.slots.as_ref().ok_or_else(|| Error::misuse("no key for packed slots"))
     }
 
     pub(crate) fn for_degree(&self, degree: usize) -> Result<&SecretKey> {
-        let key = self.0.iter().find(|key| key.params().degree() == degree);
+        let key = self.degrees.iter().find(|key| key.params().degree() == degree);
         key.ok_or_else(|| Error::misuse(format!("no key of degree {degree}")))
     }
 }
 
 impl ServerKeys {
     pub(crate) fn setup(channel: &mut Channel, plan: &Plan, agreed: &Agreed) -> Result<Self> {
-        let needed = needed(plan)?;
+        let degrees = Self::degrees(channel, &needed(plan)?, agreed)?;
+        Ok(Self { degrees, slots: slot_keys::server(channel, plan, agreed)? })
+    }
+
+    fn degrees(
+        channel: &mut Channel,
+        needed: &[Params],
+        agreed: &Agreed,
+    ) -> Result<Vec<PublicKey>> {
         if needed.is_empty() {
-            return Ok(Self(Vec::new()));
+            return Ok(Vec::new());
         }
-        let bodies: Keys = channel.receive(&layout(&needed))?;
+        let bodies: Keys = channel.receive(&layout(needed))?;
         let keys = needed.iter().zip(bodies.into_values()).map(|(params, body)| {
             let seed = agreed.key_seed(params.degree());
             PublicKey::new(*params, &seed, body)
                 .map_err(|e| Error::peer("a public key", e.to_string()))
         });
-        Ok(Self(keys.collect::<Result<_>>()?))
+        keys.collect()
+    }
+
+    /// For layers on packed slots.
+    pub(crate) fn for_slots(&self) -> Result<&slots::ServerKeys> {
+        self.slots.as_ref().ok_or_else(|| Error::misuse("no keys for packed slots"))
     }
 
     pub(crate) fn for_degree(&self, degree: usize) -> Result<&PublicKey> {
-        let key = self.0.iter().find(|key| key.params().degree() == degree);
+        let key = self.degrees.iter().find(|key| key.params().degree() == degree);
         key.ok_or_else(|| Error::misuse(format!("no key of degree {degree}")))
     }
 }

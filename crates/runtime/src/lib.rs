@@ -22,6 +22,7 @@ mod session;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod session_tests;
+mod slot_keys;
 mod steps;
 mod suites;
 #[cfg(test)]
@@ -36,3 +37,4 @@ pub use report::{LayerReport, Report, Traffic, Usage};
 pub use server::{Access, End, Event, Options, Server};
 pub use session::Session;
 pub use steps::{Action, Step};
+pub use suites::{check as check_suite, rounds_exactly};

@@ -7,12 +7,14 @@ use mpc::extend::Extend;
 use mpc::lookup::Lookup;
 use mpc::maximum::Maximum;
 use mpc::multiply::Multiply;
+use mpc::prime::{Enter, Leave};
 use mpc::relu::Relu;
 use mpc::sign::Signs;
 use mpc::square::Square;
 use mpc::truncate::Truncate;
 use mpc::{
-    Need, Pads, Share, argmax, extend, lookup, maximum, multiply, relu, sign, square, truncate,
+    Need, Pads, Share, argmax, extend, lookup, maximum, multiply, prime, relu, sign, square,
+    truncate,
 };
 use ot::Job;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -47,6 +49,10 @@ pub enum Nonlinear {
     Multiply(Multiply),
     /// Squares.
     Square(Square),
+    /// Shares mod a power of two to shares mod a prime.
+    Enter(Enter),
+    /// And back.
+    Leave(Leave),
 }
 
 impl Nonlinear {
@@ -62,6 +68,8 @@ impl Nonlinear {
             Self::Lookup(plan, _) => plan.need(),
             Self::Multiply(plan) => plan.need(),
             Self::Square(plan) => plan.need(),
+            Self::Enter(plan) => plan.need(),
+            Self::Leave(plan) => plan.need(),
         }
     }
 
@@ -76,6 +84,8 @@ impl Nonlinear {
             Self::Lookup(plan, _) => plan.cost(),
             Self::Multiply(plan) => plan.cost(),
             Self::Square(plan) => plan.cost(),
+            Self::Enter(plan) => plan.cost(),
+            Self::Leave(plan) => plan.cost(),
         }
     }
 
@@ -101,6 +111,8 @@ impl Nonlinear {
             }
             Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),
             Self::Square(plan) => square::run(channel, plan, x, pads),
+            Self::Enter(plan) => prime::enter(channel, plan, x, pads),
+            Self::Leave(plan) => prime::leave(channel, plan, x, pads),
         }
     }
 
@@ -116,6 +128,8 @@ impl Nonlinear {
             Self::Lookup(..) => "lookup",
             Self::Multiply(_) => "multiply",
             Self::Square(_) => "square",
+            Self::Enter(_) => "enter prime",
+            Self::Leave(_) => "leave prime",
         }
     }
 
@@ -126,7 +140,8 @@ impl Nonlinear {
                 "comparison by OT"
             }
             Self::Truncate(_) => "exact truncation by OT",
-            Self::Extend(_) => "wrap bit by OT",
+            Self::Extend(_) | Self::Enter(_) => "wrap bit by OT",
+            Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
         }

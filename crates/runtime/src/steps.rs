@@ -4,9 +4,11 @@ use graph::{Graph, Linear, Rounding, Window};
 use he::rlwe::Params;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Layer;
+use mpc::linear::slots;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
+use ring::Modulus;
 use wire::{Cost, Error, Result};
 
 use crate::nonlinear::{Nonlinear, Sliced};
@@ -32,6 +34,10 @@ pub struct Step {
 pub enum Action {
     /// Homomorphic linear layer, with its rescale.
     Linear(Box<LinearStep>),
+    /// Homomorphic linear layer on packed slots, on shares mod its prime.
+    Slots(Box<SlotsStep>),
+    /// What the client knows, mod a prime; local.
+    Known(Modulus),
     /// A protocol on shares.
     Nonlinear(Sliced),
     /// A protocol on shares that are brought into its range first.
@@ -79,6 +85,17 @@ pub struct LinearStep {
     pub layer: Layer,
     /// The rest of an exact rescale.
     pub truncate: Option<Sliced>,
+}
+
+/// A linear layer on packed slots: shares mod its prime in, shares mod its prime out.
+#[derive(Debug)]
+pub struct SlotsStep {
+    /// The homomorphic part, which is all.
+    pub layer: slots::Layer,
+    /// Its prime.
+    pub prime: Modulus,
+    /// What rounding adds to the bias.
+    pub half: i64,
 }
 
 /// A protocol between two public constants.
@@ -191,6 +208,7 @@ impl Step {
     fn first_cost(&self) -> Cost {
         match &self.action {
             Action::Linear(step) => step.layer.cost(),
+            Action::Slots(step) => step.layer.cost(),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
             _ => Cost::NONE,
         }
@@ -211,11 +229,21 @@ impl Step {
         }
     }
 
+    /// The layer on packed slots, if it is one.
+    pub(crate) fn slots(&self) -> Option<&slots::Layer> {
+        match &self.action {
+            Action::Slots(step) => Some(&step.layer),
+            _ => None,
+        }
+    }
+
     /// What it computes, in one word.
     pub fn operator(&self) -> &'static str {
         match &self.action {
             Action::Linear(step) if step.layer.is_fully_connected() => "fully connected",
-            Action::Linear(_) => "convolution",
+            Action::Slots(step) if step.layer.is_fully_connected() => "fully connected",
+            Action::Linear(_) | Action::Slots(_) => "convolution",
+            Action::Known(_) => "enter prime",
             Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
             Action::Fitted(fitted) => fitted.sliced.kind().map_or("", Nonlinear::operator),
             Action::Arrange { .. } => "view",
@@ -235,6 +263,7 @@ impl Step {
                 let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
                 format!("{}{how}", step.layer.describe())
             }
+            Action::Slots(step) => step.layer.describe(),
             Action::Nonlinear(sliced) => sliced.protocol(),
             Action::Fitted(fitted) => fitted.sliced.protocol(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),

@@ -17,7 +17,9 @@ pub use graph::{
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Measured, Operation, Transfers};
-pub use runtime::{Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings};
+pub use runtime::{
+    Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite,
+};
 pub use session::{
     Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
 };

@@ -1,6 +1,6 @@
 //! Models before anybody connects.
 
-use graph::{Calibration, Floats, Graph, Model, Op, Options, Source};
+use graph::{Calibration, Floats, Graph, Model, Op, Options, Rounding, Source};
 use runtime::{Plan, Report, Settings};
 use serde::Serialize;
 use wire::{Error, Result};
@@ -77,8 +77,13 @@ pub fn compile(
     calibration: &Calibration,
     options: &Options,
 ) -> Result<Model> {
+    runtime::check_suite(&options.suite)?;
     let source = Source::from_json(source_json).map_err(refused)?;
-    let model = graph::lower(source, floats, calibration, options).map_err(refused)?;
+    let mut options = options.clone();
+    if runtime::rounds_exactly(&options.suite) {
+        options.rounding = Rounding::Exact;
+    }
+    let model = graph::lower(source, floats, calibration, &options).map_err(refused)?;
     Plan::new(model.graph.clone(), Settings::default())?;
     Ok(model)
 }

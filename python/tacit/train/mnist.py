@@ -1,10 +1,13 @@
-"""Train MiniONN's MNIST network and write the assets shipped with the package.
+"""Train an MNIST network and write the assets shipped with the package.
 
-Network (MiniONN, CCS 2017, figure 12): conv 5x5x16, ReLU, max-pool 2, conv 5x5x16, ReLU,
+`minionn` (MiniONN, CCS 2017, figure 12): conv 5x5x16, ReLU, max-pool 2, conv 5x5x16, ReLU,
 max-pool 2, fully connected 256-100, ReLU, fully connected 100-10; 33,402 parameters.
-Input: float32 (N, 1, 28, 28), pixel / 255.
+`mlp` (SecureML; the MLP of GALA's tables): fully connected 784-128, ReLU, 128-128, ReLU,
+128-10; 118,282 parameters.
+Input of both: float32 (N, 1, 28, 28), pixel / 255.
 
     .venv-train/bin/python python/tacit/train/mnist.py --data ../shared/data/mnist/mnist.npz
+    .venv-train/bin/python python/tacit/train/mnist.py --network mlp
 
 The weights written are an exponential moving average taken at the last epoch; the test images
 are only ever used to print an accuracy.
@@ -43,8 +46,8 @@ def load(path: Path) -> Images:
         return Images(*(archive[name] for name in Images._fields))
 
 
-def network() -> nn.Sequential:
-    """The network with freshly initialised weights."""
+def minionn() -> nn.Sequential:
+    """MiniONN's network with freshly initialised weights."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 5),
         nn.ReLU(),
@@ -57,6 +60,21 @@ def network() -> nn.Sequential:
         nn.ReLU(),
         nn.Linear(100, 10),
     )
+
+
+def mlp() -> nn.Sequential:
+    """The multi-layer perceptron with freshly initialised weights."""
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(784, 128),
+        nn.ReLU(),
+        nn.Linear(128, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
+    )
+
+
+NETWORKS = {"minionn": (minionn, "mnist"), "mlp": (mlp, "mnist_mlp")}
 
 
 def distort(x: Tensor) -> Tensor:
@@ -85,11 +103,10 @@ def accuracy(model: nn.Module, x: Tensor, y: Tensor) -> float:
     return float(hits) / len(y)
 
 
-def train(data: Images, epochs: int, batch: int) -> nn.Module:
+def train(model: nn.Sequential, data: Images, epochs: int, batch: int) -> nn.Sequential:
     """Adam with one cycle of the learning rate; returns the averaged weights."""
     x, y = prepare(data.x_train), torch.from_numpy(data.y_train).long()
     x_test, y_test = prepare(data.x_test), torch.from_numpy(data.y_test).long()
-    model = network()
     average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.998))
     optimiser = torch.optim.AdamW(model.parameters(), weight_decay=0.02)
     steps = epochs * (len(x) // batch)
@@ -107,40 +124,39 @@ def train(data: Images, epochs: int, batch: int) -> nn.Module:
             average.update_parameters(model)
         score = accuracy(average.module, x_test, y_test)
         print(f"epoch {epoch + 1}/{epochs}: test accuracy {score:.4f}, {time.monotonic() - began:.1f} s", flush=True)
-    return average.module
+    averaged: nn.Sequential = average.module
+    return averaged
 
 
-def to_onnx(model: nn.Module) -> onnx.ModelProto:
-    """The network as an ONNX model, built from the tensors directly."""
-    weights = {name: value.detach().numpy() for name, value in model.state_dict().items()}
-    names = {"0": "conv1", "3": "conv2", "7": "fc1", "9": "fc2"}
-    constants = [
-        numpy_helper.from_array(value, f"{names[key.split('.')[0]]}.{key.split('.')[1]}")
-        for key, value in weights.items()
-    ]
-    window: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
-    steps: list[tuple[str, str, dict[str, Any]]] = [
-        ("Conv", "conv1", {"kernel_shape": [5, 5]}),
-        ("Relu", "relu1", {}),
-        ("MaxPool", "pool1", window),
-        ("Conv", "conv2", {"kernel_shape": [5, 5]}),
-        ("Relu", "relu2", {}),
-        ("MaxPool", "pool2", window),
-        ("Flatten", "flatten", {"axis": 1}),
-        ("Gemm", "fc1", {"transB": 1}),
-        ("Relu", "relu3", {}),
-        ("Gemm", "fc2", {"transB": 1}),
-    ]
-    nodes = []
+def step(layer: nn.Module) -> tuple[str, str, dict[str, Any]]:
+    """The operator of a layer, the stem of its name, its attributes."""
+    if isinstance(layer, nn.Conv2d):
+        return "Conv", "conv", {"kernel_shape": list(layer.kernel_size)}
+    if isinstance(layer, nn.Linear):
+        return "Gemm", "fc", {"transB": 1}
+    if isinstance(layer, nn.MaxPool2d):
+        return "MaxPool", "pool", {"kernel_shape": [2, 2], "strides": [2, 2]}
+    return ("Flatten", "flatten", {"axis": 1}) if isinstance(layer, nn.Flatten) else ("Relu", "relu", {})
+
+
+def to_onnx(model: nn.Sequential, name: str) -> onnx.ModelProto:
+    """The network as an ONNX model, built from the tensors directly; its last layer is linear."""
+    nodes, constants = [], []
+    seen: dict[str, int] = {}
     previous = "input"
-    for operator, name, attributes in steps:
-        output = "logits" if name == "fc2" else f"{name}.out"
-        learned = [f"{name}.weight", f"{name}.bias"] if operator in ("Conv", "Gemm") else []
-        nodes.append(helper.make_node(operator, [previous, *learned], [output], name=name, **attributes))
+    for index, layer in enumerate(model):
+        operator, stem, attributes = step(layer)
+        seen[stem] = seen.get(stem, 0) + 1
+        own = stem if stem == "flatten" else f"{stem}{seen[stem]}"
+        learned = [(f"{own}.{key}", value.detach().numpy()) for key, value in layer.named_parameters()]
+        constants += [numpy_helper.from_array(value, key) for key, value in learned]
+        output = "logits" if index + 1 == len(model) else f"{own}.out"
+        inputs = [previous, *(key for key, _ in learned)]
+        nodes.append(helper.make_node(operator, inputs, [output], name=own, **attributes))
         previous = output
     graph = helper.make_graph(
         nodes,
-        "mnist",
+        name,
         [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["N", 1, 28, 28])],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", 10])],
         constants,
@@ -160,8 +176,9 @@ def write_images(data: Images, folder: Path) -> None:
 
 
 def main() -> None:
-    """Train, then write `mnist.onnx`, `mnist_digits.npz` and `mnist_calibration.npz`."""
-    parser = argparse.ArgumentParser(description="Train the MNIST network and write the package's assets.")
+    """Train, then write the network, `mnist_digits.npz` and `mnist_calibration.npz`."""
+    parser = argparse.ArgumentParser(description="Train an MNIST network and write the package's assets.")
+    parser.add_argument("--network", choices=NETWORKS, default="minionn")
     parser.add_argument("--data", type=Path, default=Path("../shared/data/mnist/mnist.npz"))
     parser.add_argument("--output", type=Path, default=ASSETS)
     parser.add_argument("--epochs", type=int, default=40)
@@ -175,8 +192,11 @@ def main() -> None:
     data = load(options.data)
     options.output.mkdir(parents=True, exist_ok=True)
     write_images(data, options.output)
-    onnx.save(to_onnx(train(data, options.epochs, options.batch)), options.output / "mnist.onnx")
-    print(f"wrote {options.output / 'mnist.onnx'}")
+    build, name = NETWORKS[options.network]
+    trained = train(build(), data, options.epochs, options.batch)
+    output = options.output / f"{name}.onnx"
+    onnx.save(to_onnx(trained, name), output)
+    print(f"wrote {output}")
 
 
 if __name__ == "__main__":

@@ -69,11 +69,7 @@ pub fn lower(
 }
 
 fn check(options: &Options) -> Result<()> {
-    let Options { suite, weight_bits, activation_bits, .. } = options;
-    if suite != "auto" {
-        let what = format!("suite `{suite}` is not in this version");
-        return Err(Error::unsupported("graph", what, "use auto"));
-    }
+    let Options { weight_bits, activation_bits, .. } = options;
     for (name, bits) in [("weight_bits", weight_bits), ("activation_bits", activation_bits)] {
         if !(2..=12).contains(bits) {
             return Err(Error::Misuse(format!("{name} is {bits}, must be in 2..=12")));

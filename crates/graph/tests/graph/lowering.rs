@@ -302,8 +302,6 @@ fn options_and_calibration_are_checked() {
     let refuse = |options: Options, ranges: &Ranges| {
         compile(&program, ranges, &options).unwrap_err().to_string()
     };
-    let gala = Options { suite: "gala".into(), ..Options::default() };
-    assert!(refuse(gala, &ranges).contains("suite `gala` is not in this version; use auto"));
     let wide = Options { weight_bits: 13, ..Options::default() };
     assert!(refuse(wide, &ranges).contains("weight_bits is 13"));
     let labels = Options { labels: vec!["one".into()], ..Options::default() };

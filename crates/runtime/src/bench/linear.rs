@@ -8,6 +8,8 @@ use ring::word::signed;
 use ring::{Prg, Seed};
 use wire::{Error, Result};
 
+use crate::suites;
+
 /// Most weights; beyond it a bench would not fit into memory anyway.
 const MOST_WEIGHTS: usize = 1 << 28;
 
@@ -17,6 +19,7 @@ pub(super) struct Shape {
     pub(super) weight_bits: u32,
     pub(super) activation_bits: u32,
     pub(super) rounding: Rounding,
+    pub(super) suite: String,
 }
 
 impl Shape {
@@ -47,6 +50,7 @@ pub(super) fn model(name: &str, shape: Shape, seed: &Seed) -> Result<Model> {
     if !in_range(shape.weight_bits) || !in_range(shape.activation_bits) {
         return Err(Error::misuse("weights and activations have 2 to 12 bits"));
     }
+    suites::check(&shape.suite)?;
     let taps = shape.taps()?;
     let weights = weights(&shape, taps, seed);
     let (shift, half) = (shape.shift(taps), 1u64 << (shape.activation_bits - 1));
@@ -101,13 +105,17 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         accumulator_bits,
         weight_bits: shape.weight_bits,
         shift,
-        rounding: shape.rounding,
+        rounding: if suites::rounds_exactly(&shape.suite) {
+            Rounding::Exact
+        } else {
+            shape.rounding
+        },
         addend: None,
     };
     Graph {
         version: graph::VERSION,
         name: name.into(),
-        suite: "auto".into(),
+        suite: shape.suite.clone(),
         activation_bits: shape.activation_bits,
         input_range: [-bound, bound - 1],
         tensors: vec![

@@ -140,6 +140,9 @@ pub enum Operation {
         activation_bits: u32,
         /// How the accumulator is rescaled.
         rounding: Rounding,
+        /// Protocols to use; the default suite's when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        suite: Option<String>,
     },
     /// Product of a private (rows, inner) matrix with weights (inner, cols).
     Matmul {
@@ -155,6 +158,9 @@ pub enum Operation {
         activation_bits: u32,
         /// As in a convolution.
         rounding: Rounding,
+        /// As in a convolution.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        suite: Option<String>,
     },
     /// Correlated transfers from the server to the client.
     Ot {

@@ -15,6 +15,7 @@ use super::single;
 use crate::nonlinear::Nonlinear;
 use crate::plan::{Plan, Settings};
 use crate::steps::{Action, LinearStep, Step};
+use crate::suites;
 
 /// The tensor that a single step writes.
 const RESULT: usize = usize::MAX;
@@ -107,6 +108,10 @@ impl Task {
         let input = Input { width: graph.activation_bits, ..Input::plain(count, bits) };
         let outputs = output.len();
         let output = Output::signed(output.format.bits);
+        if let Some(steps) = suites::slot_layer(&graph) {
+            let plan = Plan::of_steps(graph, steps?, settings);
+            return Ok(Self { operation, plan, model: Some(model), output, digest, input });
+        }
         let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
             return Err(Error::misuse("a layer that is not linear"));
         };
@@ -227,6 +232,7 @@ fn check_sizes(operation: &Operation) -> Result<()> {
 }
 
 fn shape(operation: &Operation) -> Result<Shape> {
+    let name = |suite: &Option<String>| suite.clone().unwrap_or_else(|| "auto".into());
     match *operation {
         Operation::Conv {
             height,
@@ -241,6 +247,7 @@ fn shape(operation: &Operation) -> Result<Shape> {
             weight_bits,
             activation_bits,
             rounding,
+            ref suite,
         } => {
             let conv = Conv {
                 in_channels: input,
@@ -253,11 +260,19 @@ fn shape(operation: &Operation) -> Result<Shape> {
                 dilation: [dilation; 2],
                 groups,
             };
-            Ok(Shape { conv, weight_bits, activation_bits, rounding })
+            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
         }
-        Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding } => {
+        Operation::Matmul {
+            rows,
+            inner,
+            cols,
+            weight_bits,
+            activation_bits,
+            rounding,
+            ref suite,
+        } => {
             let conv = Conv { in_height: rows, ..Conv::fully_connected(inner, cols) };
-            Ok(Shape { conv, weight_bits, activation_bits, rounding })
+            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
         }
         _ => Err(Error::misuse("an operation that is not linear")),
     }

@@ -83,6 +83,7 @@ fn strided(channels: [usize; 2], dilation: usize, groups: usize, rounding: Round
         weight_bits: 8,
         activation_bits: 8,
         rounding,
+        suite: None,
     }
 }
 
@@ -100,7 +101,15 @@ fn depthwise(rounding: Rounding) -> Operation {
 
 fn matmul(rounding: Rounding) -> Operation {
     let (weight_bits, activation_bits) = (4, 6);
-    Operation::Matmul { rows: 6, inner: 100, cols: 12, weight_bits, activation_bits, rounding }
+    Operation::Matmul {
+        rows: 6,
+        inner: 100,
+        cols: 12,
+        weight_bits,
+        activation_bits,
+        rounding,
+        suite: None,
+    }
 }
 
 #[test]
@@ -279,6 +288,7 @@ fn nonsense_is_refused() {
         weight_bits: 8,
         activation_bits: 8,
         rounding: Rounding::Exact,
+        suite: None,
     };
     for operation in [
         relu(0, 8),

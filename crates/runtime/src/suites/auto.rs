@@ -64,7 +64,7 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len() * batch);
     Ok(match &node.op {
@@ -154,7 +154,8 @@ fn fitted(narrow: Option<[u32; 2]>, before: i64, sliced: Sliced, after: i64) -> 
     Action::Fitted(Box::new(Fitted { narrow, before, sliced, after }))
 }
 
-fn at(node: &str, error: Error) -> Error {
+/// A refusal, with the node that it is about.
+pub(super) fn at(node: &str, error: Error) -> Error {
     match error {
         Error::Misuse(why) => Error::Unsupported { node: node.into(), instead: why },
         other => other,

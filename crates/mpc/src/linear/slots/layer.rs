@@ -206,6 +206,11 @@ impl Layer {
         conv.out_channels * conv.out_height() * conv.out_width()
     }
 
+    /// Whether it is a matrix product.
+    pub fn is_fully_connected(&self) -> bool {
+        self.plan.conv.is_fully_connected()
+    }
+
     /// Signed width that holds every accumulator.
     pub fn plain_bits(&self) -> u32 {
         self.plain_bits

@@ -1,0 +1,230 @@
+//! Suites `gazelle` and `gala`: slot-packed encryption for linear layers, oblivious
+//! transfer for the rest.
+//!
+//! A linear layer is up to four steps: shares of the input enter the prime of the layer,
+//! products under encryption, shares of the results leave the prime, exact truncation. What
+//! only the client knows enters without a word.
+
+use std::collections::BTreeMap;
+
+use graph::{Graph, Linear, Node, Op, Tensor};
+use he::bfv::Params;
+use mpc::compare::Radix;
+use mpc::extend::Sign;
+use mpc::linear::slots::{Layer, Protocol};
+use mpc::prime::{Enter, Leave};
+use ring::Modulus;
+use wire::{Error, Result};
+
+use super::auto;
+use crate::nonlinear::{Nonlinear, Sliced};
+use crate::plan::Settings;
+use crate::steps::{Action, Fitted, SlotsStep, Step, SumStep, truncation};
+
+pub(super) fn steps(graph: &Graph, settings: Settings, protocol: Protocol) -> Result<Vec<Step>> {
+    if settings.batch() > 1 || settings.store() > 0 {
+        let why = format!("suite `{}` runs inputs one by one, unprepared", protocol.name());
+        return Err(Error::misuse(format!("{why}; drop --batch and --offline, or use suite auto")));
+    }
+    let mut steps = of_nodes(graph, protocol, true)?;
+    steps.extend(auto::last(graph, settings)?);
+    Ok(steps)
+}
+
+/// The steps of all nodes. Whether the input is `private` to the client; else it is shared.
+pub(super) fn of_nodes(graph: &Graph, protocol: Protocol, private: bool) -> Result<Vec<Step>> {
+    // The steps that end a plan write two tensors of their own.
+    let next = graph.tensors.len() + 2;
+    let facts = facts(graph, private);
+    let layers = shared(layers(graph, &facts, protocol)?)?;
+    let mut planner = Planner { graph, facts, layers, steps: Vec::new(), next };
+    for (index, node) in graph.nodes.iter().enumerate() {
+        planner.node(index, node).map_err(|e| auto::at(&node.name, e))?;
+    }
+    Ok(planner.steps)
+}
+
+/// The layers of all linear nodes, each under the cheapest parameters for itself.
+fn layers(graph: &Graph, facts: &[Facts], protocol: Protocol) -> Result<BTreeMap<usize, Layer>> {
+    let mut layers = BTreeMap::new();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let Op::Linear(linear) = &node.op else { continue };
+        let held = facts.get(input(node)).map_or(1, |facts| facts.bits);
+        let plain_bits = linear.accumulator_bits.max(width(graph, node, linear)).max(held);
+        let layer = Layer::new(&linear.conv, protocol, held, plain_bits, None);
+        layers.insert(index, layer.map_err(|e| auto::at(&node.name, e))?);
+    }
+    Ok(layers)
+}
+
+/// The same layers under one set of parameters, so that there is one set of keys: the
+/// smallest of theirs that hold them all.
+fn shared(layers: BTreeMap<usize, Layer>) -> Result<BTreeMap<usize, Layer>> {
+    let mut candidates: Vec<Params> = layers.values().map(|layer| layer.params().clone()).collect();
+    candidates.sort_by_key(|params| (params.degree(), params.modulus_bits()));
+    candidates.dedup();
+    let mut refusal = Ok(layers.clone());
+    for params in candidates {
+        let moved = |(index, layer): (&usize, &Layer)| Ok((*index, layer.with_params(&params)?));
+        match layers.iter().map(moved).collect() {
+            Ok(layers) => return Ok(layers),
+            error => refusal = error,
+        }
+    }
+    refusal
+}
+
+struct Planner<'a> {
+    graph: &'a Graph,
+    facts: Vec<Facts>,
+    layers: BTreeMap<usize, Layer>,
+    steps: Vec<Step>,
+    /// The next tensor that is not the graph's.
+    next: usize,
+}
+
+impl Planner<'_> {
+    fn node(&mut self, index: usize, node: &Node) -> Result<()> {
+        match (&node.op, self.layers.remove(&index)) {
+            (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
+            _ => {
+                let action = auto::action(self.graph, node, 1)?;
+                self.steps.push(Step::of_node(self.graph, index, action));
+                Ok(())
+            }
+        }
+    }
+
+    fn linear(&mut self, index: usize, node: &Node, linear: &Linear, layer: Layer) -> Result<()> {
+        let prime = Modulus::new(layer.prime()).ok_or_else(|| Error::misuse("a large prime"))?;
+        let (width, outputs) = (width(self.graph, node, linear), layer.outputs());
+        let part = |what: &str| format!("{} ({what})", node.name);
+        let facts = self.facts.get(input(node)).copied().unwrap_or(Facts::NONE);
+        let enter = entry(facts, layer.inputs(), prime)?;
+        let entered = self.push(part("enter"), None, vec![input(node)], None, enter);
+
+        // A sum adds the half that rounding takes by itself.
+        let half = if linear.addend.is_none() { linear.shift } else { 0 };
+        let half = if half == 0 { 0 } else { 1 << (half - 1) };
+        let products = Action::Slots(Box::new(SlotsStep { layer, prime, half }));
+        let multiplied = self.push(node.name.clone(), Some(index), vec![entered], None, products);
+
+        let last = (linear.shift == 0 && linear.addend.is_none()).then_some(node.output);
+        let radix = Radix::fastest(outputs, prime.bits());
+        let leave = Sliced::new(outputs, |count| {
+            Leave::new(count, prime, width, radix).map(Nonlinear::Leave)
+        })?;
+        let leave = Action::Nonlinear(leave);
+        let left = self.push(part("leave"), None, vec![multiplied], last, leave);
+        if last.is_none() {
+            let round = round(self.graph, node, linear, outputs)?;
+            let reads = [left].into_iter().chain(node.inputs.get(1).copied()).collect();
+            self.push(part("round"), None, reads, Some(node.output), round);
+        }
+        Ok(())
+    }
+
+    /// Adds a step that writes a tensor of its own if not one of the graph's; says which.
+    fn push(
+        &mut self,
+        name: String,
+        node: Option<usize>,
+        reads: Vec<usize>,
+        writes: Option<usize>,
+        action: Action,
+    ) -> usize {
+        let writes = writes.unwrap_or(self.next);
+        self.next += 1;
+        self.steps.push(Step { name, node, reads, writes, action });
+        writes
+    }
+}
+
+/// The tensor that a linear node multiplies.
+fn input(node: &Node) -> usize {
+    node.inputs.first().copied().unwrap_or_default()
+}
+
+/// Width of the results before bits are dropped.
+fn width(graph: &Graph, node: &Node, linear: &Linear) -> u32 {
+    graph.output_of(node).format.bits + linear.shift
+}
+
+fn entry(Facts { bits, sign, known }: Facts, inputs: usize, prime: Modulus) -> Result<Action> {
+    if known {
+        return Ok(Action::Known(prime));
+    }
+    let sliced = Sliced::new(inputs, |count| {
+        Enter::new(count, bits, prime, sign, Radix::fastest(count, bits)).map(Nonlinear::Enter)
+    })?;
+    Ok(Action::Fitted(Box::new(Fitted { narrow: Some([bits; 2]), before: 0, sliced, after: 0 })))
+}
+
+fn round(graph: &Graph, node: &Node, linear: &Linear, outputs: usize) -> Result<Action> {
+    let (out, width) = (graph.output_of(node).format.bits, width(graph, node, linear));
+    let truncate = match linear.shift {
+        0 => None,
+        drop => Some(truncation(outputs, width, drop, out, Radix::fastest(outputs, drop))?),
+    };
+    match (linear.addend, truncate) {
+        (Some(factor), truncate) => {
+            let (multipliers, shift) = ([1, factor], linear.shift);
+            Ok(Action::Sum(Box::new(SumStep { multipliers, width, shift, truncate })))
+        }
+        (None, Some(truncate)) => Ok(Action::Nonlinear(truncate)),
+        (None, None) => Err(Error::misuse("a layer that needs no rounding")),
+    }
+}
+
+/// What the public graph tells of a tensor.
+#[derive(Clone, Copy)]
+struct Facts {
+    /// Signed width of the values, at most that of the shares.
+    bits: u32,
+    sign: Sign,
+    /// Whether the server's share is zero: the input, or the input rearranged.
+    known: bool,
+}
+
+/// Of all tensors. Shares are often wider than values, for those who read them.
+fn facts(graph: &Graph, private: bool) -> Vec<Facts> {
+    let shares = |tensor: &Tensor| Facts { bits: tensor.format.bits, ..Facts::NONE };
+    let mut facts: Vec<Facts> = graph.tensors.iter().map(shares).collect();
+    let [low, high] = graph.input_range;
+    let magnitude = low.unsigned_abs().max(high.unsigned_abs());
+    let bits = u64::BITS - magnitude.leading_zeros() + 1;
+    let sign = if low >= 0 { Sign::NonNegative } else { Sign::Unknown };
+    narrow(&mut facts, graph.input, Facts { bits, sign, known: private });
+    for node in &graph.nodes {
+        let of = |i: usize| node.inputs.get(i).and_then(|i| facts.get(*i)).copied();
+        let first = of(0).unwrap_or(Facts::NONE);
+        let result = match &node.op {
+            Op::Relu { saturate, low: 0 } => {
+                Facts { bits: saturate + 1, sign: Sign::NonNegative, known: false }
+            }
+            Op::Reshape | Op::View(_) | Op::Pad { .. } => first,
+            Op::MaxPool(_) | Op::Extend => Facts { known: false, ..first },
+            Op::SumPool(window) => {
+                let grown = (2 * window.size().max(1) - 1).ilog2();
+                Facts { bits: first.bits + grown, known: false, ..first }
+            }
+            _ => Facts::NONE,
+        };
+        narrow(&mut facts, node.output, result);
+    }
+    facts
+}
+
+impl Facts {
+    /// Nothing.
+    const NONE: Self = Self { bits: u32::MAX, sign: Sign::Unknown, known: false };
+}
+
+/// Takes over what is known of a tensor, if it says more than the width of its shares.
+fn narrow(facts: &mut [Facts], tensor: usize, known: Facts) {
+    if let Some(have) = facts.get_mut(tensor)
+        && known.bits <= have.bits
+    {
+        *have = known;
+    }
+}
