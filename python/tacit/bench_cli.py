@@ -19,7 +19,8 @@ ActivationBits = Annotated[
 ]
 LINEAR = ("conv", "matmul")
 SuiteOption = Annotated[
-    Suite, typer.Option(help="Protocols of conv and matmul: auto, gazelle or gala; other operations are the same in all.")
+    Suite,
+    typer.Option(help="Protocols of conv and matmul: auto, gazelle or gala; other operations are the same in all."),
 ]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[

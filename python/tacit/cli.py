@@ -11,6 +11,7 @@ from rich.console import Console
 from typer.exceptions import Abort, Exit, TyperException
 
 from tacit import __version__, evaluation, report
+from tacit.architectures import ARCHITECTURES
 from tacit.bench import bench_model, random_examples
 from tacit.bench_cli import Repeat, bench
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client, Prediction, classes
@@ -20,6 +21,7 @@ from tacit.demo import prepare, run_demo
 from tacit.errors import MisuseError, TacitError, failure
 from tacit.model import Model
 from tacit.network import parse
+from tacit.operations import plan_architecture
 from tacit.options import (
     AsJson,
     Batch,
@@ -32,12 +34,14 @@ from tacit.options import (
     Preprocess,
     RevealTo,
     SessionTimeout,
+    Suite,
     Threads,
     Timeout,
     Transfers,
 )
 from tacit.pair import Pair
 from tacit.preprocess import parse as parse_preprocessing
+from tacit.reproduce_cli import reproduce_command
 from tacit.server import Listening, Server
 
 app = typer.Typer(
@@ -77,21 +81,44 @@ def root(
 app.command("compile", epilog=example("compile mnist.onnx -o mnist.tacit --calibrate train.npz"))(compile_command)
 
 
+app.command("reproduce", epilog=example("reproduce gala-operations"))(reproduce_command)
+
+
 @app.command(epilog=example("plan mnist.tacit --network wan"))
 def plan(
-    model: ModelFile,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="X.tacit|NAME",
+            help=f"Compiled model; or, to count operations without weights, one of {', '.join(ARCHITECTURES)}.",
+            show_default=False,
+        ),
+    ],
     link: Annotated[str | None, typer.Option("--network", metavar="LINK", help="lan, wan or RTTms,Mbps.")] = None,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
     batch: Batch = 1,
+    suite: Annotated[Suite, typer.Option(help="Of a NAME: gazelle or gala.")] = Suite.GALA,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Of a NAME: slots in which rotations are cyclic, a power of 2."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Show what one prediction, or a whole batch of them, will cost, layer by layer, before running it.
 
     Bytes and rounds equal those of a run exactly. With --network, those of a server that plans for
-    that link, and the time on it is added.
+    that link, and the time on it is added. Of a published network (NAME, CIFAR-10 shapes) the
+    homomorphic operations of its linear layers are counted; that takes no weights.
     """
+    if str(model) in ARCHITECTURES and not model.exists():
+        counted = plan_architecture(str(model), str(suite), slots)
+        if json:
+            report.emit_json(counted)
+        else:
+            report.console.print(report.operation_table(counted))
+        return
     planned = {**Model(model).plan(reveal, ot, link, offline, batch), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)

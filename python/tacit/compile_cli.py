@@ -14,7 +14,9 @@ from tacit.preprocess import parse
 def compile_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="Trained float model.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
-    suite: Annotated[Suite, typer.Option(help="Protocols to use: auto, gazelle or gala. The last two always round exactly.")] = Suite.AUTO,
+    suite: Annotated[
+        Suite, typer.Option(help="Protocols to use: auto, gazelle or gala. The last two always round exactly.")
+    ] = Suite.AUTO,
     calibrate: Annotated[
         Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32 (or pixels), N first.")
     ] = None,

@@ -97,6 +97,34 @@ def layer_table(report: dict[str, Any]) -> Table:
     return table
 
 
+def paper_table(content: dict[str, Any]) -> Table:
+    """A row per number of a paper, with ours and their quotient."""
+    table = Table(title=content["table"], box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("name", overflow="fold")
+    for heading in ("paper", "ours", "unit", "ours/paper"):
+        table.add_column(heading, justify="right")
+    for row in content["rows"]:
+        quotient = f"{row['ours'] / row['paper']:.2f}" if row["paper"] else "-"
+        table.add_row(row["name"], f"{row['paper']:g}", f"{row['ours']:g}", row["unit"], quotient)
+    return table
+
+
+def operation_table(planned: dict[str, Any]) -> Table:
+    """A row per linear layer with its homomorphic operations, and their sums."""
+    slots = f", n = {planned['slots']}" if planned["slots"] else ""
+    title = f"Operations of {planned['model']}, suite {planned['suite']}{slots}"
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("layer", overflow="fold")
+    numbers = ("rotations", "multiplications", "additions", "ciphertexts", "responses")
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    for layer in planned["layers"]:
+        table.add_row(layer["name"], *(str(layer[number]) for number in numbers))
+    table.add_section()
+    table.add_row("total", *(str(planned["operations"][number]) for number in numbers))
+    return table
+
+
 def model_table(summary: dict[str, Any]) -> Table:
     """A row per compiled layer."""
     table = Table(title="Compiled layers")

@@ -1,7 +1,7 @@
 //! Measuring operations.
 
 use pyo3::prelude::*;
-use tacit::{Operation, PredictOptions, ServeOptions, Settings};
+use tacit::{Conv, Operation, PredictOptions, ServeOptions, Settings};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -18,6 +18,20 @@ pub(crate) fn bench(
     let chosen: PredictOptions = options(options_json)?;
     let settings: Settings = options(settings_json)?;
     json(&py.detach(|| tacit::bench(operation, settings, server, &chosen)).map_err(raise)?)
+}
+
+/// What a slot-packed suite does for the convolution `conv_json`, counted and computed `runs`
+/// times, as JSON.
+#[pyfunction]
+pub(crate) fn count(
+    py: Python<'_>,
+    conv_json: &str,
+    suite: &str,
+    slots: Option<usize>,
+    runs: usize,
+) -> PyResult<String> {
+    let conv: Conv = options(conv_json)?;
+    json(&py.detach(|| tacit::count(&conv, suite, slots, runs)).map_err(raise)?)
 }
 
 /// The other party of `bench`, for one session.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use wire::{Cost, Entry, Meter, Phase};
 
+use crate::bench::Counts;
 use crate::plan::{Plan, Settings};
 
 /// Bytes each way, with frame headers, before TLS.
@@ -48,6 +49,9 @@ pub struct LayerReport {
     pub protocol: String,
     /// Which phase its traffic belongs to.
     pub phase: &'static str,
+    /// Homomorphic operations of the server for one input, of layers on packed slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Counts>,
     /// What it cost over all inputs.
     #[serde(flatten)]
     pub usage: Usage,
@@ -172,6 +176,7 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
         operator: operator.into(),
         protocol,
         phase: phase.name(),
+        operations: None,
         usage,
     };
     Some(match (phase, index) {
@@ -193,7 +198,8 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
         }
         (Phase::Online, Some(index)) => {
             let step = plan.steps().get(index)?;
-            row(&step.name, step.operator(), step.protocol())
+            let operations = step.slots().map(|layer| layer.operations().into());
+            LayerReport { operations, ..row(&step.name, step.operator(), step.protocol()) }
         }
     })
 }

@@ -11,12 +11,13 @@ mod model;
 mod session;
 
 pub use bench::{BenchServer, bench};
+pub use graph::Conv;
 pub use graph::{
     Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
     load, save,
 };
 pub use model::{Description, compile, describe, plan, simulate};
-pub use runtime::bench::{Measured, Operation, Transfers};
+pub use runtime::bench::{Counted, Measured, Operation, Transfers, count};
 pub use runtime::{
     Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite,
 };

@@ -11,6 +11,7 @@ mod linear;
 mod operation;
 mod session;
 mod single;
+mod slots;
 mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -19,3 +20,4 @@ mod transfers;
 
 pub use operation::{Operation, Transfers};
 pub use session::{Bench, Host, Measured};
+pub use slots::{Counted, Counts, count};

@@ -31,7 +31,7 @@ pub fn rounds_exactly(suite: &str) -> bool {
 }
 
 /// The slot-packed protocol of a suite that has one.
-fn slot_protocol(suite: &str) -> Option<Protocol> {
+pub(crate) fn slot_protocol(suite: &str) -> Option<Protocol> {
     match suite {
         "gazelle" => Some(Protocol::Gazelle),
         "gala" => Some(Protocol::Gala),

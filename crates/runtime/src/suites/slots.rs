@@ -5,10 +5,10 @@
 //! products under encryption, shares of the results leave the prime, exact truncation. What
 //! only the client knows enters without a word.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph::{Graph, Linear, Node, Op, Tensor};
-use he::bfv::Params;
+use he::bfv::{Params, RotationKeys};
 use mpc::compare::Radix;
 use mpc::extend::Sign;
 use mpc::linear::slots::{Layer, Protocol};
@@ -20,6 +20,9 @@ use super::auto;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::Settings;
 use crate::steps::{Action, Fitted, SlotsStep, Step, SumStep, truncation};
+
+/// Bytes of rotation keys that a party holds.
+const MOST_KEY_BYTES: usize = 1 << 30;
 
 pub(super) fn steps(graph: &Graph, settings: Settings, protocol: Protocol) -> Result<Vec<Step>> {
     if settings.batch() > 1 || settings.store() > 0 {
@@ -37,6 +40,7 @@ pub(super) fn of_nodes(graph: &Graph, protocol: Protocol, private: bool) -> Resu
     let next = graph.tensors.len() + 2;
     let facts = facts(graph, private);
     let layers = shared(layers(graph, &facts, protocol)?)?;
+    check_keys(layers.values())?;
     let mut planner = Planner { graph, facts, layers, steps: Vec::new(), next };
     for (index, node) in graph.nodes.iter().enumerate() {
         planner.node(index, node).map_err(|e| auto::at(&node.name, e))?;
@@ -72,6 +76,25 @@ fn shared(layers: BTreeMap<usize, Layer>) -> Result<BTreeMap<usize, Layer>> {
         }
     }
     refusal
+}
+
+/// A client makes the keys for whatever plan it is offered.
+fn check_keys<'a>(layers: impl Iterator<Item = &'a Layer>) -> Result<()> {
+    let (mut steps, mut each) = (BTreeSet::new(), 0);
+    for layer in layers {
+        steps.extend(layer.rotations());
+        each = RotationKeys::bytes(layer.params());
+    }
+    let bytes = each.saturating_mul(steps.len());
+    if bytes > MOST_KEY_BYTES {
+        let (have, want) = (MOST_KEY_BYTES >> 20, bytes >> 20);
+        return Err(Error::misuse(format!(
+            "the keys of {} rotations take {want} MB, more than {have}; use smaller layers, or \
+             suite auto, which rotates nothing",
+            steps.len()
+        )));
+    }
+    Ok(())
 }
 
 struct Planner<'a> {

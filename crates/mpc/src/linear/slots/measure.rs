@@ -1,0 +1,65 @@
+//! The server's computation by itself, on random data and without a network: what the
+//! papers' tables of operations are about.
+
+use std::time::{Duration, Instant};
+
+use he::bfv::{Ciphertext, SecretKey};
+use ring::{Random, Seed};
+use wire::Result;
+
+use super::encrypted::Encrypted;
+use super::evaluate::Evaluation;
+use super::layer::Layer;
+use super::machine::{Machine, Operations};
+use super::modular::uniform;
+use super::weights::ServerWeights;
+use crate::linear::coefficient::misuse;
+
+/// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
+pub struct Measurement {
+    layer: Layer,
+    weights: ServerWeights,
+    rotations: he::bfv::RotationKeys,
+    inputs: Vec<Ciphertext>,
+}
+
+impl Measurement {
+    /// Of `layer`, with `weight` `[O, I/g, kh, kw]`.
+    ///
+    /// # Errors
+    /// As [`ServerWeights::new`].
+    pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
+        let bias = vec![0; layer.plan.conv.out_channels];
+        let mut memory = usize::MAX;
+        let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
+        let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
+        let seed = Seed([0; 16]);
+        let rotations = key.rotation_keys(&layer.rotations(), false, &seed, rng);
+        let x = uniform(rng, layer.inputs(), layer.prime());
+        let encrypt = |piece| {
+            let slots = layer.row_of(&layer.plan.input_slots(piece, &x));
+            let fresh = key.encrypt(layer.encoder(), &slots, rng).map_err(misuse)?;
+            fresh.expand(layer.params()).map_err(misuse)
+        };
+        let inputs = layer.plan.pieces.iter().map(encrypt).collect::<Result<_>>()?;
+        Ok(Self { layer: layer.clone(), weights, rotations: rotations.map_err(misuse)?, inputs })
+    }
+
+    /// Computes all responses up to their masks, in one thread: how long it took, and what
+    /// was done.
+    ///
+    /// # Errors
+    /// [`wire::Error::Misuse`] when a number of rotations or products does not fit.
+    pub fn run(&self) -> Result<(Duration, Operations)> {
+        let inputs = self.inputs.clone();
+        let Self { layer, weights, rotations, .. } = self;
+        let machine = Machine::new(Encrypted { layer, keys: rotations, weights });
+        let start = Instant::now();
+        let mut evaluation = Evaluation::new(&layer.plan, &machine, 1)?;
+        inputs.into_iter().try_for_each(|input| evaluation.push(input))?;
+        for part in evaluation.finish()? {
+            part.response(&layer.plan, &machine)?;
+        }
+        Ok((start.elapsed(), machine.operations()))
+    }
+}
