@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::params::{Params, is_prime};
 use super::ring::{Order, Prime};
+use super::values::Values;
 use super::wide;
 use crate::error::{Error, Result};
 use crate::simd::ntt::{Factor, root};
@@ -33,11 +34,9 @@ enum Basis {
 
 /// A plaintext that ciphertexts are multiplied by: values of the polynomial with centred
 /// coefficients mod every ciphertext prime.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Plain {
-    #[zeroize(skip)]
     params: Params,
-    pub(crate) values: Vec<f64>,
+    pub(crate) values: Values,
 }
 
 impl Encoder {
@@ -123,9 +122,9 @@ impl Encoder {
         self.check(coefficients)?;
         match &self.basis {
             Basis::Narrow(prime, order) => {
-                let mut values = Zeroizing::new(vec![0.0; coefficients.len()]);
-                let all: Vec<u32> = (0..coefficients.len() as u32).collect();
-                prime.load(&mut values, coefficients, &all);
+                let mut values = Values::zero(coefficients.len());
+                let level = self.params.ring().level;
+                convert::from_words(level, coefficients, self.prime, &mut values);
                 prime.transform.forward(&mut values);
                 Ok(Zeroizing::new(prime.store(&values, order.places())))
             }
@@ -133,7 +132,7 @@ impl Encoder {
                 let mut values = Zeroizing::new(coefficients.to_vec());
                 transform.forward(&mut values);
                 let slot = |place: &u32| values.get(*place as usize).copied().unwrap_or_default();
-                Ok(Zeroizing::new(order.places().iter().map(slot).collect()))
+                Ok(Zeroizing::new(order.places().places().iter().map(slot).collect()))
             }
         }
     }
@@ -167,7 +166,7 @@ impl Encoder {
         let count = sums.len() / degree;
         let modulus = self.moduli.get(count.wrapping_sub(1)).copied().unwrap_or_default();
         let remainders = self.coefficients(slots, modulus);
-        let mut residues = Zeroizing::new(vec![0.0; degree]);
+        let mut residues = Values::zero(degree);
         let primes = self.params.primes().iter().zip(&self.inverses);
         for ((prime, factor), sums) in primes.zip(sums.chunks_exact_mut(degree)) {
             convert::residues(level, &remainders, prime.value, &mut residues);
@@ -182,8 +181,10 @@ impl Encoder {
         let degree = self.params.degree();
         match &self.basis {
             Basis::Narrow(prime, order) => {
-                let mut values = Zeroizing::new(vec![0.0; degree]);
-                prime.load(&mut values, slots, order.slots());
+                let mut values = Values::zero(degree);
+                let mut all = Zeroizing::new(vec![0; degree]);
+                all.iter_mut().zip(slots).for_each(|(to, slot)| *to = *slot);
+                prime.load(&mut values, &all, order.slots());
                 let factor = Factor::new(factor, self.prime);
                 residue::scale(self.params.ring().level, prime.float(), &mut values, factor);
                 prime.transform.backward(&mut values);
@@ -192,7 +193,7 @@ impl Encoder {
             Basis::Wide(transform, order) => {
                 let value = |slot: &u32| slots.get(*slot as usize).copied().unwrap_or_default();
                 let mut values: Zeroizing<Vec<u64>> =
-                    Zeroizing::new(order.slots().iter().map(value).collect());
+                    Zeroizing::new(order.slots().places().iter().map(value).collect());
                 transform.backward(&mut values);
                 transform.scale(&mut values, factor);
                 let half = self.prime / 2;
@@ -238,7 +239,10 @@ impl Basis {
 
 impl Plain {
     fn zero(params: &Params) -> Self {
-        Self { params: params.clone(), values: vec![0.0; params.degree() * params.primes().len()] }
+        Self {
+            params: params.clone(),
+            values: Values::zero(params.degree() * params.primes().len()),
+        }
     }
 
     /// The parameters.

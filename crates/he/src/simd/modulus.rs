@@ -24,6 +24,12 @@ impl<V: Vector> Modulus<V> {
         }
     }
 
+    #[inline(always)]
+    pub(crate) unsafe fn rounded(self, x: V) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { x.add(self.round).sub(self.round) }
+    }
+
     /// `x * w` mod p, of magnitude below p.
     #[inline(always)]
     pub(crate) unsafe fn times(self, x: V, value: V, quotient: V) -> V {

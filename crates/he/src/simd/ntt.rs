@@ -13,8 +13,8 @@ use super::modulus::Modulus;
 use super::vector::Vector;
 use super::{Level, Width};
 
-/// Levels after which all values are reduced: a value grows by less than a prime in
-/// each, from half of one, and must stay below four for the quotients to be right.
+/// Levels after which all values are reduced: a value grows by at most 3/4 of a prime in
+/// each, from 3/2, and must stay below four primes for the quotients to be right.
 const EAGER: usize = 4;
 
 /// Sums of products that are not reduced in between.
@@ -64,6 +64,11 @@ impl Transform {
         Self { prime: prime as f64, degree, level, factors, inner, last }
     }
 
+    /// The instructions it runs on.
+    pub(crate) const fn level(&self) -> Level {
+        self.level
+    }
+
     /// The prime.
     pub(crate) const fn prime(&self) -> f64 {
         self.prime
@@ -74,8 +79,8 @@ impl Transform {
         self.degree
     }
 
-    /// Coefficients of magnitude at most p/2 to values in the evaluation basis, in an
-    /// order of its own, of magnitude at most p/2.
+    /// Coefficients of magnitude at most 1.5 p to values in the evaluation basis, in an
+    /// order of its own, centred.
     ///
     /// # Panics
     /// For another length.
