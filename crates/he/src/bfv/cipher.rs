@@ -132,7 +132,7 @@ impl Ciphertext {
             let (Some(last), Some(prime)) = (parts.next_back(), self.params.primes().last()) else {
                 continue;
             };
-            let mut rest = Values::from(last.to_vec());
+            let mut rest = Values::of(last);
             prime.transform.backward(&mut rest);
             let mut lifted = Values::zero(degree);
             let outs = out.chunks_exact_mut(degree).zip(parts);

@@ -32,6 +32,13 @@ enum Basis {
     Wide(wide::Transform, Order),
 }
 
+/// Centred coefficients mod p.
+enum Coefficients {
+    /// Below 2^49.
+    Narrow(Values),
+    Wide(Zeroizing<Vec<i64>>),
+}
+
 /// A plaintext that ciphertexts are multiplied by: values of the polynomial with centred
 /// coefficients mod every ciphertext prime.
 pub struct Plain {
@@ -110,7 +117,10 @@ impl Encoder {
     /// [`Error::Shape`] for too many slots or integers of p or more.
     pub fn encode(&self, slots: &[u64]) -> Result<Zeroizing<Vec<i64>>> {
         self.check(slots)?;
-        Ok(self.coefficients(slots, 1))
+        Ok(match self.coefficients(slots, 1) {
+            Coefficients::Narrow(x) => Zeroizing::new(x.iter().map(|x| *x as i64).collect()),
+            Coefficients::Wide(x) => x,
+        })
     }
 
     /// The N slots below p of a polynomial with N coefficients below p.
@@ -142,11 +152,15 @@ impl Encoder {
     /// # Errors
     /// As [`Encoder::encode`].
     pub fn plain(&self, slots: &[u64]) -> Result<Plain> {
-        let coefficients = self.encode(slots)?;
-        let degree = self.params.degree();
+        self.check(slots)?;
+        let coefficients = self.coefficients(slots, 1);
+        let (degree, level) = (self.params.degree(), self.params.ring().level);
         let mut plain = Plain::zero(&self.params);
         for (prime, values) in self.params.primes().iter().zip(plain.values.chunks_mut(degree)) {
-            convert::residues(self.params.ring().level, &coefficients, prime.value, values);
+            match &coefficients {
+                Coefficients::Narrow(x) => residue::lift(level, prime.float(), values, x),
+                Coefficients::Wide(x) => convert::residues(level, x, prime.value, values),
+            }
         }
         self.params.ring().forward(&mut plain.values);
         Ok(plain)
@@ -169,15 +183,20 @@ impl Encoder {
         let mut residues = Values::zero(degree);
         let primes = self.params.primes().iter().zip(&self.inverses);
         for ((prime, factor), sums) in primes.zip(sums.chunks_exact_mut(degree)) {
-            convert::residues(level, &remainders, prime.value, &mut residues);
-            residue::scale(level, prime.float(), &mut residues, *factor);
-            residue::add(level, prime.float(), sums, &residues);
+            let x = match &remainders {
+                Coefficients::Narrow(x) => x,
+                Coefficients::Wide(x) => {
+                    convert::residues(level, x, prime.value, &mut residues);
+                    &residues
+                }
+            };
+            residue::add_scaled(level, prime.float(), sums, x, *factor);
         }
         Ok(())
     }
 
     /// The centred coefficients of `factor` times the polynomial with these slots.
-    fn coefficients(&self, slots: &[u64], factor: u64) -> Zeroizing<Vec<i64>> {
+    fn coefficients(&self, slots: &[u64], factor: u64) -> Coefficients {
         let degree = self.params.degree();
         match &self.basis {
             Basis::Narrow(prime, order) => {
@@ -188,7 +207,7 @@ impl Encoder {
                 let factor = Factor::new(factor, self.prime);
                 residue::scale(self.params.ring().level, prime.float(), &mut values, factor);
                 prime.transform.backward(&mut values);
-                Zeroizing::new(values.iter().map(|x| *x as i64).collect())
+                Coefficients::Narrow(values)
             }
             Basis::Wide(transform, order) => {
                 let value = |slot: &u32| slots.get(*slot as usize).copied().unwrap_or_default();
@@ -201,7 +220,7 @@ impl Encoder {
                     let above = ring::word::spread(half.wrapping_sub(*x) >> 63);
                     x.wrapping_sub(self.prime & above) as i64
                 };
-                Zeroizing::new(values.iter().map(centred).collect())
+                Coefficients::Wide(Zeroizing::new(values.iter().map(centred).collect()))
             }
         }
     }

@@ -42,7 +42,7 @@ impl SecretKey {
     pub fn generate(params: &Params, rng: &mut Random) -> Result<Self> {
         let digits = sample::ternary(rng, params.degree());
         let mut values = Values::zero(params.degree() * params.ring().primes.len());
-        embed(params, &params.ring().primes, &digits, &mut values);
+        embed_small(params, &params.ring().primes, &digits, &mut values);
         params.ring().forward(&mut values);
         Ok(Self { params: params.clone(), values })
     }
@@ -63,7 +63,7 @@ impl SecretKey {
         let seed = rng.seed();
         let error = sample::narrow(rng, degree);
         let mut values = Values::zero(degree * params.primes().len());
-        embed(params, params.primes(), &error, &mut values);
+        embed_small(params, params.primes(), &error, &mut values);
         encoder.add_scaled(&mut values, slots)?;
         params.ring().forward(&mut values);
         let primes = params.primes().iter().enumerate().zip(values.chunks_exact_mut(degree));
@@ -83,7 +83,7 @@ impl SecretKey {
         let (params, degree) = (&self.params, self.params.degree());
         let error = sample::narrow(rng, degree);
         let mut values = Values::zero(degree * params.primes().len());
-        embed(params, params.primes(), &error, &mut values);
+        embed_small(params, params.primes(), &error, &mut values);
         params.ring().forward(&mut values);
         let primes = params.primes().iter().enumerate().zip(values.chunks_exact_mut(degree));
         let bodies: Vec<Vec<u64>> = primes
@@ -119,7 +119,7 @@ impl SecretKey {
         let target = |i: usize| {
             let values = self.at(i);
             let mut out = Values::zero(values.len());
-            residue::gather(self.params.ring().level, &mut out, values, &turned);
+            residue::gather(&mut out, values, &turned);
             out
         };
         self.switch_key(target, |digit, i| domain(ROTATION, number, digit, i), seed, rng)
@@ -141,7 +141,7 @@ impl SecretKey {
             let error = sample::narrow(rng, params.degree());
             for (i, prime) in params.extended() {
                 let mut values = Values::zero(params.degree());
-                convert::residues(level, &error, prime.value, &mut values);
+                convert::small(level, &error, &mut values);
                 prime.transform.forward(&mut values);
                 self.hide(i, prime, seed, domain(digit, i), &mut values);
                 if i == place {
@@ -159,12 +159,10 @@ impl SecretKey {
     /// Subtracts `a*s`, where the seed gives a's values.
     fn hide(&self, i: usize, prime: &Prime, seed: &Seed, domain: u64, values: &mut [f64]) {
         let (degree, level) = (self.params.degree(), self.params.ring().level);
-        let mut uniform = vec![0.0; degree];
+        let mut uniform = Values::zero(degree);
         let words = prime.uniform(seed, domain, degree);
         prime.load(&mut uniform, &words, self.params.ring().order.slots());
-        let mut product = Values::zero(degree);
-        residue::multiply(level, prime.float(), &mut product, &uniform, self.at(i));
-        residue::subtract(level, prime.float(), values, &product);
+        residue::subtract_product(level, prime.float(), values, &uniform, self.at(i));
     }
 
     /// The values mod the prime at a place.
@@ -190,11 +188,13 @@ impl SecretKey {
     }
 }
 
-/// Small integers mod each of `primes`.
-pub(crate) fn embed(params: &Params, primes: &[Prime], integers: &[i64], out: &mut [f64]) {
-    let parts = out.chunks_exact_mut(params.degree());
-    for (prime, out) in primes.iter().zip(parts) {
-        convert::residues(params.ring().level, integers, prime.value, out);
+/// Integers of magnitude below 2^19, less than half of any prime, mod each of `primes`.
+pub(crate) fn embed_small(params: &Params, primes: &[Prime], integers: &[i64], out: &mut [f64]) {
+    let degree = params.degree();
+    let (first, rest) = out.split_at_mut(degree);
+    convert::small(params.ring().level, integers, first);
+    for (_, out) in primes.iter().skip(1).zip(rest.chunks_exact_mut(degree)) {
+        out.copy_from_slice(first);
     }
 }
 

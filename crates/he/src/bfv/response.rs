@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::cipher::{Ciphertext, add};
 use super::encoder::Encoder;
-use super::key::{PublicKey, SecretKey, embed};
+use super::key::{PublicKey, SecretKey, embed_small};
 use super::noise::{self, Estimate, Load};
 use super::params::Params;
 use super::radix::{MixedRadix, fractions};
@@ -24,7 +24,7 @@ use super::values::Values;
 use crate::error::{Error, Result, expect_len};
 use crate::rlwe::sample;
 use crate::simd::ntt::{Factor, power};
-use crate::simd::residue;
+use crate::simd::{convert, residue};
 
 /// Bits of a limb of flooding.
 const LIMB: u32 = 48;
@@ -117,7 +117,7 @@ impl Ciphertext {
         let degree = params.degree();
         let ternary = sample::ternary(rng, degree);
         let mut u = Values::zero(degree * params.primes().len());
-        embed(params, params.primes(), &ternary, &mut u);
+        embed_small(params, params.primes(), &ternary, &mut u);
         params.ring().forward(&mut u);
         for (half, key) in self.halves.iter_mut().zip(&key.halves) {
             let factors = key.chunks_exact(degree).zip(u.chunks_exact(degree));
@@ -134,7 +134,7 @@ impl Ciphertext {
 fn add_error(params: &Params, half: &mut [f64], rng: &mut Random) {
     let error = sample::narrow(rng, params.degree());
     let mut residues = Values::zero(half.len());
-    embed(params, params.primes(), &error, &mut residues);
+    embed_small(params, params.primes(), &error, &mut residues);
     add(params, half, &residues);
 }
 
@@ -145,13 +145,12 @@ fn flood(params: &Params, half: &mut [f64], bits: u32, rng: &mut Random) {
     let widths = (0..=bits).step_by(LIMB as usize).map(|low| (bits + 1 - low).min(LIMB));
     for (limb, width) in widths.enumerate() {
         let words = Zeroizing::new(rng.uniform(degree, width));
-        let words: Vec<f64> = words.iter().map(|word| *word as i64 as f64).collect();
-        let words = Values::from(words);
+        let mut limbs = Values::zero(degree);
+        limbs.iter_mut().zip(words.iter()).for_each(|(to, word)| *to = *word as i64 as f64);
         for (prime, half) in params.primes().iter().zip(half.chunks_exact_mut(degree)) {
             let factor =
                 Factor::new(power(2, u64::from(LIMB) * limb as u64, prime.value), prime.value);
-            let before = Values::from(half.to_vec());
-            residue::scale_add(level, prime.float(), half, &words, factor, &before);
+            residue::add_scaled(level, prime.float(), half, &limbs, factor);
         }
     }
     for (prime, half) in params.primes().iter().zip(half.chunks_exact_mut(degree)) {
@@ -243,10 +242,12 @@ impl SecretKey {
         let centred: Vec<i64> =
             half.iter().map(|word| ((word << unused) as i64) >> unused).collect();
         let mut values = Values::zero(degree * primes.len());
-        embed(params, primes, &centred, &mut values);
+        for (prime, values) in primes.iter().zip(values.chunks_exact_mut(degree)) {
+            convert::residues(params.ring().level, &centred, prime.value, values);
+        }
         params.ring().forward(&mut values);
         for ((i, prime), values) in primes.iter().enumerate().zip(values.chunks_exact_mut(degree)) {
-            let before = Values::from(values.to_vec());
+            let before = Values::of(values);
             residue::multiply(params.ring().level, prime.float(), values, &before, self.at(i));
         }
         params.ring().backward(&mut values);

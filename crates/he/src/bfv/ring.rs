@@ -100,14 +100,14 @@ impl Prime {
         let level = self.transform.level();
         let mut centred = Values::zero(words.len());
         convert::from_words(level, words, self.value, &mut centred);
-        residue::gather(level, out, &centred, places);
+        residue::gather(out, &centred, places);
     }
 
     /// Centred values as integers below the prime; `places` tells where each comes from.
     pub(crate) fn store(&self, values: &[f64], places: &Permutation) -> Vec<u64> {
         let level = self.transform.level();
         let mut ordered = Values::zero(values.len());
-        residue::gather(level, &mut ordered, values, places);
+        residue::gather(&mut ordered, values, places);
         let mut words = vec![0; values.len()];
         convert::to_words(level, &ordered, self.value, &mut words);
         words

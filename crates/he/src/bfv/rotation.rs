@@ -135,7 +135,7 @@ impl RotationKey {
             let (to_parts, from_parts) =
                 (to.chunks_exact_mut(params.degree()), from.chunks_exact(params.degree()));
             for (to, from) in to_parts.zip(from_parts) {
-                residue::gather(params.ring().level, to, from, &self.places);
+                residue::gather(to, from, &self.places);
             }
             to
         });

@@ -125,7 +125,7 @@ impl SwitchKey {
 impl Digits {
     /// Of a polynomial in the evaluation basis of the ciphertext primes.
     pub(crate) fn of(params: &Params, poly: &[f64]) -> Self {
-        let mut coefficients = Values::from(poly.to_vec());
+        let mut coefficients = Values::of(poly);
         params.ring().backward(&mut coefficients);
         Self::cut(params, coefficients, Some(poly))
     }
@@ -139,7 +139,8 @@ impl Digits {
     fn cut(params: &Params, mut coefficients: Values, poly: Option<&[f64]>) -> Self {
         let degree = params.degree();
         let length = digits(params) * params.extended().count() * degree;
-        let mut values = Vec::with_capacity(length);
+        let mut values = Values::zero(length);
+        let mut rows = values.chunks_exact_mut(params.extended().count() * degree);
         let mut digit = Values::zero(degree);
         let parts = coefficients.chunks_exact_mut(degree).zip(digit_bits(params)).enumerate();
         for (i, (rest, bits)) in parts {
@@ -147,18 +148,18 @@ impl Digits {
             for (j, bits) in bits.into_iter().enumerate() {
                 if count == 1 {
                     let whole = poly.and_then(|poly| poly.chunks_exact(degree).nth(i));
-                    extend(params, &mut values, rest, bits - 1, whole.map(|part| (i, part)));
+                    extend(params, rows.next(), rest, bits - 1, whole.map(|part| (i, part)));
                 } else if j + 1 < count {
                     let base = (1u64 << bits) as f64;
                     residue::split(params.ring().level, base, &mut digit, rest);
-                    extend(params, &mut values, &digit, bits - 1, None);
+                    extend(params, rows.next(), &digit, bits - 1, None);
                 } else {
                     // The digits before may carry.
-                    extend(params, &mut values, rest, bits, None);
+                    extend(params, rows.next(), rest, bits, None);
                 }
             }
         }
-        Self { values: values.into() }
+        Self { values }
     }
 
     /// The digits times the keys, divided by the special prime, mod the ciphertext primes.
@@ -214,27 +215,27 @@ fn divisor(params: &Params, place: usize, prime: &Prime) -> (u64, u64) {
     }
 }
 
-/// Adds the transforms of a digit, at most 2^bits in magnitude, for each prime; for that
+/// The transforms of a digit, at most 2^bits in magnitude, for each prime; for that
 /// of `whole` it is there already.
 fn extend(
     params: &Params,
-    values: &mut Vec<f64>,
+    row: Option<&mut [f64]>,
     digit: &[f64],
     bits: u32,
     whole: Option<(usize, &[f64])>,
 ) {
-    for (i, prime) in params.extended() {
+    let parts = row.unwrap_or_default().chunks_exact_mut(params.degree());
+    for ((i, prime), part) in params.extended().zip(parts) {
         match whole {
-            Some((same, part)) if same == i => values.extend_from_slice(part),
+            Some((same, values)) if same == i => part.copy_from_slice(values),
+            // Transforms take what is below the prime.
+            _ if bits < prime.bits => {
+                part.copy_from_slice(digit);
+                prime.transform.forward(part);
+            }
             _ => {
-                let start = values.len();
-                values.extend_from_slice(digit);
-                let Some(added) = values.get_mut(start..) else { continue };
-                // Transforms take what is below the prime.
-                if bits >= prime.bits {
-                    residue::lift(params.ring().level, prime.float(), added, digit);
-                }
-                prime.transform.forward(added);
+                residue::lift(params.ring().level, prime.float(), part, digit);
+                prime.transform.forward(part);
             }
         }
     }

@@ -37,6 +37,21 @@ pub(crate) fn residues(level: Level, values: &[i64], prime: u64, out: &mut [f64]
 /// 2^52: with integers below it added, the low bits are the integer.
 const WHOLE: f64 = (1u64 << 52) as f64;
 
+/// Integers of magnitude below 2^51.
+pub(crate) fn small(level: Level, values: &[i64], out: &mut [f64]) {
+    match level.0 {
+        Width::Scalar => small_each(values, out),
+        // SAFETY: the level says that the instructions exist.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma256 => unsafe { small256(values, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma512 => unsafe { small512(values, out) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => small_each(values, out),
+    }
+}
+
 /// Integers below a prime below 2^50, centred.
 pub(crate) fn from_words(level: Level, words: &[u64], prime: u64, out: &mut [f64]) {
     match level.0 {
@@ -119,6 +134,26 @@ fn to_words256(values: &[f64], prime: u64, out: &mut [u64]) {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn to_words512(values: &[f64], prime: u64, out: &mut [u64]) {
     to_words_each(values, prime, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn small256(values: &[i64], out: &mut [f64]) {
+    small_each(values, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn small512(values: &[i64], out: &mut [f64]) {
+    small_each(values, out);
+}
+
+#[inline(always)]
+fn small_each(values: &[i64], out: &mut [f64]) {
+    for (out, value) in out.iter_mut().zip(values) {
+        let shifted = (*value as u64).wrapping_add(1 << 51);
+        *out = f64::from_bits(shifted | WHOLE.to_bits()) - 1.5 * WHOLE;
+    }
 }
 
 #[inline(always)]
@@ -204,6 +239,18 @@ mod tests {
                 });
                 assert_eq!(back, want.collect::<Vec<_>>(), "{level:?}");
             }
+        }
+    }
+
+    #[test]
+    fn small_integers_on_every_level() {
+        let mut rng = Random::seeded(9);
+        let inside = rng.uniform(100, 52).into_iter().map(|word| signed(word, 52));
+        let values: Vec<i64> = inside.chain([0, -1, 1 - (1 << 51), (1 << 51) - 1]).collect();
+        for level in Level::available() {
+            let mut out = vec![0.5; values.len()];
+            small(level, &values, &mut out);
+            assert!(out.iter().zip(&values).all(|(out, value)| *out == *value as f64));
         }
     }
 

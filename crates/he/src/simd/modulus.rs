@@ -53,7 +53,7 @@ impl<V: Vector> Modulus<V> {
         // SAFETY: the caller's promise.
         unsafe {
             let quotient = x.mul_add(self.inverse, self.round).sub(self.round);
-            x.sub(quotient.mul(self.prime))
+            quotient.negative_mul_add(self.prime, x)
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, to: *mut f64);
     /// `self * factor + term`, rounded once.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// `term - self * factor`, rounded once.
+    unsafe fn negative_mul_add(self, factor: Self, term: Self) -> Self;
     /// `self + other`.
     unsafe fn add(self, other: Self) -> Self;
     /// `self - other`.
@@ -29,8 +31,6 @@ pub(crate) trait Vector: Copy {
     /// `self * factor - quotient * modulus` for integers, where the result is below 2^52
     /// in magnitude: the exact integer.
     unsafe fn remainder(self, factor: Self, quotient: Self, modulus: Self) -> Self;
-    /// `from[places[i]]` in lane i, for [`Vector::LANES`] places below 2^31.
-    unsafe fn gather(from: *const f64, places: *const u32) -> Self;
     /// Lane i of row j becomes lane j of row i, of the first [`Vector::LANES`] rows.
     unsafe fn transpose(rows: &mut [Self; 8]);
 }
@@ -58,6 +58,10 @@ impl Vector for f64 {
         self * factor + term
     }
     #[inline(always)]
+    unsafe fn negative_mul_add(self, factor: Self, term: Self) -> Self {
+        term - self * factor
+    }
+    #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         self + other
     }
@@ -75,11 +79,6 @@ impl Vector for f64 {
         product.wrapping_sub((quotient as i64).wrapping_mul(modulus as i64)) as f64
     }
     #[inline(always)]
-    unsafe fn gather(from: *const f64, places: *const u32) -> Self {
-        // SAFETY: the trait's contract.
-        unsafe { *from.add(*places as usize) }
-    }
-    #[inline(always)]
     unsafe fn transpose(_: &mut [Self; 8]) {}
 }
 
@@ -87,7 +86,7 @@ impl Vector for f64 {
 macro_rules! vector {
     (
         $lanes:literal, $type:ty, $splat:ident, $load:ident, $store:ident, $fma:ident, $fms:ident,
-        $fnma:ident, $add:ident, $sub:ident, $mul:ident, $gather:ident, $transpose:ident
+        $fnma:ident, $add:ident, $sub:ident, $mul:ident, $transpose:ident
     ) => {
         impl Vector for $type {
             const LANES: usize = $lanes;
@@ -110,6 +109,11 @@ macro_rules! vector {
             unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
                 // SAFETY: the trait's contract.
                 unsafe { $fma(self, factor, term) }
+            }
+            #[inline(always)]
+            unsafe fn negative_mul_add(self, factor: Self, term: Self) -> Self {
+                // SAFETY: the trait's contract.
+                unsafe { $fnma(self, factor, term) }
             }
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {
@@ -138,11 +142,6 @@ macro_rules! vector {
                 }
             }
             #[inline(always)]
-            unsafe fn gather(from: *const f64, places: *const u32) -> Self {
-                // SAFETY: the trait's contract.
-                unsafe { $gather(from, places) }
-            }
-            #[inline(always)]
             unsafe fn transpose(rows: &mut [Self; 8]) {
                 // SAFETY: the trait's contract.
                 unsafe { $transpose(rows) }
@@ -164,7 +163,6 @@ vector!(
     _mm256_add_pd,
     _mm256_sub_pd,
     _mm256_mul_pd,
-    gather4,
     transpose4
 );
 #[cfg(target_arch = "x86_64")]
@@ -180,27 +178,8 @@ vector!(
     _mm512_add_pd,
     _mm512_sub_pd,
     _mm512_mul_pd,
-    gather8,
     transpose8
 );
-
-/// # Safety
-/// AVX2, four places, and numbers at these.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn gather4(from: *const f64, places: *const u32) -> __m256d {
-    // SAFETY: the caller's promise.
-    unsafe { _mm256_i32gather_pd::<8>(from, _mm_loadu_si128(places.cast())) }
-}
-
-/// # Safety
-/// AVX-512 F, eight places, and numbers at these.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn gather8(from: *const f64, places: *const u32) -> __m512d {
-    // SAFETY: the caller's promise.
-    unsafe { _mm512_i32gather_pd::<8>(_mm256_loadu_si256(places.cast()), from) }
-}
 
 /// # Safety
 /// AVX.
