@@ -24,6 +24,7 @@ mod grid;
 mod layer;
 mod machine;
 mod modular;
+mod parameters;
 mod plan;
 mod server;
 #[cfg(test)]
