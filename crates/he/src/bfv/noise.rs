@@ -11,6 +11,8 @@
 //! terms of different ciphertexts. Of plaintexts nothing is assumed: every coefficient
 //! may be p/2. Tests compare the bounds with measured noise.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::encoder::Encoder;
 use super::params::{Params, Switching};
 use crate::error::{Error, Result};
@@ -339,7 +341,7 @@ pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, 
             if !expected(degree, moduli, switching, load) {
                 continue;
             }
-            let params = Params::new(degree, moduli, switching)?;
+            let params = candidate(degree, moduli, switching)?;
             let sizes = Sizes::of(&params, Encoder::prime_above(&params, load.plain_bits)?);
             if sizes.fits(sizes.variance(load)) {
                 return Ok((params, sizes.response()));
@@ -351,6 +353,21 @@ pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, 
          {} bits and {} products; take smaller slots or fewer products",
         load.plain_bits, load.terms
     )))
+}
+
+/// Parameters of the list, which are made once: plans choose for every layer.
+fn candidate(degree: usize, moduli: &[u32], switching: Switching) -> Result<Params> {
+    static KNOWN: Mutex<Vec<Params>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |params: &&Params| {
+        (params.degree(), params.switching()) == (degree, switching) && params.widths() == moduli
+    };
+    if let Some(found) = known.iter().find(same) {
+        return Ok(found.clone());
+    }
+    let params = Params::new(degree, moduli, switching)?;
+    known.push(params.clone());
+    Ok(params)
 }
 
 /// Whether primes of about these bits hold the response.

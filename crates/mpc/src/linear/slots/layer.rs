@@ -10,7 +10,8 @@ use zeroize::Zeroizing;
 
 use super::grid::Grid;
 use super::machine::Operations;
-use super::plan::{Plan, Sequence};
+use super::parameters;
+use super::plan::Plan;
 use crate::linear::coefficient::{chunks, misuse};
 use crate::linear::{gala, gazelle};
 
@@ -23,8 +24,6 @@ pub(super) type Responses = Packed<0x46>;
 const SMALLEST_ROW: usize = 2048;
 /// Slots of the largest row.
 const LARGEST_ROW: usize = 16384;
-/// Least bits of a plaintext prime: it is 1 mod 2N at every degree.
-const LEAST_BITS: u32 = 16;
 
 /// Which order of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,21 +105,12 @@ impl Layer {
         let mut row = *rows.start();
         loop {
             let (plan, operations) = protocol.plan(conv, row)?;
-            let chosen = noise::choose_from(row, &load(&plan, plain_bits), rotates(&plan));
-            let last = 2 * row > *rows.end();
-            match chosen {
-                Ok((params, _)) if slots.is_some() || params.row() == row => {
-                    let encoder = encoder(&params, plain_bits)?;
-                    return Ok(Self {
-                        plan,
-                        operations,
-                        protocol,
-                        plain_bits,
-                        asked: slots,
-                        encoder,
-                    });
+            match parameters::choose(&plan, row, plain_bits) {
+                Ok(encoder) if slots.is_some() || encoder.params().row() == row => {
+                    let asked = slots;
+                    return Ok(Self { plan, operations, protocol, plain_bits, asked, encoder });
                 }
-                Err(error) if last => return Err(misuse(error)),
+                Err(error) if 2 * row > *rows.end() => return Err(error),
                 // Only longer rows come with parameters that hold the noise.
                 _ => row *= 2,
             }
@@ -141,7 +131,7 @@ impl Layer {
             let (wanted, row) = (layer.plan.slots, params.row());
             return Err(Error::misuse(format!("rows of {row} slots for a layer of {wanted}")));
         }
-        layer.encoder = encoder(params, self.plain_bits)?;
+        layer.encoder = parameters::encoder(params, self.plain_bits)?;
         noise::flooding(&layer.encoder, &layer.load()).map_err(misuse)?;
         Ok(layer)
     }
@@ -162,7 +152,7 @@ impl Layer {
 
     /// What responses have been through.
     pub(super) fn load(&self) -> Load {
-        load(&self.plan, self.plain_bits)
+        parameters::load(&self.plan, self.plain_bits)
     }
 
     /// `slots` as often as the row has room for them.
@@ -263,32 +253,4 @@ fn check(conv: &Conv, input_bits: u32, plain_bits: u32) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-fn encoder(params: &Params, plain_bits: u32) -> Result<Arc<Encoder>> {
-    let prime = Encoder::prime_above(params, plain_bits.max(LEAST_BITS)).map_err(misuse)?;
-    Encoder::new(params, prime).map(Arc::new).map_err(misuse)
-}
-
-fn rotates(plan: &Plan) -> bool {
-    !plan.rotations().is_empty()
-}
-
-/// What a response of `plan` has been through, whatever the weights are.
-fn load(plan: &Plan, plain_bits: u32) -> Load {
-    let diagonals = |piece| plan.diagonals(piece);
-    let products: usize = plan.pieces.iter().map(diagonals).sum();
-    let rotations_after = match plan.sequence {
-        Sequence::Inputs => 0,
-        Sequence::Pairs => products - plan.pieces.len(),
-        Sequence::Grouped => plan.together / plan.stride() - 1,
-    };
-    let turned = plan.pieces.iter().any(|piece| plan.steps(piece).iter().any(|step| *step > 0));
-    let load = Load {
-        plain_bits: plain_bits.max(LEAST_BITS),
-        rotations_before: usize::from(turned),
-        terms: products * plan.grid.shifts.len(),
-        rotations_after,
-    };
-    load.folded(plan.doublings().len() as u32)
 }

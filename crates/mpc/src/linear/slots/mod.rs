@@ -25,6 +25,7 @@ mod layer;
 mod machine;
 mod measure;
 mod modular;
+mod parameters;
 mod plan;
 mod server;
 #[cfg(test)]

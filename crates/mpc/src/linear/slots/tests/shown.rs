@@ -75,10 +75,12 @@ fn tampered_frames_are_noticed_or_harmless() {
 fn transcripts_are_pinned() {
     let pinned = include_str!("../../../../../../tests/golden/transcripts.txt");
     let conv = conv([2, 2], [6, 6], 3, 1, 0);
-    for protocol in BOTH {
+    let lines = BOTH.map(|protocol| {
         let (ours, theirs) = run(&case(layer(&conv, protocol, None), &conv, 0), None);
         assert!(ours.value.is_ok() && theirs.value.is_ok());
-        let line = format!("{}: {} {}", protocol.name(), ours.transcript, theirs.transcript);
-        assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
-    }
+        format!("{}: {} {}", protocol.name(), ours.transcript, theirs.transcript)
+    });
+    let missing = lines.iter().filter(|line| !pinned.lines().any(|pinned| pinned == *line));
+    let missing: Vec<&String> = missing.collect();
+    assert!(missing.is_empty(), "not pinned: {missing:?}");
 }
