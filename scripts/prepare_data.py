@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from tacit.cifar import pixels
 
 Pixels = NDArray[np.uint8]
 CALIBRATION = 300
@@ -66,25 +67,20 @@ def mnist(data: Path) -> Sets:
     return Sets(test, balanced(train))
 
 
-def undelta(path: Path) -> Images:
-    """RGB pixels of a CIFAR file, which holds them after a reversible delta filter."""
-    with np.load(path, allow_pickle=False) as archive:
-        delta, y = archive["delta"], archive["y"].astype(np.int64)
-    pixels = np.cumsum(np.cumsum(delta, axis=2, dtype=np.uint8), axis=3, dtype=np.uint8)
-    pixels[:, 0] += pixels[:, 1]
-    pixels[:, 2] += pixels[:, 1]
-    return Images(pixels, y)
+def cifar(path: Path) -> Images:
+    """A CIFAR file."""
+    return Images(*pixels(path))
 
 
 def cifar10(data: Path) -> Sets:
     """CIFAR-10."""
-    train = undelta(data / "cifar10" / "cifar10_train_50k.npz")
-    return Sets(undelta(data / "cifar10" / "cifar10_test.npz"), balanced(train))
+    train = cifar(data / "cifar10" / "cifar10_train_50k.npz")
+    return Sets(cifar(data / "cifar10" / "cifar10_test.npz"), balanced(train))
 
 
 def cifar100(data: Path) -> Sets:
     """CIFAR-100: the last 200 of its 2,000 images calibrate."""
-    images = undelta(data / "cifar100" / "cifar100_test2k.npz")
+    images = cifar(data / "cifar100" / "cifar100_test2k.npz")
     return Sets(images.chosen(slice(-200)), images.chosen(slice(-200, None)))
 
 

@@ -49,16 +49,16 @@ def tacit() -> Command:
 
 
 @pytest.fixture(scope="session")
-def compiled(tacit: Command, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The shipped MNIST network compiled with a rounding, once per session."""
+def compiled(tacit: Command, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A shipped MNIST network compiled with a rounding for a suite, once per session."""
     folder = tmp_path_factory.mktemp("compiled")
 
-    def build(rounding: str) -> Path:
-        path = folder / f"mnist-{rounding}.tacit"
+    def build(rounding: str = "stochastic", suite: str = "auto", network: str = "mnist") -> Path:
+        path = folder / f"{network}-{rounding}-{suite}.tacit"
         if not path.exists():
             calibration = ASSETS / "mnist_calibration.npz"
-            arguments = ("--calibrate", calibration, "--rounding", rounding)
-            done = tacit("compile", ASSETS / "mnist.onnx", "-o", path, *arguments)
+            arguments = ("--calibrate", calibration, "--rounding", rounding, "--suite", suite)
+            done = tacit("compile", ASSETS / f"{network}.onnx", "-o", path, *arguments)
             assert done.code == 0, done.err
         return path
 

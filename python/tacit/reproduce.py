@@ -7,11 +7,17 @@ number in the paper's text, is in `measured`.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tacit.architectures import ARCHITECTURES, Layer
+from tacit.cifar import pixels
+from tacit.data import Examples
 from tacit.errors import MisuseError
+from tacit.evaluation import simulated
+from tacit.model import Model
 from tacit.operations import count, plan_architecture
+from tacit.preprocess import PRESETS
 
 Rows = list[dict[str, Any]]
 SLOTS = 2048
@@ -192,10 +198,50 @@ def gala_networks(_full: bool, _data: Path) -> dict[str, Any]:
     return {"rows": rows, "measured": [{"name": "seconds of an operation", **price._asdict()}], "accumulated": figure}
 
 
+FIXED = (
+    ("ResNet-18 (ours: ResNet-20)", 93.33, 93.21, "resnet20_cifar10.onnx", "cifar10"),
+    ("ResNet-50 (ours: ResNet-32)", 93.86, 93.86, "resnet32_cifar10.onnx", "cifar10"),
+    ("AlexNet (ours: MiniONN's network)", 78.89, 78.43, "delphi_minionn_cifar10_relu.onnx", "unit"),
+)
+"""Networks of the paper with their accuracy in fixed and in floating point, and those that we have weights of."""
+CALIBRATION, IMAGES = 300, 200
+"""Training images that calibrate, and test images of the quick table."""
+
+
+def gala_accuracy(full: bool, data: Path) -> dict[str, Any]:
+    """Table XIII, with the networks that there are weights of: fixed against floating point."""
+    archive = data / "cifar10" / "cifar10_test.npz"
+    if not archive.exists():
+        raise MisuseError(f"{archive} does not exist; --data names the folder with cifar10 and models")
+    rows: Rows = []
+    with TemporaryDirectory() as folder:
+        for name, fixed, floating, file, preset in FIXED:
+            path = Path(folder) / "model.tacit"
+            top1 = scores(data, file, preset, path, None if full else IMAGES)
+            rows.append(row(f"{name}, fixed point", fixed, 100 * top1["top1"], "%"))
+            rows.append(row(f"{name}, floating point", floating, 100 * top1["float_top1"], "%"))
+    return {"rows": rows, "measured": []}
+
+
+def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -> dict[str, Any]:
+    """Accuracy of the integers and of the float model on the first test images of CIFAR-10."""
+    from tacit.compile import Options, compile_model
+
+    def examples(archive: str, count: int | None) -> Examples:
+        x, y = pixels(data / "cifar10" / archive)
+        return Examples(PRESETS[preset].inputs(x[:count].transpose(0, 2, 3, 1)), y[:count])
+
+    source = data / "models" / file
+    seen = examples("cifar10_train_50k.npz", CALIBRATION).x
+    compile_model(source, path, seen, options=Options(suite="gala"))
+    return simulated(Model(path), examples("cifar10_test.npz", images), source)
+
+
 TABLES = {
     "gala-operations": Table("rotations of whole networks (GALA, table IX)", gala_operations),
     "gala-matvec": Table("matrix-vector products, operations and time (GALA, section IV)", gala_matvec),
     "gala-conv": Table("convolutions, operations and time (GALA, section IV)", gala_conv),
+    "gala-accuracy": Table("fixed against floating point on CIFAR-10 (GALA, table XIII)", gala_accuracy),
     "gala-networks": Table("time of networks, linear layers (GALA, tables X and XI, figure 9)", gala_networks),
 }
 

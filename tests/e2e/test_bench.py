@@ -41,7 +41,7 @@ def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ("relu --count 10 --bits 8 --suite gala", "suite `gala` is not in this version"),
+        ("relu --count 10 --bits 8 --suite lola", "suite `lola` is not in this version"),
         ("truncate --count 10 --bits 8 --drop 9", "truncation"),
         ("relu --count 10 --bits 8 --network fast", "neither lan, wan nor RTTms,Mbps"),
     ],

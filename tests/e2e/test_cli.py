@@ -25,6 +25,7 @@ COMMANDS = {
     "bench conv": ["--height", "--in", "--out", "--kernel", "--stride", "--padding", "--dilation", "--groups"],
     "bench matmul": ["--rows", "--inner", "--cols", "--weight-bits", "--activation-bits"],
     "bench ot": ["--kind", "--count"],
+    "reproduce": ["--full", "--list", "--figure"],
     "demo": ["--folder", "--mnist"],
 }
 DIGITS = ASSETS / "mnist_digits.npz"
@@ -52,7 +53,7 @@ def test_wrong_usage(tacit, arguments):
     assert done.err.startswith("error: ")
 
 
-@pytest.mark.parametrize("suite", ["gala", "lola", "falcon-ntt"])
+@pytest.mark.parametrize("suite", ["ufo", "lola", "falcon-ntt"])
 def test_other_suites(tacit, tmp_path, suite):
     done = tacit("compile", ASSETS / "mnist.onnx", "-o", tmp_path / "x.tacit", "--suite", suite)
     assert done.code == 1

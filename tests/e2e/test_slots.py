@@ -1,0 +1,89 @@
+"""Suites gazelle and gala: whole networks on packed slots, exact and as cheap as planned."""
+
+import json
+
+import pytest
+from conftest import ASSETS
+
+DIGITS = ASSETS / "mnist_digits.npz"
+SUITES = ["gazelle", "gala"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("network", ["mnist", "mnist_mlp"])
+def test_networks_equal_the_interpreter(tacit, compiled, suite, network):
+    report = tacit("run", compiled("stochastic", suite, network), DIGITS, "--json").json
+    assert (report["suite"], report["max_error"], report["equal_outputs"]) == (suite, 0, 10)
+    assert report["output"] == list(range(10))
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("reveal", ["output", "label"])
+def test_one_prediction_costs_what_the_plan_says(tacit, compiled, one_digit, suite, reveal):
+    model = compiled("stochastic", suite)
+    plan = tacit("plan", model, "--reveal", reveal, "--json").json
+    run = tacit("run", model, one_digit, "--reveal", reveal, "--threads", 1, "--json").json
+    for phase, cost in plan["phases"].items():
+        measured = run["phases"][phase]
+        assert (phase, measured["bytes"], measured["rounds"]) == (phase, cost["bytes"], cost["rounds"])
+    counted = [layer["operations"] for layer in run["layers"] if "operations" in layer]
+    assert len(counted) == 4
+    assert all(operations["multiplications"] > 0 for operations in counted)
+
+
+def test_the_perceptron_takes_less_than_half_a_megabyte(tacit, compiled, one_digit):
+    run = tacit("run", compiled("stochastic", "gala", "mnist_mlp"), one_digit, "--json").json
+    assert sum(sum(run["phases"][phase]["bytes"].values()) for phase in ("offline", "online")) <= 500_000
+    assert "N = 4096" in json.dumps(run["layers"])
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("option", ["--batch", "--offline"])
+def test_what_slots_do_not_do_is_refused(tacit, compiled, one_digit, suite, option):
+    done = tacit("run", compiled("stochastic", suite), one_digit, option, 2)
+    assert (done.code, done.out) == (1, "")
+    assert "one by one" in done.err
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize(
+    "arguments",
+    ["matmul --rows 1 --inner 100 --cols 12", "conv --height 8 --width 8 --in 4 --out 6 --stride 2 --padding 1"],
+)
+def test_layers_are_measured_and_exact(tacit, suite, arguments):
+    report = tacit("bench", *arguments.split(), "--suite", suite, "--repeat", 1, "--json").json
+    assert (report["suite"], report["max_error"]) == (suite, 0)
+    assert report["checked"] > 0
+
+
+def test_operations_are_counted_without_weights(tacit):
+    counted = {suite: tacit("plan", "resnet152", "--suite", suite, "--json").json for suite in SUITES}
+    assert counted["gala"]["operations"]["rotations"] < counted["gazelle"]["operations"]["rotations"]
+    assert len(counted["gala"]["layers"]) == 156
+    done = tacit("plan", "mlp", "--suite", "auto")
+    assert (done.code, "has no packed slots" in done.err) == (1, True)
+
+
+def test_tables_have_the_papers_numbers_and_ours(tacit):
+    tables = tacit("reproduce", "--list", "--json").json["tables"]
+    assert {"gala-operations", "gala-matvec", "gala-conv", "gala-networks", "gala-accuracy"} <= tables.keys()
+    table = tacit("reproduce", "gala-operations", "--json").json
+    rows = {row["name"]: row for row in table["rows"]}
+    assert all(set(row) == {"name", "paper", "ours", "unit"} for row in table["rows"])
+    mlp = rows["MLP 784-128-128-10, GALA"]
+    assert mlp["ours"] <= mlp["paper"] == 55
+    products = tacit("reproduce", "gala-matvec", "--json").json
+    assert all(row["paper"] == row["ours"] for row in products["rows"])
+
+
+def test_a_figure_is_drawn(tacit, tmp_path):
+    path = tmp_path / "figure.svg"
+    assert tacit("reproduce", "gala-networks", "--figure", path).code == 0
+    assert "ResNet-152" in path.read_text() or path.stat().st_size > 10_000
+    done = tacit("reproduce", "gala-operations", "--figure", path)
+    assert (done.code, "has no figure" in done.err) == (1, True)
+
+
+def test_unknown_tables_are_named(tacit):
+    done = tacit("reproduce", "table-1")
+    assert (done.code, "there is no table `table-1`" in done.err) == (1, True)
