@@ -3,6 +3,7 @@
 
 mod batches;
 mod hostile;
+mod packed;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -55,6 +55,18 @@ fn convolution(
     )
 }
 
+/// A square convolution as a server would offer it for `suite`; without a kernel to speak of
+/// and on one pixel it is a matrix product.
+pub(super) fn layer_offer(suite: &str, channels: usize, side: usize, kernel: usize) -> String {
+    let (op, shape) =
+        (convolution(channels, side, kernel, 1, 1), format!("[{channels},{side},{side}]"));
+    one_node(&op, &shape, &shape, [20, 12], true, "output").replacen(
+        "\"auto\"",
+        &format!("\"{suite}\""),
+        1,
+    )
+}
+
 /// Plans that are consistent but far too large are refused, and soon.
 #[test]
 fn a_plan_cannot_make_a_client_work_or_allocate_without_bound() {
