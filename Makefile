@@ -81,7 +81,7 @@ docs: build/venv-docs/.packages
 # Needs $(MNIST) and about 6 GB for PyTorch; rewrites the assets shipped with the package.
 train: .venv-train/.packages
 	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST)
-	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST) --network mlp
+	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST) --network mlp --epochs 12
 
 clean:
 	rm -rf build site target .venv .venv-train

@@ -7,7 +7,7 @@ max-pool 2, fully connected 256-100, ReLU, fully connected 100-10; 33,402 parame
 Input of both: float32 (N, 1, 28, 28), pixel / 255.
 
     .venv-train/bin/python python/tacit/train/mnist.py --data ../shared/data/mnist/mnist.npz
-    .venv-train/bin/python python/tacit/train/mnist.py --network mlp
+    .venv-train/bin/python python/tacit/train/mnist.py --network mlp --epochs 12
 
 The weights written are an exponential moving average taken at the last epoch; the test images
 are only ever used to print an accuracy.
