@@ -38,7 +38,7 @@ fn send_inputs(
 ) -> Result<()> {
     let threads = worker.threads;
     let encrypt = |(slots, mut rng): (Zeroizing<Vec<u64>>, Random)| {
-        let slots = layer.row_of(&slots);
+        let slots = layer.rows_of(&slots);
         let fresh = key.encrypt(layer.encoder(), &slots, &mut rng).map_err(misuse)?;
         Ok(std::iter::once(words_of(&fresh.seed)).chain(fresh.body).collect())
     };

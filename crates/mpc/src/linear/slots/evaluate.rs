@@ -47,7 +47,7 @@ impl<'a, E: Evaluator> Evaluation<'a, E> {
             0 => Ok(Partial::Total(None)),
             _ => (0..sums).map(|_| machine.sum()).collect::<Result<_>>().map(Partial::Sums),
         };
-        let partials = (0..plan.blocks()).map(partial).collect::<Result<_>>()?;
+        let partials = (0..plan.responses()).map(partial).collect::<Result<_>>()?;
         Ok(Self { plan, machine, threads, next: 0, partials })
     }
 
@@ -87,21 +87,21 @@ impl<'a, E: Evaluator> Evaluation<'a, E> {
         let shape = plan.pieces.get(piece).ok_or_else(unfit)?;
         let factors = (0..plan.turned(shape)).map(|d| rotated.get(&plan.factors(shape, d)));
         let factors = factors.collect::<Result<Vec<_>>>()?;
-        let all = self.partials.iter_mut().enumerate().flat_map(|(block, partial)| {
+        let all = self.partials.iter_mut().enumerate().flat_map(|(response, partial)| {
             let sums = match partial {
                 Partial::Sums(sums) => sums.as_mut_slice(),
                 Partial::Total(_) => &mut [],
             };
-            sums.iter_mut().enumerate().map(move |(turns, sum)| (block, turns, sum))
+            sums.iter_mut().enumerate().map(move |(turns, sum)| (response, turns, sum))
         });
-        let add = |(block, turns, sum): (usize, usize, &mut Sum<E>)| {
+        let add = |(response, turns, sum): (usize, usize, &mut Sum<E>)| {
             let diagonals = match plan.sequence {
                 Sequence::Inputs => 0..plan.diagonals(shape),
                 _ => at_turn(turns, shape.copies / plan.stride()),
             };
             for diagonal in diagonals {
                 let factors = factors.get(diagonal).or(factors.first()).ok_or_else(unfit)?;
-                machine.multiply_add(sum, factors, At { block, piece, diagonal })?;
+                machine.multiply_add(sum, factors, At { response, piece, diagonal })?;
             }
             Ok(())
         };
@@ -113,10 +113,10 @@ impl<'a, E: Evaluator> Evaluation<'a, E> {
         let (plan, machine, piece) = (self.plan, self.machine, self.next);
         let shape = plan.pieces.get(piece).ok_or_else(unfit)?;
         let factors = rotated.get(&plan.factors(shape, 0))?;
-        let pair = |(block, partial): (usize, &mut Partial<E>)| {
+        let pair = |(response, partial): (usize, &mut Partial<E>)| {
             let product = |diagonal| {
                 let mut sum = machine.sum()?;
-                machine.multiply_add(&mut sum, &factors, At { block, piece, diagonal })?;
+                machine.multiply_add(&mut sum, &factors, At { response, piece, diagonal })?;
                 Ok(sum)
             };
             let sums = (0..plan.diagonals(shape)).map(product).collect::<Result<_>>()?;

@@ -41,7 +41,7 @@ pub use client::client;
 pub(in crate::linear) use evaluate::operations;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
-pub(in crate::linear) use plan::{Plan, Sequence};
+pub(in crate::linear) use plan::{Plan, Rows, Sequence};
 pub use server::server;
 pub use weights::ServerWeights;
 

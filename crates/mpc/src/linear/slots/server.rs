@@ -134,7 +134,7 @@ impl<'a> Arrivals<'a> {
         let body = self.parts.by_ref().take(layer.params().widths().len()).collect();
         let expanded = Fresh { seed: seed_of(&seed), body }.expand(layer.params());
         let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-        let own = layer.row_of(&layer.plan.input_slots(piece, self.own));
+        let own = layer.rows_of(&layer.plan.input_slots(piece, self.own));
         cipher.add_slots(layer.encoder(), &own).map_err(misuse)?;
         Ok(cipher)
     }

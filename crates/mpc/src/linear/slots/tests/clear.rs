@@ -10,7 +10,7 @@ use super::super::encode::WeightSlots;
 use super::super::evaluate::{Evaluation, operations};
 use super::super::machine::{At, Evaluator, Machine};
 use super::super::modular::{lift, negate};
-use super::super::plan::{Plan, Sequence};
+use super::super::plan::{Plan, Rows, Sequence};
 use crate::linear::coefficient::tests::{clear, conv, shapes};
 
 const PRIME: u64 = (1 << 61) - 1;
@@ -40,11 +40,11 @@ impl Evaluator for Clear<'_> {
     fn rotate(&self, cipher: &Vec<u64>, step: usize) -> Result<Vec<u64>> {
         assert!(self.plan.rotations().contains(&step), "a rotation without a key: {step}");
         let mut turned = cipher.clone();
-        turned.rotate_left(step);
+        turned.chunks_exact_mut(self.plan.slots).for_each(|row| row.rotate_left(step));
         Ok(turned)
     }
     fn sum(&self) -> Result<Vec<u64>> {
-        Ok(vec![0; self.plan.slots])
+        Ok(vec![0; self.plan.rows * self.plan.slots])
     }
     fn multiply_add(&self, sum: &mut Vec<u64>, factors: &[&Vec<u64>], at: At) -> Result<()> {
         let weights = self.weights.at(self.plan, at, self.weight);
@@ -84,9 +84,10 @@ fn check(plan: &Plan, threads: usize, rng: &mut Random) {
         evaluation.push(plan.input_slots(piece, &words).to_vec()).unwrap();
     }
     let mut results = vec![0; conv.out_channels * conv.out_height() * conv.out_width()];
-    for (block, part) in evaluation.finish().unwrap().into_iter().enumerate() {
-        let slots = part.response(plan, &machine).unwrap();
-        plan.collect(block, &slots, PRIME, &mut results);
+    for (response, part) in evaluation.finish().unwrap().into_iter().enumerate() {
+        let mut slots = part.response(plan, &machine).unwrap();
+        slots.resize(2 * plan.slots, 0);
+        plan.collect(response, &slots, PRIME, &mut results);
     }
     let got: Vec<i64> = results
         .into_iter()
@@ -119,10 +120,11 @@ fn every_order_computes_the_layer() {
     let mut rng = Random::seeded(1);
     let sequences = [Sequence::Inputs, Sequence::Pairs, Sequence::Grouped];
     for conv in more_shapes() {
-        for (slots, divisions) in [(64, 1), (64, 2), (256, 9)] {
+        for (slots, count, divisions) in [(64, 1, 1), (64, 2, 2), (256, 2, 9)] {
+            let rows = Rows { slots, count };
             for (sequence, sums) in sequences.into_iter().zip([true, false, false]) {
                 for sums in [sums, !sums] {
-                    let plan = Plan::new(&conv, slots, divisions, sequence, sums).unwrap();
+                    let plan = Plan::new(&conv, rows, divisions, sequence, sums).unwrap();
                     check(&plan, 1, &mut rng);
                 }
             }
@@ -137,7 +139,8 @@ fn both_protocols_compute_every_shape() {
         for protocol in [Protocol::Gazelle, Protocol::Gala] {
             let small = conv.in_height.max(conv.out_height()) < 64;
             let slots = if small { 2048 } else { 8192 };
-            check(&protocol.plan(conv, slots).unwrap().0, 3, &mut rng);
+            let rows = Rows { slots, count: 2 };
+            check(&protocol.plan(conv, rows).unwrap().0, 3, &mut rng);
         }
     }
 }
