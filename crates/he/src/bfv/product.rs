@@ -14,7 +14,7 @@ use super::extension::Extension;
 use super::key::SecretKey;
 use super::params::{Params, largest_primes};
 use super::ring::{Ring, domain};
-use super::switch::{Digits, SwitchKey, digits};
+use super::switch::{Digits, Rows, SwitchKey, digits};
 use super::values::Values;
 use crate::error::{Result, expect_len};
 use crate::simd::ntt::Factor;
@@ -199,7 +199,7 @@ impl Multiplier {
         ring.forward(&mut c0);
         ring.forward(&mut c1);
         let digits = Digits::of_coefficients(&self.params, c2);
-        let mut halves = digits.switch(&self.params, &key.key, &c0);
+        let mut halves = Rows::once(&digits, None).switch(&self.params, &key.key, &c0);
         add(&self.params, &mut halves[1], &c1);
         Ciphertext { params: self.params.clone(), halves }
     }

@@ -107,10 +107,11 @@ kernel! {
     combine = combine_body(prime: f64, out: &mut [f64], values: &[f64], quotients: &[f64], factors: &[Factor])
 }
 kernel! {
-    /// `sums[h] = sum over d of digits[d*stride] * keys[d][h]`, centred, for both halves h:
-    /// lists of half the sums' length one after another, of each key its halves. There
-    /// may be more keys than digits.
-    inner = inner_body(prime: f64, sums: &mut [f64], digits: &[f64], stride: usize, keys: &[f64])
+    /// `first = sum of digits[d] * keys[d][0]`, centred, and `second` with `keys[d][1]`:
+    /// lists one after another, of each key its halves. There may be more keys than digits.
+    inner = inner_body(
+        prime: f64, first: &mut [f64], second: &mut [f64], digits: &[f64], keys: &[f64],
+    )
 }
 
 /// # Safety
@@ -283,18 +284,16 @@ unsafe fn split_body<V: Vector>(base: f64, digits: &mut [f64], rest: &mut [f64])
 #[inline(always)]
 unsafe fn inner_body<V: Vector>(
     prime: f64,
-    sums: &mut [f64],
+    first: &mut [f64],
+    second: &mut [f64],
     digits: &[f64],
-    stride: usize,
     keys: &[f64],
 ) {
-    let degree = sums.len() / 2;
-    let step = stride * degree;
-    assert!(sums.len() == 2 * degree && degree.is_multiple_of(V::LANES) && step > 0);
-    // The last digit is whole, what the stride skips after it need not be.
-    let count = (digits.len() + step - degree) / step;
-    assert!(keys.len() >= 2 * count * degree);
-    let (sums, digits, keys) = (sums.as_mut_ptr(), digits.as_ptr(), keys.as_ptr());
+    let degree = checked::<V>(first.len(), &[second.len()]);
+    let count = digits.len() / degree.max(1);
+    assert!(digits.len() == count * degree && keys.len() >= 2 * count * degree);
+    let (to_first, to_second) = (first.as_mut_ptr(), second.as_mut_ptr());
+    let (digits, keys) = (digits.as_ptr(), keys.as_ptr());
     // SAFETY: the caller's promise and the checks above.
     unsafe {
         let modulus = Modulus::<V>::new(prime);
@@ -302,7 +301,7 @@ unsafe fn inner_body<V: Vector>(
         for at in (0..degree).step_by(V::LANES) {
             let (mut first, mut second) = (V::splat(0.0), V::splat(0.0));
             for d in 0..count {
-                let digit = V::load(digits.add(d * step + at));
+                let digit = V::load(digits.add(d * degree + at));
                 let quotient = digit.mul(inverse);
                 let key = keys.add(2 * d * degree + at);
                 first = first.add(modulus.times(V::load(key), digit, quotient));
@@ -311,8 +310,8 @@ unsafe fn inner_body<V: Vector>(
                     (first, second) = (modulus.centred(first), modulus.centred(second));
                 }
             }
-            modulus.centred(first).store(sums.add(at));
-            modulus.centred(second).store(sums.add(degree + at));
+            modulus.centred(first).store(to_first.add(at));
+            modulus.centred(second).store(to_second.add(at));
         }
     }
 }
@@ -489,14 +488,8 @@ mod tests {
                     |n: usize| (0..n).flat_map(|_| residues(&mut rng, prime)).collect::<Vec<i64>>();
                 let (digits, keys) = (list(count), list(2 * count));
                 let mut sums = vec![3.0; 2 * DEGREE];
-                let keys_of = floats(&keys);
-                inner(level, prime as f64, &mut sums, &floats(&digits), 1, &keys_of);
-                let apart: Vec<f64> = (floats(&digits).chunks_exact(DEGREE))
-                    .flat_map(|digit| [digit, &[9.5; DEGREE], &[7.5; DEGREE]].concat())
-                    .collect();
-                let mut other = vec![4.0; 2 * DEGREE];
-                inner(level, prime as f64, &mut other, &apart, 3, &keys_of);
-                assert_eq!(sums, other);
+                let (first, second) = sums.split_at_mut(DEGREE);
+                inner(level, prime as f64, first, second, &floats(&digits), &floats(&keys));
                 let want = (0..2 * DEGREE).map(|at| {
                     let (half, n) = (at / DEGREE, at % DEGREE);
                     let product = |d: usize| {
