@@ -2,15 +2,14 @@
 
 use std::fmt;
 
-use ring::Seed;
-use zeroize::{Zeroize, ZeroizeOnDrop};
-
 use super::encoder::{Encoder, Plain};
 use super::params::Params;
 use super::ring::domain;
+use super::values::Values;
 use crate::error::{Result, expect_len};
-use crate::simd::ntt::LAZY;
+use crate::simd::ntt::{Factor, LAZY};
 use crate::simd::residue;
+use ring::Seed;
 
 /// Separates the uniform halves of ciphertexts from every other use of a seed.
 pub(crate) const CIPHER: &[u8; 4] = b"bfvc";
@@ -25,13 +24,12 @@ pub struct Fresh {
 }
 
 /// A ciphertext with phase `c0 + c1 * secret`, in the evaluation basis. On the server it
-/// may hold the server's own share, so it is zeroized and prints nothing.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+/// may hold the server's own share, so it is erased and prints nothing.
+#[derive(Clone)]
 pub struct Ciphertext {
-    #[zeroize(skip)]
     pub(crate) params: Params,
     /// Of both halves the residues mod each prime in turn.
-    pub(crate) halves: [Vec<f64>; 2],
+    pub(crate) halves: [Values; 2],
 }
 
 /// A sum of products of ciphertexts and plaintexts, reduced now and then.
@@ -66,7 +64,7 @@ impl Ciphertext {
     /// The trivial encryption of zero.
     pub fn zero(params: &Params) -> Self {
         let length = params.degree() * params.primes().len();
-        Self { params: params.clone(), halves: [vec![0.0; length], vec![0.0; length]] }
+        Self { params: params.clone(), halves: [0, 1].map(|_| Values::zero(length)) }
     }
 
     /// The parameters.
@@ -111,12 +109,41 @@ impl Ciphertext {
     /// # Errors
     /// [`Error::Shape`] for other parameters, too many slots or integers of p or more.
     pub fn add_slots(&mut self, encoder: &Encoder, slots: &[u64]) -> Result<()> {
-        self.params.check("encoder parameters", encoder.params())?;
-        let mut added = Self::zero(&self.params);
-        let [values, _] = &mut added.halves;
-        encoder.add_scaled(values, slots)?;
-        self.params.ring().forward(values);
-        self.add(&added)
+        encoder.params().check_covers("encoder parameters", &self.params)?;
+        let [c0, _] = &mut self.halves;
+        let mut added = Values::zero(c0.len());
+        encoder.add_scaled(&mut added, slots)?;
+        self.params.ring().forward(&mut added);
+        add(&self.params, c0, &added);
+        Ok(())
+    }
+
+    /// Divides ciphertext and modulus by the last prime, rounding: slots stay, noise gets
+    /// that much smaller, down to what the rounding adds, and all that follows cheaper.
+    ///
+    /// # Errors
+    /// [`crate::Error::Shape`] when one prime is left.
+    pub fn drop_modulus(&self) -> Result<Self> {
+        let params = self.params.dropped()?;
+        let (degree, level) = (params.degree(), params.ring().level);
+        let mut dropped = Self::zero(&params);
+        for (out, half) in dropped.halves.iter_mut().zip(&self.halves) {
+            let mut parts = half.chunks_exact(degree);
+            let (Some(last), Some(prime)) = (parts.next_back(), self.params.primes().last()) else {
+                continue;
+            };
+            let mut rest = Values::of(last);
+            prime.transform.backward(&mut rest);
+            let mut lifted = Values::zero(degree);
+            let outs = out.chunks_exact_mut(degree).zip(parts);
+            for (other, (out, part)) in params.primes().iter().zip(outs) {
+                residue::lift(level, other.float(), &mut lifted, &rest);
+                other.transform.forward(&mut lifted);
+                let factor = Factor::new(other.inverse(prime.value), other.value);
+                residue::scale_difference(level, other.float(), out, part, &lifted, factor);
+            }
+        }
+        Ok(dropped)
     }
 
     /// The product with a plaintext.
@@ -124,7 +151,7 @@ impl Ciphertext {
     /// # Errors
     /// [`Error::Shape`] for other parameters.
     pub fn multiply(&self, plain: &Plain) -> Result<Self> {
-        self.params.check("plaintext parameters", plain.params())?;
+        plain.params().check_covers("plaintext parameters", &self.params)?;
         let mut product = Self::zero(&self.params);
         let (degree, level) = (self.params.degree(), self.params.ring().level);
         for (out, half) in product.halves.iter_mut().zip(&self.halves) {
@@ -135,6 +162,15 @@ impl Ciphertext {
             }
         }
         Ok(product)
+    }
+}
+
+/// Adds residues mod each prime in turn.
+pub(crate) fn add(params: &Params, sums: &mut [f64], values: &[f64]) {
+    let degree = params.degree();
+    let parts = sums.chunks_exact_mut(degree).zip(values.chunks_exact(degree));
+    for (prime, (sums, values)) in params.primes().iter().zip(parts) {
+        residue::add(params.ring().level, prime.float(), sums, values);
     }
 }
 
@@ -151,7 +187,7 @@ impl Accumulator {
     pub fn multiply_add(&mut self, cipher: &Ciphertext, plain: &Plain) -> Result<()> {
         let params = &self.sum.params;
         params.check("ciphertext parameters", &cipher.params)?;
-        params.check("plaintext parameters", plain.params())?;
+        plain.params().check_covers("plaintext parameters", params)?;
         let degree = params.degree();
         for (sum, half) in self.sum.halves.iter_mut().zip(&cipher.halves) {
             let factors = half.chunks_exact(degree).zip(plain.values.chunks_exact(degree));

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::params::{Params, is_prime};
 use super::ring::{Order, Prime};
+use super::values::Values;
 use super::wide;
 use crate::error::{Error, Result};
 use crate::simd::ntt::{Factor, root};
@@ -31,13 +32,18 @@ enum Basis {
     Wide(wide::Transform, Order),
 }
 
+/// Centred coefficients mod p.
+enum Coefficients {
+    /// Below 2^49.
+    Narrow(Values),
+    Wide(Zeroizing<Vec<i64>>),
+}
+
 /// A plaintext that ciphertexts are multiplied by: values of the polynomial with centred
 /// coefficients mod every ciphertext prime.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Plain {
-    #[zeroize(skip)]
     params: Params,
-    pub(crate) values: Vec<f64>,
+    pub(crate) values: Values,
 }
 
 impl Encoder {
@@ -111,7 +117,10 @@ impl Encoder {
     /// [`Error::Shape`] for too many slots or integers of p or more.
     pub fn encode(&self, slots: &[u64]) -> Result<Zeroizing<Vec<i64>>> {
         self.check(slots)?;
-        Ok(self.coefficients(slots, 1))
+        Ok(match self.coefficients(slots, 1) {
+            Coefficients::Narrow(x) => Zeroizing::new(x.iter().map(|x| *x as i64).collect()),
+            Coefficients::Wide(x) => x,
+        })
     }
 
     /// The N slots below p of a polynomial with N coefficients below p.
@@ -123,9 +132,9 @@ impl Encoder {
         self.check(coefficients)?;
         match &self.basis {
             Basis::Narrow(prime, order) => {
-                let mut values = Zeroizing::new(vec![0.0; coefficients.len()]);
-                let all: Vec<u32> = (0..coefficients.len() as u32).collect();
-                prime.load(&mut values, coefficients, &all);
+                let mut values = Values::zero(coefficients.len());
+                let level = self.params.ring().level;
+                convert::from_words(level, coefficients, self.prime, &mut values);
                 prime.transform.forward(&mut values);
                 Ok(Zeroizing::new(prime.store(&values, order.places())))
             }
@@ -133,7 +142,7 @@ impl Encoder {
                 let mut values = Zeroizing::new(coefficients.to_vec());
                 transform.forward(&mut values);
                 let slot = |place: &u32| values.get(*place as usize).copied().unwrap_or_default();
-                Ok(Zeroizing::new(order.places().iter().map(slot).collect()))
+                Ok(Zeroizing::new(order.places().places().iter().map(slot).collect()))
             }
         }
     }
@@ -143,11 +152,15 @@ impl Encoder {
     /// # Errors
     /// As [`Encoder::encode`].
     pub fn plain(&self, slots: &[u64]) -> Result<Plain> {
-        let coefficients = self.encode(slots)?;
-        let degree = self.params.degree();
+        self.check(slots)?;
+        let coefficients = self.coefficients(slots, 1);
+        let (degree, level) = (self.params.degree(), self.params.ring().level);
         let mut plain = Plain::zero(&self.params);
         for (prime, values) in self.params.primes().iter().zip(plain.values.chunks_mut(degree)) {
-            convert::residues(self.params.ring().level, &coefficients, prime.value, values);
+            match &coefficients {
+                Coefficients::Narrow(x) => residue::lift(level, prime.float(), values, x),
+                Coefficients::Wide(x) => convert::residues(level, x, prime.value, values),
+            }
         }
         self.params.ring().forward(&mut plain.values);
         Ok(plain)
@@ -167,32 +180,39 @@ impl Encoder {
         let count = sums.len() / degree;
         let modulus = self.moduli.get(count.wrapping_sub(1)).copied().unwrap_or_default();
         let remainders = self.coefficients(slots, modulus);
-        let mut residues = Zeroizing::new(vec![0.0; degree]);
+        let mut residues = Values::zero(degree);
         let primes = self.params.primes().iter().zip(&self.inverses);
         for ((prime, factor), sums) in primes.zip(sums.chunks_exact_mut(degree)) {
-            convert::residues(level, &remainders, prime.value, &mut residues);
-            residue::scale(level, prime.float(), &mut residues, *factor);
-            residue::add(level, prime.float(), sums, &residues);
+            let x = match &remainders {
+                Coefficients::Narrow(x) => x,
+                Coefficients::Wide(x) => {
+                    convert::residues(level, x, prime.value, &mut residues);
+                    &residues
+                }
+            };
+            residue::add_scaled(level, prime.float(), sums, x, *factor);
         }
         Ok(())
     }
 
     /// The centred coefficients of `factor` times the polynomial with these slots.
-    fn coefficients(&self, slots: &[u64], factor: u64) -> Zeroizing<Vec<i64>> {
+    fn coefficients(&self, slots: &[u64], factor: u64) -> Coefficients {
         let degree = self.params.degree();
         match &self.basis {
             Basis::Narrow(prime, order) => {
-                let mut values = Zeroizing::new(vec![0.0; degree]);
-                prime.load(&mut values, slots, order.slots());
+                let mut values = Values::zero(degree);
+                let mut all = Zeroizing::new(vec![0; degree]);
+                all.iter_mut().zip(slots).for_each(|(to, slot)| *to = *slot);
+                prime.load(&mut values, &all, order.slots());
                 let factor = Factor::new(factor, self.prime);
                 residue::scale(self.params.ring().level, prime.float(), &mut values, factor);
                 prime.transform.backward(&mut values);
-                Zeroizing::new(values.iter().map(|x| *x as i64).collect())
+                Coefficients::Narrow(values)
             }
             Basis::Wide(transform, order) => {
                 let value = |slot: &u32| slots.get(*slot as usize).copied().unwrap_or_default();
                 let mut values: Zeroizing<Vec<u64>> =
-                    Zeroizing::new(order.slots().iter().map(value).collect());
+                    Zeroizing::new(order.slots().places().iter().map(value).collect());
                 transform.backward(&mut values);
                 transform.scale(&mut values, factor);
                 let half = self.prime / 2;
@@ -200,7 +220,7 @@ impl Encoder {
                     let above = ring::word::spread(half.wrapping_sub(*x) >> 63);
                     x.wrapping_sub(self.prime & above) as i64
                 };
-                Zeroizing::new(values.iter().map(centred).collect())
+                Coefficients::Wide(Zeroizing::new(values.iter().map(centred).collect()))
             }
         }
     }
@@ -238,7 +258,10 @@ impl Basis {
 
 impl Plain {
     fn zero(params: &Params) -> Self {
-        Self { params: params.clone(), values: vec![0.0; params.degree() * params.primes().len()] }
+        Self {
+            params: params.clone(),
+            values: Values::zero(params.degree() * params.primes().len()),
+        }
     }
 
     /// The parameters.

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use ring::{Random, Seed};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cipher::{CIPHER, Ciphertext, Fresh};
 use super::encoder::Encoder;
@@ -11,28 +10,28 @@ use super::params::Params;
 use super::ring::{Prime, Turn, domain};
 use super::rotation::{ROTATION, RotationKeys, turns};
 use super::switch::gadget;
+use super::values::Values;
 use crate::error::{Error, Result, expect_len};
 use crate::rlwe::sample;
+use crate::simd::convert;
 use crate::simd::ntt::Factor;
-use crate::simd::{convert, residue};
+use crate::simd::residue;
 
 /// Separates the uniform half of the public key from every other use of a seed.
 const PUBLIC: &[u8; 4] = b"bfvp";
 
 /// A ternary secret. Zeroized on drop, prints nothing.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SecretKey {
-    #[zeroize(skip)]
     params: Params,
     /// Its values mod every prime in turn, that of keys included.
-    values: Vec<f64>,
+    values: Values,
 }
 
 /// An encryption of zero that the server re-randomises its responses with.
 pub struct PublicKey {
     pub(crate) params: Params,
     /// `-a*s + e` and `a`, in the evaluation basis.
-    pub(crate) halves: [Vec<f64>; 2],
+    pub(crate) halves: [Values; 2],
 }
 
 impl SecretKey {
@@ -42,8 +41,8 @@ impl SecretKey {
     /// None for parameters that exist.
     pub fn generate(params: &Params, rng: &mut Random) -> Result<Self> {
         let digits = sample::ternary(rng, params.degree());
-        let mut values = vec![0.0; params.degree() * params.ring().primes.len()];
-        embed(params, &params.ring().primes, &digits, &mut values);
+        let mut values = Values::zero(params.degree() * params.ring().primes.len());
+        embed_small(params, &params.ring().primes, &digits, &mut values);
         params.ring().forward(&mut values);
         Ok(Self { params: params.clone(), values })
     }
@@ -63,8 +62,8 @@ impl SecretKey {
         let (params, degree) = (&self.params, self.params.degree());
         let seed = rng.seed();
         let error = sample::narrow(rng, degree);
-        let mut values = Zeroizing::new(vec![0.0; degree * params.primes().len()]);
-        embed(params, params.primes(), &error, &mut values);
+        let mut values = Values::zero(degree * params.primes().len());
+        embed_small(params, params.primes(), &error, &mut values);
         encoder.add_scaled(&mut values, slots)?;
         params.ring().forward(&mut values);
         let primes = params.primes().iter().enumerate().zip(values.chunks_exact_mut(degree));
@@ -83,8 +82,8 @@ impl SecretKey {
     pub fn public_key(&self, seed: &Seed, rng: &mut Random) -> Result<PublicKey> {
         let (params, degree) = (&self.params, self.params.degree());
         let error = sample::narrow(rng, degree);
-        let mut values = Zeroizing::new(vec![0.0; degree * params.primes().len()]);
-        embed(params, params.primes(), &error, &mut values);
+        let mut values = Values::zero(degree * params.primes().len());
+        embed_small(params, params.primes(), &error, &mut values);
         params.ring().forward(&mut values);
         let primes = params.primes().iter().enumerate().zip(values.chunks_exact_mut(degree));
         let bodies: Vec<Vec<u64>> = primes
@@ -119,7 +118,7 @@ impl SecretKey {
         let number = turn.number(self.params.row());
         let target = |i: usize| {
             let values = self.at(i);
-            let mut out = Zeroizing::new(vec![0.0; values.len()]);
+            let mut out = Values::zero(values.len());
             residue::gather(&mut out, values, &turned);
             out
         };
@@ -130,7 +129,7 @@ impl SecretKey {
     /// digit: bodies digit by digit, prime by prime.
     pub(crate) fn switch_key(
         &self,
-        target: impl Fn(usize) -> Zeroizing<Vec<f64>>,
+        target: impl Fn(usize) -> Values,
         domain: impl Fn(usize, usize) -> u64,
         seed: &Seed,
         rng: &mut Random,
@@ -141,8 +140,8 @@ impl SecretKey {
         for (digit, (place, factor)) in gadget(params).into_iter().enumerate() {
             let error = sample::narrow(rng, params.degree());
             for (i, prime) in params.extended() {
-                let mut values = Zeroizing::new(vec![0.0; params.degree()]);
-                convert::residues(level, &error, prime.value, &mut values);
+                let mut values = Values::zero(params.degree());
+                convert::small(level, &error, &mut values);
                 prime.transform.forward(&mut values);
                 self.hide(i, prime, seed, domain(digit, i), &mut values);
                 if i == place {
@@ -160,12 +159,10 @@ impl SecretKey {
     /// Subtracts `a*s`, where the seed gives a's values.
     fn hide(&self, i: usize, prime: &Prime, seed: &Seed, domain: u64, values: &mut [f64]) {
         let (degree, level) = (self.params.degree(), self.params.ring().level);
-        let mut uniform = vec![0.0; degree];
+        let mut uniform = Values::zero(degree);
         let words = prime.uniform(seed, domain, degree);
         prime.load(&mut uniform, &words, self.params.ring().order.slots());
-        let mut product = Zeroizing::new(vec![0.0; degree]);
-        residue::multiply(level, prime.float(), &mut product, &uniform, self.at(i));
-        residue::subtract(level, prime.float(), values, &product);
+        residue::subtract_product(level, prime.float(), values, &uniform, self.at(i));
     }
 
     /// The values mod the prime at a place.
@@ -174,13 +171,13 @@ impl SecretKey {
     }
 
     /// `c0 + c1*s`, coefficients mod each prime in turn.
-    pub(crate) fn phase(&self, cipher: &Ciphertext) -> Result<Zeroizing<Vec<f64>>> {
+    pub(crate) fn phase(&self, cipher: &Ciphertext) -> Result<Values> {
         let [c0, c1] = &cipher.halves;
         let degree = self.params.degree();
         if cipher.params.ring().degree != degree {
             return Err(Error::shape("ciphertext parameters", &self.params, &cipher.params));
         }
-        let mut phase = Zeroizing::new(c0.clone());
+        let mut phase = c0.clone();
         let parts = phase.chunks_exact_mut(degree).zip(c1.chunks_exact(degree));
         for ((i, prime), (phase, c1)) in cipher.params.primes().iter().enumerate().zip(parts) {
             prime.transform.multiply_add(phase, c1, self.at(i));
@@ -191,11 +188,13 @@ impl SecretKey {
     }
 }
 
-/// Small integers mod each of `primes`.
-pub(crate) fn embed(params: &Params, primes: &[Prime], integers: &[i64], out: &mut [f64]) {
-    let parts = out.chunks_exact_mut(params.degree());
-    for (prime, out) in primes.iter().zip(parts) {
-        convert::residues(params.ring().level, integers, prime.value, out);
+/// Integers of magnitude below 2^19, less than half of any prime, mod each of `primes`.
+pub(crate) fn embed_small(params: &Params, primes: &[Prime], integers: &[i64], out: &mut [f64]) {
+    let degree = params.degree();
+    let (first, rest) = out.split_at_mut(degree);
+    convert::small(params.ring().level, integers, first);
+    for (_, out) in primes.iter().skip(1).zip(rest.chunks_exact_mut(degree)) {
+        out.copy_from_slice(first);
     }
 }
 

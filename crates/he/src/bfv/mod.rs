@@ -16,20 +16,24 @@
 
 mod cipher;
 mod encoder;
+mod extension;
 mod key;
 pub mod noise;
 pub mod params;
+mod product;
 mod radix;
 mod response;
 mod ring;
 mod rotation;
 mod switch;
+mod values;
 mod wide;
 
 pub use cipher::{Accumulator, Ciphertext, Fresh};
 pub use encoder::{Encoder, PLAIN_BITS, Plain};
 pub use key::{PublicKey, SecretKey};
 pub use params::{Params, Switching};
+pub use product::{Multiplier, RelinearizationKey};
 pub use response::Response;
 pub use rotation::{Hoisted, RotationKeys};
 

@@ -125,17 +125,34 @@ impl Sizes {
         ROUNDING * (1.0 + DENSITY * self.degree)
     }
 
+    fn fresh(&self) -> f64 {
+        NARROW * NARROW + (1.0 + ADDED) * ROUNDING
+    }
+
+    /// What a plaintext multiplies the variance by.
+    fn weight(&self) -> f64 {
+        self.degree * (self.plain / 2.0).powi(2)
+    }
+
     fn variance(&self, load: &Load) -> f64 {
-        let fresh = NARROW * NARROW + (1.0 + ADDED) * ROUNDING;
-        let input = fresh + load.rotations_before as f64 * self.switching();
-        let weight = self.degree * (self.plain / 2.0).powi(2);
-        let result = if load.terms == 0 { input } else { load.terms as f64 * weight * input };
+        let input = self.fresh() + load.rotations_before as f64 * self.switching();
+        let result =
+            if load.terms == 0 { input } else { load.terms as f64 * self.weight() * input };
         result + load.rotations_after as f64 * self.switching()
     }
 
-    /// Bits of the flooded noise's bound.
-    fn flooding(&self, load: &Load) -> u32 {
-        bits(self.variance(load)).ceil() as u32 + FLOODING
+    /// The variance of a product of ciphertexts, maybe of one with itself.
+    ///
+    /// With phases q*m/p + e + q*k the noise is (m + p*k)*e of each with the other's e,
+    /// p/q*e*e, and a rounding times 1 + s + s^2. m is at most p/2, k as large as c1*s
+    /// is in q.
+    fn product(&self, a: f64, b: f64) -> f64 {
+        let modulus: f64 = self.moduli.iter().product();
+        let both = (a.sqrt() + b.sqrt()).powi(2);
+        let first = self.degree * self.plain.powi(2) * (0.25 + self.divided()) * both;
+        let second = self.degree * a * b * (self.plain / modulus).powi(2);
+        let rounding = self.divided() + ROUNDING * (DENSITY * self.degree).powi(2);
+        first + second + rounding + self.switching()
     }
 
     /// Bits of the words of c1 and c0 in a response, so that their rounding takes at most
@@ -147,12 +164,12 @@ impl Sizes {
     }
 
     /// Whether a flooded response decrypts.
-    fn fits(&self, load: &Load) -> bool {
+    fn fits(&self, variance: f64) -> bool {
         let [c1, c0] = self.response();
         let modulus: f64 = self.moduli.iter().product();
         let blinding = NARROW * NARROW * (1.0 + 2.0 * DENSITY * self.degree);
-        let noise = f64::from(self.flooding(load)).exp2()
-            + bits(self.variance(load)).exp2()
+        let noise = f64::from(flooding_bits(variance)).exp2()
+            + bits(variance).exp2()
             + bits(blinding).exp2()
             + 1.0;
         let rounding = bits(ROUNDING * DENSITY * self.degree).exp2() * (-f64::from(c1)).exp2()
@@ -161,9 +178,119 @@ impl Sizes {
     }
 }
 
+/// Bits of the flooding of noise of a variance.
+fn flooding_bits(variance: f64) -> u32 {
+    bits(variance).ceil() as u32 + FLOODING
+}
+
 /// Bits of the bound for a variance.
 fn bits(variance: f64) -> f64 {
     (TAIL * variance.sqrt()).log2()
+}
+
+/// Noise followed from operation to operation, for what a [`Load`] does not describe.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    params: Params,
+    prime: u64,
+    variance: f64,
+}
+
+impl Estimate {
+    /// Of a fresh encryption; a few plaintexts may be added to it.
+    pub fn fresh(encoder: &Encoder) -> Self {
+        let (params, prime) = (encoder.params().clone(), encoder.prime());
+        let variance = Sizes::of(&params, prime).fresh();
+        Self { params, prime, variance }
+    }
+
+    /// Of a result.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for other plaintext bits than the encoder's.
+    pub fn of(encoder: &Encoder, load: &Load) -> Result<Self> {
+        check(encoder, load)?;
+        let fresh = Self::fresh(encoder);
+        let variance = fresh.sizes().variance(load);
+        Ok(Self { variance, ..fresh })
+    }
+
+    /// After a rotation, or swapping the rows.
+    #[must_use]
+    pub fn rotated(self) -> Self {
+        Self { variance: self.variance + self.sizes().switching(), ..self }
+    }
+
+    /// Of the sum of so many like this one, uncorrelated.
+    #[must_use]
+    pub fn times(self, count: usize) -> Self {
+        Self { variance: self.variance * count as f64, ..self }
+    }
+
+    /// Of the sum with another, maybe itself.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self { variance: (self.variance.sqrt() + other.variance.sqrt()).powi(2), ..self }
+    }
+
+    /// Of the product with a plaintext.
+    #[must_use]
+    pub fn times_plain(self) -> Self {
+        Self { variance: self.variance * self.sizes().weight(), ..self }
+    }
+
+    /// Of the product with another, maybe itself, under the same parameters.
+    #[must_use]
+    pub fn product(self, other: &Self) -> Self {
+        Self { variance: self.sizes().product(self.variance, other.variance), ..self }
+    }
+
+    /// With the last prime dropped.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when one prime is left.
+    pub fn dropped(self) -> Result<Self> {
+        let params = self.params.dropped()?;
+        let divisor = self.params.primes().last().map_or(1.0, |prime| prime.value as f64);
+        let added = self.sizes().divided();
+        Ok(Self { params, variance: self.variance / (divisor * divisor) + added, ..self })
+    }
+
+    /// Bits of the largest magnitude.
+    pub fn bits(&self) -> f64 {
+        bits(self.variance)
+    }
+
+    /// Bits of the largest magnitude of flooding that [`super::Ciphertext::respond`] adds.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] when the modulus does not hold a flooded response.
+    pub fn flooding(&self) -> Result<u32> {
+        if self.sizes().fits(self.variance) {
+            return Ok(flooding_bits(self.variance));
+        }
+        Err(Error::TooLarge(format!(
+            "{} holds no response with noise of {} bits, flooded, beside slots mod {}; take \
+             larger parameters, smaller slots or fewer products",
+            self.params,
+            self.bits().ceil(),
+            self.prime
+        )))
+    }
+
+    /// The parameters.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The plaintext prime.
+    pub const fn prime(&self) -> u64 {
+        self.prime
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::of(&self.params, self.prime)
+    }
 }
 
 /// Bits of the largest magnitude of a result's noise.
@@ -171,28 +298,7 @@ fn bits(variance: f64) -> f64 {
 /// # Errors
 /// [`Error::Shape`] for other plaintext bits than the encoder's.
 pub fn bound(encoder: &Encoder, load: &Load) -> Result<f64> {
-    check(encoder, load)?;
-    Ok(bits(Sizes::of(encoder.params(), encoder.prime()).variance(load)))
-}
-
-/// Bits of the largest magnitude of flooding that [`super::Ciphertext::respond`] adds.
-///
-/// # Errors
-/// [`Error::Shape`] for other plaintext bits than the encoder's; [`Error::TooLarge`] when
-/// the modulus does not hold a flooded response.
-pub fn flooding(encoder: &Encoder, load: &Load) -> Result<u32> {
-    check(encoder, load)?;
-    let sizes = Sizes::of(encoder.params(), encoder.prime());
-    if sizes.fits(load) {
-        return Ok(sizes.flooding(load));
-    }
-    Err(Error::TooLarge(format!(
-        "{} holds no response with noise of {} bits, flooded, beside slots of {} bits; take \
-         larger parameters, smaller slots or fewer products",
-        encoder.params(),
-        sizes.flooding(load) - FLOODING,
-        encoder.bits()
-    )))
+    Ok(Estimate::of(encoder, load)?.bits())
 }
 
 /// Bits of the words of c1 and c0 in a response.
@@ -237,7 +343,7 @@ pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, 
             }
             let params = candidate(degree, moduli, switching)?;
             let sizes = Sizes::of(&params, Encoder::prime_above(&params, load.plain_bits)?);
-            if sizes.fits(load) {
+            if sizes.fits(sizes.variance(load)) {
                 return Ok((params, sizes.response()));
             }
         }
@@ -274,5 +380,5 @@ fn expected(degree: usize, moduli: &[u32], switching: Switching, load: &Load) ->
     let moduli = moduli.iter().map(power).collect();
     let sizes =
         Sizes { degree: degree as f64, moduli, special, digit, plain: power(&load.plain_bits) };
-    load.plain_bits > degree.ilog2() && sizes.fits(load)
+    load.plain_bits > degree.ilog2() && sizes.fits(sizes.variance(load))
 }

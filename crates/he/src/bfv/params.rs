@@ -63,7 +63,7 @@ impl Params {
         }
         check_security(degree, &bits)?;
         check_sizes(moduli, &bits)?;
-        let ring = Ring::new(degree, &primes(degree, &bits)?, level)?;
+        let ring = Ring::new(degree, &largest_primes(degree, &bits, &[])?, level)?;
         Ok(Self { ring: Arc::new(ring), count: moduli.len(), switching })
     }
 
@@ -112,6 +112,29 @@ impl Params {
         self.primes().iter().enumerate().chain(self.special())
     }
 
+    /// The parameters with the last ciphertext prime dropped ([`super::Ciphertext`] has the
+    /// operation). Keys, encoders and plaintexts of these serve them too.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when one prime is left.
+    pub fn dropped(&self) -> Result<Self> {
+        if self.count < 2 {
+            return Err(Error::shape("ciphertext primes", "at least two", self.count));
+        }
+        Ok(Self { count: self.count - 1, ..self.clone() })
+    }
+
+    /// Whether what is made for these serves `other`: the same primes, or fewer of them.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.count >= other.count && Self { count: other.count, ..self.clone() } == *other
+    }
+
+    /// # Errors
+    /// [`Error::Shape`] when they do not cover the other.
+    pub(crate) fn check_covers(&self, what: &'static str, other: &Self) -> Result<()> {
+        if self.covers(other) { Ok(()) } else { Err(Error::shape(what, other, self)) }
+    }
+
     /// # Errors
     /// [`Error::Shape`] when they differ.
     pub(crate) fn check(&self, what: &'static str, other: &Self) -> Result<()> {
@@ -144,9 +167,9 @@ fn check_sizes(moduli: &[u32], bits: &[u32]) -> Result<()> {
     }
 }
 
-/// The largest different primes of each size that are 1 mod 2N.
-fn primes(degree: usize, bits: &[u32]) -> Result<Vec<u64>> {
-    let mut found: Vec<u64> = Vec::new();
+/// The largest different primes of each size that are 1 mod 2N and not taken.
+pub(crate) fn largest_primes(degree: usize, bits: &[u32], taken: &[u64]) -> Result<Vec<u64>> {
+    let mut found = taken.to_vec();
     for bits in bits {
         let order = 2 * degree as u64;
         let least = 1u64 << (bits - 1);
@@ -155,7 +178,7 @@ fn primes(degree: usize, bits: &[u32]) -> Result<Vec<u64>> {
         let none = || Error::shape("primes", "enough that are 1 mod 2N", format!("{bits} bits"));
         found.push(prime.ok_or_else(none)?);
     }
-    Ok(found)
+    Ok(found.split_off(taken.len()))
 }
 
 /// Miller and Rabin's test with the bases that decide it below 2^64 (Sinclair).
@@ -239,7 +262,7 @@ mod tests {
 
     #[test]
     fn primes_are_prime_different_and_of_their_size() {
-        let found = primes(8192, &[43, 43, 44, 44, 44]).unwrap();
+        let found = largest_primes(8192, &[43, 43, 44, 44, 44], &[]).unwrap();
         for (i, prime) in found.iter().enumerate() {
             assert!((2..2000).all(|d| prime % d != 0) && prime % 16384 == 1);
             assert!(!found[..i].contains(prime));

@@ -3,7 +3,7 @@
 
 use ring::{Random, Seed};
 
-use super::noise::{Load, flooding};
+use super::noise::{Estimate, Load};
 use super::radix::MixedRadix;
 use super::{Ciphertext, Encoder, Params, PublicKey, SecretKey, Switching};
 
@@ -66,14 +66,15 @@ fn chi_square(samples: &[f64]) -> f64 {
 fn noise_and_slots_look_the_same_for_any_weights() {
     let mut client = Client::new();
     let load = Load { plain_bits: 20, rotations_before: 0, terms: 1, rotations_after: 0 };
-    let most = f64::from(flooding(&client.encoder, &load).unwrap()).exp2();
+    let bound = Estimate::of(&client.encoder, &load).unwrap();
+    let most = f64::from(bound.flooding().unwrap()).exp2();
     let largest = client.encoder.decode(&vec![client.encoder.prime() / 2; 4096]).unwrap();
     for weights in [vec![], vec![1; 4096], largest.to_vec()] {
         let (mut noise, mut slots) = (Vec::new(), Vec::new());
         for _ in 0..16 {
             let (product, mask) = (client.product(&weights), client.mask());
             let product =
-                product.masked(&client.public, &client.encoder, &mask, &load, &mut client.rng);
+                product.masked(&client.public, &client.encoder, &mask, &bound, &mut client.rng);
             let mut product = product.unwrap();
             for half in &mut product.halves {
                 client.secret.params().ring().forward(half);

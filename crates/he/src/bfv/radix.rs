@@ -4,6 +4,7 @@ use zeroize::Zeroizing;
 
 use super::params::Params;
 use super::ring::{Prime, canonical};
+use super::values::Values;
 use crate::simd::ntt::Factor;
 use crate::simd::{Level, residue};
 
@@ -26,7 +27,7 @@ impl<'a> MixedRadix<'a> {
             let (lower, rest) = values.split_at_mut(i * degree);
             let (ours, _) = rest.split_at_mut(degree);
             for (below, digit) in self.primes.iter().zip(lower.chunks_exact(degree)) {
-                let before = Zeroizing::new(ours.to_vec());
+                let before = Values::of(ours);
                 let factor = Factor::new(prime.inverse(below.value), prime.value);
                 let float = prime.float();
                 residue::scale_difference(self.level, float, ours, &before, digit, factor);

@@ -13,17 +13,18 @@ use ring::Random;
 use ring::word::mask;
 use zeroize::Zeroizing;
 
-use super::cipher::Ciphertext;
+use super::cipher::{Ciphertext, add};
 use super::encoder::Encoder;
-use super::key::{PublicKey, SecretKey, embed};
-use super::noise::{self, Load};
+use super::key::{PublicKey, SecretKey, embed_small};
+use super::noise::{self, Estimate, Load};
 use super::params::Params;
 use super::radix::{MixedRadix, fractions};
 use super::ring::Prime;
+use super::values::Values;
 use crate::error::{Error, Result, expect_len};
 use crate::rlwe::sample;
 use crate::simd::ntt::{Factor, power};
-use crate::simd::residue;
+use crate::simd::{convert, residue};
 
 /// Bits of a limb of flooding.
 const LIMB: u32 = 48;
@@ -42,7 +43,7 @@ pub struct Response {
 impl Ciphertext {
     /// Answers with the slots plus `mask`, N integers uniform below p that the server
     /// keeps. `load` says what was done to the ciphertext, which bounds its noise; it
-    /// must not depend on weights.
+    /// must not depend on weights, and covers no dropped primes.
     ///
     /// # Errors
     /// [`Error::Shape`] for other parameters or a mask that is not N integers below p;
@@ -56,9 +57,25 @@ impl Ciphertext {
         load: &Load,
         rng: &mut Random,
     ) -> Result<Response> {
+        let noise = Estimate::of(encoder, load)?;
+        self.respond_within(key, encoder, mask, &noise, rng)
+    }
+
+    /// As [`Ciphertext::respond`], with the noise as it was followed to this ciphertext.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn respond_within(
+        self,
+        key: &PublicKey,
+        encoder: &Encoder,
+        mask: &[u64],
+        noise: &Estimate,
+        rng: &mut Random,
+    ) -> Result<Response> {
         let bits = noise::response_bits(encoder);
         let params = self.params.clone();
-        let mut masked = self.masked(key, encoder, mask, load, rng)?;
+        let mut masked = self.masked(key, encoder, mask, noise, rng)?;
         let [c0, c1] = &mut masked.halves;
         let [c1, c0] =
             [(c1, bits[0]), (c0, bits[1])].map(|(half, bits)| shorten(&params, half, bits));
@@ -71,13 +88,17 @@ impl Ciphertext {
         key: &PublicKey,
         encoder: &Encoder,
         mask: &[u64],
-        load: &Load,
+        noise: &Estimate,
         rng: &mut Random,
     ) -> Result<Self> {
-        self.params.check("public key parameters", key.params())?;
-        self.params.check("encoder parameters", encoder.params())?;
+        key.params().check_covers("public key parameters", &self.params)?;
+        encoder.params().check_covers("encoder parameters", &self.params)?;
         expect_len("mask", self.params.degree(), mask.len())?;
-        let flooding = noise::flooding(encoder, load)?;
+        noise.params().check("parameters of the noise", &self.params)?;
+        if noise.prime() != encoder.prime() {
+            return Err(Error::shape("prime of the noise", encoder.prime(), noise.prime()));
+        }
+        let flooding = noise.flooding()?;
         self.blind(key, rng);
         let params = self.params.clone();
         for half in &mut self.halves {
@@ -95,8 +116,8 @@ impl Ciphertext {
         let params = &self.params;
         let degree = params.degree();
         let ternary = sample::ternary(rng, degree);
-        let mut u = Zeroizing::new(vec![0.0; degree * params.primes().len()]);
-        embed(params, params.primes(), &ternary, &mut u);
+        let mut u = Values::zero(degree * params.primes().len());
+        embed_small(params, params.primes(), &ternary, &mut u);
         params.ring().forward(&mut u);
         for (half, key) in self.halves.iter_mut().zip(&key.halves) {
             let factors = key.chunks_exact(degree).zip(u.chunks_exact(degree));
@@ -112,17 +133,9 @@ impl Ciphertext {
 /// Adds Gaussian errors to coefficients mod each prime in turn.
 fn add_error(params: &Params, half: &mut [f64], rng: &mut Random) {
     let error = sample::narrow(rng, params.degree());
-    let mut residues = Zeroizing::new(vec![0.0; half.len()]);
-    embed(params, params.primes(), &error, &mut residues);
+    let mut residues = Values::zero(half.len());
+    embed_small(params, params.primes(), &error, &mut residues);
     add(params, half, &residues);
-}
-
-fn add(params: &Params, sums: &mut [f64], values: &[f64]) {
-    let degree = params.degree();
-    let parts = sums.chunks_exact_mut(degree).zip(values.chunks_exact(degree));
-    for (prime, (sums, values)) in params.primes().iter().zip(parts) {
-        residue::add(params.ring().level, prime.float(), sums, values);
-    }
 }
 
 /// Adds integers uniform from -2^bits to 2^bits - 1: limbs of an integer below
@@ -132,13 +145,12 @@ fn flood(params: &Params, half: &mut [f64], bits: u32, rng: &mut Random) {
     let widths = (0..=bits).step_by(LIMB as usize).map(|low| (bits + 1 - low).min(LIMB));
     for (limb, width) in widths.enumerate() {
         let words = Zeroizing::new(rng.uniform(degree, width));
-        let words: Zeroizing<Vec<f64>> =
-            Zeroizing::new(words.iter().map(|word| *word as i64 as f64).collect());
+        let mut limbs = Values::zero(degree);
+        limbs.iter_mut().zip(words.iter()).for_each(|(to, word)| *to = *word as i64 as f64);
         for (prime, half) in params.primes().iter().zip(half.chunks_exact_mut(degree)) {
             let factor =
                 Factor::new(power(2, u64::from(LIMB) * limb as u64, prime.value), prime.value);
-            let before = Zeroizing::new(half.to_vec());
-            residue::scale_add(level, prime.float(), half, &words, factor, &before);
+            residue::add_scaled(level, prime.float(), half, &limbs, factor);
         }
     }
     for (prime, half) in params.primes().iter().zip(half.chunks_exact_mut(degree)) {
@@ -229,11 +241,13 @@ impl SecretKey {
         let unused = u64::BITS - bits;
         let centred: Vec<i64> =
             half.iter().map(|word| ((word << unused) as i64) >> unused).collect();
-        let mut values = Zeroizing::new(vec![0.0; degree * primes.len()]);
-        embed(params, primes, &centred, &mut values);
+        let mut values = Values::zero(degree * primes.len());
+        for (prime, values) in primes.iter().zip(values.chunks_exact_mut(degree)) {
+            convert::residues(params.ring().level, &centred, prime.value, values);
+        }
         params.ring().forward(&mut values);
         for ((i, prime), values) in primes.iter().enumerate().zip(values.chunks_exact_mut(degree)) {
-            let before = values.to_vec();
+            let before = Values::of(values);
             residue::multiply(params.ring().level, prime.float(), values, &before, self.at(i));
         }
         params.ring().backward(&mut values);

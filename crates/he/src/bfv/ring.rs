@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 
-use ring::word::spread;
 use ring::{Prg, Seed};
 
+use super::values::Values;
 use crate::error::{Error, Result};
-use crate::simd::Level;
 use crate::simd::ntt::{Transform, power, root};
+use crate::simd::residue::{self, Permutation};
+use crate::simd::{Level, convert};
 
 /// A prime 1 mod 2N below 2^50 and its transform.
 pub(crate) struct Prime {
@@ -26,9 +27,9 @@ pub(crate) struct Prime {
 /// Between the order of a transform and that of slots.
 pub(crate) struct Order {
     /// The slot of each value.
-    slots: Vec<u32>,
+    slots: Permutation,
     /// The value of each slot.
-    places: Vec<u32>,
+    places: Permutation,
 }
 
 /// A permutation of slots that an automorphism of the ring makes.
@@ -85,31 +86,31 @@ impl Prime {
     /// more left out.
     pub(crate) fn uniform(&self, seed: &Seed, domain: u64, count: usize) -> Vec<u64> {
         let mut prg = Prg::new(seed, domain);
-        let mut values = Vec::with_capacity(count);
-        while values.len() < count {
-            let words = prg.uniform(count - values.len(), self.bits);
-            values.extend(words.into_iter().filter(|word| *word < self.value));
+        let mut values = prg.uniform(count, self.bits);
+        // Mostly there is nothing to leave out.
+        while values.len() < count || values.iter().any(|word| *word >= self.value) {
+            values.retain(|word| *word < self.value);
+            values.extend(prg.uniform(count - values.len(), self.bits));
         }
         values
     }
 
-    /// Integers below the prime, `places` telling where each comes from, centred.
-    pub(crate) fn load(&self, out: &mut [f64], words: &[u64], places: &[u32]) {
-        let half = self.value / 2;
-        for (out, place) in out.iter_mut().zip(places) {
-            let word = words.get(*place as usize).copied().unwrap_or_default();
-            let above = spread(half.wrapping_sub(word) >> 63);
-            *out = word.wrapping_sub(self.value & above) as i64 as f64;
-        }
+    /// Integers below the prime, centred; `places` tells where each comes from.
+    pub(crate) fn load(&self, out: &mut [f64], words: &[u64], places: &Permutation) {
+        let level = self.transform.level();
+        let mut centred = Values::zero(words.len());
+        convert::from_words(level, words, self.value, &mut centred);
+        residue::gather(out, &centred, places);
     }
 
-    /// Centred values as integers below the prime, `places` telling where each comes
-    /// from.
-    pub(crate) fn store(&self, values: &[f64], places: &[u32]) -> Vec<u64> {
-        let word = |place: &u32| {
-            canonical(values.get(*place as usize).copied().unwrap_or_default(), self.value)
-        };
-        places.iter().map(word).collect()
+    /// Centred values as integers below the prime; `places` tells where each comes from.
+    pub(crate) fn store(&self, values: &[f64], places: &Permutation) -> Vec<u64> {
+        let level = self.transform.level();
+        let mut ordered = Values::zero(values.len());
+        residue::gather(&mut ordered, values, places);
+        let mut words = vec![0; values.len()];
+        convert::to_words(level, &ordered, self.value, &mut words);
+        words
     }
 
     /// Whether a peer's words are N integers below the prime.
@@ -143,43 +144,48 @@ impl Order {
         let slots: HashMap<u64, u32> = powers.zip(0..).collect();
         let slots: Vec<u32> =
             values.iter().map(|value| slots.get(value).copied().unwrap_or_default()).collect();
-        Self { places: inverse(&slots), slots }
+        let places = inverse(slots.iter().copied());
+        Self { places: Permutation::new(places), slots: Permutation::new(slots) }
     }
 
     /// The slot of each value.
-    pub(crate) fn slots(&self) -> &[u32] {
+    pub(crate) const fn slots(&self) -> &Permutation {
         &self.slots
     }
 
     /// The value of each slot.
-    pub(crate) fn places(&self) -> &[u32] {
+    pub(crate) const fn places(&self) -> &Permutation {
         &self.places
     }
 
     /// Where the values of a turned polynomial come from.
-    pub(crate) fn turned(&self, turn: Turn) -> Vec<u32> {
-        self.sources(turn).map(|slot| self.place(slot)).collect()
+    pub(crate) fn turned(&self, turn: Turn) -> Permutation {
+        let place = |slot: u32| self.places.places().get(slot as usize).copied();
+        Permutation::new(self.sources(turn).filter_map(place).collect())
     }
 
-    /// The slots where the values of a turned polynomial come from.
-    pub(crate) fn sources(&self, turn: Turn) -> impl Iterator<Item = u32> {
-        let row = self.slots.len() / 2;
-        self.slots.iter().map(move |slot| turn.source(*slot as usize, row) as u32)
+    /// The slots where the values of a turned polynomial come from, and for every slot the
+    /// value that it goes to.
+    pub(crate) fn turned_slots(&self, turn: Turn) -> [Permutation; 2] {
+        let slots = self.sources(turn).collect();
+        let places = inverse(self.sources(turn));
+        [slots, places].map(Permutation::new)
     }
 
-    fn place(&self, slot: u32) -> u32 {
-        self.places.get(slot as usize).copied().unwrap_or_default()
+    fn sources(&self, turn: Turn) -> impl ExactSizeIterator<Item = u32> {
+        let slots = self.slots.places();
+        slots.iter().map(move |slot| turn.source(*slot as usize, slots.len() / 2) as u32)
     }
 }
 
-fn inverse(slots: &[u32]) -> Vec<u32> {
-    let mut places = vec![0; slots.len()];
-    for (slot, place) in slots.iter().zip(0..) {
-        if let Some(entry) = places.get_mut(*slot as usize) {
-            *entry = place;
+fn inverse(permutation: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    let mut inverse = vec![0; permutation.len()];
+    for (to, from) in permutation.zip(0..) {
+        if let Some(entry) = inverse.get_mut(to as usize) {
+            *entry = from;
         }
     }
-    places
+    inverse
 }
 
 impl Turn {

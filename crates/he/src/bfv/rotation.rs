@@ -9,10 +9,11 @@ use ring::Seed;
 
 use super::cipher::Ciphertext;
 use super::params::Params;
-use super::ring::{Prime, Turn, domain};
-use super::switch::{Digits, SwitchKey, digits};
+use super::ring::{Turn, domain};
+use super::switch::{Digits, Rows, SwitchKey, digits};
+use super::values::Values;
 use crate::error::{Error, Result, expect_len};
-use crate::simd::residue;
+use crate::simd::residue::{self, Permutation};
 
 /// Separates the uniform halves of rotation keys from every other use of a seed.
 pub(crate) const ROTATION: &[u8; 4] = b"bfvr";
@@ -27,13 +28,13 @@ struct RotationKey {
     turn: Turn,
     key: SwitchKey,
     /// Where each value of a turned polynomial comes from.
-    places: Vec<u32>,
+    places: Permutation,
 }
 
 /// A ciphertext cut into digits, ready for many rotations.
 pub struct Hoisted {
     cipher: Ciphertext,
-    digits: Digits,
+    rows: Vec<Values>,
 }
 
 /// The turns that keys are asked for, each once.
@@ -82,10 +83,8 @@ impl RotationKeys {
     /// # Errors
     /// [`Error::Shape`] for steps that are zero, repeated, or N/2 and more.
     pub fn layout(params: &Params, steps: &[usize], swap: bool) -> Result<Vec<(usize, u32)>> {
-        let keys = turns(params, steps, swap)?.len() * digits(params);
-        let widths: Vec<u32> = params.extended().map(|(_, prime)| prime.bits).collect();
-        let segments = (0..keys).flat_map(|_| widths.iter().map(|bits| (params.degree(), *bits)));
-        Ok(segments.collect())
+        let keys = turns(params, steps, swap)?;
+        Ok(keys.iter().flat_map(|_| SwitchKey::layout(params)).collect())
     }
 
     /// The integers to send, in the segments of [`RotationKeys::layout`].
@@ -113,64 +112,34 @@ impl RotationKeys {
 
 impl RotationKey {
     fn new(params: &Params, turn: Turn, seed: &Seed, bodies: &[Vec<u64>]) -> Result<Self> {
-        let (degree, count) = (params.degree(), digits(params));
         let order = &params.ring().order;
-        let sources: Vec<u32> = order.sources(turn.back(params.row())).collect();
+        let [sources, _] = order.turned_slots(turn.back(params.row()));
         let number = turn.number(params.row());
-        let primes = params.extended().count();
-        let mut values = vec![0.0; 2 * degree * primes * count];
-        let mut out = values.chunks_exact_mut(degree);
-        for (k, (i, prime)) in params.extended().enumerate() {
-            for digit in 0..count {
-                let body = bodies.get(digit * primes + k).map(Vec::as_slice).unwrap_or_default();
-                prime.check("rotation key", body)?;
-                let uniform = prime.uniform(seed, domain(ROTATION, number, digit, i), degree);
-                for words in [body, &uniform] {
-                    if let Some(out) = out.next() {
-                        prime.load(out, words, &sources);
-                    }
-                }
-            }
-        }
-        Ok(Self { turn, key: SwitchKey { values }, places: order.turned(turn) })
+        let domain = |digit, prime| domain(ROTATION, number, digit, prime);
+        let key = SwitchKey::new(params, &sources, domain, seed, bodies)?;
+        Ok(Self { turn, key, places: order.turned(turn) })
     }
 
     /// The bodies digit by digit, prime by prime.
     fn bodies(&self, params: &Params) -> Vec<Vec<u64>> {
-        let (degree, count) = (params.degree(), digits(params));
-        let order = &params.ring().order;
-        // Of each slot the value that holds what the client made for it.
-        let mut places = vec![0; degree];
-        for (place, slot) in order.sources(self.turn.back(params.row())).enumerate() {
-            if let Some(entry) = places.get_mut(slot as usize) {
-                *entry = place as u32;
-            }
-        }
-        let body = |digit: usize, (k, prime): (usize, &Prime)| {
-            let values = self.key.values.chunks_exact(degree).nth(2 * (k * count + digit));
-            prime.store(values.unwrap_or_default(), &places)
-        };
-        let primes = || params.extended().map(|(_, prime)| prime).enumerate();
-        (0..count).flat_map(|digit| primes().map(move |prime| body(digit, prime))).collect()
+        let [_, places] = params.ring().order.turned_slots(self.turn.back(params.row()));
+        self.key.bodies(params, &places)
     }
 
-    fn turn(&self, cipher: &Ciphertext, digits: &Digits) -> Ciphertext {
+    fn turn(&self, cipher: &Ciphertext, rows: Rows<'_>) -> Ciphertext {
         let params = &cipher.params;
-        let (degree, level) = (params.degree(), params.ring().level);
-        let mut switched = digits.switch(params, &self.key);
-        let [c0, _] = &mut switched;
-        let [theirs, _] = &cipher.halves;
-        let parts = c0.chunks_exact_mut(degree).zip(theirs.chunks_exact(degree));
-        for (prime, (c0, theirs)) in params.primes().iter().zip(parts) {
-            residue::add(level, prime.float(), c0, theirs);
-        }
-        let mut turned = Ciphertext::zero(params);
-        for (to, from) in turned.halves.iter_mut().zip(&switched) {
-            for (to, from) in to.chunks_exact_mut(degree).zip(from.chunks_exact(degree)) {
+        let [c0, _] = &cipher.halves;
+        let switched = rows.switch(params, &self.key, c0);
+        let halves = switched.map(|from| {
+            let mut to = Values::zero(from.len());
+            let (to_parts, from_parts) =
+                (to.chunks_exact_mut(params.degree()), from.chunks_exact(params.degree()));
+            for (to, from) in to_parts.zip(from_parts) {
                 residue::gather(to, from, &self.places);
             }
-        }
-        turned
+            to
+        });
+        Ciphertext { params: params.clone(), halves }
     }
 }
 
@@ -192,16 +161,18 @@ impl Ciphertext {
     }
 
     fn turn(&self, keys: &RotationKeys, turn: Turn) -> Result<Self> {
-        self.params.check("rotation key parameters", &keys.params)?;
+        keys.params.check_covers("rotation key parameters", &self.params)?;
         let key = keys.get(turn)?;
         let [_, c1] = &self.halves;
-        Ok(key.turn(self, &Digits::of(&self.params, c1)))
+        let digits = Digits::of(&self.params, c1);
+        Ok(key.turn(self, Rows::once(&digits, Some(c1))))
     }
 
     /// Cuts the ciphertext into digits for any number of rotations.
     pub fn hoist(&self) -> Hoisted {
         let [_, c1] = &self.halves;
-        Hoisted { cipher: self.clone(), digits: Digits::of(&self.params, c1) }
+        let rows = Digits::of(&self.params, c1).rows(&self.params, c1);
+        Hoisted { cipher: self.clone(), rows }
     }
 }
 
@@ -216,11 +187,11 @@ impl Hoisted {
     /// # Errors
     /// As there.
     pub fn rotate(&self, keys: &RotationKeys, step: usize) -> Result<Ciphertext> {
-        self.cipher.params.check("rotation key parameters", &keys.params)?;
+        keys.params.check_covers("rotation key parameters", &self.cipher.params)?;
         if step == 0 {
             return Ok(self.cipher.clone());
         }
-        Ok(keys.get(Turn::Left(step))?.turn(&self.cipher, &self.digits))
+        Ok(keys.get(Turn::Left(step))?.turn(&self.cipher, Rows::Kept(&self.rows)))
     }
 
     /// As [`Ciphertext::swap_rows`].
@@ -228,8 +199,8 @@ impl Hoisted {
     /// # Errors
     /// As there.
     pub fn swap_rows(&self, keys: &RotationKeys) -> Result<Ciphertext> {
-        self.cipher.params.check("rotation key parameters", &keys.params)?;
-        Ok(keys.get(Turn::Swap)?.turn(&self.cipher, &self.digits))
+        keys.params.check_covers("rotation key parameters", &self.cipher.params)?;
+        Ok(keys.get(Turn::Swap)?.turn(&self.cipher, Rows::Kept(&self.rows)))
     }
 }
 

@@ -24,6 +24,12 @@ impl<V: Vector> Modulus<V> {
         }
     }
 
+    #[inline(always)]
+    pub(crate) unsafe fn rounded(self, x: V) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { x.add(self.round).sub(self.round) }
+    }
+
     /// `x * w` mod p, of magnitude below p.
     #[inline(always)]
     pub(crate) unsafe fn times(self, x: V, value: V, quotient: V) -> V {
@@ -47,7 +53,7 @@ impl<V: Vector> Modulus<V> {
         // SAFETY: the caller's promise.
         unsafe {
             let quotient = x.mul_add(self.inverse, self.round).sub(self.round);
-            x.sub(quotient.mul(self.prime))
+            quotient.negative_mul_add(self.prime, x)
         }
     }
 }

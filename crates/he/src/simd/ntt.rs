@@ -6,16 +6,16 @@
 //! as f64, centred but for a small factor. A product mod p takes the rounded quotient
 //! `x * (w/p)` and then the exact `x*w - q*p` (Dekker's splitting, with fused
 //! multiply-add; van der Hoeven, Lecerf, Quintin, "Modular SIMD arithmetic", 2016).
+//! Rounding makes the quotient at most 3/4 off while factors that vary are below 2^52, so
+//! that a product is at most 3/4 of the prime; until then nothing is reduced.
 //! The last levels, inside a vector, run on transposed blocks: values stay in that order
 //! until the transform back, and products do not mind.
+
+use std::ops::Range;
 
 use super::modulus::Modulus;
 use super::vector::Vector;
 use super::{Level, Width};
-
-/// Levels after which all values are reduced: a value grows by less than a prime in
-/// each, from half of one, and must stay below four for the quotients to be right.
-const EAGER: usize = 4;
 
 /// Sums of products that are not reduced in between.
 pub(crate) const LAZY: usize = 4;
@@ -47,21 +47,36 @@ pub(crate) struct Transform {
     /// Forward and back: the same of the levels inside a vector, in the order in which
     /// the transform forward reads them; value and quotient of as many lanes in turn.
     inner: [Vec<f64>; 2],
-    /// 1/N.
-    last: Factor,
+    /// What the last level back multiplies sums and differences by: 1/N, and that times
+    /// the root.
+    last: [Factor; 2],
+    /// Levels that may follow one another without reducing values, forward and back.
+    lazy: [u32; 2],
 }
 
 impl Transform {
-    /// For a power of two `degree` of at least 64 and a prime below 2^50 that is 1 mod
+    /// For a power of two `degree` of at least 128 and a prime below 2^50 that is 1 mod
     /// `2*degree`.
+    ///
+    /// # Panics
+    /// For another degree: blocks would not be whole.
     pub(crate) fn new(level: Level, degree: usize, prime: u64) -> Self {
+        assert!(degree.is_power_of_two() && degree >= 128);
         let root = root(degree, prime);
         let factors: [Vec<Factor>; 2] = [root, power(root, prime - 2, prime)]
             .map(|root| powers(root, degree, prime).map(|x| Factor::new(x, prime)).collect());
         let lanes = level.lanes();
         let inner = [0, 1].map(|i| inner(&factors[i], degree, lanes));
-        let last = Factor::new(power(degree as u64, prime - 2, prime), prime);
-        Self { prime: prime as f64, degree, level, factors, inner, last }
+        let part = power(degree as u64, prime - 2, prime);
+        let quarter = power(root, prime - 1 - degree as u64 / 2, prime);
+        let difference = (u128::from(part) * u128::from(quarter) % u128::from(prime)) as u64;
+        let last = [part, difference].map(|factor| Factor::new(factor, prime));
+        Self { prime: prime as f64, degree, level, factors, inner, last, lazy: lazy(prime) }
+    }
+
+    /// The instructions it runs on.
+    pub(crate) const fn level(&self) -> Level {
+        self.level
     }
 
     /// The prime.
@@ -74,8 +89,8 @@ impl Transform {
         self.degree
     }
 
-    /// Coefficients of magnitude at most p/2 to values in the evaluation basis, in an
-    /// order of its own, of magnitude at most p/2.
+    /// Coefficients of magnitude at most 1.5 p to values in the evaluation basis, in an
+    /// order of its own, centred.
     ///
     /// # Panics
     /// For another length.
@@ -179,47 +194,99 @@ macro_rules! enable {
 enable!("avx2,fma", std::arch::x86_64::__m256d, forward256, backward256, multiply_add256);
 enable!("avx512f,avx512dq", std::arch::x86_64::__m512d, forward512, backward512, multiply_add512);
 
+/// Levels of blocks above this run through all values, the others chunk by chunk: a chunk
+/// stays in the nearest memory meanwhile.
+const CHUNK: usize = 2048;
+
 /// # Safety
 /// The instructions of `V`, a transform for its lanes, and as many values as its degree.
 #[inline(always)]
 unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64]) {
-    let degree = transform.degree;
-    let [factors, _] = &transform.factors;
+    let (degree, [lazy, _]) = (transform.degree, transform.lazy);
+    let chunk = degree.min(CHUNK);
     let pointer = values.as_mut_ptr();
     // SAFETY: the caller's promise; all places are below the degree.
     unsafe {
+        let (mut half, mut levels) = (degree / 2, 0);
+        while half >= chunk {
+            levels = levels % lazy + 1;
+            forward_level::<V>(transform, pointer, 0..degree, half, levels == lazy);
+            half /= 2;
+        }
+        let before = levels;
+        for start in (0..degree).step_by(chunk) {
+            (half, levels) = (chunk / 2, before);
+            while half >= V::LANES {
+                levels = levels % lazy + 1;
+                forward_level::<V>(transform, pointer, start..start + chunk, half, levels == lazy);
+                half /= 2;
+            }
+            let more = levels % lazy + V::LANES.ilog2() > lazy;
+            forward_inner::<V>(transform, pointer, start..start + chunk, more);
+        }
+    }
+}
+
+/// One level on a range of whole blocks.
+///
+/// # Safety
+/// As [`forward`]; `values` has the transform's degree, the range is within.
+#[inline(always)]
+unsafe fn forward_level<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    half: usize,
+    eager: bool,
+) {
+    let [factors, _] = &transform.factors;
+    let first = (transform.degree + range.start) / (2 * half);
+    // SAFETY: the caller's promise; all places are in the range.
+    unsafe {
         let modulus = Modulus::<V>::new(transform.prime);
-        let (mut half, mut level) = (degree / 2, 1);
-        while half >= V::LANES {
-            let blocks = degree / (2 * half);
-            let eager = level % EAGER == 0;
-            for (block, factor) in factors.iter().skip(blocks).take(blocks).enumerate() {
-                let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
-                let start = 2 * half * block;
-                for at in (start..start + half).step_by(V::LANES) {
-                    let (low, high) = (pointer.add(at), pointer.add(at + half));
-                    let u = V::load(low);
-                    let v = modulus.times(V::load(high), value, quotient);
-                    let (sum, difference) = (u.add(v), u.sub(v));
-                    if eager {
-                        modulus.centred(sum).store(low);
-                        modulus.centred(difference).store(high);
-                    } else {
-                        sum.store(low);
-                        difference.store(high);
-                    }
+        for (start, factor) in range.step_by(2 * half).zip(factors.iter().skip(first)) {
+            let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+            for at in (start..start + half).step_by(V::LANES) {
+                let (low, high) = (values.add(at), values.add(at + half));
+                let u = V::load(low);
+                let v = modulus.times(V::load(high), value, quotient);
+                let (sum, difference) = (u.add(v), u.sub(v));
+                if eager {
+                    modulus.centred(sum).store(low);
+                    modulus.centred(difference).store(high);
+                } else {
+                    sum.store(low);
+                    difference.store(high);
                 }
             }
-            half /= 2;
-            level += 1;
         }
-        let [inner, _] = &transform.inner;
-        let mut factors = inner.as_ptr();
-        for at in (0..degree).step_by(V::LANES * V::LANES) {
-            let mut rows = load_rows::<V>(pointer.add(at));
+    }
+}
+
+/// The levels inside a vector on a range of whole squares of vectors, which is reduced
+/// before if there were too many levels since.
+///
+/// # Safety
+/// As [`forward_level`].
+#[inline(always)]
+unsafe fn forward_inner<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    eager: bool,
+) {
+    let [inner, _] = &transform.inner;
+    let each = 2 * V::LANES * (V::LANES - 1);
+    // SAFETY: the caller's promise; all places are in the range.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        let mut factors = inner.as_ptr().add(range.start / (V::LANES * V::LANES) * each);
+        for at in range.step_by(V::LANES * V::LANES) {
+            let mut rows = load_rows::<V>(values.add(at));
             V::transpose(&mut rows);
-            // Of the levels before at most three since the last reduction.
-            rows = centred_rows(modulus, rows);
+            if eager {
+                rows = centred_rows(modulus, rows);
+            }
             let mut half = V::LANES / 2;
             while half > 0 {
                 for start in (0..V::LANES).step_by(2 * half) {
@@ -232,7 +299,7 @@ unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64]) {
                 }
                 half /= 2;
             }
-            store_rows(centred_rows(modulus, rows), pointer.add(at));
+            store_rows(centred_rows(modulus, rows), values.add(at));
         }
     }
 }
@@ -241,20 +308,87 @@ unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64]) {
 /// As [`forward`].
 #[inline(always)]
 unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f64]) {
-    let degree = transform.degree;
-    let [_, factors] = &transform.factors;
+    let (degree, [_, lazy]) = (transform.degree, transform.lazy);
+    let chunk = (degree / 2).min(CHUNK);
     let pointer = values.as_mut_ptr();
     // SAFETY: the caller's promise; all places are below the degree.
     unsafe {
+        let (mut half, mut levels) = (V::LANES, 0);
+        for start in (0..degree).step_by(chunk) {
+            (half, levels) = (V::LANES, V::LANES.ilog2() % lazy);
+            backward_inner::<V>(transform, pointer, start..start + chunk);
+            while half < chunk {
+                levels = levels % lazy + 1;
+                backward_level::<V>(transform, pointer, start..start + chunk, half, levels == lazy);
+                half *= 2;
+            }
+        }
+        while half < degree / 2 {
+            levels = levels % lazy + 1;
+            backward_level::<V>(transform, pointer, 0..degree, half, levels == lazy);
+            half *= 2;
+        }
         let modulus = Modulus::<V>::new(transform.prime);
-        let [_, inner] = &transform.inner;
-        let each = 2 * V::LANES * (V::LANES - 1);
-        for (block, at) in (0..degree).step_by(V::LANES * V::LANES).enumerate() {
-            let mut rows = load_rows::<V>(pointer.add(at));
+        let [[a, b], [c, d]] =
+            transform.last.map(|factor| [factor.value, factor.quotient].map(|x| V::splat(x)));
+        for at in (0..half).step_by(V::LANES) {
+            let (low, high) = (pointer.add(at), pointer.add(at + half));
+            let (u, v) = (V::load(low), V::load(high));
+            modulus.centred(modulus.times(u.add(v), a, b)).store(low);
+            modulus.centred(modulus.times(u.sub(v), c, d)).store(high);
+        }
+    }
+}
+
+/// One level back on a range of whole blocks.
+///
+/// # Safety
+/// As [`forward_level`].
+#[inline(always)]
+unsafe fn backward_level<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    half: usize,
+    eager: bool,
+) {
+    let [_, factors] = &transform.factors;
+    let first = (transform.degree + range.start) / (2 * half);
+    // SAFETY: the caller's promise; all places are in the range.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        for (start, factor) in range.step_by(2 * half).zip(factors.iter().skip(first)) {
+            let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+            for at in (start..start + half).step_by(V::LANES) {
+                let (low, high) = (values.add(at), values.add(at + half));
+                let (u, v) = (V::load(low), V::load(high));
+                let sum = u.add(v);
+                if eager { modulus.centred(sum) } else { sum }.store(low);
+                modulus.times(u.sub(v), value, quotient).store(high);
+            }
+        }
+    }
+}
+
+/// The levels inside a vector back, on a range of whole squares of vectors.
+///
+/// # Safety
+/// As [`forward_level`].
+#[inline(always)]
+unsafe fn backward_inner<V: Vector>(transform: &Transform, values: *mut f64, range: Range<usize>) {
+    let ([_, inner], [_, lazy]) = (&transform.inner, transform.lazy);
+    let each = 2 * V::LANES * (V::LANES - 1);
+    // SAFETY: the caller's promise; all places are in the range.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        for at in range.step_by(V::LANES * V::LANES) {
+            let mut rows = load_rows::<V>(values.add(at));
             // The factors of this block, from the last to the first.
+            let block = at / (V::LANES * V::LANES);
             let mut factors = inner.as_ptr().add((block + 1) * each);
-            let mut half = 1;
+            let (mut half, mut levels) = (1, 0);
             while half < V::LANES {
+                levels = levels % lazy + 1;
                 for start in (0..V::LANES).step_by(2 * half).rev() {
                     factors = factors.sub(2 * V::LANES);
                     let (value, quotient) = (V::load(factors), V::load(factors.add(V::LANES)));
@@ -264,31 +398,13 @@ unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f64]) {
                         rows[row + half] = modulus.times(u.sub(v), value, quotient);
                     }
                 }
-                rows = centred_rows(modulus, rows);
+                if levels == lazy {
+                    rows = centred_rows(modulus, rows);
+                }
                 half *= 2;
             }
             V::transpose(&mut rows);
-            store_rows(rows, pointer.add(at));
-        }
-        let mut half = V::LANES;
-        while half < degree {
-            let blocks = degree / (2 * half);
-            for (block, factor) in factors.iter().skip(blocks).take(blocks).enumerate() {
-                let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
-                let start = 2 * half * block;
-                for at in (start..start + half).step_by(V::LANES) {
-                    let (low, high) = (pointer.add(at), pointer.add(at + half));
-                    let (u, v) = (V::load(low), V::load(high));
-                    modulus.centred(u.add(v)).store(low);
-                    modulus.times(u.sub(v), value, quotient).store(high);
-                }
-            }
-            half *= 2;
-        }
-        let (value, quotient) = (V::splat(transform.last.value), V::splat(transform.last.quotient));
-        for at in (0..degree).step_by(V::LANES) {
-            let product = modulus.times(V::load(pointer.add(at)), value, quotient);
-            modulus.centred(product).store(pointer.add(at));
+            store_rows(rows, values.add(at));
         }
     }
 }
@@ -336,6 +452,16 @@ unsafe fn centred_rows<V: Vector>(modulus: Modulus<V>, mut rows: [V; 8]) -> [V; 
         *row = unsafe { modulus.centred(*row) };
     }
     rows
+}
+
+/// Levels between two reductions. Forward a value grows by 3/4 of a prime in each, from
+/// 3/2, back it doubles from 3/4; what is multiplied has to stay below 2^52.
+const fn lazy(prime: u64) -> [u32; 2] {
+    match u64::BITS - prime.leading_zeros() {
+        50.. => [4, 2],
+        49 => [9, 3],
+        bits => [16, 52 - bits],
+    }
 }
 
 /// The factors of the levels inside a vector: block by block of `lanes` vectors, level
@@ -386,4 +512,59 @@ pub(crate) fn root(degree: usize, prime: u64) -> u64 {
     let candidates = (2..).map(|base| power(base, (prime - 1) / order, prime));
     let mut roots = candidates.filter(|root| power(*root, degree as u64, prime) == prime - 1);
     roots.next().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Random;
+
+    /// Primes of 50, 49, 48, 36 and 21 bits that are 1 mod 2^16.
+    const PRIMES: [u64; 5] = [
+        1_125_899_904_679_937,
+        562_949_952_700_417,
+        281_474_976_317_441,
+        68_718_428_161,
+        1_769_473,
+    ];
+
+    fn lists(degree: usize, prime: u64) -> [Vec<i64>; 4] {
+        let half = (prime / 2) as i64;
+        let words = Random::seeded(3).uniform(degree, 50).into_iter();
+        let random = words.map(|word| (word % prime) as i64 - half).collect();
+        let alternating = (0..degree).map(|i| if i % 3 == 0 { half } else { -half }).collect();
+        [random, vec![half; degree], alternating, vec![prime as i64; degree]]
+    }
+
+    /// Congruent to `sign * want` and centred.
+    #[track_caller]
+    fn expect(got: f64, want: i64, prime: u64) {
+        assert!(got.abs() <= prime as f64 / 2.0 + 1.0 && got.fract() == 0.0, "{got} mod {prime}");
+        assert_eq!((got as i64 - want) % prime as i64, 0, "mod {prime}");
+    }
+
+    #[test]
+    fn there_and_back_and_times_x() {
+        for (prime, degree) in
+            PRIMES.into_iter().flat_map(|p| [128, 2048, 8192, 32768].map(|n| (p, n)))
+        {
+            for level in Level::available() {
+                let transform = Transform::new(level, degree, prime);
+                let mut x = vec![0.0; degree];
+                x[1] = 1.0;
+                transform.forward(&mut x);
+                for list in lists(degree, prime) {
+                    let mut values: Vec<f64> = list.iter().map(|x| *x as f64).collect();
+                    transform.forward(&mut values);
+                    let mut moved = vec![0.0; degree];
+                    transform.multiply_add(&mut moved, &values, &x);
+                    transform.backward(&mut values);
+                    transform.backward(&mut moved);
+                    values.iter().zip(&list).for_each(|(x, want)| expect(*x, *want, prime));
+                    moved[1..].iter().zip(&list).for_each(|(x, want)| expect(*x, *want, prime));
+                    expect(moved[0], -list[degree - 1], prime);
+                }
+            }
+        }
+    }
 }

@@ -64,17 +64,28 @@ kernel! {
     multiply = multiply_body(prime: f64, out: &mut [f64], a: &[f64], b: &[f64])
 }
 kernel! {
-    /// `out = x * factor + addend`, centred, for `x` below 2^50 and addends below the
-    /// prime in magnitude.
-    scale_add = scale_add_body(prime: f64, out: &mut [f64], x: &[f64], factor: Factor, addend: &[f64])
+    /// `sums + x * factor`, centred, for centred sums and `x` below 2^50 in magnitude.
+    add_scaled = add_scaled_body(prime: f64, sums: &mut [f64], x: &[f64], factor: Factor)
+}
+kernel! {
+    /// `sums - a * b`, centred, of centred ones.
+    subtract_product = subtract_product_body(prime: f64, sums: &mut [f64], a: &[f64], b: &[f64])
 }
 kernel! {
     /// `x * factor`, centred, for `x` below 2^50 in magnitude.
     scale = scale_body(prime: f64, x: &mut [f64], factor: Factor)
 }
 kernel! {
+    /// `out = x * factor`, centred, for `x` below 2^50 in magnitude.
+    scaled = scaled_body(prime: f64, out: &mut [f64], x: &[f64], factor: Factor)
+}
+kernel! {
     /// `out = (x - y) * factor`, centred, of centred ones.
     scale_difference = scale_difference_body(prime: f64, out: &mut [f64], x: &[f64], y: &[f64], factor: Factor)
+}
+kernel! {
+    /// `a + b - c`, centred, of centred ones.
+    add_subtract = add_subtract_body(prime: f64, a: &mut [f64], b: &[f64], c: &[f64])
 }
 kernel! {
     /// Integers below 2^52 in magnitude, centred mod the prime.
@@ -86,9 +97,21 @@ kernel! {
     split = split_body(base: f64, digits: &mut [f64], rest: &mut [f64])
 }
 kernel! {
-    /// `sums[h] = sum over d of digits[d] * keys[d][h]`, centred, for both halves h: the
-    /// digits one after another, of each key its halves one after another.
-    inner = inner_body(prime: f64, sums: &mut [f64], digits: &[f64], keys: &[f64])
+    /// `out = sum of values[i] * inverses[i]`, rounded: lists as long as `out` one after
+    /// another, sums below 2^50.
+    quotients = quotients_body(out: &mut [f64], values: &[f64], inverses: &[f64])
+}
+kernel! {
+    /// `out = sum of values[i] * factors[i]`, centred, and `quotients` times the last
+    /// factor: lists as long as `out` one after another, of magnitude below 2^50.
+    combine = combine_body(prime: f64, out: &mut [f64], values: &[f64], quotients: &[f64], factors: &[Factor])
+}
+kernel! {
+    /// `first = sum of digits[d] * keys[d][0]`, centred, and `second` with `keys[d][1]`:
+    /// lists one after another, of each key its halves. There may be more keys than digits.
+    inner = inner_body(
+        prime: f64, first: &mut [f64], second: &mut [f64], digits: &[f64], keys: &[f64],
+    )
 }
 
 /// # Safety
@@ -121,6 +144,20 @@ unsafe fn subtract_body<V: Vector>(prime: f64, a: &mut [f64], b: &[f64]) {
 }
 
 #[inline(always)]
+unsafe fn add_subtract_body<V: Vector>(prime: f64, a: &mut [f64], b: &[f64], c: &[f64]) {
+    let length = checked::<V>(a.len(), &[b.len(), c.len()]);
+    let (a, b, c) = (a.as_mut_ptr(), b.as_ptr(), c.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            let sum = V::load(a.add(at)).add(V::load(b.add(at))).sub(V::load(c.add(at)));
+            modulus.centred(sum).store(a.add(at));
+        }
+    }
+}
+
+#[inline(always)]
 unsafe fn multiply_body<V: Vector>(prime: f64, out: &mut [f64], a: &[f64], b: &[f64]) {
     let length = checked::<V>(out.len(), &[a.len(), b.len()]);
     let (out, a, b) = (out.as_mut_ptr(), a.as_ptr(), b.as_ptr());
@@ -134,22 +171,30 @@ unsafe fn multiply_body<V: Vector>(prime: f64, out: &mut [f64], a: &[f64], b: &[
 }
 
 #[inline(always)]
-unsafe fn scale_add_body<V: Vector>(
-    prime: f64,
-    out: &mut [f64],
-    x: &[f64],
-    factor: Factor,
-    addend: &[f64],
-) {
-    let length = checked::<V>(out.len(), &[x.len(), addend.len()]);
-    let (out, x, addend) = (out.as_mut_ptr(), x.as_ptr(), addend.as_ptr());
+unsafe fn add_scaled_body<V: Vector>(prime: f64, sums: &mut [f64], x: &[f64], factor: Factor) {
+    let length = checked::<V>(sums.len(), &[x.len()]);
+    let (sums, x) = (sums.as_mut_ptr(), x.as_ptr());
     // SAFETY: the caller's promise and the check above.
     unsafe {
         let modulus = Modulus::<V>::new(prime);
         let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
         for at in (0..length).step_by(V::LANES) {
             let product = modulus.times(V::load(x.add(at)), value, quotient);
-            modulus.centred(product.add(V::load(addend.add(at)))).store(out.add(at));
+            modulus.centred(product.add(V::load(sums.add(at)))).store(sums.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn subtract_product_body<V: Vector>(prime: f64, sums: &mut [f64], a: &[f64], b: &[f64]) {
+    let length = checked::<V>(sums.len(), &[a.len(), b.len()]);
+    let (sums, a, b) = (sums.as_mut_ptr(), a.as_ptr(), b.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            let product = modulus.product(V::load(a.add(at)), V::load(b.add(at)));
+            modulus.centred(V::load(sums.add(at)).sub(product)).store(sums.add(at));
         }
     }
 }
@@ -170,6 +215,21 @@ unsafe fn scale_body<V: Vector>(prime: f64, x: &mut [f64], factor: Factor) {
 }
 
 #[inline(always)]
+unsafe fn scaled_body<V: Vector>(prime: f64, out: &mut [f64], x: &[f64], factor: Factor) {
+    let length = checked::<V>(out.len(), &[x.len()]);
+    let (out, x) = (out.as_mut_ptr(), x.as_ptr());
+    // SAFETY: the caller's promise and the check above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+        for at in (0..length).step_by(V::LANES) {
+            let product = modulus.times(V::load(x.add(at)), value, quotient);
+            modulus.centred(product).store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
 unsafe fn scale_difference_body<V: Vector>(
     prime: f64,
     out: &mut [f64],
@@ -185,7 +245,7 @@ unsafe fn scale_difference_body<V: Vector>(
         let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
         for at in (0..length).step_by(V::LANES) {
             let difference = V::load(x.add(at)).sub(V::load(y.add(at)));
-            modulus.times(difference, value, quotient).store(out.add(at));
+            modulus.centred(modulus.times(difference, value, quotient)).store(out.add(at));
         }
     }
 }
@@ -222,12 +282,18 @@ unsafe fn split_body<V: Vector>(base: f64, digits: &mut [f64], rest: &mut [f64])
 }
 
 #[inline(always)]
-unsafe fn inner_body<V: Vector>(prime: f64, sums: &mut [f64], digits: &[f64], keys: &[f64]) {
-    let degree = sums.len() / 2;
+unsafe fn inner_body<V: Vector>(
+    prime: f64,
+    first: &mut [f64],
+    second: &mut [f64],
+    digits: &[f64],
+    keys: &[f64],
+) {
+    let degree = checked::<V>(first.len(), &[second.len()]);
     let count = digits.len() / degree.max(1);
-    assert!(sums.len() == 2 * degree && digits.len() == count * degree);
-    assert!(keys.len() == 2 * digits.len() && degree.is_multiple_of(V::LANES));
-    let (sums, digits, keys) = (sums.as_mut_ptr(), digits.as_ptr(), keys.as_ptr());
+    assert!(digits.len() == count * degree && keys.len() >= 2 * count * degree);
+    let (to_first, to_second) = (first.as_mut_ptr(), second.as_mut_ptr());
+    let (digits, keys) = (digits.as_ptr(), keys.as_ptr());
     // SAFETY: the caller's promise and the checks above.
     unsafe {
         let modulus = Modulus::<V>::new(prime);
@@ -244,8 +310,56 @@ unsafe fn inner_body<V: Vector>(prime: f64, sums: &mut [f64], digits: &[f64], ke
                     (first, second) = (modulus.centred(first), modulus.centred(second));
                 }
             }
-            modulus.centred(first).store(sums.add(at));
-            modulus.centred(second).store(sums.add(degree + at));
+            modulus.centred(first).store(to_first.add(at));
+            modulus.centred(second).store(to_second.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn quotients_body<V: Vector>(out: &mut [f64], values: &[f64], inverses: &[f64]) {
+    let length = checked::<V>(out.len(), &[]);
+    assert_eq!(values.len(), inverses.len() * length);
+    let (out, values) = (out.as_mut_ptr(), values.as_ptr());
+    // SAFETY: the caller's promise and the checks above.
+    unsafe {
+        let modulus = Modulus::<V>::new(1.0);
+        for at in (0..length).step_by(V::LANES) {
+            let mut sum = V::splat(0.0);
+            for (i, inverse) in inverses.iter().enumerate() {
+                sum = V::load(values.add(i * length + at)).mul_add(V::splat(*inverse), sum);
+            }
+            modulus.rounded(sum).store(out.add(at));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn combine_body<V: Vector>(
+    prime: f64,
+    out: &mut [f64],
+    values: &[f64],
+    quotients: &[f64],
+    factors: &[Factor],
+) {
+    let length = checked::<V>(out.len(), &[quotients.len()]);
+    let count = values.len() / length.max(1);
+    assert!(factors.len() == count + 1 && values.len() == count * length);
+    let (out, values, quotients) = (out.as_mut_ptr(), values.as_ptr(), quotients.as_ptr());
+    // SAFETY: the caller's promise and the checks above.
+    unsafe {
+        let modulus = Modulus::<V>::new(prime);
+        for at in (0..length).step_by(V::LANES) {
+            let mut sum = V::splat(0.0);
+            for (i, factor) in factors.iter().enumerate() {
+                let from = if i < count { values.add(i * length) } else { quotients };
+                let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+                sum = sum.add(modulus.times(V::load(from.add(at)), value, quotient));
+                if i % LAZY == LAZY - 1 {
+                    sum = modulus.centred(sum);
+                }
+            }
+            modulus.centred(sum).store(out.add(at));
         }
     }
 }
@@ -257,14 +371,32 @@ fn checked<V: Vector>(length: usize, others: &[usize]) -> usize {
     length
 }
 
-/// `out[i] = from[places[i]]`.
+/// Places below their number.
+pub(crate) struct Permutation(Vec<u32>);
+
+impl Permutation {
+    /// # Panics
+    /// For places that are not below their number.
+    pub(crate) fn new(places: Vec<u32>) -> Self {
+        assert!(places.iter().all(|place| (*place as usize) < places.len()));
+        Self(places)
+    }
+
+    /// The places.
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.0
+    }
+}
+
+/// `out[i] = from[permutation[i]]`. One by one: many machines gather no faster.
 ///
 /// # Panics
-/// For places outside `from`, or lists of different lengths.
-pub(crate) fn gather(out: &mut [f64], from: &[f64], places: &[u32]) {
-    assert_eq!(out.len(), places.len());
-    for (out, place) in out.iter_mut().zip(places) {
-        *out = from[*place as usize];
+/// For lengths that differ.
+pub(crate) fn gather(out: &mut [f64], from: &[f64], permutation: &Permutation) {
+    assert!([out.len(), from.len()] == [permutation.0.len(); 2]);
+    for (out, place) in out.iter_mut().zip(&permutation.0) {
+        // SAFETY: places are below their number, which is that of `from`.
+        *out = unsafe { *from.get_unchecked(*place as usize) };
     }
 }
 
@@ -310,12 +442,21 @@ mod tests {
             out.copy_from_slice(&x);
             subtract(level, float, &mut out, &y);
             congruent(&out, pairs().map(|(a, b)| a - b), prime);
+            out.copy_from_slice(&x);
+            add_subtract(level, float, &mut out, &y, &x);
+            congruent(&out, pairs().map(|(_, b)| b), prime);
             multiply(level, float, &mut out, &x, &y);
             congruent(&out, pairs().map(|(a, b)| a * b), prime);
-            scale_add(level, float, &mut out, &x, factor, &y);
+            out.copy_from_slice(&y);
+            add_scaled(level, float, &mut out, &x, factor);
             congruent(&out, pairs().map(|(a, b)| b - 5 * a), prime);
+            out.copy_from_slice(&y);
+            subtract_product(level, float, &mut out, &x, &y);
+            congruent(&out, pairs().map(|(a, b)| b - a * b), prime);
             scale_difference(level, float, &mut out, &x, &y, factor);
             congruent(&out, pairs().map(|(a, b)| 5 * (b - a)), prime);
+            scaled(level, float, &mut out, &x, factor);
+            congruent(&out, pairs().map(|(a, _)| -5 * a), prime);
             out.copy_from_slice(&x);
             scale(level, float, &mut out, factor);
             congruent(&out, pairs().map(|(a, _)| -5 * a), prime);
@@ -347,7 +488,8 @@ mod tests {
                     |n: usize| (0..n).flat_map(|_| residues(&mut rng, prime)).collect::<Vec<i64>>();
                 let (digits, keys) = (list(count), list(2 * count));
                 let mut sums = vec![3.0; 2 * DEGREE];
-                inner(level, prime as f64, &mut sums, &floats(&digits), &floats(&keys));
+                let (first, second) = sums.split_at_mut(DEGREE);
+                inner(level, prime as f64, first, second, &floats(&digits), &floats(&keys));
                 let want = (0..2 * DEGREE).map(|at| {
                     let (half, n) = (at / DEGREE, at % DEGREE);
                     let product = |d: usize| {
@@ -359,6 +501,52 @@ mod tests {
                 congruent(&sums, want, prime);
             }
         }
+    }
+
+    #[test]
+    fn combinations_of_lists() {
+        let mut rng = Random::seeded(10);
+        for (level, prime) in Level::available().into_iter().flat_map(|l| PRIMES.map(|p| (l, p))) {
+            for count in [1, 3, 6] {
+                let lists: Vec<i64> =
+                    (0..count).flat_map(|_| residues(&mut rng, PRIMES[0])).collect();
+                let values = floats(&lists);
+                let inverses = vec![1.0 / PRIMES[0] as f64; count];
+                let mut quotients = vec![0.5; DEGREE];
+                super::quotients(level, &mut quotients, &values, &inverses);
+                let lists = &lists;
+                let sum = |n: usize| (0..count).map(move |i| i128::from(lists[i * DEGREE + n]));
+                for (n, quotient) in quotients.iter().enumerate() {
+                    let exact = sum(n).sum::<i128>() as f64 / PRIMES[0] as f64;
+                    assert!((quotient - exact).abs() <= 0.5 + 1e-9 && quotient.fract() == 0.0);
+                }
+                let scalars: Vec<u64> = (0..=count as u64).map(|i| prime - 3 - i).collect();
+                let factors: Vec<Factor> = scalars.iter().map(|x| Factor::new(*x, prime)).collect();
+                let mut out = vec![0.5; DEGREE];
+                combine(level, prime as f64, &mut out, &values, &quotients, &factors);
+                let want = (0..DEGREE).map(|n| {
+                    let terms = sum(n).chain([quotients[n] as i128]).zip(3i128..);
+                    terms.map(|(x, k)| -x * k).sum()
+                });
+                congruent(&out, want, prime);
+            }
+        }
+    }
+
+    #[test]
+    fn permutations_permute() {
+        let places: Vec<u32> = (0..DEGREE as u32).map(|i| i * 37 % DEGREE as u32).collect();
+        let from: Vec<f64> = (0..DEGREE).map(|i| i as f64).collect();
+        let permutation = Permutation::new(places);
+        let mut out = vec![-1.0; DEGREE];
+        gather(&mut out, &from, &permutation);
+        assert!(out.iter().zip(permutation.places()).all(|(x, p)| *x == f64::from(*p)));
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion")]
+    fn places_beyond_the_list_are_refused() {
+        Permutation::new(vec![0, 1, 3]);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, to: *mut f64);
     /// `self * factor + term`, rounded once.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// `term - self * factor`, rounded once.
+    unsafe fn negative_mul_add(self, factor: Self, term: Self) -> Self;
     /// `self + other`.
     unsafe fn add(self, other: Self) -> Self;
     /// `self - other`.
@@ -54,6 +56,10 @@ impl Vector for f64 {
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         self * factor + term
+    }
+    #[inline(always)]
+    unsafe fn negative_mul_add(self, factor: Self, term: Self) -> Self {
+        term - self * factor
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
@@ -103,6 +109,11 @@ macro_rules! vector {
             unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
                 // SAFETY: the trait's contract.
                 unsafe { $fma(self, factor, term) }
+            }
+            #[inline(always)]
+            unsafe fn negative_mul_add(self, factor: Self, term: Self) -> Self {
+                // SAFETY: the trait's contract.
+                unsafe { $fnma(self, factor, term) }
             }
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {
