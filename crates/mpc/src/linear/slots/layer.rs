@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graph::Conv;
-use he::bfv::noise::{self, Load};
+use he::bfv::noise::{Estimate, Load};
 use he::bfv::{Encoder, Params, Response};
 use wire::{Cost, Error, Packed, Result, Role, Segment};
 use zeroize::Zeroizing;
@@ -133,7 +133,8 @@ impl Layer {
             return Err(Error::misuse(format!("rows of {row} slots for a layer of {wanted}")));
         }
         layer.encoder = parameters::encoder(params, self.plain_bits)?;
-        noise::flooding(&layer.encoder, &layer.load()).map_err(misuse)?;
+        let noise = Estimate::of(&layer.encoder, &layer.load());
+        noise.and_then(|noise| noise.flooding()).map_err(misuse)?;
         Ok(layer)
     }
 

@@ -186,6 +186,31 @@ impl Plan {
         self.grid.shifts.iter().map(|shift| step(shift.distance) as usize).collect()
     }
 
+    /// How many sums of a response are rotated differently: 0, 1, 2 and so on times.
+    pub(super) fn turns(&self) -> usize {
+        match self.sequence {
+            Sequence::Inputs | Sequence::Pairs => 1,
+            Sequence::Grouped => self.together / self.stride(),
+        }
+    }
+
+    /// The diagonals of `piece` whose products are rotated `turns` times.
+    pub(super) fn diagonals_at(&self, piece: &Piece, turns: usize) -> std::ops::Range<usize> {
+        if self.sequence == Sequence::Inputs {
+            return 0..self.diagonals(piece);
+        }
+        let each = piece.copies / self.stride();
+        let diagonal = turns / each;
+        if turns.is_multiple_of(each) { diagonal..diagonal + 1 } else { 0..0 }
+    }
+
+    /// Whether pieces are kept and multiplied at the end: when they take less memory, with
+    /// their rotations, than the sums of all responses.
+    pub(super) fn holds(&self) -> bool {
+        let held: usize = self.pieces.iter().map(|piece| self.steps(piece).len()).sum();
+        held < self.turns().saturating_mul(self.responses())
+    }
+
     /// Rotations that add the partial sums of each output.
     pub(super) fn doublings(&self) -> Vec<usize> {
         let first = self.together * self.grid.block;

@@ -16,14 +16,14 @@ use crate::linear::coefficient::tests::{clear, conv, shapes};
 const PRIME: u64 = (1 << 61) - 1;
 
 /// Slots without encryption.
-struct Clear<'a> {
-    plan: &'a Plan,
-    weights: WeightSlots,
-    weight: &'a [i32],
+pub(super) struct Clear<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) weights: WeightSlots,
+    pub(super) weight: &'a [i32],
 }
 
-fn add(sum: &mut [u64], terms: impl Iterator<Item = u64>) {
-    sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum = (*sum + term) % PRIME);
+fn add(prime: u64, sum: &mut [u64], terms: impl Iterator<Item = u64>) {
+    sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum = (*sum + term) % prime);
 }
 
 impl Evaluator for Clear<'_> {
@@ -47,12 +47,12 @@ impl Evaluator for Clear<'_> {
         Ok(vec![0; self.plan.rows * self.plan.slots])
     }
     fn multiply_add(&self, sum: &mut Vec<u64>, factors: &[&Vec<u64>], at: At) -> Result<()> {
-        let weights = self.weights.at(self.plan, at, self.weight);
+        let (prime, weights) = (self.weights.prime(), self.weights.at(self.plan, at, self.weight));
         assert_eq!(weights.len(), factors.len());
         for (factor, weights) in factors.iter().zip(&weights) {
             let product =
                 |(x, w): (&u64, &u64)| (u128::from(*x) * u128::from(*w) % u128::from(PRIME)) as u64;
-            add(sum, factor.iter().zip(weights.iter()).map(product));
+            add(prime, sum, factor.iter().zip(weights.iter()).map(product));
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl Evaluator for Clear<'_> {
         Ok(sum)
     }
     fn add(&self, cipher: &mut Vec<u64>, other: &Vec<u64>) -> Result<()> {
-        add(cipher, other.iter().copied());
+        add(self.weights.prime(), cipher, other.iter().copied());
         Ok(())
     }
 }
@@ -84,8 +84,9 @@ fn check(plan: &Plan, threads: usize, rng: &mut Random) {
         evaluation.push(plan.input_slots(piece, &words).to_vec()).unwrap();
     }
     let mut results = vec![0; conv.out_channels * conv.out_height() * conv.out_width()];
-    for (response, part) in evaluation.finish().unwrap().into_iter().enumerate() {
-        let mut slots = part.response(plan, &machine).unwrap();
+    let (products, parts) = evaluation.finish().unwrap();
+    for (response, part) in parts.into_iter().enumerate() {
+        let mut slots = products.response(part).unwrap();
         slots.resize(2 * plan.slots, 0);
         plan.collect(response, &slots, PRIME, &mut results);
     }
@@ -129,6 +130,21 @@ fn every_order_computes_the_layer() {
                 }
             }
         }
+    }
+}
+
+/// Tests go both ways: pieces multiplied as they come, and at the end.
+#[test]
+fn pieces_are_held_where_that_takes_less_memory() {
+    let rows = Rows { slots: 256, count: 1 };
+    for (conv, holds) in [
+        (conv([64, 8], [4, 4], 3, 1, 1), false),
+        (conv([8, 64], [4, 4], 3, 1, 1), true),
+        (Conv::fully_connected(300, 200), true),
+    ] {
+        let plan = Plan::new(&conv, rows, 1, Sequence::Grouped, false).unwrap();
+        assert_eq!(plan.holds(), holds, "{conv:?}");
+        check(&plan, 2, &mut Random::seeded(3));
     }
 }
 
