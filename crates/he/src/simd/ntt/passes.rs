@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Transform;
+use super::{Factor, Transform};
 use crate::simd::modulus::Modulus;
 use crate::simd::vector::Vector;
 
@@ -19,22 +19,50 @@ pub(super) unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64
     let pointer = values.as_mut_ptr();
     // SAFETY: the caller's promise; all places are below the degree.
     unsafe {
-        let (mut half, mut levels) = (degree / 2, 0);
-        while half >= chunk {
-            levels = levels % lazy + 1;
-            forward_level::<V>(transform, pointer, 0..degree, half, levels == lazy);
-            half /= 2;
-        }
+        let mut levels = 0;
+        forward_levels::<V>(transform, pointer, 0..degree, degree / 2, chunk, &mut levels);
         let before = levels;
         for start in (0..degree).step_by(chunk) {
-            (half, levels) = (chunk / 2, before);
-            while half >= V::LANES {
-                levels = levels % lazy + 1;
-                forward_level::<V>(transform, pointer, start..start + chunk, half, levels == lazy);
-                half /= 2;
-            }
+            let range = start..start + chunk;
+            levels = before;
+            forward_levels::<V>(transform, pointer, range, chunk / 2, V::LANES, &mut levels);
             let more = levels % lazy + V::LANES.ilog2() > lazy;
             forward_inner::<V>(transform, pointer, start..start + chunk, more);
+        }
+    }
+}
+
+/// The levels of blocks of twice `half` down to twice `least`, two at a time, on a range of
+/// whole blocks. `levels` counts those since values were reduced.
+///
+/// # Safety
+/// As [`forward`]; `values` has the transform's degree, the range is within; `least` is no
+/// less than the lanes.
+#[inline(always)]
+unsafe fn forward_levels<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    mut half: usize,
+    least: usize,
+    levels: &mut u32,
+) {
+    let [lazy, _] = transform.lazy;
+    let mut eager = || {
+        *levels = *levels % lazy + 1;
+        *levels == lazy
+    };
+    while half >= least {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if half / 2 >= least {
+                let eager = [eager(), eager()];
+                forward_pair::<V>(transform, values, range.clone(), half, eager);
+                half /= 4;
+            } else {
+                forward_level::<V>(transform, values, range.clone(), half, eager());
+                half /= 2;
+            }
         }
     }
 }
@@ -42,7 +70,7 @@ pub(super) unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64
 /// One level on a range of whole blocks.
 ///
 /// # Safety
-/// As [`forward`]; `values` has the transform's degree, the range is within.
+/// As [`forward_levels`].
 #[inline(always)]
 unsafe fn forward_level<V: Vector>(
     transform: &Transform,
@@ -57,29 +85,106 @@ unsafe fn forward_level<V: Vector>(
     unsafe {
         let modulus = Modulus::<V>::new(transform.prime);
         for (start, factor) in range.step_by(2 * half).zip(factors.iter().skip(first)) {
-            let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+            let factor = splat::<V>(factor);
             for at in (start..start + half).step_by(V::LANES) {
-                let (low, high) = (values.add(at), values.add(at + half));
-                let u = V::load(low);
-                let v = modulus.times(V::load(high), value, quotient);
-                let (sum, difference) = (u.add(v), u.sub(v));
-                if eager {
-                    modulus.centred(sum).store(low);
-                    modulus.centred(difference).store(high);
-                } else {
-                    sum.store(low);
-                    difference.store(high);
+                let [low, high] = [at, at + half].map(|at| values.add(at));
+                let (u, v) = cooley(modulus, V::load(low), V::load(high), factor, eager);
+                u.store(low);
+                v.store(high);
+            }
+        }
+    }
+}
+
+/// Two levels on a range of whole blocks of the first.
+///
+/// # Safety
+/// As [`forward_levels`], half of `half` being no less than the lanes.
+#[inline(always)]
+unsafe fn forward_pair<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    half: usize,
+    [eager, later]: [bool; 2],
+) {
+    let [factors, _] = &transform.factors;
+    let (first, quarter) = ((transform.degree + range.start) / (2 * half), half / 2);
+    let below = factors.as_chunks::<2>().0.iter().skip(first);
+    let factors = factors.iter().skip(first).zip(below);
+    // SAFETY: the caller's promise; all places are in the range.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        for (start, (factor, [left, right])) in range.step_by(2 * half).zip(factors) {
+            let [factor, left, right] = [factor, left, right].map(|x| splat::<V>(x));
+            for at in (start..start + quarter).step_by(V::LANES) {
+                let places = [0, 1, 2, 3].map(|i| values.add(at + i * quarter));
+                let [a, b, c, d] = places.map(|place| V::load(place));
+                let (a, c) = cooley(modulus, a, c, factor, eager);
+                let (b, d) = cooley(modulus, b, d, factor, eager);
+                let (a, b) = cooley(modulus, a, b, left, later);
+                let (c, d) = cooley(modulus, c, d, right, later);
+                for (place, x) in places.into_iter().zip([a, b, c, d]) {
+                    x.store(place);
                 }
             }
         }
     }
 }
 
+/// `u + v*factor` and `u - v*factor`.
+///
+/// # Safety
+/// The instructions of `V`.
+#[inline(always)]
+unsafe fn cooley<V: Vector>(
+    modulus: Modulus<V>,
+    u: V,
+    v: V,
+    [value, quotient]: [V; 2],
+    eager: bool,
+) -> (V, V) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let v = modulus.times(v, value, quotient);
+        let (sum, difference) = (u.add(v), u.sub(v));
+        if eager { (modulus.centred(sum), modulus.centred(difference)) } else { (sum, difference) }
+    }
+}
+
+/// `u + v` and `(u - v) * factor`.
+///
+/// # Safety
+/// The instructions of `V`.
+#[inline(always)]
+unsafe fn gentleman<V: Vector>(
+    modulus: Modulus<V>,
+    u: V,
+    v: V,
+    [value, quotient]: [V; 2],
+    eager: bool,
+) -> (V, V) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (sum, difference) = (u.add(v), u.sub(v));
+        let sum = if eager { modulus.centred(sum) } else { sum };
+        (sum, modulus.times(difference, value, quotient))
+    }
+}
+
+/// # Safety
+/// The instructions of `V`.
+#[inline(always)]
+unsafe fn splat<V: Vector>(factor: &Factor) -> [V; 2] {
+    // SAFETY: the caller's promise.
+    [factor.value, factor.quotient].map(|x| unsafe { V::splat(x) })
+}
+
 /// The levels inside a vector on a range of whole squares of vectors, which is reduced
 /// before if there were too many levels since.
 ///
 /// # Safety
-/// As [`forward_level`].
+/// As [`forward_levels`].
 #[inline(always)]
 unsafe fn forward_inner<V: Vector>(
     transform: &Transform,
@@ -125,24 +230,17 @@ pub(super) unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f6
     let pointer = values.as_mut_ptr();
     // SAFETY: the caller's promise; all places are below the degree.
     unsafe {
-        let (mut half, mut levels) = (V::LANES, 0);
+        let mut levels = 0;
         for start in (0..degree).step_by(chunk) {
-            (half, levels) = (V::LANES, V::LANES.ilog2() % lazy);
-            backward_inner::<V>(transform, pointer, start..start + chunk);
-            while half < chunk {
-                levels = levels % lazy + 1;
-                backward_level::<V>(transform, pointer, start..start + chunk, half, levels == lazy);
-                half *= 2;
-            }
+            let range = start..start + chunk;
+            levels = V::LANES.ilog2() % lazy;
+            backward_inner::<V>(transform, pointer, range.clone());
+            backward_levels::<V>(transform, pointer, range, V::LANES, chunk, &mut levels);
         }
-        while half < degree / 2 {
-            levels = levels % lazy + 1;
-            backward_level::<V>(transform, pointer, 0..degree, half, levels == lazy);
-            half *= 2;
-        }
+        let half = degree / 2;
+        backward_levels::<V>(transform, pointer, 0..degree, chunk, half, &mut levels);
         let modulus = Modulus::<V>::new(transform.prime);
-        let [[a, b], [c, d]] =
-            transform.last.map(|factor| [factor.value, factor.quotient].map(|x| V::splat(x)));
+        let [[a, b], [c, d]] = transform.last.each_ref().map(|factor| splat::<V>(factor));
         for at in (0..half).step_by(V::LANES) {
             let (low, high) = (pointer.add(at), pointer.add(at + half));
             let (u, v) = (V::load(low), V::load(high));
@@ -152,10 +250,44 @@ pub(super) unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f6
     }
 }
 
+/// The levels back of blocks of twice `half` up to `most`, two at a time, on a range of
+/// whole blocks. `levels` counts those since values were reduced.
+///
+/// # Safety
+/// As [`forward_levels`]; `half` is no less than the lanes.
+#[inline(always)]
+unsafe fn backward_levels<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    mut half: usize,
+    most: usize,
+    levels: &mut u32,
+) {
+    let [_, lazy] = transform.lazy;
+    let mut eager = || {
+        *levels = *levels % lazy + 1;
+        *levels == lazy
+    };
+    while half < most {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if 2 * half < most {
+                let eager = [eager(), eager()];
+                backward_pair::<V>(transform, values, range.clone(), half, eager);
+                half *= 4;
+            } else {
+                backward_level::<V>(transform, values, range.clone(), half, eager());
+                half *= 2;
+            }
+        }
+    }
+}
+
 /// One level back on a range of whole blocks.
 ///
 /// # Safety
-/// As [`forward_level`].
+/// As [`forward_levels`].
 #[inline(always)]
 unsafe fn backward_level<V: Vector>(
     transform: &Transform,
@@ -170,13 +302,48 @@ unsafe fn backward_level<V: Vector>(
     unsafe {
         let modulus = Modulus::<V>::new(transform.prime);
         for (start, factor) in range.step_by(2 * half).zip(factors.iter().skip(first)) {
-            let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
+            let factor = splat::<V>(factor);
             for at in (start..start + half).step_by(V::LANES) {
-                let (low, high) = (values.add(at), values.add(at + half));
-                let (u, v) = (V::load(low), V::load(high));
-                let sum = u.add(v);
-                if eager { modulus.centred(sum) } else { sum }.store(low);
-                modulus.times(u.sub(v), value, quotient).store(high);
+                let [low, high] = [at, at + half].map(|at| values.add(at));
+                let (u, v) = gentleman(modulus, V::load(low), V::load(high), factor, eager);
+                u.store(low);
+                v.store(high);
+            }
+        }
+    }
+}
+
+/// Two levels back on a range of whole blocks of the second.
+///
+/// # Safety
+/// As [`forward_levels`].
+#[inline(always)]
+unsafe fn backward_pair<V: Vector>(
+    transform: &Transform,
+    values: *mut f64,
+    range: Range<usize>,
+    half: usize,
+    [eager, later]: [bool; 2],
+) {
+    let [_, factors] = &transform.factors;
+    let first = (transform.degree + range.start) / (4 * half);
+    let below = factors.as_chunks::<2>().0.iter().skip(first);
+    let factors = factors.iter().skip(first).zip(below);
+    // SAFETY: the caller's promise; all places are in the range.
+    unsafe {
+        let modulus = Modulus::<V>::new(transform.prime);
+        for (start, (factor, [left, right])) in range.step_by(4 * half).zip(factors) {
+            let [factor, left, right] = [factor, left, right].map(|x| splat::<V>(x));
+            for at in (start..start + half).step_by(V::LANES) {
+                let places = [0, 1, 2, 3].map(|i| values.add(at + i * half));
+                let [a, b, c, d] = places.map(|place| V::load(place));
+                let (a, b) = gentleman(modulus, a, b, left, eager);
+                let (c, d) = gentleman(modulus, c, d, right, eager);
+                let (a, c) = gentleman(modulus, a, c, factor, later);
+                let (b, d) = gentleman(modulus, b, d, factor, later);
+                for (place, x) in places.into_iter().zip([a, b, c, d]) {
+                    x.store(place);
+                }
             }
         }
     }
@@ -185,7 +352,7 @@ unsafe fn backward_level<V: Vector>(
 /// The levels inside a vector back, on a range of whole squares of vectors.
 ///
 /// # Safety
-/// As [`forward_level`].
+/// As [`forward_levels`].
 #[inline(always)]
 unsafe fn backward_inner<V: Vector>(transform: &Transform, values: *mut f64, range: Range<usize>) {
     let ([_, inner], [_, lazy]) = (&transform.inner, transform.lazy);
