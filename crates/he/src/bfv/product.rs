@@ -23,8 +23,9 @@ use crate::simd::residue;
 /// Separates the uniform halves of the key from every other use of a seed.
 const PRODUCT: &[u8; 4] = b"bfvm";
 
-/// Bits of the primes that factors are extended to.
-const WIDE: u32 = 50;
+/// Bits of the primes that factors are extended to: transforms mod larger ones reduce more
+/// often.
+const WIDE: u32 = 48;
 
 /// A key that switches from s^2 to s.
 pub struct RelinearizationKey {
@@ -157,9 +158,9 @@ impl Multiplier {
     pub fn square(&self, a: &Ciphertext, key: &RelinearizationKey) -> Result<Ciphertext> {
         self.check(a, key)?;
         let [a0, a1] = a.halves.each_ref().map(|half| self.extend(half));
-        let once = self.tensor(&a0, &a1);
         let mut cross = self.tensor(&a0, &a1);
-        self.add(&mut cross, &once);
+        double(self.params.ring(), &mut cross.narrow);
+        double(&self.wide, &mut cross.wide);
         Ok(self.finish([self.tensor(&a0, &a0), cross, self.tensor(&a1, &a1)], key))
     }
 
@@ -232,6 +233,12 @@ fn multiply(ring: &Ring, a: &[f64], b: &[f64]) -> Values {
         residue::multiply(ring.level, prime.float(), out, a, b);
     }
     out
+}
+
+fn double(ring: &Ring, values: &mut [f64]) {
+    for (prime, part) in ring.primes.iter().zip(values.chunks_exact_mut(ring.degree)) {
+        residue::scale(ring.level, prime.float(), part, Factor::new(2, prime.value));
+    }
 }
 
 impl fmt::Debug for RelinearizationKey {

@@ -16,6 +16,7 @@ use super::values::Values;
 use crate::error::Result;
 use crate::simd::ntt::Factor;
 use crate::simd::residue::{self, Permutation};
+use crate::simd::sums;
 
 /// A key of every digit.
 pub(crate) struct SwitchKey {
@@ -256,7 +257,7 @@ impl Rows<'_> {
             Rows::Kept(rows) => rows.get(k).map_or(&[], |row| row),
         };
         let (level, key) = (params.ring().level, key.at(place, params.degree()));
-        residue::inner(level, prime.float(), first, second, row, key);
+        sums::inner(level, prime.float(), first, second, row, key);
     }
 }
 
