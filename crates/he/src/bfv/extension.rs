@@ -9,7 +9,7 @@
 use super::ring::Prime;
 use super::values::Values;
 use crate::simd::ntt::Factor;
-use crate::simd::{Level, residue};
+use crate::simd::{Level, residue, sums};
 
 /// From the product of some primes to others.
 pub(crate) struct Extension {
@@ -60,10 +60,10 @@ impl Extension {
         }
         let inverses: Vec<f64> = self.from.iter().map(|from| 1.0 / from.prime).collect();
         let mut quotients = Values::zero(degree);
-        residue::quotients(self.level, &mut quotients, values, &inverses);
+        sums::quotients(self.level, &mut quotients, values, &inverses);
         let mut out = Values::zero(degree * self.to.len());
         for (to, out) in self.to.iter().zip(out.chunks_exact_mut(degree)) {
-            residue::combine(self.level, to.prime, out, values, &quotients, &to.factors);
+            sums::combine(self.level, to.prime, out, values, &quotients, &to.factors);
         }
         out
     }

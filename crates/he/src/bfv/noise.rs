@@ -72,9 +72,9 @@ impl Load {
     /// After `steps` times adding a result and its rotation.
     #[must_use]
     pub const fn folded(self, steps: u32) -> Self {
-        let times = 1 << steps;
-        let rotations_after = self.rotations_after * times + times - 1;
-        Self { terms: self.terms * times, rotations_after, ..self }
+        let times = 2usize.saturating_pow(steps);
+        let rotations_after = self.rotations_after.saturating_mul(times).saturating_add(times - 1);
+        Self { terms: self.terms.saturating_mul(times), rotations_after, ..self }
     }
 }
 

@@ -14,7 +14,7 @@ use super::extension::Extension;
 use super::key::SecretKey;
 use super::params::{Params, largest_primes};
 use super::ring::{Ring, domain};
-use super::switch::{Digits, SwitchKey, digits};
+use super::switch::{Digits, Rows, SwitchKey, digits};
 use super::values::Values;
 use crate::error::{Result, expect_len};
 use crate::simd::ntt::Factor;
@@ -23,8 +23,9 @@ use crate::simd::residue;
 /// Separates the uniform halves of the key from every other use of a seed.
 const PRODUCT: &[u8; 4] = b"bfvm";
 
-/// Bits of the primes that factors are extended to.
-const WIDE: u32 = 50;
+/// Bits of the primes that factors are extended to: transforms mod larger ones reduce more
+/// often.
+const WIDE: u32 = 48;
 
 /// A key that switches from s^2 to s.
 pub struct RelinearizationKey {
@@ -157,9 +158,9 @@ impl Multiplier {
     pub fn square(&self, a: &Ciphertext, key: &RelinearizationKey) -> Result<Ciphertext> {
         self.check(a, key)?;
         let [a0, a1] = a.halves.each_ref().map(|half| self.extend(half));
-        let once = self.tensor(&a0, &a1);
         let mut cross = self.tensor(&a0, &a1);
-        self.add(&mut cross, &once);
+        double(self.params.ring(), &mut cross.narrow);
+        double(&self.wide, &mut cross.wide);
         Ok(self.finish([self.tensor(&a0, &a0), cross, self.tensor(&a1, &a1)], key))
     }
 
@@ -199,7 +200,7 @@ impl Multiplier {
         ring.forward(&mut c0);
         ring.forward(&mut c1);
         let digits = Digits::of_coefficients(&self.params, c2);
-        let mut halves = digits.switch(&self.params, &key.key, &c0);
+        let mut halves = Rows::once(&digits, None).switch(&self.params, &key.key, &c0);
         add(&self.params, &mut halves[1], &c1);
         Ciphertext { params: self.params.clone(), halves }
     }
@@ -232,6 +233,12 @@ fn multiply(ring: &Ring, a: &[f64], b: &[f64]) -> Values {
         residue::multiply(ring.level, prime.float(), out, a, b);
     }
     out
+}
+
+fn double(ring: &Ring, values: &mut [f64]) {
+    for (prime, part) in ring.primes.iter().zip(values.chunks_exact_mut(ring.degree)) {
+        residue::scale(ring.level, prime.float(), part, Factor::new(2, prime.value));
+    }
 }
 
 impl fmt::Debug for RelinearizationKey {

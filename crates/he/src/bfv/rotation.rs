@@ -10,7 +10,7 @@ use ring::Seed;
 use super::cipher::Ciphertext;
 use super::params::Params;
 use super::ring::{Turn, domain};
-use super::switch::{Digits, SwitchKey, digits};
+use super::switch::{Digits, Rows, SwitchKey, digits};
 use super::values::Values;
 use crate::error::{Error, Result, expect_len};
 use crate::simd::residue::{self, Permutation};
@@ -34,7 +34,7 @@ struct RotationKey {
 /// A ciphertext cut into digits, ready for many rotations.
 pub struct Hoisted {
     cipher: Ciphertext,
-    digits: Digits,
+    rows: Vec<Values>,
 }
 
 /// The turns that keys are asked for, each once.
@@ -126,10 +126,10 @@ impl RotationKey {
         self.key.bodies(params, &places)
     }
 
-    fn turn(&self, cipher: &Ciphertext, digits: &Digits) -> Ciphertext {
+    fn turn(&self, cipher: &Ciphertext, rows: Rows<'_>) -> Ciphertext {
         let params = &cipher.params;
         let [c0, _] = &cipher.halves;
-        let switched = digits.switch(params, &self.key, c0);
+        let switched = rows.switch(params, &self.key, c0);
         let halves = switched.map(|from| {
             let mut to = Values::zero(from.len());
             let (to_parts, from_parts) =
@@ -164,13 +164,15 @@ impl Ciphertext {
         keys.params.check_covers("rotation key parameters", &self.params)?;
         let key = keys.get(turn)?;
         let [_, c1] = &self.halves;
-        Ok(key.turn(self, &Digits::of(&self.params, c1)))
+        let digits = Digits::of(&self.params, c1);
+        Ok(key.turn(self, Rows::once(&digits, Some(c1))))
     }
 
     /// Cuts the ciphertext into digits for any number of rotations.
     pub fn hoist(&self) -> Hoisted {
         let [_, c1] = &self.halves;
-        Hoisted { cipher: self.clone(), digits: Digits::of(&self.params, c1) }
+        let rows = Digits::of(&self.params, c1).rows(&self.params, c1);
+        Hoisted { cipher: self.clone(), rows }
     }
 }
 
@@ -189,7 +191,7 @@ impl Hoisted {
         if step == 0 {
             return Ok(self.cipher.clone());
         }
-        Ok(keys.get(Turn::Left(step))?.turn(&self.cipher, &self.digits))
+        Ok(keys.get(Turn::Left(step))?.turn(&self.cipher, Rows::Kept(&self.rows)))
     }
 
     /// As [`Ciphertext::swap_rows`].
@@ -198,7 +200,7 @@ impl Hoisted {
     /// As there.
     pub fn swap_rows(&self, keys: &RotationKeys) -> Result<Ciphertext> {
         keys.params.check_covers("rotation key parameters", &self.cipher.params)?;
-        Ok(keys.get(Turn::Swap)?.turn(&self.cipher, &self.digits))
+        Ok(keys.get(Turn::Swap)?.turn(&self.cipher, Rows::Kept(&self.rows)))
     }
 }
 

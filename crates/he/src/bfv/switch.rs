@@ -16,6 +16,7 @@ use super::values::Values;
 use crate::error::Result;
 use crate::simd::ntt::Factor;
 use crate::simd::residue::{self, Permutation};
+use crate::simd::sums;
 
 /// A key of every digit.
 pub(crate) struct SwitchKey {
@@ -25,10 +26,22 @@ pub(crate) struct SwitchKey {
     pub(crate) digits: usize,
 }
 
-/// The digits of a polynomial in the evaluation basis of every prime of keys.
+/// A polynomial cut into digits.
 pub(crate) struct Digits {
-    /// By digit and prime.
+    /// The coefficients of each digit.
     values: Values,
+    /// Of each digit the bits of its magnitude, and the place of the prime whose residues
+    /// it is whole.
+    shapes: Vec<(u32, Option<usize>)>,
+}
+
+/// The digits in the evaluation basis of the primes of keys.
+pub(crate) enum Rows<'a> {
+    /// Transformed for one prime after another. The whole digits of a polynomial are its
+    /// values, if there are any.
+    Now(&'a Digits, Option<&'a [f64]>, Values),
+    /// All transformed before.
+    Kept(&'a [Values]),
 }
 
 /// Bits of the digits of the residues of each ciphertext prime.
@@ -127,81 +140,131 @@ impl Digits {
     pub(crate) fn of(params: &Params, poly: &[f64]) -> Self {
         let mut coefficients = Values::of(poly);
         params.ring().backward(&mut coefficients);
-        Self::cut(params, coefficients, Some(poly))
+        Self::of_coefficients(params, coefficients)
     }
 
     /// Of the coefficients of a polynomial mod the ciphertext primes.
-    pub(crate) fn of_coefficients(params: &Params, coefficients: Values) -> Self {
-        Self::cut(params, coefficients, None)
-    }
-
-    /// Of the coefficients of a polynomial, whose values may be there too.
-    fn cut(params: &Params, mut coefficients: Values, poly: Option<&[f64]>) -> Self {
+    pub(crate) fn of_coefficients(params: &Params, mut coefficients: Values) -> Self {
         let degree = params.degree();
-        let length = digits(params) * params.extended().count() * degree;
-        let mut values = Values::zero(length);
-        let mut rows = values.chunks_exact_mut(params.extended().count() * degree);
-        let mut digit = Values::zero(degree);
-        let parts = coefficients.chunks_exact_mut(degree).zip(digit_bits(params)).enumerate();
-        for (i, (rest, bits)) in parts {
+        let all: Vec<Vec<u32>> = digit_bits(params).collect();
+        if all.iter().all(|bits| bits.len() == 1) {
+            let shape = |(i, bits): (usize, &Vec<u32>)| (bits.iter().sum::<u32>() - 1, Some(i));
+            let shapes = all.iter().enumerate().map(shape).collect();
+            return Self { values: coefficients, shapes };
+        }
+        let mut values = Values::zero(digits(params) * degree);
+        let mut outs = values.chunks_exact_mut(degree);
+        let mut shapes = Vec::new();
+        for (rest, bits) in coefficients.chunks_exact_mut(degree).zip(all) {
             let count = bits.len();
-            for (j, bits) in bits.into_iter().enumerate() {
-                if count == 1 {
-                    let whole = poly.and_then(|poly| poly.chunks_exact(degree).nth(i));
-                    extend(params, rows.next(), rest, bits - 1, whole.map(|part| (i, part)));
-                } else if j + 1 < count {
+            for ((j, bits), out) in bits.into_iter().enumerate().zip(outs.by_ref()) {
+                if j + 1 < count {
                     let base = (1u64 << bits) as f64;
-                    residue::split(params.ring().level, base, &mut digit, rest);
-                    extend(params, rows.next(), &digit, bits - 1, None);
+                    residue::split(params.ring().level, base, out, rest);
                 } else {
-                    // The digits before may carry.
-                    extend(params, rows.next(), rest, bits, None);
+                    out.copy_from_slice(rest);
                 }
+                // The digits before may carry.
+                shapes.push((bits, None));
             }
         }
-        Self { values }
+        Self { values, shapes }
     }
 
+    /// In the evaluation basis of every prime of keys.
+    pub(crate) fn rows(&self, params: &Params, poly: &[f64]) -> Vec<Values> {
+        let row = |(i, prime)| {
+            let mut row = Values::zero(self.values.len());
+            self.transform(params, Some(poly), i, prime, &mut row);
+            row
+        };
+        params.extended().map(row).collect()
+    }
+
+    /// In the evaluation basis of the prime at a place.
+    fn transform(
+        &self,
+        params: &Params,
+        poly: Option<&[f64]>,
+        place: usize,
+        prime: &Prime,
+        row: &mut [f64],
+    ) {
+        let degree = params.degree();
+        let parts = row.chunks_exact_mut(degree).zip(self.values.chunks_exact(degree));
+        for ((bits, whole), (part, digit)) in self.shapes.iter().zip(parts) {
+            let known = poly.filter(|_| *whole == Some(place));
+            if let Some(values) = known.and_then(|poly| poly.chunks_exact(degree).nth(place)) {
+                part.copy_from_slice(values);
+                continue;
+            }
+            // Transforms take what is below the prime.
+            if *bits < prime.bits {
+                part.copy_from_slice(digit);
+            } else {
+                residue::lift(params.ring().level, prime.float(), part, digit);
+            }
+            prime.transform.forward(part);
+        }
+    }
+}
+
+impl Rows<'_> {
     /// The digits times the keys, divided by the special prime, mod the ciphertext primes.
     /// To the first half `plus` is added.
-    pub(crate) fn switch(&self, params: &Params, key: &SwitchKey, plus: &[f64]) -> [Values; 2] {
+    pub(crate) fn switch(mut self, params: &Params, key: &SwitchKey, plus: &[f64]) -> [Values; 2] {
         let (degree, level) = (params.degree(), params.ring().level);
         let rest = params.special().map(|(place, special)| {
-            let mut sums = self.inner(params, key, params.primes().len(), place);
-            sums.chunks_exact_mut(degree).for_each(|half| special.transform.backward(half));
+            let mut sums = [0, 1].map(|_| Values::zero(degree));
+            let [first, second] = &mut sums;
+            self.inner(params, key, params.primes().len(), place, [first, second]);
+            sums.iter_mut().for_each(|half| special.transform.backward(half));
             sums
         });
         let mut halves = [0, 1].map(|_| Values::zero(degree * params.primes().len()));
-        for (i, prime) in params.primes().iter().enumerate() {
-            let sums = self.inner(params, key, i, i);
-            let plus = plus.chunks_exact(degree).nth(i).unwrap_or_default();
-            for (h, (half, sum)) in halves.iter_mut().zip(sums.chunks_exact(degree)).enumerate() {
-                let Some(out) = half.chunks_exact_mut(degree).nth(i) else { continue };
-                out.copy_from_slice(sum);
-                let rest = rest.as_ref().and_then(|rest| rest.chunks_exact(degree).nth(h));
-                let rest = rest.map(|rest| divided(params, prime, rest));
-                match (h, rest) {
-                    (0, None) => residue::add(level, prime.float(), out, plus),
-                    (0, Some(y)) => residue::add_subtract(level, prime.float(), out, plus, &y),
-                    (_, None) => {}
-                    (_, Some(y)) => residue::subtract(level, prime.float(), out, &y),
-                }
+        let [first, second] = &mut halves;
+        let parts = first.chunks_exact_mut(degree).zip(second.chunks_exact_mut(degree));
+        let primes = params.primes().iter().enumerate().zip(plus.chunks_exact(degree));
+        for (((i, prime), plus), (first, second)) in primes.zip(parts) {
+            self.inner(params, key, i, i, [first, second]);
+            if let Some(rest) = &rest {
+                let [x, y] = rest.each_ref().map(|rest| divided(params, prime, rest));
+                residue::add_subtract(level, prime.float(), first, plus, &x);
+                residue::subtract(level, prime.float(), second, &y);
+            } else {
+                residue::add(level, prime.float(), first, plus);
             }
         }
         halves
     }
 
-    /// The sums of both halves mod a prime: the k-th of the digits, and its place among
-    /// all primes.
-    fn inner(&self, params: &Params, key: &SwitchKey, k: usize, place: usize) -> Values {
-        let (degree, stride) = (params.degree(), params.extended().count());
-        let mut sums = Values::zero(2 * degree);
-        let digits = self.values.get(k * degree..).unwrap_or_default();
-        if let Some(prime) = params.ring().primes.get(place) {
-            let (level, key) = (params.ring().level, key.at(place, degree));
-            residue::inner(level, prime.float(), &mut sums, digits, stride, key);
-        }
-        sums
+    /// The sums of both halves mod a prime: the k-th of the rows, and its place among all
+    /// primes.
+    fn inner(
+        &mut self,
+        params: &Params,
+        key: &SwitchKey,
+        k: usize,
+        place: usize,
+        [first, second]: [&mut [f64]; 2],
+    ) {
+        let Some(prime) = params.ring().primes.get(place) else { return };
+        let row: &[f64] = match self {
+            Rows::Now(digits, poly, row) => {
+                digits.transform(params, *poly, place, prime, row);
+                row
+            }
+            Rows::Kept(rows) => rows.get(k).map_or(&[], |row| row),
+        };
+        let (level, key) = (params.ring().level, key.at(place, params.degree()));
+        sums::inner(level, prime.float(), first, second, row, key);
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Digits that are used once.
+    pub(crate) fn once(digits: &'a Digits, poly: Option<&'a [f64]>) -> Self {
+        Self::Now(digits, poly, Values::zero(digits.values.len()))
     }
 }
 
@@ -212,32 +275,6 @@ fn divisor(params: &Params, place: usize, prime: &Prime) -> (u64, u64) {
             (prime.inverse(divisor.value), divisor.value % prime.value)
         }
         _ => (1, 1),
-    }
-}
-
-/// The transforms of a digit, at most 2^bits in magnitude, for each prime; for that
-/// of `whole` it is there already.
-fn extend(
-    params: &Params,
-    row: Option<&mut [f64]>,
-    digit: &[f64],
-    bits: u32,
-    whole: Option<(usize, &[f64])>,
-) {
-    let parts = row.unwrap_or_default().chunks_exact_mut(params.degree());
-    for ((i, prime), part) in params.extended().zip(parts) {
-        match whole {
-            Some((same, values)) if same == i => part.copy_from_slice(values),
-            // Transforms take what is below the prime.
-            _ if bits < prime.bits => {
-                part.copy_from_slice(digit);
-                prime.transform.forward(part);
-            }
-            _ => {
-                residue::lift(params.ring().level, prime.float(), part, digit);
-                prime.transform.forward(part);
-            }
-        }
     }
 }
 

@@ -6,12 +6,15 @@
 
 use std::sync::OnceLock;
 
+#[macro_use]
+mod kernel;
 pub(crate) mod convert;
 pub(crate) mod direct;
 pub(crate) mod gauss;
 mod modulus;
 pub(crate) mod ntt;
 pub(crate) mod residue;
+pub(crate) mod sums;
 mod vector;
 
 /// Vector instructions that this machine has: there is no other way to get a level than

@@ -1,52 +1,12 @@
 //! Residues mod a prime below 2^50, held as centred f64: sums, products, changes of
-//! prime, digits, inner products of key switching, permutations.
+//! prime, digits, permutations.
 //!
 //! Lists are as long as a ring degree, a multiple of every vector's lanes. "Centred" is
 //! half the prime in magnitude up to the rounding of a quotient.
 
 use super::modulus::Modulus;
-use super::ntt::{Factor, LAZY};
+use super::ntt::Factor;
 use super::vector::Vector;
-use super::{Level, Width};
-
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{__m256d, __m512d};
-
-/// A function of slices that runs `body` with the instructions of the level.
-macro_rules! kernel {
-    ($(#[$doc:meta])* $name:ident = $body:ident($($arg:ident: $type:ty),* $(,)?)) => {
-        $(#[$doc])*
-        #[allow(clippy::too_many_arguments)]
-        pub(crate) fn $name(level: Level, $($arg: $type),*) {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            #[allow(clippy::too_many_arguments)]
-            unsafe fn fma256($($arg: $type),*) {
-                // SAFETY: the instructions are enabled.
-                unsafe { $body::<__m256d>($($arg),*) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512dq")]
-            #[allow(clippy::too_many_arguments)]
-            unsafe fn fma512($($arg: $type),*) {
-                // SAFETY: the instructions are enabled.
-                unsafe { $body::<__m512d>($($arg),*) }
-            }
-            match level.0 {
-                // SAFETY: a vector of one needs no instructions.
-                Width::Scalar => unsafe { $body::<f64>($($arg),*) },
-                // SAFETY: the level says that the instructions exist.
-                #[cfg(target_arch = "x86_64")]
-                Width::Fma256 => unsafe { fma256($($arg),*) },
-                // SAFETY: as above.
-                #[cfg(target_arch = "x86_64")]
-                Width::Fma512 => unsafe { fma512($($arg),*) },
-                #[cfg(not(target_arch = "x86_64"))]
-                _ => unreachable!(),
-            }
-        }
-    };
-}
 
 kernel! {
     /// `a + b`, centred.
@@ -95,22 +55,6 @@ kernel! {
     /// Takes the centred last digit to the base, a power of two, off each number: the
     /// digit to `digits`, and what is left is divided by the base.
     split = split_body(base: f64, digits: &mut [f64], rest: &mut [f64])
-}
-kernel! {
-    /// `out = sum of values[i] * inverses[i]`, rounded: lists as long as `out` one after
-    /// another, sums below 2^50.
-    quotients = quotients_body(out: &mut [f64], values: &[f64], inverses: &[f64])
-}
-kernel! {
-    /// `out = sum of values[i] * factors[i]`, centred, and `quotients` times the last
-    /// factor: lists as long as `out` one after another, of magnitude below 2^50.
-    combine = combine_body(prime: f64, out: &mut [f64], values: &[f64], quotients: &[f64], factors: &[Factor])
-}
-kernel! {
-    /// `sums[h] = sum over d of digits[d*stride] * keys[d][h]`, centred, for both halves h:
-    /// lists of half the sums' length one after another, of each key its halves. There
-    /// may be more keys than digits.
-    inner = inner_body(prime: f64, sums: &mut [f64], digits: &[f64], stride: usize, keys: &[f64])
 }
 
 /// # Safety
@@ -280,94 +224,9 @@ unsafe fn split_body<V: Vector>(base: f64, digits: &mut [f64], rest: &mut [f64])
     }
 }
 
-#[inline(always)]
-unsafe fn inner_body<V: Vector>(
-    prime: f64,
-    sums: &mut [f64],
-    digits: &[f64],
-    stride: usize,
-    keys: &[f64],
-) {
-    let degree = sums.len() / 2;
-    let step = stride * degree;
-    assert!(sums.len() == 2 * degree && degree.is_multiple_of(V::LANES) && step > 0);
-    // The last digit is whole, what the stride skips after it need not be.
-    let count = (digits.len() + step - degree) / step;
-    assert!(keys.len() >= 2 * count * degree);
-    let (sums, digits, keys) = (sums.as_mut_ptr(), digits.as_ptr(), keys.as_ptr());
-    // SAFETY: the caller's promise and the checks above.
-    unsafe {
-        let modulus = Modulus::<V>::new(prime);
-        let inverse = V::splat(1.0 / prime);
-        for at in (0..degree).step_by(V::LANES) {
-            let (mut first, mut second) = (V::splat(0.0), V::splat(0.0));
-            for d in 0..count {
-                let digit = V::load(digits.add(d * step + at));
-                let quotient = digit.mul(inverse);
-                let key = keys.add(2 * d * degree + at);
-                first = first.add(modulus.times(V::load(key), digit, quotient));
-                second = second.add(modulus.times(V::load(key.add(degree)), digit, quotient));
-                if d % LAZY == LAZY - 1 {
-                    (first, second) = (modulus.centred(first), modulus.centred(second));
-                }
-            }
-            modulus.centred(first).store(sums.add(at));
-            modulus.centred(second).store(sums.add(degree + at));
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn quotients_body<V: Vector>(out: &mut [f64], values: &[f64], inverses: &[f64]) {
-    let length = checked::<V>(out.len(), &[]);
-    assert_eq!(values.len(), inverses.len() * length);
-    let (out, values) = (out.as_mut_ptr(), values.as_ptr());
-    // SAFETY: the caller's promise and the checks above.
-    unsafe {
-        let modulus = Modulus::<V>::new(1.0);
-        for at in (0..length).step_by(V::LANES) {
-            let mut sum = V::splat(0.0);
-            for (i, inverse) in inverses.iter().enumerate() {
-                sum = V::load(values.add(i * length + at)).mul_add(V::splat(*inverse), sum);
-            }
-            modulus.rounded(sum).store(out.add(at));
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn combine_body<V: Vector>(
-    prime: f64,
-    out: &mut [f64],
-    values: &[f64],
-    quotients: &[f64],
-    factors: &[Factor],
-) {
-    let length = checked::<V>(out.len(), &[quotients.len()]);
-    let count = values.len() / length.max(1);
-    assert!(factors.len() == count + 1 && values.len() == count * length);
-    let (out, values, quotients) = (out.as_mut_ptr(), values.as_ptr(), quotients.as_ptr());
-    // SAFETY: the caller's promise and the checks above.
-    unsafe {
-        let modulus = Modulus::<V>::new(prime);
-        for at in (0..length).step_by(V::LANES) {
-            let mut sum = V::splat(0.0);
-            for (i, factor) in factors.iter().enumerate() {
-                let from = if i < count { values.add(i * length) } else { quotients };
-                let (value, quotient) = (V::splat(factor.value), V::splat(factor.quotient));
-                sum = sum.add(modulus.times(V::load(from.add(at)), value, quotient));
-                if i % LAZY == LAZY - 1 {
-                    sum = modulus.centred(sum);
-                }
-            }
-            modulus.centred(sum).store(out.add(at));
-        }
-    }
-}
-
 /// The length, when all are equal and whole vectors.
 #[inline(always)]
-fn checked<V: Vector>(length: usize, others: &[usize]) -> usize {
+pub(super) fn checked<V: Vector>(length: usize, others: &[usize]) -> usize {
     assert!(others.iter().all(|other| *other == length) && length.is_multiple_of(V::LANES));
     length
 }
@@ -402,27 +261,28 @@ pub(crate) fn gather(out: &mut [f64], from: &[f64], permutation: &Permutation) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::simd::Level;
     use ring::Random;
 
-    const PRIMES: [u64; 3] = [1_125_899_906_826_241, 68_718_428_161, 1_032_193];
-    const DEGREE: usize = 128;
+    pub(in crate::simd) const PRIMES: [u64; 3] = [1_125_899_906_826_241, 68_718_428_161, 1_032_193];
+    pub(in crate::simd) const DEGREE: usize = 128;
 
     /// Centred residues, the extremes among them.
-    fn residues(rng: &mut Random, prime: u64) -> Vec<i64> {
+    pub(in crate::simd) fn residues(rng: &mut Random, prime: u64) -> Vec<i64> {
         let half = (prime / 2) as i64;
         let words = rng.uniform(DEGREE - 4, 50).into_iter();
         let inside = words.map(|word| (word % prime) as i64 - half);
         inside.chain([half, -half, 0, 1]).collect()
     }
 
-    fn floats(values: &[i64]) -> Vec<f64> {
+    pub(in crate::simd) fn floats(values: &[i64]) -> Vec<f64> {
         values.iter().map(|x| *x as f64).collect()
     }
 
     #[track_caller]
-    fn congruent(got: &[f64], want: impl Iterator<Item = i128>, prime: u64) {
+    pub(in crate::simd) fn congruent(got: &[f64], want: impl Iterator<Item = i128>, prime: u64) {
         for (got, want) in got.iter().zip(want) {
             assert!(got.abs() <= 0.75 * prime as f64, "{got} mod {prime}");
             assert_eq!((*got as i128 - want) % i128::from(prime), 0, "{got} mod {prime}");
@@ -476,66 +336,6 @@ mod tests {
             for ((digit, rest), a) in digits.iter().zip(&rest).zip(&a) {
                 assert!(digit.abs() <= 65536.0, "{level:?}");
                 assert_eq!(*rest as i64 * (1 << 17) + *digit as i64, *a, "{level:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn inner_products_of_any_number_of_digits() {
-        let mut rng = Random::seeded(8);
-        for (level, prime) in Level::available().into_iter().flat_map(|l| PRIMES.map(|p| (l, p))) {
-            for count in [1, 2, 4, 5, 11] {
-                let mut list =
-                    |n: usize| (0..n).flat_map(|_| residues(&mut rng, prime)).collect::<Vec<i64>>();
-                let (digits, keys) = (list(count), list(2 * count));
-                let mut sums = vec![3.0; 2 * DEGREE];
-                let keys_of = floats(&keys);
-                inner(level, prime as f64, &mut sums, &floats(&digits), 1, &keys_of);
-                let apart: Vec<f64> = (floats(&digits).chunks_exact(DEGREE))
-                    .flat_map(|digit| [digit, &[9.5; DEGREE], &[7.5; DEGREE]].concat())
-                    .collect();
-                let mut other = vec![4.0; 2 * DEGREE];
-                inner(level, prime as f64, &mut other, &apart, 3, &keys_of);
-                assert_eq!(sums, other);
-                let want = (0..2 * DEGREE).map(|at| {
-                    let (half, n) = (at / DEGREE, at % DEGREE);
-                    let product = |d: usize| {
-                        let key = keys[(2 * d + half) * DEGREE + n];
-                        i128::from(digits[d * DEGREE + n]) * i128::from(key)
-                    };
-                    (0..count).map(product).sum()
-                });
-                congruent(&sums, want, prime);
-            }
-        }
-    }
-
-    #[test]
-    fn combinations_of_lists() {
-        let mut rng = Random::seeded(10);
-        for (level, prime) in Level::available().into_iter().flat_map(|l| PRIMES.map(|p| (l, p))) {
-            for count in [1, 3, 6] {
-                let lists: Vec<i64> =
-                    (0..count).flat_map(|_| residues(&mut rng, PRIMES[0])).collect();
-                let values = floats(&lists);
-                let inverses = vec![1.0 / PRIMES[0] as f64; count];
-                let mut quotients = vec![0.5; DEGREE];
-                super::quotients(level, &mut quotients, &values, &inverses);
-                let lists = &lists;
-                let sum = |n: usize| (0..count).map(move |i| i128::from(lists[i * DEGREE + n]));
-                for (n, quotient) in quotients.iter().enumerate() {
-                    let exact = sum(n).sum::<i128>() as f64 / PRIMES[0] as f64;
-                    assert!((quotient - exact).abs() <= 0.5 + 1e-9 && quotient.fract() == 0.0);
-                }
-                let scalars: Vec<u64> = (0..=count as u64).map(|i| prime - 3 - i).collect();
-                let factors: Vec<Factor> = scalars.iter().map(|x| Factor::new(*x, prime)).collect();
-                let mut out = vec![0.5; DEGREE];
-                combine(level, prime as f64, &mut out, &values, &quotients, &factors);
-                let want = (0..DEGREE).map(|n| {
-                    let terms = sum(n).chain([quotients[n] as i128]).zip(3i128..);
-                    terms.map(|(x, k)| -x * k).sum()
-                });
-                congruent(&out, want, prime);
             }
         }
     }

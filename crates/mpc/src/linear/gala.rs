@@ -17,15 +17,15 @@
 use graph::Conv;
 use wire::Result;
 
-use super::slots::{Operations, Plan, Quotients, Sequence, fewest_ciphertexts, operations};
+use super::slots::{Operations, Plan, Quotients, Rows, Sequence, fewest_ciphertexts, operations};
 
 /// Of the plans of the fewest ciphertexts that take no more rotations than [`rotations`], the
 /// one of the fewest rotations, among them the one that rotates outputs.
-pub(super) fn plan(conv: &Conv, slots: usize) -> Result<(Plan, Operations)> {
-    let limit = rotations(conv, slots)?;
+pub(super) fn plan(conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {
+    let limit = rotations(conv, rows.slots)?;
     fewest_ciphertexts(limit, |divisions| {
-        let outputs = Plan::new(conv, slots, divisions, Sequence::Grouped, false)?;
-        let inputs = Plan::new(conv, slots, divisions, Sequence::Inputs, false)?;
+        let outputs = Plan::new(conv, rows, divisions, Sequence::Grouped, false)?;
+        let inputs = Plan::new(conv, rows, divisions, Sequence::Inputs, false)?;
         let counted = [operations(&outputs)?, operations(&inputs)?];
         let fewer = counted[1].rotations < counted[0].rotations;
         Ok(if fewer { (inputs, counted[1]) } else { (outputs, counted[0]) })

@@ -17,14 +17,14 @@
 use graph::Conv;
 use wire::Result;
 
-use super::slots::{Operations, Plan, Quotients, Sequence, fewest_ciphertexts, operations};
+use super::slots::{Operations, Plan, Quotients, Rows, Sequence, fewest_ciphertexts, operations};
 
 /// The plan of the fewest ciphertexts that takes no more rotations than [`rotations`].
-pub(super) fn plan(conv: &Conv, slots: usize) -> Result<(Plan, Operations)> {
+pub(super) fn plan(conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {
     let sequence = if conv.is_fully_connected() { Sequence::Inputs } else { Sequence::Pairs };
-    let limit = rotations(conv, slots)?;
+    let limit = rotations(conv, rows.slots)?;
     fewest_ciphertexts(limit, |divisions| {
-        let plan = Plan::new(conv, slots, divisions, sequence, true)?;
+        let plan = Plan::new(conv, rows, divisions, sequence, true)?;
         let counted = operations(&plan)?;
         Ok((plan, counted))
     })

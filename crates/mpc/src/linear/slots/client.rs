@@ -38,7 +38,7 @@ fn send_inputs(
 ) -> Result<()> {
     let threads = worker.threads;
     let encrypt = |(slots, mut rng): (Zeroizing<Vec<u64>>, Random)| {
-        let slots = layer.row_of(&slots);
+        let slots = layer.rows_of(&slots);
         let fresh = key.encrypt(layer.encoder(), &slots, &mut rng).map_err(misuse)?;
         Ok(std::iter::once(words_of(&fresh.seed)).chain(fresh.body).collect())
     };
@@ -63,7 +63,7 @@ fn receive_responses(
 ) -> Result<Zeroizing<Vec<u64>>> {
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
     let bits = Response::layout(layer.encoder()).map(|(_, bits)| bits);
-    let mut block = 0;
+    let mut next = 0;
     for layout in chunks(layer.response_layouts()) {
         let message: Responses = channel.receive(&layout)?;
         let mut parts = message.into_values();
@@ -73,8 +73,8 @@ fn receive_responses(
         }
         let decrypt = |answer: Response| key.decrypt(layer.encoder(), &answer).map_err(misuse);
         for slots in parallel::map(threads, answers, decrypt) {
-            layer.plan.collect(block, &slots?, layer.prime(), &mut results);
-            block += 1;
+            layer.plan.collect(next, &slots?, layer.prime(), &mut results);
+            next += 1;
         }
     }
     Ok(results)

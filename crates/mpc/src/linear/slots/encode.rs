@@ -8,7 +8,7 @@ use super::modular::{add, lift};
 use super::plan::{Piece, Plan, Sequence};
 
 impl Plan {
-    /// The n slots of `piece`, of channel-major values.
+    /// The slots of `piece`, of channel-major values: n of each row, all alike.
     pub(super) fn input_slots(&self, piece: &Piece, x: &[u64]) -> Zeroizing<Vec<u64>> {
         let (height, width) = (self.conv.in_height, self.conv.in_width);
         let mut slots = Zeroizing::new(vec![0; self.slots]);
@@ -20,14 +20,20 @@ impl Plan {
                 rows.for_each(|(to, from)| to[..width].copy_from_slice(from));
             }
         }
-        slots
+        Zeroizing::new(slots.repeat(self.rows))
     }
 
-    /// Adds what the `slots` of response `block` say to channel-major results mod `prime`.
+    /// Adds what the slots of a response, in two rows, say to channel-major results mod `prime`.
     /// Where partial sums were not added under encryption, they are added here.
-    pub(super) fn collect(&self, block: usize, slots: &[u64], prime: u64, results: &mut [u64]) {
+    pub(super) fn collect(&self, response: usize, slots: &[u64], prime: u64, results: &mut [u64]) {
+        for (row, slots) in slots.chunks(slots.len().div_ceil(2)).take(self.rows).enumerate() {
+            self.collect_row(self.first_output(response, row), slots, prime, results);
+        }
+    }
+
+    fn collect_row(&self, first: usize, slots: &[u64], prime: u64, results: &mut [u64]) {
         let (height, width) = (self.conv.out_height(), self.conv.out_width());
-        let planes = results.chunks_exact_mut(height * width).skip(block * self.together);
+        let planes = results.chunks_exact_mut(height * width).skip(first);
         let sums = if self.adds_under_encryption { 1 } else { self.positions() / self.together };
         for (channel, plane) in planes.take(self.together).enumerate() {
             for sum in 0..sums {
@@ -59,15 +65,17 @@ impl WeightSlots {
         self.prime
     }
 
-    /// The weights at `at`, n slots for each shift, of `weight` `[O, I/g, kh, kw]`.
+    /// The weights at `at`, for each shift n slots of each row, of `weight` `[O, I/g, kh, kw]`.
     pub(super) fn at(&self, plan: &Plan, at: At, weight: &[i32]) -> Vec<Zeroizing<Vec<u64>>> {
-        let mut all = vec![Zeroizing::new(vec![0; plan.slots]); self.uses.len()];
+        let mut all = vec![Zeroizing::new(vec![0; plan.rows * plan.slots]); self.uses.len()];
         let Some(piece) = plan.pieces.get(at.piece) else { return all };
         let area = plan.conv.kernel[0] * plan.conv.kernel[1];
-        for position in 0..plan.positions() {
-            let Some(first) = pair(plan, piece, at, position) else { continue };
+        for place in 0..plan.rows * plan.positions() {
+            let (row, position) = (place / plan.positions(), place % plan.positions());
+            let outputs = plan.first_output(at.response, row);
+            let Some(first) = pair(plan, piece, outputs, at.diagonal, position) else { continue };
             let Some(kernel) = weight.get(first * area..(first + 1) * area) else { continue };
-            let start = position * plan.grid.block;
+            let start = row * plan.slots + position * plan.grid.block;
             for (slots, uses) in all.iter_mut().zip(&self.uses) {
                 let place = &mut slots[start..start + plan.grid.block];
                 uses.iter().for_each(|(slot, tap)| {
@@ -80,10 +88,16 @@ impl WeightSlots {
 }
 
 /// Which kernel, counted through outputs and the inputs of their group, is multiplied with
-/// what lies at `position`.
-fn pair(plan: &Plan, piece: &Piece, at: At, position: usize) -> Option<usize> {
+/// what lies at `position`, where a row has the outputs from `outputs` on.
+fn pair(
+    plan: &Plan,
+    piece: &Piece,
+    outputs: usize,
+    diagonal: usize,
+    position: usize,
+) -> Option<usize> {
     let positions = plan.positions();
-    let across = at.diagonal * piece.copies;
+    let across = diagonal * piece.copies;
     let (from, to) = match plan.sequence {
         Sequence::Inputs => ((position + across) % positions, position),
         Sequence::Pairs | Sequence::Grouped => {
@@ -91,7 +105,7 @@ fn pair(plan: &Plan, piece: &Piece, at: At, position: usize) -> Option<usize> {
         }
     };
     let input = from / piece.copies;
-    let output = at.block * plan.together + to % plan.together;
+    let output = outputs + to % plan.together;
     if input >= piece.channels || output >= plan.conv.out_channels {
         return None;
     }

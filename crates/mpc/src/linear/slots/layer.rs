@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::grid::Grid;
 use super::machine::Operations;
 use super::parameters;
-use super::plan::Plan;
+use super::plan::{Plan, Rows};
 use crate::linear::coefficient::{chunks, misuse};
 use crate::linear::{gala, gazelle};
 
@@ -54,10 +54,10 @@ impl Protocol {
         }
     }
 
-    pub(super) fn plan(self, conv: &Conv, slots: usize) -> Result<(Plan, Operations)> {
+    pub(super) fn plan(self, conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {
         match self {
-            Self::Gazelle => gazelle::plan(conv, slots),
-            Self::Gala => gala::plan(conv, slots),
+            Self::Gazelle => gazelle::plan(conv, rows),
+            Self::Gala => gala::plan(conv, rows),
         }
     }
 }
@@ -77,8 +77,8 @@ pub struct Layer {
 impl Layer {
     /// Plans `conv` (a matrix product is a 1x1 kernel on a 1x1 image) for inputs of
     /// `input_bits` and accumulators that fit `plain_bits`, both signed. Rotations are cyclic
-    /// in `slots` slots, a power of two; a longer row repeats them. With `None` they are the
-    /// row of the cheapest secure parameters. Groups are zero weights; strides compute every
+    /// in `slots` slots, a power of two, of one row; a longer row repeats them. With `None` they
+    /// are both rows of the cheapest secure parameters. Groups are zero weights; strides compute every
     /// position and keep some.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Layer {
         };
         let mut row = *rows.start();
         loop {
-            let (plan, operations) = protocol.plan(conv, row)?;
+            let (plan, operations) = protocol.plan(conv, rows_of(row, slots))?;
             match parameters::choose(&plan, row, plain_bits) {
                 Ok(encoder) if slots.is_some() || encoder.params().row() == row => {
                     let asked = slots;
@@ -125,15 +125,21 @@ impl Layer {
     pub fn with_params(&self, params: &Params) -> Result<Self> {
         let mut layer = self.clone();
         if self.asked.is_none() && self.plan.slots != params.row() {
-            (layer.plan, layer.operations) = self.protocol.plan(&self.plan.conv, params.row())?;
+            (layer.plan, layer.operations) =
+                self.protocol.plan(&self.plan.conv, rows_of(params.row(), None))?;
         }
         if layer.plan.slots > params.row() {
             let (wanted, row) = (layer.plan.slots, params.row());
             return Err(Error::misuse(format!("rows of {row} slots for a layer of {wanted}")));
         }
         layer.encoder = parameters::encoder(params, self.plain_bits)?;
+<<<<<<< HEAD
         let estimate = Estimate::of(&layer.encoder, &layer.load()).map_err(misuse)?;
         estimate.flooding().map_err(misuse)?;
+=======
+        let noise = Estimate::of(&layer.encoder, &layer.load());
+        noise.and_then(|noise| noise.flooding()).map_err(misuse)?;
+>>>>>>> slots
         Ok(layer)
     }
 
@@ -156,9 +162,11 @@ impl Layer {
         parameters::load(&self.plan, self.plain_bits)
     }
 
-    /// `slots` as often as the row has room for them.
-    pub(super) fn row_of(&self, slots: &[u64]) -> Zeroizing<Vec<u64>> {
-        Zeroizing::new(slots.repeat(self.params().row() / slots.len().max(1)))
+    /// The n `slots` of each row as often as the ring's row has room for them.
+    pub(super) fn rows_of(&self, slots: &[u64]) -> Zeroizing<Vec<u64>> {
+        let times = self.params().row() / self.plan.slots;
+        let rows = slots.chunks_exact(self.plan.slots);
+        Zeroizing::new(rows.flat_map(|row| row.repeat(times)).collect())
     }
 
     /// Layout of each input ciphertext: seed and body.
@@ -174,7 +182,7 @@ impl Layer {
     pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
         let layout = Response::layout(&self.encoder);
         let each = layout.map(|(count, bits)| Segment { count, bits });
-        vec![each.to_vec(); self.plan.blocks()]
+        vec![each.to_vec(); self.plan.responses()]
     }
 
     /// What a run costs.
@@ -214,7 +222,7 @@ impl Layer {
 
     /// Ciphertexts up and down.
     pub fn ciphertexts(&self) -> (usize, usize) {
-        (self.plan.pieces.len(), self.plan.blocks())
+        (self.plan.pieces.len(), self.plan.responses())
     }
 
     /// Steps of the rotation keys that a run needs, in ascending order.
@@ -239,6 +247,11 @@ impl Layer {
             self.plan.sequence.name()
         )
     }
+}
+
+/// Slots that were asked for are in one row.
+fn rows_of(row: usize, asked: Option<usize>) -> Rows {
+    Rows { slots: row, count: if asked.is_some() { 1 } else { 2 } }
 }
 
 fn check(conv: &Conv, input_bits: u32, plain_bits: u32) -> Result<()> {

@@ -44,7 +44,7 @@ impl std::iter::Sum for Operations {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At {
     /// The response.
-    pub(super) block: usize,
+    pub(super) response: usize,
     /// The input ciphertext.
     pub(super) piece: usize,
     /// The diagonal.

@@ -48,6 +48,15 @@ impl Sequence {
     }
 }
 
+/// Slots of a ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::linear) struct Rows {
+    /// n: slots in which rotations are cyclic.
+    pub(in crate::linear) slots: usize,
+    /// Rows of so many slots, one or two. Rotations turn both.
+    pub(in crate::linear) count: usize,
+}
+
 /// Channels of one input ciphertext.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
@@ -66,8 +75,10 @@ pub(in crate::linear) struct Plan {
     pub(super) grid: Grid,
     /// n: slots in which rotations are cyclic.
     pub(super) slots: usize,
+    /// Rows in use. Both hold the same input, and each other outputs.
+    pub(super) rows: usize,
     pub(super) pieces: Vec<Piece>,
-    /// Output channels of a response, a power of two.
+    /// Output channels of a row of a response, a power of two.
     pub(super) together: usize,
     pub(super) sequence: Sequence,
     /// Whether partial sums are added under encryption, by rotations.
@@ -83,12 +94,12 @@ impl Plan {
     /// [`Error::Misuse`] when a channel does not fit `slots`, or the layer takes too much.
     pub(in crate::linear) fn new(
         conv: &Conv,
-        slots: usize,
+        rows: Rows,
         divisions: usize,
         sequence: Sequence,
         adds_under_encryption: bool,
     ) -> Result<Self> {
-        let grid = Grid::new(conv)?;
+        let (grid, slots) = (Grid::new(conv)?, rows.slots);
         if grid.block > slots {
             return Err(too_large(conv, grid.block, slots));
         }
@@ -99,6 +110,7 @@ impl Plan {
             conv: conv.clone(),
             grid,
             slots,
+            rows: rows.count.min(conv.out_channels.div_ceil(together)),
             pieces,
             together,
             sequence,
@@ -110,9 +122,10 @@ impl Plan {
     fn check(&self) -> Result<()> {
         let products = self.pieces.iter().try_fold(0usize, |sum, piece| {
             let each = self.diagonals(piece).checked_mul(self.grid.shifts.len())?;
-            sum.checked_add(each.checked_mul(self.blocks())?)
+            sum.checked_add(each.checked_mul(self.responses())?)
         });
-        if products.is_some_and(|count| count <= MOST_PRODUCTS) && self.blocks() <= MOST_CIPHERTEXTS
+        if products.is_some_and(|count| count <= MOST_PRODUCTS)
+            && self.responses() <= MOST_CIPHERTEXTS
         {
             return Ok(());
         }
@@ -127,8 +140,13 @@ impl Plan {
     }
 
     /// Responses.
-    pub(super) fn blocks(&self) -> usize {
-        self.conv.out_channels.div_ceil(self.together)
+    pub(super) fn responses(&self) -> usize {
+        self.conv.out_channels.div_ceil(self.together).div_ceil(self.rows)
+    }
+
+    /// The first output of a row of a response.
+    pub(super) fn first_output(&self, response: usize, row: usize) -> usize {
+        (response * self.rows + row) * self.together
     }
 
     /// Diagonals of a piece.
@@ -166,6 +184,31 @@ impl Plan {
         };
         let step = |distance: isize| (distance + across as isize).rem_euclid(self.slots as isize);
         self.grid.shifts.iter().map(|shift| step(shift.distance) as usize).collect()
+    }
+
+    /// How many sums of a response are rotated differently: 0, 1, 2 and so on times.
+    pub(super) fn turns(&self) -> usize {
+        match self.sequence {
+            Sequence::Inputs | Sequence::Pairs => 1,
+            Sequence::Grouped => self.together / self.stride(),
+        }
+    }
+
+    /// The diagonals of `piece` whose products are rotated `turns` times.
+    pub(super) fn diagonals_at(&self, piece: &Piece, turns: usize) -> std::ops::Range<usize> {
+        if self.sequence == Sequence::Inputs {
+            return 0..self.diagonals(piece);
+        }
+        let each = piece.copies / self.stride();
+        let diagonal = turns / each;
+        if turns.is_multiple_of(each) { diagonal..diagonal + 1 } else { 0..0 }
+    }
+
+    /// Whether pieces are kept and multiplied at the end: when they take less memory, with
+    /// their rotations, than the sums of all responses.
+    pub(super) fn holds(&self) -> bool {
+        let held: usize = self.pieces.iter().map(|piece| self.steps(piece).len()).sum();
+        held < self.turns().saturating_mul(self.responses())
     }
 
     /// Rotations that add the partial sums of each output.

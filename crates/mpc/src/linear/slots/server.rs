@@ -8,7 +8,7 @@ use wire::{Channel, Error, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::encrypted::Encrypted;
-use super::evaluate::{Evaluation, Part};
+use super::evaluate::{Evaluation, Part, Products};
 use super::layer::{Inputs, Layer};
 use super::machine::{Machine, Operations};
 use super::modular::{add, lift, negate, uniform};
@@ -53,8 +53,8 @@ pub(super) fn counted_server(
     for _ in &layer.plan.pieces {
         evaluation.push(arrivals.next(channel)?)?;
     }
-    let parts = evaluation.finish()?;
-    let results = send_responses(channel, layer, keys, &machine, parts, worker)?;
+    let (products, parts) = evaluation.finish()?;
+    let results = send_responses(channel, layer, keys, &products, parts, worker)?;
     let biased = bias(layer, weights.bias(), &results);
     Ok((biased, machine.operations()))
 }
@@ -64,20 +64,20 @@ fn send_responses<'a>(
     channel: &mut Channel,
     layer: &Layer,
     keys: &ServerKeys,
-    machine: &Machine<Encrypted<'a>>,
+    products: &Products<'_, Encrypted<'a>>,
     parts: Vec<Part<Encrypted<'a>>>,
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let (threads, prime, load) = (worker.threads, layer.prime(), layer.load());
     let answer = |(part, mut rng): (Part<Encrypted<'a>>, Random)| {
-        let cipher = part.response(&layer.plan, machine)?;
+        let cipher = products.response(part)?;
         let mask = uniform(&mut rng, layer.params().degree(), prime);
         let answered = cipher.respond(&keys.public, layer.encoder(), &mask, &load, &mut rng);
         answered.map_err(misuse).map(|response| (vec![response.c1, response.c0], mask))
     };
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
     let mut parts = parts.into_iter();
-    let (mut ready, mut block) = (VecDeque::new(), 0);
+    let (mut ready, mut next) = (VecDeque::new(), 0);
     let mut responses = std::iter::from_fn(|| {
         if ready.is_empty() {
             let some = parts.by_ref().take(parallel::batch(threads));
@@ -86,8 +86,8 @@ fn send_responses<'a>(
         }
         ready.pop_front().map(|answered| {
             let (parts, mask) = answered?;
-            layer.plan.collect(block, &mask, prime, &mut masks);
-            block += 1;
+            layer.plan.collect(next, &mask, prime, &mut masks);
+            next += 1;
             Ok(parts)
         })
     });
@@ -134,7 +134,7 @@ impl<'a> Arrivals<'a> {
         let body = self.parts.by_ref().take(layer.params().widths().len()).collect();
         let expanded = Fresh { seed: seed_of(&seed), body }.expand(layer.params());
         let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-        let own = layer.row_of(&layer.plan.input_slots(piece, self.own));
+        let own = layer.rows_of(&layer.plan.input_slots(piece, self.own));
         cipher.add_slots(layer.encoder(), &own).map_err(misuse)?;
         Ok(cipher)
     }

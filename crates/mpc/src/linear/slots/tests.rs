@@ -2,5 +2,6 @@
 
 mod clear;
 mod counts;
+mod noise;
 mod parties;
 mod shown;

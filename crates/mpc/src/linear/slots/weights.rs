@@ -14,7 +14,7 @@ use crate::linear::coefficient::misuse;
 /// The server's weights, encoded once for all runs as far as memory goes.
 pub struct ServerWeights {
     slots: WeightSlots,
-    /// For the first weights, by piece, block and diagonal: a plaintext for each shift.
+    /// For the first weights, by piece, response and diagonal: a plaintext for each shift.
     ready: Vec<Vec<Plain>>,
     /// Where the weights of each piece begin.
     starts: Vec<usize>,
@@ -64,11 +64,11 @@ impl ServerWeights {
         let plan = &layer.plan;
         let each = Plain::bytes(layer.params()) * plan.grid.shifts.len();
         for (piece, shape) in plan.pieces.iter().enumerate() {
-            for block in 0..plan.blocks() {
+            for response in 0..plan.responses() {
                 for diagonal in 0..plan.diagonals(shape) {
                     let Some(left) = memory.checked_sub(each) else { return Ok(()) };
                     *memory = left;
-                    let plains = self.encode(layer, At { block, piece, diagonal })?;
+                    let plains = self.encode(layer, At { response, piece, diagonal })?;
                     self.ready.push(plains);
                 }
             }
@@ -84,7 +84,7 @@ impl ServerWeights {
             .get(at.piece)
             .zip(plan.pieces.get(at.piece))
             .ok_or_else(|| Error::misuse("weights that do not fit their layer"))?;
-        let index = start + at.block * plan.diagonals(piece) + at.diagonal;
+        let index = start + at.response * plan.diagonals(piece) + at.diagonal;
         match self.ready.get(index) {
             Some(plains) => Ok(Plains::Ready(plains)),
             None => self.encode(layer, at).map(Plains::Made),
@@ -94,7 +94,7 @@ impl ServerWeights {
     fn encode(&self, layer: &Layer, at: At) -> Result<Vec<Plain>> {
         let all = self.slots.at(&layer.plan, at, &self.weight);
         let plain = |slots: Zeroizing<Vec<u64>>| {
-            layer.encoder().plain(&layer.row_of(&slots)).map_err(misuse)
+            layer.encoder().plain(&layer.rows_of(&slots)).map_err(misuse)
         };
         all.into_iter().map(plain).collect()
     }
@@ -123,7 +123,7 @@ fn starts(layer: &Layer) -> Vec<usize> {
         *sum += each;
         Some(start)
     };
-    let counts = plan.pieces.iter().map(|piece| plan.blocks() * plan.diagonals(piece));
+    let counts = plan.pieces.iter().map(|piece| plan.responses() * plan.diagonals(piece));
     counts.scan(0, before).collect()
 }
 

@@ -10,20 +10,20 @@ use super::super::encode::WeightSlots;
 use super::super::evaluate::{Evaluation, operations};
 use super::super::machine::{At, Evaluator, Machine};
 use super::super::modular::{lift, negate};
-use super::super::plan::{Plan, Sequence};
+use super::super::plan::{Plan, Rows, Sequence};
 use crate::linear::coefficient::tests::{clear, conv, shapes};
 
 const PRIME: u64 = (1 << 61) - 1;
 
 /// Slots without encryption.
-struct Clear<'a> {
-    plan: &'a Plan,
-    weights: WeightSlots,
-    weight: &'a [i32],
+pub(super) struct Clear<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) weights: WeightSlots,
+    pub(super) weight: &'a [i32],
 }
 
-fn add(sum: &mut [u64], terms: impl Iterator<Item = u64>) {
-    sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum = (*sum + term) % PRIME);
+fn add(prime: u64, sum: &mut [u64], terms: impl Iterator<Item = u64>) {
+    sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum = (*sum + term) % prime);
 }
 
 impl Evaluator for Clear<'_> {
@@ -40,19 +40,19 @@ impl Evaluator for Clear<'_> {
     fn rotate(&self, cipher: &Vec<u64>, step: usize) -> Result<Vec<u64>> {
         assert!(self.plan.rotations().contains(&step), "a rotation without a key: {step}");
         let mut turned = cipher.clone();
-        turned.rotate_left(step);
+        turned.chunks_exact_mut(self.plan.slots).for_each(|row| row.rotate_left(step));
         Ok(turned)
     }
     fn sum(&self) -> Result<Vec<u64>> {
-        Ok(vec![0; self.plan.slots])
+        Ok(vec![0; self.plan.rows * self.plan.slots])
     }
     fn multiply_add(&self, sum: &mut Vec<u64>, factors: &[&Vec<u64>], at: At) -> Result<()> {
-        let weights = self.weights.at(self.plan, at, self.weight);
+        let (prime, weights) = (self.weights.prime(), self.weights.at(self.plan, at, self.weight));
         assert_eq!(weights.len(), factors.len());
         for (factor, weights) in factors.iter().zip(&weights) {
             let product =
                 |(x, w): (&u64, &u64)| (u128::from(*x) * u128::from(*w) % u128::from(PRIME)) as u64;
-            add(sum, factor.iter().zip(weights.iter()).map(product));
+            add(prime, sum, factor.iter().zip(weights.iter()).map(product));
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl Evaluator for Clear<'_> {
         Ok(sum)
     }
     fn add(&self, cipher: &mut Vec<u64>, other: &Vec<u64>) -> Result<()> {
-        add(cipher, other.iter().copied());
+        add(self.weights.prime(), cipher, other.iter().copied());
         Ok(())
     }
 }
@@ -84,9 +84,11 @@ fn check(plan: &Plan, threads: usize, rng: &mut Random) {
         evaluation.push(plan.input_slots(piece, &words).to_vec()).unwrap();
     }
     let mut results = vec![0; conv.out_channels * conv.out_height() * conv.out_width()];
-    for (block, part) in evaluation.finish().unwrap().into_iter().enumerate() {
-        let slots = part.response(plan, &machine).unwrap();
-        plan.collect(block, &slots, PRIME, &mut results);
+    let (products, parts) = evaluation.finish().unwrap();
+    for (response, part) in parts.into_iter().enumerate() {
+        let mut slots = products.response(part).unwrap();
+        slots.resize(2 * plan.slots, 0);
+        plan.collect(response, &slots, PRIME, &mut results);
     }
     let got: Vec<i64> = results
         .into_iter()
@@ -119,14 +121,30 @@ fn every_order_computes_the_layer() {
     let mut rng = Random::seeded(1);
     let sequences = [Sequence::Inputs, Sequence::Pairs, Sequence::Grouped];
     for conv in more_shapes() {
-        for (slots, divisions) in [(64, 1), (64, 2), (256, 9)] {
+        for (slots, count, divisions) in [(64, 1, 1), (64, 2, 2), (256, 2, 9)] {
+            let rows = Rows { slots, count };
             for (sequence, sums) in sequences.into_iter().zip([true, false, false]) {
                 for sums in [sums, !sums] {
-                    let plan = Plan::new(&conv, slots, divisions, sequence, sums).unwrap();
+                    let plan = Plan::new(&conv, rows, divisions, sequence, sums).unwrap();
                     check(&plan, 1, &mut rng);
                 }
             }
         }
+    }
+}
+
+/// Tests go both ways: pieces multiplied as they come, and at the end.
+#[test]
+fn pieces_are_held_where_that_takes_less_memory() {
+    let rows = Rows { slots: 256, count: 1 };
+    for (conv, holds) in [
+        (conv([64, 8], [4, 4], 3, 1, 1), false),
+        (conv([8, 64], [4, 4], 3, 1, 1), true),
+        (Conv::fully_connected(300, 200), true),
+    ] {
+        let plan = Plan::new(&conv, rows, 1, Sequence::Grouped, false).unwrap();
+        assert_eq!(plan.holds(), holds, "{conv:?}");
+        check(&plan, 2, &mut Random::seeded(3));
     }
 }
 
@@ -137,7 +155,8 @@ fn both_protocols_compute_every_shape() {
         for protocol in [Protocol::Gazelle, Protocol::Gala] {
             let small = conv.in_height.max(conv.out_height()) < 64;
             let slots = if small { 2048 } else { 8192 };
-            check(&protocol.plan(conv, slots).unwrap().0, 3, &mut rng);
+            let rows = Rows { slots, count: 2 };
+            check(&protocol.plan(conv, rows).unwrap().0, 3, &mut rng);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use graph::Conv;
 
-use super::super::{Layer, Operations, Protocol};
+use super::super::{Layer, Operations, Protocol, Rows};
 use crate::linear::coefficient::tests::conv;
 
 const BOTH: [Protocol; 2] = [Protocol::Gazelle, Protocol::Gala];
@@ -99,6 +99,10 @@ fn convolutions_take_what_the_papers_say() {
     let named = conv([128, 128], [16, 16], 3, 1, 1);
     assert_eq!(rotations(&named, 2048), [1920, 240]);
     assert_eq!(count(&named, Protocol::Gala, 2048).hoisted, 128);
+    // Both rows of a ring: half the responses.
+    let both = Rows { slots: 2048, count: 2 };
+    let counted = BOTH.map(|protocol| protocol.plan(&named, both).unwrap().1.rotations);
+    assert_eq!(counted, [128 + 16 * 8 * 7, 128 + 8 * 7]);
 }
 
 /// Fewer channels than fit: `together*copies` takes the place of c_n. Padded to powers of
