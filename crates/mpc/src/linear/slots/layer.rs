@@ -133,13 +133,8 @@ impl Layer {
             return Err(Error::misuse(format!("rows of {row} slots for a layer of {wanted}")));
         }
         layer.encoder = parameters::encoder(params, self.plain_bits)?;
-<<<<<<< HEAD
-        let estimate = Estimate::of(&layer.encoder, &layer.load()).map_err(misuse)?;
-        estimate.flooding().map_err(misuse)?;
-=======
         let noise = Estimate::of(&layer.encoder, &layer.load());
         noise.and_then(|noise| noise.flooding()).map_err(misuse)?;
->>>>>>> slots
         Ok(layer)
     }
 

@@ -37,7 +37,7 @@ impl Measurement {
         let rotations = key.rotation_keys(&layer.rotations(), false, &seed, rng);
         let x = uniform(rng, layer.inputs(), layer.prime());
         let encrypt = |piece| {
-            let slots = layer.row_of(&layer.plan.input_slots(piece, &x));
+            let slots = layer.rows_of(&layer.plan.input_slots(piece, &x));
             let fresh = key.encrypt(layer.encoder(), &slots, rng).map_err(misuse)?;
             fresh.expand(layer.params()).map_err(misuse)
         };
@@ -57,9 +57,8 @@ impl Measurement {
         let start = Instant::now();
         let mut evaluation = Evaluation::new(&layer.plan, &machine, 1)?;
         inputs.into_iter().try_for_each(|input| evaluation.push(input))?;
-        for part in evaluation.finish()? {
-            part.response(&layer.plan, &machine)?;
-        }
+        let (products, parts) = evaluation.finish()?;
+        parts.into_iter().try_for_each(|part| products.response(part).map(drop))?;
         Ok((start.elapsed(), machine.operations()))
     }
 }

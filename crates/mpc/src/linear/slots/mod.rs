@@ -42,12 +42,8 @@ pub use client::client;
 pub(in crate::linear) use evaluate::operations;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
-<<<<<<< HEAD
 pub use measure::Measurement;
-pub(in crate::linear) use plan::{Plan, Sequence};
-=======
 pub(in crate::linear) use plan::{Plan, Rows, Sequence};
->>>>>>> slots
 pub use server::server;
 pub use weights::ServerWeights;
 
