@@ -9,8 +9,8 @@
 //! | Cost | `inputs*(16 + N*K/8)` up, `responses*N*(K1 + K0)/8` down, 2 rounds ([`Layer::cost`]) |
 //! | Paper | "GAZELLE" (USENIX Security 2018), "GALA" (NDSS 2021) |
 //!
-//! The server's computation is written once ([`evaluate`]) against a trait of operations on
-//! ciphertexts ([`machine`]); [`gazelle`](super::gazelle) and [`gala`](super::gala) choose
+//! The server's computation is written once (`evaluate.rs`) against a trait of operations on
+//! ciphertexts (`machine.rs`); [`gazelle`](super::gazelle) and [`gala`](super::gala) choose
 //! the order. Operation counts come from that code, run without data. Zero weights are
 //! multiplied like any other: messages and work depend on the plan only. Every slot of a
 //! response is masked, those without a result too.
