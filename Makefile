@@ -13,6 +13,8 @@ PACKAGES := .venv/.packages
 CORE := .venv/.core
 ASSETS := python/tacit/assets
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
+# Of the benches only those whose name contains this.
+FILTER ?=
 PIP := bin/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test check bench docs train clean
@@ -59,6 +61,10 @@ conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --kernel 3 --padding 1
 matmul-128x768x768 matmul --rows 128 --inner 768 --cols 768
 matmul-128x768x3072 matmul --rows 128 --inner 768 --cols 3072
 matmul-1x2048x1001 matmul --rows 1 --inner 2048 --cols 1001
+gazelle-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gazelle
+gala-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gala
+gazelle-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gazelle
+gala-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gala
 ot-ferret ot --kind ferret --count 30000000
 ot-softspoken2 ot --kind softspoken2 --count 30000000
 ot-softspoken4 ot --kind softspoken4 --count 30000000
@@ -68,12 +74,13 @@ export BENCHES
 
 bench: build/mnist.tacit
 	mkdir -p bench/results
-	while read -r name arguments; do \
+	{ grep -F -e '$(FILTER)' <<< "$$BENCHES" || true; } | while read -r name arguments; do \
 		.venv/bin/tacit bench $$arguments --threads 1 --repeat 3 --json > build/bench.json < /dev/null; \
 		mv build/bench.json bench/results/$$name.json; \
 		echo "wrote bench/results/$$name.json"; \
-	done <<< "$$BENCHES"
-	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-graph --features tacit-ot/testing -- --quick
+	done
+	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
+	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 
 docs: build/venv-docs/.packages
 	build/venv-docs/bin/mkdocs build --strict --site-dir site

@@ -1,9 +1,11 @@
 """The scripts that prepare data and build networks."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import kernel_results
 import numpy as np
 import prepare_data
 import pytest
@@ -18,7 +20,9 @@ PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}
 NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
 
 
-@pytest.mark.parametrize("name", ["prepare_data.py", "random_resnets.py", "readme_tables.py", "real_networks.py"])
+@pytest.mark.parametrize(
+    "name", ["prepare_data.py", "random_resnets.py", "readme_tables.py", "real_networks.py", "kernel_results.py"]
+)
 def test_help(name):
     done = subprocess.run([sys.executable, SCRIPTS / name, "--help"], capture_output=True, text=True, check=True)
     assert "usage" in done.stdout
@@ -116,3 +120,13 @@ def test_the_table_follows_the_results():
 def test_costs_are_per_image():
     cost = real_networks.per_image({"bytes": {"client_to_server": 10}, "rounds": 7, "seconds": 3.0}, 4)
     assert cost == {"bytes": {"client_to_server": 2}, "rounds": 1.8, "seconds": 0.75}
+
+
+def test_kernel_results_are_those_that_were_asked_for(tmp_path):
+    for name, median in (("bfv rotate", 12.34), ("ring pack", 5)):
+        folder = tmp_path / name / "new"
+        folder.mkdir(parents=True)
+        (folder / "benchmark.json").write_text(json.dumps({"full_id": name}))
+        (folder / "estimates.json").write_text(json.dumps({"median": {"point_estimate": median}}))
+    assert kernel_results.measured(tmp_path, "bfv") == {"bfv rotate": {"median_ns": 12.3}}
+    assert len(kernel_results.measured(tmp_path, "")) == 2

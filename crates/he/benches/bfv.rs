@@ -62,7 +62,7 @@ fn encryption(criterion: &mut Criterion) {
         key.try_encrypt(&encode(), rng).unwrap()
     };
     let cipher = encrypt(&mut rng);
-    let mut group = criterion.benchmark_group("fhe 4096 {50,50}");
+    let mut group = criterion.benchmark_group("bfv by crate fhe 4096 {50,50}");
     group.bench_function("encrypt", |bench| bench.iter(|| encrypt(&mut rng)));
     group.bench_function("decrypt", |bench| bench.iter(|| key.try_decrypt(&cipher).unwrap()));
     group.finish();
@@ -113,7 +113,8 @@ fn yardstick(criterion: &mut Criterion, degree: usize, moduli: &[u32], special: 
         .unwrap()
         .build(&mut rng)
         .unwrap();
-    let mut group = criterion.benchmark_group(format!("fhe {degree} {moduli:?} + {special}"));
+    let mut group =
+        criterion.benchmark_group(format!("bfv by crate fhe {degree} {moduli:?} + {special}"));
     group.bench_function("rotate", |bench| {
         bench.iter(|| keys.rotates_columns_by(&cipher, 1).unwrap());
     });
@@ -152,7 +153,7 @@ fn products(criterion: &mut Criterion) {
     let multiplier = other::Multiplicator::default(&relinearization).unwrap();
     let plain = other::Plaintext::try_encode(&slots, other::Encoding::simd(), &params).unwrap();
     let cipher: other::Ciphertext = key.try_encrypt(&plain, &mut rng).unwrap();
-    let mut group = criterion.benchmark_group("fhe 8192 {43,43,44,44,44}");
+    let mut group = criterion.benchmark_group("bfv by crate fhe 8192 {43,43,44,44,44}");
     group.bench_function("multiply and relinearize", |bench| {
         bench.iter(|| multiplier.multiply(&cipher, &cipher).unwrap());
     });
