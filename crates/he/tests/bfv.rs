@@ -109,10 +109,17 @@ fn sums_and_products_are_slotwise() {
 
 #[test]
 fn accumulated_products_are_those_added_one_by_one() {
-    let mut client = Client::new(&small(), 20);
+    for (params, count) in [(small(), 35), (special(), 17)] {
+        accumulated(&params, count);
+    }
+    accumulated(&Params::new(4096, &[50, 50], Switching::Digits(17)).unwrap(), 11);
+}
+
+fn accumulated(params: &Params, count: usize) {
+    let mut client = Client::new(params, 20);
     let mut sum = Accumulator::new(&client.params);
     let mut want = vec![0; client.params.degree()];
-    for _ in 0..11 {
+    for _ in 0..count {
         let (a, b) = (client.slots(), client.slots());
         let (x, plain) = (client.encrypt(&a), client.encoder.plain(&b).unwrap());
         sum.multiply_add(&x, &plain).unwrap();

@@ -7,7 +7,7 @@ use super::params::Params;
 use super::ring::domain;
 use super::values::Values;
 use crate::error::{Result, expect_len};
-use crate::simd::ntt::{Factor, LAZY};
+use crate::simd::ntt::Factor;
 use crate::simd::residue;
 use ring::Seed;
 
@@ -37,13 +37,15 @@ pub struct Accumulator {
     sum: Ciphertext,
     /// Products since the last reduction.
     pending: usize,
+    /// Products between two of them.
+    lazy: usize,
 }
 
 impl Fresh {
     /// The ciphertext this stands for.
     ///
     /// # Errors
-    /// [`Error::Shape`] when the body is not N integers below each prime.
+    /// [`crate::Error::Shape`] when the body is not N integers below each prime.
     pub fn expand(&self, params: &Params) -> Result<Ciphertext> {
         expect_len("primes of a ciphertext", params.primes().len(), self.body.len())?;
         let mut cipher = Ciphertext::zero(params);
@@ -75,7 +77,7 @@ impl Ciphertext {
     /// Adds another.
     ///
     /// # Errors
-    /// [`Error::Shape`] for other parameters.
+    /// [`crate::Error::Shape`] for other parameters.
     pub fn add(&mut self, other: &Self) -> Result<()> {
         self.combine(other, residue::add)
     }
@@ -83,7 +85,7 @@ impl Ciphertext {
     /// Subtracts another.
     ///
     /// # Errors
-    /// [`Error::Shape`] for other parameters.
+    /// [`crate::Error::Shape`] for other parameters.
     pub fn sub(&mut self, other: &Self) -> Result<()> {
         self.combine(other, residue::subtract)
     }
@@ -107,7 +109,7 @@ impl Ciphertext {
     /// Adds at most N plain `slots` below p: round(q*m/p), q the ciphertext modulus.
     ///
     /// # Errors
-    /// [`Error::Shape`] for other parameters, too many slots or integers of p or more.
+    /// [`crate::Error::Shape`] for other parameters, too many slots or integers of p or more.
     pub fn add_slots(&mut self, encoder: &Encoder, slots: &[u64]) -> Result<()> {
         encoder.params().check_covers("encoder parameters", &self.params)?;
         let [c0, _] = &mut self.halves;
@@ -149,7 +151,7 @@ impl Ciphertext {
     /// The product with a plaintext.
     ///
     /// # Errors
-    /// [`Error::Shape`] for other parameters.
+    /// [`crate::Error::Shape`] for other parameters.
     pub fn multiply(&self, plain: &Plain) -> Result<Self> {
         plain.params().check_covers("plaintext parameters", &self.params)?;
         let mut product = Self::zero(&self.params);
@@ -177,13 +179,14 @@ pub(crate) fn add(params: &Params, sums: &mut [f64], values: &[f64]) {
 impl Accumulator {
     /// The empty sum.
     pub fn new(params: &Params) -> Self {
-        Self { sum: Ciphertext::zero(params), pending: 0 }
+        let lazy = params.primes().iter().map(|prime| prime.transform.lazy_products());
+        Self { sum: Ciphertext::zero(params), pending: 0, lazy: lazy.min().unwrap_or(1) }
     }
 
     /// Adds `cipher * plain`.
     ///
     /// # Errors
-    /// [`Error::Shape`] for other parameters.
+    /// [`crate::Error::Shape`] for other parameters.
     pub fn multiply_add(&mut self, cipher: &Ciphertext, plain: &Plain) -> Result<()> {
         let params = &self.sum.params;
         params.check("ciphertext parameters", &cipher.params)?;
@@ -197,7 +200,7 @@ impl Accumulator {
             }
         }
         self.pending += 1;
-        if self.pending == LAZY {
+        if self.pending == self.lazy {
             self.reduce();
         }
         Ok(())

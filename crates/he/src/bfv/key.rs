@@ -75,7 +75,8 @@ impl SecretKey {
     }
 
     /// The public key for `seed`, which must come from a hash of both parties' nonces: a
-    /// key with a chosen uniform half would unmask responses.
+    /// key with a chosen uniform half would unmask responses. One for each seed: two would
+    /// show the difference of their errors.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -96,7 +97,7 @@ impl SecretKey {
     }
 
     /// Keys for turning both rows left by each of `steps`, different ones from 1 to
-    /// N/2 - 1, and for swapping the rows.
+    /// N/2 - 1, and for swapping the rows. One for each seed and turn.
     ///
     /// # Errors
     /// [`Error::Shape`] for other steps.

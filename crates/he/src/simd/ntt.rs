@@ -83,6 +83,12 @@ impl Transform {
         self.prime
     }
 
+    /// Calls of [`Transform::multiply_add`] between two reductions: [`LAZY`] or, mod smaller
+    /// primes, as many as stay below 2^52.
+    pub(crate) const fn lazy_products(&self) -> usize {
+        if self.prime < (1u64 << 48) as f64 { 4 * LAZY } else { LAZY }
+    }
+
     /// N.
     pub(crate) const fn degree(&self) -> usize {
         self.degree
@@ -129,8 +135,8 @@ impl Transform {
         }
     }
 
-    /// Adds the products of `a` and `b`, of magnitude at most p/2, to sums that at most
-    /// [`LAZY`] calls have added to since they were zero or reduced.
+    /// Adds the products of `a` and `b`, of magnitude at most p/2, to sums that fewer than
+    /// [`Transform::lazy_products`] calls have added to since they were zero or reduced.
     ///
     /// # Panics
     /// For other lengths.
@@ -150,7 +156,7 @@ impl Transform {
         }
     }
 
-    /// Centres values below 4p in magnitude: at most p/2.
+    /// Centres values below 2^52 in magnitude: at most p/2.
     ///
     /// # Panics
     /// For another length.
