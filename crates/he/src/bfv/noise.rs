@@ -69,10 +69,12 @@ const CANDIDATES: [(usize, &[u32], Option<u32>); 11] = [
 ];
 
 impl Load {
-    /// After `steps` times adding a result and its rotation.
+    /// After `steps` times adding a result and its rotation. By half a row, a quarter and so
+    /// on that is a trace: of the noise some coefficients vanish and others grow by the number
+    /// of summands, not by its root. So each step counts as four times the variance.
     #[must_use]
     pub const fn folded(self, steps: u32) -> Self {
-        let times = 2usize.saturating_pow(steps);
+        let times = 4usize.saturating_pow(steps);
         let rotations_after = self.rotations_after.saturating_mul(times).saturating_add(times - 1);
         Self { terms: self.terms.saturating_mul(times), rotations_after, ..self }
     }

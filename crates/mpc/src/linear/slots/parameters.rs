@@ -61,10 +61,6 @@ pub(super) fn encoder(params: &Params, plain_bits: u32) -> Result<Arc<Encoder>> 
 }
 
 /// What a response of `plan` has been through, whatever the weights are.
-///
-/// Adding a ciphertext and its rotations by n/2, n/4 and so on is a trace: of the noise some
-/// coefficients vanish and others grow by the number of summands, not by its root. So each
-/// doubling counts as two, four times the variance.
 pub(super) fn load(plan: &Plan, plain_bits: u32) -> Load {
     let products: usize = plan.pieces.iter().map(|piece| plan.diagonals(piece)).sum();
     let rotations_after = match plan.sequence {
@@ -73,11 +69,11 @@ pub(super) fn load(plan: &Plan, plain_bits: u32) -> Load {
         Sequence::Grouped => plan.turns() - 1,
     };
     let turned = plan.pieces.iter().any(|piece| plan.steps(piece).iter().any(|step| *step > 0));
-    let times = 1 << (2 * plan.doublings().len());
-    Load {
+    let load = Load {
         plain_bits: plain_bits.max(LEAST_BITS),
         rotations_before: usize::from(turned),
-        terms: products * plan.grid.shifts.len() * times,
-        rotations_after: rotations_after * times + times - 1,
-    }
+        terms: products * plan.grid.shifts.len(),
+        rotations_after,
+    };
+    load.folded(plan.doublings().len() as u32)
 }
