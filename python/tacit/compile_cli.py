@@ -40,6 +40,9 @@ def compile_command(
         Literal["stochastic", "exact"],
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
     ] = "stochastic",
+    nonlinear: Annotated[
+        Literal["ot"], typer.Option(help="Protocols of ReLU, pooling and argmax: oblivious transfer, in all suites.")
+    ] = "ot",
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
     ] = None,
@@ -57,7 +60,7 @@ def compile_command(
     """
     from tacit.compile import Options, compile_model
 
-    del accept_leakage  # asked for by no suite of this version
+    del accept_leakage, nonlinear  # asked for by no suite of this version; there is no other choice yet
     bounds = None if input_range is None else interval(input_range)
     preprocessing = None if preprocess is None else parse(preprocess)
     x = None if calibrate is None else load(calibrate, None, preprocessing).x

@@ -63,3 +63,14 @@ def test_every_pretrained_network_runs(tacit, tmp_path, name):
     assert (outputs.max(axis=1) > outputs.min(axis=1)).all()
     if network.data in SMALL:
         assert Pair(model).run(x[:1], None).report["max_error"] == 0
+
+
+@pytest.mark.parametrize("suite", ["gazelle", "gala"])
+def test_packed_slots_carry_a_residual_network(tacit, folder, suite):
+    source, compiled = DATA / "models" / "mlperf_tiny_resnet8_cifar10.onnx", folder / f"resnet8-{suite}.tacit"
+    options = ("--calibrate", folder / "calibration.npz", "--preprocess", "raw", "--suite", suite)
+    done = tacit("compile", source, "-o", compiled, *options)
+    assert done.code == 0, done.err
+    report = tacit("evaluate", compiled, folder / "cifar10.npz", "--mode", "private", "--limit", 1, "--json").json
+    assert (report["suite"], report["inputs"], report["max_error"]) == (suite, 1, 0)
+    assert report["agreement"] == 1.0

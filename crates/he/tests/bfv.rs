@@ -243,3 +243,23 @@ proptest! {
         prop_assert!(*got == client.plus(&want, &mask));
     }
 }
+
+#[test]
+fn a_public_key_encrypts_too() {
+    for (degree, moduli, switching) in [
+        (2048, &[50][..], Switching::Digits(17)),
+        (4096, &[50, 50], Switching::Digits(17)),
+        (8192, &[43, 43, 44], Switching::Special(44)),
+    ] {
+        let params = Params::new(degree, moduli, switching).unwrap();
+        let mut client = Client::new(&params, 17);
+        let public = client.secret.public_key(&Seed([3; 16]), &mut client.rng).unwrap();
+        let slots = client.slots();
+        let cipher = public.encrypt(&client.encoder, &slots, &mut client.rng).unwrap();
+        let noise = client.expect(&cipher, &slots);
+        let deviation = 3.2 * (4.0 * degree as f64 / 3.0).sqrt();
+        assert!((deviation.log2()..(9.6 * deviation).log2()).contains(&noise), "{noise}");
+        let again = public.encrypt(&client.encoder, &slots, &mut client.rng).unwrap();
+        assert_ne!(client.secret.noise(&client.encoder, &again, &slots).unwrap(), noise);
+    }
+}

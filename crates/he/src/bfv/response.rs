@@ -101,17 +101,14 @@ impl Ciphertext {
         let flooding = noise.flooding()?;
         self.blind(key, rng);
         let params = self.params.clone();
-        for half in &mut self.halves {
-            params.ring().backward(half);
-            add_error(&params, half, rng);
-        }
         let [c0, _] = &mut self.halves;
         flood(&params, c0, flooding, rng);
         encoder.add_scaled(c0, mask)?;
         Ok(self)
     }
 
-    /// Adds the key times a fresh ternary polynomial.
+    /// Adds a fresh encryption of zero, the key times a ternary polynomial plus errors; from
+    /// the evaluation basis to coefficients.
     fn blind(&mut self, key: &PublicKey, rng: &mut Random) {
         let params = &self.params;
         let degree = params.degree();
@@ -127,6 +124,33 @@ impl Ciphertext {
                 prime.transform.reduce(half);
             }
         }
+        let params = self.params.clone();
+        for half in &mut self.halves {
+            params.ring().backward(half);
+            add_error(&params, half, rng);
+        }
+    }
+}
+
+impl PublicKey {
+    /// Encrypts at most N `slots` below p without the secret. Its noise, about
+    /// `3.2 * sqrt(4*N/3)` in deviation, is above that of [`SecretKey::encrypt`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for other parameters, too many slots or integers of p or more.
+    pub fn encrypt(
+        &self,
+        encoder: &Encoder,
+        slots: &[u64],
+        rng: &mut Random,
+    ) -> Result<Ciphertext> {
+        let mut cipher = Ciphertext::zero(self.params());
+        cipher.blind(self, rng);
+        for half in &mut cipher.halves {
+            self.params().ring().forward(half);
+        }
+        cipher.add_slots(encoder, slots)?;
+        Ok(cipher)
     }
 }
 
