@@ -66,8 +66,8 @@ fn other_suites_batches_and_stores_are_refused() {
 fn a_plan_cannot_make_a_client_make_keys_without_bound() {
     for (suite, channels, side, kernel) in [
         ("gazelle", 8192, 1, 1),
-        ("gazelle", 4096, 8, 3),
-        ("gala", 4096, 8, 3),
+        ("gazelle", 8192, 8, 3),
+        ("gala", 8192, 8, 3),
         ("gala", 2, 1 << 12, 3),
         ("gazelle", 1, 64, 63),
     ] {
@@ -76,6 +76,11 @@ fn a_plan_cannot_make_a_client_make_keys_without_bound() {
         assert!(Plan::from_offer(&offer).is_err(), "{suite} {channels} {side} {kernel}");
         assert!(began.elapsed() < Duration::from_secs(10), "{suite} {channels} {side} {kernel}");
     }
+    // A million products are within bounds, and priced at once.
+    let offer = hostile::layer_offer("gala", 4096, 8, 3);
+    let began = Instant::now();
+    assert!(Plan::from_offer(&offer).is_ok());
+    assert!(began.elapsed() < Duration::from_secs(10));
 }
 
 /// Keys that were flipped, cut or exchanged end the session with the client named.
