@@ -115,7 +115,7 @@ def gala_matvec(full: bool, _data: Path) -> dict[str, Any]:
         for suite, counted in published.items():
             formula = counted["published_rotations"]
             rows.append(row(f"{layer.name}, {suite.upper()}", formula, counted["rotations"], "rotations"))
-        measured.append(compared(layer))
+        measured.append(compared(layer, SLOTS))
     return {"rows": rows, "measured": measured}
 
 
@@ -139,7 +139,7 @@ def gala_conv(full: bool, _data: Path) -> dict[str, Any]:
             counted = count(layer, suite, SLOTS)
             formula = counted["published_rotations"]
             rows.append(row(f"{layer.name}, {suite.upper()}", formula, counted["rotations"], "rotations"))
-        measured.append(compared(layer, runs=RUNS if full else 1))
+        measured.append(compared(layer, SLOTS, RUNS if full else 3))
     if full:
         best = max(entry["speedup"] for entry in measured)
         rows.append(row("largest speedup of a convolution", 14, best, "x"))
