@@ -15,6 +15,7 @@ from tacit.preprocess import Preprocessing
 from tacit.quantize import calibrate
 
 Rounding = Literal["stochastic", "exact"]
+Nonlinear = Literal["ot", "gc"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,11 @@ class Options:
     clip_percentile: float | None = None
     preprocessing: Preprocessing | None = None
     bias_correction: bool = True
+    nonlinear: Nonlinear = "ot"
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them."""
-        names = ("suite", "weight_bits", "activation_bits", "rounding", "labels")
+        names = ("suite", "nonlinear", "weight_bits", "activation_bits", "rounding", "labels")
         return json.dumps({name: getattr(self, name) for name in names})
 
 

@@ -15,7 +15,8 @@ def compile_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="Trained float model.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
     suite: Annotated[
-        Suite, typer.Option(help="Protocols to use: auto, gazelle or gala. The last two always round exactly.")
+        Suite,
+        typer.Option(help="Protocols to use: auto, gazelle, gala or falcon-ntt. All but auto always round exactly."),
     ] = Suite.AUTO,
     calibrate: Annotated[
         Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32 (or pixels), N first.")
@@ -41,8 +42,11 @@ def compile_command(
         typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
     ] = "stochastic",
     nonlinear: Annotated[
-        Literal["ot"], typer.Option(help="Protocols of ReLU, pooling and argmax: oblivious transfer, in all suites.")
-    ] = "ot",
+        Literal["ot", "gc"] | None,
+        typer.Option(
+            help="ReLU, pools, rescaling, argmax by oblivious transfer or garbled circuits. [falcon-ntt: gc, else: ot]"
+        ),
+    ] = None,
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
     ] = None,
@@ -60,7 +64,7 @@ def compile_command(
     """
     from tacit.compile import Options, compile_model
 
-    del accept_leakage, nonlinear  # asked for by no suite of this version; there is no other choice yet
+    del accept_leakage  # asked for by no suite that runs whole networks
     bounds = None if input_range is None else interval(input_range)
     preprocessing = None if preprocess is None else parse(preprocess)
     x = None if calibrate is None else load(calibrate, None, preprocessing).x
@@ -78,6 +82,7 @@ def compile_command(
         clip_percentile,
         preprocessing,
         not no_bias_correction,
+        nonlinear or ("gc" if suite is Suite.FALCON_NTT else "ot"),
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:

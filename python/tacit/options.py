@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; this version runs `auto`, `gazelle` and `gala`."""
+    """Choices of protocols; this version runs `auto`, `gazelle`, `gala` and `falcon-ntt`."""
 
     AUTO = "auto"
     UFO = "ufo"

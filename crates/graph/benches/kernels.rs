@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use criterion::{Criterion, Throughput};
 use tacit_graph::{
-    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION, interpret,
+    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Nonlinear, Op, Rounding, Tensor,
+    VERSION, interpret,
 };
 
 /// Channels in and out, and rows and columns of the image.
@@ -52,6 +53,7 @@ fn model() -> Model {
         version: VERSION,
         name: "bench".into(),
         suite: "auto".into(),
+        nonlinear: Nonlinear::Ot,
         activation_bits: 8,
         input_range: [-127, 127],
         tensors: vec![tensor("input", 24), tensor("output", 16)],

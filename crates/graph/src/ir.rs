@@ -59,6 +59,23 @@ pub enum Rounding {
     Stochastic,
 }
 
+/// What comparisons, rescales and pools run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nonlinear {
+    /// Oblivious transfer.
+    #[default]
+    Ot,
+    /// Garbled circuits.
+    Gc,
+}
+
+impl Nonlinear {
+    fn is_ot(&self) -> bool {
+        *self == Self::Ot
+    }
+}
+
 /// Geometry of a grouped 2-D convolution; a fully connected layer is a 1x1
 /// kernel on a 1x1 image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,6 +306,9 @@ pub struct Graph {
     pub name: String,
     /// Choice of protocols it was compiled for, e.g. `auto`.
     pub suite: String,
+    /// Protocols of what is not linear, where the suite leaves a choice.
+    #[serde(default, skip_serializing_if = "Nonlinear::is_ot")]
+    pub nonlinear: Nonlinear,
     /// Width of quantised activations, e.g. 8.
     pub activation_bits: u32,
     /// Smallest and largest integer of the input; values outside are clipped to it.

@@ -4,6 +4,7 @@
 //! `.tacit` file.
 
 mod arrange;
+mod canonical;
 pub mod error;
 pub mod file;
 #[cfg(any(test, feature = "testing"))]
@@ -19,12 +20,13 @@ pub mod verify;
 mod width;
 
 pub use arrange::arrangement;
+pub use canonical::canonical_filters;
 pub use error::Error;
 pub use file::{load, save};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
-    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION, View,
-    Window,
+    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Nonlinear, Op, Rounding, Tensor,
+    VERSION, View, Window,
 };
 pub use lower::{Options, lower};
 pub use model::{digest, verify_model};

@@ -12,11 +12,12 @@ use ring::word::mask;
 use wire::testing::run_pair;
 use wire::{Channel, Result, Role};
 
-use crate::execute::{self, Party, Prepared};
+use crate::execute::{self, Party};
 use crate::hello;
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::offline::Offline;
 use crate::plan::{Plan, Reveal, Settings};
+use crate::prepared::Prepared;
 use crate::tests::{SIDE, network};
 
 /// Sessions on each side of a comparison; enough that a bit which is always one on

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use graph::{Model, NodeWeights, Op};
-use mpc::linear::coefficient::{self, ServerWeights, Worker};
-use mpc::linear::slots;
+use mpc::linear::coefficient::{self, Worker};
 use mpc::{Need, Share, open, prime};
 use ring::Random;
 use wire::{Channel, Error, Phase, Result};
-use zeroize::Zeroizing;
 
 use crate::ahead::{Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
@@ -16,6 +13,7 @@ use crate::local;
 use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
+use crate::prepared::Prepared;
 use crate::steps::{Action, Fitted, LinearStep, SlotsStep, Step, missing};
 
 /// What a party brings to a run.
@@ -44,91 +42,6 @@ impl Party<'_> {
             Self::Client { threads, .. } | Self::Server { threads, .. } => *threads,
         }
     }
-}
-
-/// Bytes of transformed weights that a server keeps; it transforms the rest whenever
-/// they are used.
-const WEIGHT_MEMORY: usize = 1 << 30;
-
-/// The server's weights, transformed once for all sessions.
-#[derive(Default)]
-pub(crate) struct Prepared {
-    weights: BTreeMap<usize, ServerWeights>,
-    slots: BTreeMap<usize, slots::ServerWeights>,
-    /// Constants of offsets.
-    constants: BTreeMap<usize, NodeWeights>,
-}
-
-impl Prepared {
-    /// The weights of a linear step.
-    pub(crate) fn weights(&self, step: &Step) -> Result<&ServerWeights> {
-        let weights = step.node.and_then(|node| self.weights.get(&node));
-        weights.ok_or_else(|| Error::misuse("a layer without weights"))
-    }
-
-    /// The weights of a linear step on packed slots.
-    fn slot_weights(&self, step: &Step) -> Result<&slots::ServerWeights> {
-        let weights = step.node.and_then(|node| self.slots.get(&node));
-        weights.ok_or_else(|| Error::misuse("a layer without weights"))
-    }
-
-    /// The constants of an offset.
-    fn constants(&self, step: &Step) -> Result<&[i64]> {
-        let constants = step.node.and_then(|node| self.constants.get(&node));
-        let constants = constants.ok_or_else(|| Error::misuse("an offset without constants"))?;
-        Ok(&constants.bias)
-    }
-
-    /// Encodes the weights of `model` layer by layer, each of which is freed then.
-    pub(crate) fn new(plan: &Plan, mut model: Model) -> Result<Self> {
-        let mut prepared = Self::default();
-        let mut memory = WEIGHT_MEMORY;
-        for step in plan.steps() {
-            let Some(node) = step.node else { continue };
-            match &step.action {
-                Action::Linear(linear) => {
-                    let Op::Linear(op) = plan.op(node)? else {
-                        return Err(Error::misuse("a linear step without a linear node"));
-                    };
-                    let weights = take(&mut model, step, node)?;
-                    let (weight, bias) = (&weights.weight, rounded(&weights.bias, op));
-                    let mut ready = ServerWeights::new(&linear.layer, weight, &bias, &mut memory)?;
-                    if plan.settings().store() > 0 {
-                        ready = ready.keeping(weight);
-                    }
-                    prepared.weights.insert(node, ready);
-                }
-                Action::Slots(packed) => {
-                    let SlotsStep { layer, half, .. } = packed.as_ref();
-                    let weights = take(&mut model, step, node)?;
-                    let bias: Vec<i64> = weights.bias.iter().map(|b| b + half).collect();
-                    let bias = Zeroizing::new(bias);
-                    let weight = &weights.weight;
-                    let ready = slots::ServerWeights::new(layer, weight, &bias, &mut memory)?;
-                    prepared.slots.insert(node, ready);
-                }
-                _ => {}
-            }
-        }
-        prepared.constants = std::mem::take(&mut model.weights);
-        Ok(prepared)
-    }
-}
-
-/// The weights of a step's node.
-fn take(model: &mut Model, step: &Step, node: usize) -> Result<NodeWeights> {
-    let weights = model.weights.remove(&node);
-    weights.ok_or_else(|| Error::misuse(format!("node `{}` has no weights", step.name)))
-}
-
-/// The bias, with the half unit that turns the exact floor into rounding. The
-/// stochastic rescale rounds by itself.
-fn rounded(bias: &[i64], op: &graph::Linear) -> Vec<i64> {
-    let half = match (op.rounding, op.shift) {
-        (graph::Rounding::Stochastic, _) | (_, 0) => 0,
-        (graph::Rounding::Exact, shift) => 1i64 << (shift - 1),
-    };
-    bias.iter().map(|b| b + half).collect()
 }
 
 /// Runs all steps, each stretch after its offline phase. The client gets the opened
@@ -305,7 +218,9 @@ fn apply(
                 Ok(local::offset(input(0)?, prepared.constants(step)?))
             }
         },
-        Action::SumPool { windows, inputs: each } => Ok(local::pool(input(0)?, windows, *each)),
+        Action::SumPool { windows, inputs: each, modulus } => {
+            Ok(local::pool(input(0)?, windows, *each, *modulus))
+        }
         Action::Sum(sum) => {
             let total = local::add(channel.role(), sum, input(0)?, input(1)?)?;
             drop(inputs);
@@ -379,11 +294,11 @@ fn slot_products(
     let worker = &mut Worker { rng, threads: party.threads() };
     let mut words = match party {
         Party::Client { keys, .. } => {
-            slots::client(channel, layer, keys.for_slots()?, x.words(), worker)?
+            layer.client(channel, keys.for_slots()?, x.words(), worker)?
         }
         Party::Server { keys, prepared, .. } => {
             let (keys, weights) = (keys.for_slots()?, prepared.slot_weights(step)?);
-            slots::server(channel, layer, keys, weights, x.words(), worker)?
+            layer.server(channel, keys, weights, x.words(), worker)?
         }
     };
     Ok(Share::new(std::mem::take(&mut *words), prime.bits()))

@@ -2,16 +2,26 @@
 //! the tensors of a run's inputs one after another.
 
 use mpc::Share;
+use ring::Modulus;
 use ring::word::mask;
 use wire::{Result, Role};
 
 use crate::steps::SumStep;
 
-/// Sums over `windows` of each tensor of `inputs` values.
-pub(crate) fn pool(x: &Share, windows: &[Vec<usize>], inputs: usize) -> Share {
+/// Sums over `windows` of each tensor of `inputs` values, mod `modulus` if there is one.
+pub(crate) fn pool(
+    x: &Share,
+    windows: &[Vec<usize>],
+    inputs: usize,
+    modulus: Option<Modulus>,
+) -> Share {
+    let add = |sum: u64, word: u64| match modulus {
+        Some(modulus) => modulus.add(sum, word),
+        None => sum.wrapping_add(word),
+    };
     let sum = |words: &[u64], window: &Vec<usize>| {
         let values = window.iter().filter_map(|i| words.get(*i));
-        values.fold(0u64, |sum, word| sum.wrapping_add(*word))
+        values.fold(0u64, |sum, word| add(sum, *word))
     };
     let tensors = x.words().chunks(inputs.max(1));
     let sums = tensors.flat_map(|words| windows.iter().map(move |window| sum(words, window)));

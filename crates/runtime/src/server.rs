@@ -15,11 +15,12 @@ use wire::{Channel, Error, Link, Result, Role, ServerTls, Timeouts};
 
 use crate::ahead::Course;
 use crate::client::random;
-use crate::execute::{Party, Prepared};
+use crate::execute::Party;
 use crate::hello;
 use crate::keys::ServerKeys;
 use crate::offline::Offline;
 use crate::plan::{Plan, Settings};
+use crate::prepared::Prepared;
 use crate::report::Report;
 
 /// Pause after a connection that could not be accepted.

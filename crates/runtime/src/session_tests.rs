@@ -9,8 +9,8 @@ use ring::Random;
 use wire::testing::{Tamper, run_tampered};
 use wire::{Channel, Error, Result, Role, memory_pair};
 
-use crate::execute::Prepared;
 use crate::plan::{Plan, Settings};
+use crate::prepared::Prepared;
 use crate::report::Report;
 use crate::server;
 use crate::session::Session;

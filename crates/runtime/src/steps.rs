@@ -4,7 +4,6 @@ use graph::{Graph, Linear, Rounding, Window};
 use he::rlwe::Params;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Layer;
-use mpc::linear::slots;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
@@ -12,6 +11,7 @@ use ring::Modulus;
 use wire::{Cost, Error, Result};
 
 use crate::nonlinear::{Nonlinear, Sliced};
+use crate::packed::Packed;
 
 /// A named step.
 #[derive(Debug)]
@@ -62,6 +62,8 @@ pub enum Action {
         windows: Vec<Vec<usize>>,
         /// How many values that tensor has.
         inputs: usize,
+        /// What the sums are reduced by; without it, the width of the shares.
+        modulus: Option<Modulus>,
     },
     /// Weighted sum of two tensors.
     Sum(Box<SumStep>),
@@ -91,7 +93,7 @@ pub struct LinearStep {
 #[derive(Debug)]
 pub struct SlotsStep {
     /// The homomorphic part, which is all.
-    pub layer: slots::Layer,
+    pub layer: Packed,
     /// Its prime.
     pub prime: Modulus,
     /// What rounding adds to the bias.
@@ -230,7 +232,7 @@ impl Step {
     }
 
     /// The layer on packed slots, if it is one.
-    pub(crate) fn slots(&self) -> Option<&slots::Layer> {
+    pub(crate) fn slots(&self) -> Option<&Packed> {
         match &self.action {
             Action::Slots(step) => Some(&step.layer),
             _ => None,

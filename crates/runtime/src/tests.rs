@@ -15,9 +15,9 @@ use wire::testing::{Tamper, run_pair, run_tampered};
 use wire::{Channel, Error, Message, Result, Role, memory_pair};
 
 use crate::client::{Answer, Request, predict};
-use crate::execute::Prepared;
 use crate::hello;
 use crate::plan::{Plan, Reveal, Settings};
+use crate::prepared::Prepared;
 use crate::report::Report;
 use crate::server::{Limits, session};
 

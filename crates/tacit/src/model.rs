@@ -83,7 +83,11 @@ pub fn compile(
     if runtime::rounds_exactly(&options.suite) {
         options.rounding = Rounding::Exact;
     }
-    let model = graph::lower(source, floats, calibration, &options).map_err(refused)?;
+    let mut model = graph::lower(source, floats, calibration, &options).map_err(refused)?;
+    if runtime::hides_filters(&options.suite) {
+        graph::canonical_filters(&mut model);
+        graph::verify_model(&model).map_err(refused)?;
+    }
     Plan::new(model.graph.clone(), Settings::default())?;
     Ok(model)
 }

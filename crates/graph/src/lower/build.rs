@@ -38,6 +38,7 @@ pub(super) fn build(
         version: VERSION,
         name: source.name.clone(),
         suite: options.suite.clone(),
+        nonlinear: options.nonlinear,
         activation_bits,
         input_range,
         tensors: vec![],

@@ -8,7 +8,7 @@ mod scale;
 mod weights;
 mod widths;
 
-use crate::ir::{Graph, Model, Op, Rounding};
+use crate::ir::{Graph, Model, Nonlinear, Op, Rounding};
 use crate::source::{Calibration, Floats, Program, Source};
 use crate::{Error, Result, passes, verify_model};
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Choice of protocols; only `auto` in this version.
+    /// Choice of protocols, e.g. `auto`.
     pub suite: String,
+    /// Protocols of what is not linear, where the suite leaves a choice.
+    pub nonlinear: Nonlinear,
     /// Signed width of weights before the per-channel multiplier, in `2..=12`.
     pub weight_bits: u32,
     /// Width of quantised activations, in `2..=12`.
@@ -33,6 +35,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             suite: "auto".into(),
+            nonlinear: Nonlinear::Ot,
             weight_bits: 8,
             activation_bits: 8,
             rounding: Rounding::Stochastic,

@@ -116,6 +116,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         version: graph::VERSION,
         name: name.into(),
         suite: shape.suite.clone(),
+        nonlinear: graph::Nonlinear::Ot,
         activation_bits: shape.activation_bits,
         input_range: [-bound, bound - 1],
         tensors: vec![

@@ -10,11 +10,12 @@ use super::task::Task;
 use super::transfers;
 use crate::ahead;
 use crate::client::random;
-use crate::execute::{self, Party, Prepared, Tensors};
+use crate::execute::{self, Party, Tensors};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::offline::Offline;
 use crate::plan::Settings;
+use crate::prepared::Prepared;
 use crate::report::Report;
 
 /// An operation, ready to be measured by a client.

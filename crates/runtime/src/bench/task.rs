@@ -289,6 +289,7 @@ fn empty(name: &str, input: &Input) -> Graph {
         version: graph::VERSION,
         name: name.into(),
         suite: "auto".into(),
+        nonlinear: graph::Nonlinear::Ot,
         activation_bits: input.width,
         input_range: [0, 1],
         tensors: vec![tensor],

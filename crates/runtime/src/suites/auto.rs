@@ -88,7 +88,9 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
             let windows = repeated(windows(window), input.len(), batch);
             Action::Nonlinear(max_pool(&windows, bits, radix)?)
         }
-        Op::SumPool(window) => Action::SumPool { windows: windows(window), inputs: input.len() },
+        Op::SumPool(window) => {
+            Action::SumPool { windows: windows(window), inputs: input.len(), modulus: None }
+        }
         Op::Sum { multipliers, accumulator_bits, shift } => {
             let width = (*accumulator_bits).max(out_bits + shift);
             let truncate = match shift {

@@ -3,10 +3,11 @@
 mod auto;
 mod slots;
 
-use graph::Graph;
+use graph::{Graph, Nonlinear};
 use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
+use crate::packed::Packing;
 use crate::plan::Settings;
 use crate::steps::Step;
 
@@ -27,29 +28,42 @@ pub fn check(suite: &str) -> Result<()> {
 
 /// Whether the linear layers of `suite` always round exactly, whatever was asked for.
 pub fn rounds_exactly(suite: &str) -> bool {
-    slot_protocol(suite).is_some()
+    packing(suite).is_some()
+}
+
+/// Whether `suite` keeps the sizes of filters from the client.
+pub fn hides_filters(suite: &str) -> bool {
+    suite == "falcon-ntt"
+}
+
+/// How a suite packs slots, if it does.
+pub(crate) fn packing(suite: &str) -> Option<Packing> {
+    match suite {
+        "gazelle" => Some(Packing::Rotated(Protocol::Gazelle)),
+        "gala" => Some(Packing::Rotated(Protocol::Gala)),
+        _ => None,
+    }
 }
 
 /// The slot-packed protocol of a suite that has one.
 pub(crate) fn slot_protocol(suite: &str) -> Option<Protocol> {
-    match suite {
-        "gazelle" => Some(Protocol::Gazelle),
-        "gala" => Some(Protocol::Gala),
-        _ => None,
-    }
+    packing(suite).map(|Packing::Rotated(protocol)| protocol)
 }
 
 /// The steps of a graph of one linear node whose input is shared, under the slot-packed
 /// suite it is for; `None` when it is for another.
 pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
-    slot_protocol(&graph.suite).map(|protocol| slots::of_nodes(graph, protocol, false))
+    packing(&graph.suite).map(|packing| slots::of_nodes(graph, packing, false))
 }
 
 /// The steps of `graph` under the suite it was compiled for.
 pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     check(&graph.suite)?;
-    match slot_protocol(&graph.suite) {
-        Some(protocol) => slots::steps(graph, settings, protocol),
+    if graph.nonlinear == Nonlinear::Gc {
+        return Err(Error::misuse("garbled circuits are not in this version; use --nonlinear ot"));
+    }
+    match packing(&graph.suite) {
+        Some(packing) => slots::steps(graph, settings, packing),
         None => auto::steps(graph, settings),
     }
 }

@@ -11,36 +11,41 @@ use graph::{Graph, Linear, Node, Op, Tensor};
 use he::bfv::{Params, RotationKeys};
 use mpc::compare::Radix;
 use mpc::extend::Sign;
-use mpc::linear::slots::{Layer, Protocol};
 use mpc::prime::{Enter, Leave};
 use ring::Modulus;
 use wire::{Error, Result};
 
 use super::auto;
 use crate::nonlinear::{Nonlinear, Sliced};
+use crate::packed::{Packed, Packing};
 use crate::plan::Settings;
 use crate::steps::{Action, Fitted, SlotsStep, Step, SumStep, truncation};
 
 /// Bytes of rotation keys that a party holds.
 const MOST_KEY_BYTES: usize = 1 << 30;
 
-pub(super) fn steps(graph: &Graph, settings: Settings, protocol: Protocol) -> Result<Vec<Step>> {
-    if settings.batch() > 1 || settings.store() > 0 {
-        let why = format!("suite `{}` runs inputs one by one, unprepared", protocol.name());
-        return Err(Error::misuse(format!("{why}; drop --batch and --offline, or use suite auto")));
-    }
-    let mut steps = of_nodes(graph, protocol, true)?;
+pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
+    one_by_one(settings, packing)?;
+    let mut steps = of_nodes(graph, packing, true)?;
     steps.extend(auto::last(graph, settings)?);
     Ok(steps)
 }
 
+/// Neither batches nor stores.
+pub(super) fn one_by_one(settings: Settings, packing: Packing) -> Result<()> {
+    if settings.batch() > 1 || settings.store() > 0 {
+        let why = format!("suite `{}` runs inputs one by one, unprepared", packing.name());
+        return Err(Error::misuse(format!("{why}; drop --batch and --offline, or use suite auto")));
+    }
+    Ok(())
+}
+
 /// The steps of all nodes. Whether the input is `private` to the client; else it is shared.
-pub(super) fn of_nodes(graph: &Graph, protocol: Protocol, private: bool) -> Result<Vec<Step>> {
+pub(super) fn of_nodes(graph: &Graph, packing: Packing, private: bool) -> Result<Vec<Step>> {
     // The steps that end a plan write two tensors of their own.
     let next = graph.tensors.len() + 2;
     let facts = facts(graph, private);
-    let layers = shared(layers(graph, &facts, protocol)?)?;
-    check_keys(layers.values())?;
+    let layers = layers(graph, &facts, packing)?;
     let mut planner = Planner { graph, facts, layers, steps: Vec::new(), next };
     for (index, node) in graph.nodes.iter().enumerate() {
         planner.node(index, node).map_err(|e| auto::at(&node.name, e))?;
@@ -48,14 +53,25 @@ pub(super) fn of_nodes(graph: &Graph, protocol: Protocol, private: bool) -> Resu
     Ok(planner.steps)
 }
 
+/// The layers of all linear nodes, under one set of parameters.
+pub(super) fn layers(
+    graph: &Graph,
+    facts: &[Facts],
+    packing: Packing,
+) -> Result<BTreeMap<usize, Packed>> {
+    let layers = shared(each(graph, facts, packing)?)?;
+    check_keys(layers.values())?;
+    Ok(layers)
+}
+
 /// The layers of all linear nodes, each under the cheapest parameters for itself.
-fn layers(graph: &Graph, facts: &[Facts], protocol: Protocol) -> Result<BTreeMap<usize, Layer>> {
+fn each(graph: &Graph, facts: &[Facts], packing: Packing) -> Result<BTreeMap<usize, Packed>> {
     let mut layers = BTreeMap::new();
     for (index, node) in graph.nodes.iter().enumerate() {
         let Op::Linear(linear) = &node.op else { continue };
         let held = facts.get(input(node)).map_or(1, |facts| facts.bits);
         let plain_bits = linear.accumulator_bits.max(width(graph, node, linear)).max(held);
-        let layer = Layer::new(&linear.conv, protocol, held, plain_bits, None);
+        let layer = packing.layer(&linear.conv, held, plain_bits);
         layers.insert(index, layer.map_err(|e| auto::at(&node.name, e))?);
     }
     Ok(layers)
@@ -63,13 +79,13 @@ fn layers(graph: &Graph, facts: &[Facts], protocol: Protocol) -> Result<BTreeMap
 
 /// The same layers under one set of parameters, so that there is one set of keys: the
 /// smallest of theirs that hold them all.
-fn shared(layers: BTreeMap<usize, Layer>) -> Result<BTreeMap<usize, Layer>> {
+fn shared(layers: BTreeMap<usize, Packed>) -> Result<BTreeMap<usize, Packed>> {
     let mut candidates: Vec<Params> = layers.values().map(|layer| layer.params().clone()).collect();
     candidates.sort_by_key(|params| (params.degree(), params.modulus_bits()));
     candidates.dedup();
     let mut refusal = Ok(layers.clone());
     for params in candidates {
-        let moved = |(index, layer): (&usize, &Layer)| Ok((*index, layer.with_params(&params)?));
+        let moved = |(index, layer): (&usize, &Packed)| Ok((*index, layer.with_params(&params)?));
         match layers.iter().map(moved).collect() {
             Ok(layers) => return Ok(layers),
             error => refusal = error,
@@ -79,7 +95,7 @@ fn shared(layers: BTreeMap<usize, Layer>) -> Result<BTreeMap<usize, Layer>> {
 }
 
 /// A client makes the keys for whatever plan it is offered.
-fn check_keys<'a>(layers: impl Iterator<Item = &'a Layer>) -> Result<()> {
+fn check_keys<'a>(layers: impl Iterator<Item = &'a Packed>) -> Result<()> {
     let (mut steps, mut each) = (BTreeSet::new(), 0);
     for layer in layers {
         steps.extend(layer.rotations());
@@ -100,7 +116,7 @@ fn check_keys<'a>(layers: impl Iterator<Item = &'a Layer>) -> Result<()> {
 struct Planner<'a> {
     graph: &'a Graph,
     facts: Vec<Facts>,
-    layers: BTreeMap<usize, Layer>,
+    layers: BTreeMap<usize, Packed>,
     steps: Vec<Step>,
     /// The next tensor that is not the graph's.
     next: usize,
@@ -118,7 +134,7 @@ impl Planner<'_> {
         }
     }
 
-    fn linear(&mut self, index: usize, node: &Node, linear: &Linear, layer: Layer) -> Result<()> {
+    fn linear(&mut self, index: usize, node: &Node, linear: &Linear, layer: Packed) -> Result<()> {
         let prime = Modulus::new(layer.prime()).ok_or_else(|| Error::misuse("a large prime"))?;
         let (width, outputs) = (width(self.graph, node, linear), layer.outputs());
         let part = |what: &str| format!("{} ({what})", node.name);
@@ -164,12 +180,12 @@ impl Planner<'_> {
 }
 
 /// The tensor that a linear node multiplies.
-fn input(node: &Node) -> usize {
+pub(super) fn input(node: &Node) -> usize {
     node.inputs.first().copied().unwrap_or_default()
 }
 
 /// Width of the results before bits are dropped.
-fn width(graph: &Graph, node: &Node, linear: &Linear) -> u32 {
+pub(super) fn width(graph: &Graph, node: &Node, linear: &Linear) -> u32 {
     graph.output_of(node).format.bits + linear.shift
 }
 
@@ -201,16 +217,16 @@ fn round(graph: &Graph, node: &Node, linear: &Linear, outputs: usize) -> Result<
 
 /// What the public graph tells of a tensor.
 #[derive(Clone, Copy)]
-struct Facts {
+pub(super) struct Facts {
     /// Signed width of the values, at most that of the shares.
-    bits: u32,
+    pub(super) bits: u32,
     sign: Sign,
     /// Whether the server's share is zero: the input, or the input rearranged.
-    known: bool,
+    pub(super) known: bool,
 }
 
 /// Of all tensors. Shares are often wider than values, for those who read them.
-fn facts(graph: &Graph, private: bool) -> Vec<Facts> {
+pub(super) fn facts(graph: &Graph, private: bool) -> Vec<Facts> {
     let shares = |tensor: &Tensor| Facts { bits: tensor.format.bits, ..Facts::NONE };
     let mut facts: Vec<Facts> = graph.tensors.iter().map(shares).collect();
     let [low, high] = graph.input_range;
@@ -240,7 +256,7 @@ fn facts(graph: &Graph, private: bool) -> Vec<Facts> {
 
 impl Facts {
     /// Nothing.
-    const NONE: Self = Self { bits: u32::MAX, sign: Sign::Unknown, known: false };
+    pub(super) const NONE: Self = Self { bits: u32::MAX, sign: Sign::Unknown, known: false };
 }
 
 /// Takes over what is known of a tensor, if it says more than the width of its shares.
