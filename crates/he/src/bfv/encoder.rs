@@ -84,15 +84,28 @@ impl Encoder {
     /// # Errors
     /// [`Error::Shape`] for fewer bits than 2N or more than 59.
     pub fn prime_above(params: &Params, bits: u32) -> Result<u64> {
+        Self::prime_with(params, bits, 1)
+    }
+
+    /// As [`Encoder::prime_above`], and 1 mod the odd number `divisor` too: there are roots of
+    /// one of its order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for fewer bits than 2N or more than 59, and when there is no such prime.
+    pub fn prime_with(params: &Params, bits: u32, divisor: u64) -> Result<u64> {
         let order = 2 * params.degree() as u64;
         if !(order.ilog2()..PLAIN_BITS).contains(&bits) {
             let wanted = format!("{} to 59", order.ilog2());
             return Err(Error::shape("plaintext bits", wanted, bits));
         }
-        let candidates = (0..1u64 << 16).map(|i| (1u64 << bits) + i * order + 1);
+        let none = || Error::shape("plaintext bits", "those of a prime 1 mod 2N", bits);
+        let step = order.checked_mul(divisor).filter(|step| (1..1 << 40).contains(step));
+        let step = step.ok_or_else(none)?;
+        let first = (1u64 << bits).div_ceil(step) * step + 1;
+        let candidates = (0..1u64 << 16).map(|i| first + i * step);
+        let mut small = candidates.take_while(|n| n >> PLAIN_BITS == 0);
         let taken = |n: u64| params.extended().any(|(_, other)| other.value == n);
-        let prime = candidates.into_iter().find(|n| is_prime(*n) && !taken(*n));
-        prime.ok_or_else(|| Error::shape("plaintext bits", "those of a prime 1 mod 2N", bits))
+        small.find(|n| is_prime(*n) && !taken(*n)).ok_or_else(none)
     }
 
     /// The plaintext prime p.

@@ -42,7 +42,8 @@ const WORD: u32 = 62;
 /// What is done to a fresh ciphertext up to the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The plaintext prime is at most that which [`Encoder::prime_above`] finds.
+    /// The plaintext prime has at most one bit more, or is at most that which
+    /// [`Encoder::prime_above`] finds.
     pub plain_bits: u32,
     /// Rotations of an input, one after another, before it is multiplied.
     pub rotations_before: usize,
@@ -332,6 +333,20 @@ pub fn choose(load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
 /// # Errors
 /// [`Error::TooLarge`] when there are none.
 pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
+    choose_with(row, load, rotations, 1)
+}
+
+/// As [`choose_from`], for the plaintext prime that is 1 mod `divisor` too
+/// ([`Encoder::prime_with`]).
+///
+/// # Errors
+/// [`Error::TooLarge`] when there are none.
+pub fn choose_with(
+    row: usize,
+    load: &Load,
+    rotations: bool,
+    divisor: u64,
+) -> Result<(Params, [u32; 2])> {
     let wide = CANDIDATES.into_iter().filter(|(degree, ..)| degree / 2 >= row);
     for (degree, moduli, special) in wide {
         let digits = if rotations { DIGITS.as_slice() } else { &DIGITS[..1] };
@@ -344,7 +359,8 @@ pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, 
                 continue;
             }
             let params = candidate(degree, moduli, switching)?;
-            let sizes = Sizes::of(&params, Encoder::prime_above(&params, load.plain_bits)?);
+            let prime = Encoder::prime_with(&params, load.plain_bits, divisor)?;
+            let sizes = Sizes::of(&params, prime);
             if sizes.fits(sizes.variance(load)) {
                 return Ok((params, sizes.response()));
             }

@@ -43,6 +43,7 @@ pub(in crate::linear) use evaluate::operations;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
 pub use measure::Measurement;
+pub(in crate::linear) use modular::uniform;
 pub(in crate::linear) use plan::{Plan, Rows, Sequence};
 pub use server::server;
 pub use weights::ServerWeights;

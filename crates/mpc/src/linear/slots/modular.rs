@@ -22,7 +22,11 @@ pub(super) fn lift(value: i64, prime: u64) -> u64 {
 }
 
 /// `count` residues, uniform up to 2^-66 each.
-pub(super) fn uniform(rng: &mut Random, count: usize, prime: u64) -> Zeroizing<Vec<u64>> {
+pub(in crate::linear) fn uniform(
+    rng: &mut Random,
+    count: usize,
+    prime: u64,
+) -> Zeroizing<Vec<u64>> {
     let words = Zeroizing::new(rng.uniform(2 * count, u64::BITS));
     let (pairs, _) = words.as_chunks::<2>();
     let scaled = pairs.iter().map(|[low, high]| {
