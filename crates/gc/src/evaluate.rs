@@ -1,6 +1,7 @@
 //! The evaluator.
 
 use ring::pack::{packed_len, unpack};
+use ring::simd::Level;
 use ring::word::spread;
 use wire::{Error, Result};
 use zeroize::Zeroizing;
@@ -19,6 +20,16 @@ use crate::tables::Tables;
 /// [`Error::Peer`] for padding that is not zero.
 pub fn evaluate(
     batch: &Batch,
+    tables: Tables,
+    garbler: &[u128],
+    evaluator: &[u128],
+) -> Result<Vec<Vec<u64>>> {
+    evaluate_at(Level::best(), batch, tables, garbler, evaluator)
+}
+
+pub(crate) fn evaluate_at(
+    level: Level,
+    batch: &Batch,
     mut tables: Tables,
     garbler: &[u128],
     evaluator: &[u128],
@@ -33,8 +44,8 @@ pub fn evaluate(
     tables.read(&mut salt)?;
     let salt = u128::from_le_bytes(salt);
     match batch.count() {
-        1 => Run::<1>::new(batch, salt, tables).evaluate(garbler, evaluator),
-        _ => Run::<LANES>::new(batch, salt, tables).evaluate(garbler, evaluator),
+        1 => Run::<1>::new(batch, EvaluatorGates::new(level, salt), tables).evaluate(garbler, evaluator),
+        _ => Run::<LANES>::new(batch, EvaluatorGates::new(level, salt), tables).evaluate(garbler, evaluator),
     }
 }
 
@@ -48,11 +59,11 @@ struct Run<'a, const L: usize> {
 }
 
 impl<'a, const L: usize> Run<'a, L> {
-    fn new(batch: &'a Batch, salt: u128, tables: Tables) -> Self {
+    fn new(batch: &'a Batch, gates: EvaluatorGates<L>, tables: Tables) -> Self {
         Self {
             batch,
             tables,
-            gates: EvaluatorGates::new(salt),
+            gates,
             slots: Zeroizing::new(vec![[0; L]; batch.circuit().slots]),
             shares: batch.rings().iter().map(|_| Vec::with_capacity(batch.count())).collect(),
         }

@@ -16,6 +16,7 @@
 use std::fmt;
 
 use ring::pack::pack_into;
+use ring::simd::Level;
 use ring::word::select;
 use ring::{Bits, Prg, Random, Seed};
 use wire::{Error, Result};
@@ -35,6 +36,8 @@ const LABELS: u64 = u64::from_le_bytes(*b"gc label");
 pub struct Garbler {
     #[zeroize(skip)]
     batch: Batch,
+    #[zeroize(skip)]
+    pub(crate) level: Level,
     delta: u128,
     salt: u128,
     seed: Seed,
@@ -70,7 +73,7 @@ impl Garbler {
     /// Draws a Delta, a salt and the garbler's own zero labels.
     pub fn new(batch: &Batch, rng: &mut Random) -> Self {
         let [delta, salt] = [rng.block() | 1, rng.block()];
-        Self { batch: batch.clone(), delta, salt, seed: rng.seed() }
+        Self { batch: batch.clone(), level: Level::best(), delta, salt, seed: rng.seed() }
     }
 
     /// The difference of the two labels of every bit. Secret.
@@ -124,7 +127,7 @@ impl<'a, const L: usize> Run<'a, L> {
             delta: garbler.delta,
             evaluator,
             prg: Prg::new(&garbler.seed, LABELS),
-            gates: GarblerGates::new(garbler.delta, garbler.salt),
+            gates: GarblerGates::new(garbler.level, garbler.delta, garbler.salt),
             slots: Zeroizing::new(vec![[0; L]; batch.circuit().slots]),
             shares: batch.rings().iter().map(room).collect(),
         }

@@ -32,8 +32,8 @@ impl<const L: usize> GarblerGates<L> {
     /// Instances that share a key, twice: both labels of each are hashed under it.
     const SPREAD: u32 = (2 * L).ilog2();
 
-    pub(crate) fn new(delta: u128, salt: u128) -> Self {
-        Self { delta, hash: GateHash::new(salt, Level::best()), blocks: [0; 32] }
+    pub(crate) fn new(level: Level, delta: u128, salt: u128) -> Self {
+        Self { delta, hash: GateHash::new(salt, level), blocks: [0; 32] }
     }
 
     /// Inputs of the hash: both labels of every instance.
@@ -47,7 +47,7 @@ impl<const L: usize> GarblerGates<L> {
         }
     }
 
-    /// Hashes `count` blocks with the next keys.
+    /// Hashes the inputs with the next keys.
     #[inline]
     fn hash(&mut self, keys: usize) {
         let first = self.hash.next(keys);
@@ -104,8 +104,8 @@ pub(crate) struct EvaluatorGates<const L: usize> {
 }
 
 impl<const L: usize> EvaluatorGates<L> {
-    pub(crate) fn new(salt: u128) -> Self {
-        Self { hash: GateHash::new(salt, Level::best()), blocks: [0; 16] }
+    pub(crate) fn new(level: Level, salt: u128) -> Self {
+        Self { hash: GateHash::new(salt, level), blocks: [0; 16] }
     }
 
     #[inline]

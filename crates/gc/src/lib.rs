@@ -15,6 +15,8 @@ pub mod words;
 
 mod gates;
 mod liveness;
+#[cfg(test)]
+mod tests;
 
 pub use batch::Batch;
 pub use circuit::{Builder, Circuit, Wire, Word};
