@@ -13,6 +13,7 @@ pub mod extend;
 mod functionality;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+pub mod garbled;
 mod inside;
 #[cfg(test)]
 mod ladder;

@@ -1,5 +1,5 @@
-//! Bookkeeping of random transfers: which ones a step consumes and who holds
-//! which end.
+//! Bookkeeping of correlations: which random transfers and garbled circuits a step
+//! consumes and who holds which end.
 
 use std::collections::VecDeque;
 use std::ops::Add;
@@ -7,27 +7,38 @@ use std::ops::Add;
 use ot::{Job, ReceiverPads, SenderPads};
 use wire::{Error, Result, Role};
 
-/// Random transfers that a step consumes, in order, by the party that sends in them.
+use crate::garbled::{Circuits, Prepared};
+
+/// What a step consumes, in order: random transfers by the party that sends in them, and
+/// garbled circuits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Need {
     /// Transfers in which the client is the sender.
     pub client_sends: Vec<Job>,
     /// Transfers in which the server is the sender.
     pub server_sends: Vec<Job>,
+    /// Circuits that the client garbles and the server evaluates. Preparing them takes
+    /// transfers of its own, [`Need::circuit_jobs`].
+    pub circuits: Vec<Circuits>,
 }
 
 impl Need {
     /// `jobs` from `sender`.
     pub fn from(sender: Role, jobs: Vec<Job>) -> Self {
         match sender {
-            Role::Client => Self { client_sends: jobs, server_sends: Vec::new() },
-            Role::Server => Self { client_sends: Vec::new(), server_sends: jobs },
+            Role::Client => Self { client_sends: jobs, ..Self::default() },
+            Role::Server => Self { server_sends: jobs, ..Self::default() },
         }
     }
 
     /// `jobs` in each direction.
     pub fn both(jobs: Vec<Job>) -> Self {
-        Self { client_sends: jobs.clone(), server_sends: jobs }
+        Self { client_sends: jobs.clone(), server_sends: jobs, ..Self::default() }
+    }
+
+    /// One batch of garbled circuits.
+    pub fn circuit(circuits: Circuits) -> Self {
+        Self { circuits: vec![circuits], ..Self::default() }
     }
 
     /// Those that `sender` sends.
@@ -42,6 +53,16 @@ impl Need {
     pub fn cots(&self, sender: Role) -> usize {
         self.sent_by(sender).iter().map(Job::cots).sum()
     }
+
+    /// Transfers that [`crate::garbled::prepare`] consumes; the client sends in them.
+    pub fn circuit_jobs(&self) -> Vec<Job> {
+        self.circuits.iter().map(Circuits::job).collect()
+    }
+
+    /// Bytes that the server holds between preparing garbled circuits and evaluating them.
+    pub fn table_bytes(&self) -> usize {
+        self.circuits.iter().map(Circuits::held_bytes).fold(0, usize::saturating_add)
+    }
 }
 
 impl Add for Need {
@@ -50,6 +71,7 @@ impl Add for Need {
     fn add(mut self, other: Self) -> Self {
         self.client_sends.extend(other.client_sends);
         self.server_sends.extend(other.server_sends);
+        self.circuits.extend(other.circuits);
         self
     }
 }
@@ -60,22 +82,29 @@ impl std::iter::Sum for Need {
     }
 }
 
-/// One party's ends of prepared transfers, first needed first. Consumed by value.
+/// One party's ends of prepared correlations, first needed first. Consumed by value.
 #[derive(Debug, Default)]
 pub struct Pads {
     sending: VecDeque<SenderPads>,
     receiving: VecDeque<ReceiverPads>,
+    circuits: VecDeque<Prepared>,
 }
 
 impl Pads {
     /// Those in which this party sends and those in which it receives.
     pub fn new(sending: Vec<SenderPads>, receiving: Vec<ReceiverPads>) -> Self {
-        Self { sending: sending.into(), receiving: receiving.into() }
+        Self { sending: sending.into(), receiving: receiving.into(), circuits: VecDeque::new() }
     }
 
-    /// Transfers left.
+    /// These and prepared circuits.
+    #[must_use]
+    pub fn with_circuits(self, circuits: Vec<Prepared>) -> Self {
+        Self { circuits: circuits.into(), ..self }
+    }
+
+    /// Transfers and batches of circuits left.
     pub fn len(&self) -> usize {
-        self.sending.len() + self.receiving.len()
+        self.sending.len() + self.receiving.len() + self.circuits.len()
     }
 
     /// Whether none is left.
@@ -90,7 +119,19 @@ impl Pads {
     pub fn split(&mut self, role: Role, need: &Need) -> Result<Self> {
         let sending = self.send(need.sent_by(role))?;
         let receiving = self.receive(need.sent_by(!role))?;
-        Ok(Self::new(sending, receiving))
+        let circuits = self.circuits(&need.circuits)?;
+        Ok(Self::new(sending, receiving).with_circuits(circuits))
+    }
+
+    /// The next garbled circuits.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when others or fewer are there.
+    pub fn circuits(&mut self, need: &[Circuits]) -> Result<Vec<Prepared>> {
+        if !self.circuits.iter().take(need.len()).map(Prepared::circuits).eq(need) {
+            return Err(Error::misuse("a step needs other garbled circuits than were prepared"));
+        }
+        Ok(self.circuits.drain(..need.len()).collect())
     }
 
     /// The next transfers that this party sends.

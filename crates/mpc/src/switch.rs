@@ -63,7 +63,11 @@ impl Switch {
 
     /// Transfers consumed.
     pub fn need(&self) -> Need {
-        Need { client_sends: self.to_server.clone(), server_sends: self.to_client.clone() }
+        Need {
+            client_sends: self.to_server.clone(),
+            server_sends: self.to_client.clone(),
+            ..Need::default()
+        }
     }
 
     /// What [`run`] costs when `first` sends first.

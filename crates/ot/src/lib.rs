@@ -10,6 +10,7 @@ pub mod block;
 pub mod cot;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+pub mod gates;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
 pub mod job;

@@ -8,13 +8,17 @@ use std::process::Command;
 use serde_json::Value;
 
 /// (crate, crates it may use).
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("tacit-ring", &[]),
     ("tacit-wire", &["tacit-ring"]),
     ("tacit-he", &["tacit-ring"]),
     ("tacit-ot", &["tacit-ring", "tacit-wire"]),
+    ("tacit-gc", &["tacit-ot", "tacit-ring", "tacit-wire"]),
     ("tacit-graph", &["tacit-ring"]),
-    ("tacit-mpc", &["tacit-graph", "tacit-he", "tacit-ot", "tacit-ring", "tacit-wire"]),
+    (
+        "tacit-mpc",
+        &["tacit-gc", "tacit-graph", "tacit-he", "tacit-ot", "tacit-ring", "tacit-wire"],
+    ),
     (
         "tacit-runtime",
         &["tacit-graph", "tacit-he", "tacit-mpc", "tacit-ot", "tacit-ring", "tacit-wire"],

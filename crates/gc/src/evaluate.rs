@@ -1,0 +1,133 @@
+//! The evaluator.
+
+use ring::pack::{packed_len, unpack};
+use ring::simd::Level;
+use ring::word::spread;
+use wire::{Error, Result};
+use zeroize::Zeroizing;
+
+use crate::batch::{Batch, LANES, SALT};
+use crate::circuit::Wire;
+use crate::gates::{EvaluatorGates, Labels};
+use crate::tables::Tables;
+
+/// Evaluates `tables` on the labels of the garbler's bits and of its own, both bit after
+/// bit, each for all instances. Returns the evaluator's shares, a list for each output.
+/// Tables or labels that were tampered with give other shares.
+///
+/// # Errors
+/// [`Error::Misuse`] for another number of labels or the tables of another batch,
+/// [`Error::Peer`] for padding that is not zero.
+pub fn evaluate(
+    batch: &Batch,
+    tables: Tables,
+    garbler: &[u128],
+    evaluator: &[u128],
+) -> Result<Vec<Vec<u64>>> {
+    evaluate_at(Level::best(), batch, tables, garbler, evaluator)
+}
+
+pub(crate) fn evaluate_at(
+    level: Level,
+    batch: &Batch,
+    mut tables: Tables,
+    garbler: &[u128],
+    evaluator: &[u128],
+) -> Result<Vec<Vec<u64>>> {
+    let labels = (garbler.len(), evaluator.len());
+    if labels != (batch.garbler_bits(), batch.evaluator_bits())
+        || tables.len() != batch.table_bytes()
+    {
+        return Err(Error::misuse("labels or tables of another batch of garbled circuits"));
+    }
+    let mut salt = [0; SALT];
+    tables.read(&mut salt)?;
+    let salt = u128::from_le_bytes(salt);
+    match batch.count() {
+        1 => Run::<1>::new(batch, EvaluatorGates::new(level, salt), tables).evaluate(garbler, evaluator),
+        _ => Run::<LANES>::new(batch, EvaluatorGates::new(level, salt), tables).evaluate(garbler, evaluator),
+    }
+}
+
+/// One evaluation, a group of `L` instances at a time.
+struct Run<'a, const L: usize> {
+    batch: &'a Batch,
+    tables: Tables,
+    gates: EvaluatorGates<L>,
+    slots: Zeroizing<Vec<Labels<L>>>,
+    shares: Vec<Vec<u64>>,
+}
+
+impl<'a, const L: usize> Run<'a, L> {
+    fn new(batch: &'a Batch, gates: EvaluatorGates<L>, tables: Tables) -> Self {
+        Self {
+            batch,
+            tables,
+            gates,
+            slots: Zeroizing::new(vec![[0; L]; batch.circuit().slots]),
+            shares: batch.rings().iter().map(|_| Vec::with_capacity(batch.count())).collect(),
+        }
+    }
+
+    fn evaluate(mut self, garbler: &[u128], evaluator: &[u128]) -> Result<Vec<Vec<u64>>> {
+        let count = self.batch.count();
+        for (start, lanes) in self.batch.groups() {
+            let inputs = garbler.chunks_exact(count).chain(evaluator.chunks_exact(count));
+            for (slot, labels) in self.slots.iter_mut().skip(1).zip(inputs) {
+                let labels = labels.get(start..start + lanes).unwrap_or_default();
+                slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);
+            }
+            self.gates(lanes)?;
+            self.outputs(lanes)?;
+        }
+        Ok(self.shares)
+    }
+
+    #[inline]
+    fn read(&self, wire: Wire) -> &Labels<L> {
+        &self.slots[wire.node()]
+    }
+
+    fn gates(&mut self, lanes: usize) -> Result<()> {
+        let batch = self.batch;
+        let (mut bytes, mut halves) = ([[0; 16]; LANES], [[0; L]; 2]);
+        for gate in &batch.circuit().gates {
+            if gate.is_and() {
+                for half in &mut halves {
+                    self.tables.read(bytes[..lanes].as_flattened_mut())?;
+                    let rows = half.iter_mut().zip(&bytes);
+                    rows.for_each(|(row, bytes)| *row = u128::from_le_bytes(*bytes));
+                }
+                let (left, right) = (&self.slots[gate.left.node()], &self.slots[gate.right.node()]);
+                self.slots[gate.slot()] = self.gates.and(left, right, &halves);
+            } else {
+                let (left, right) = (self.read(gate.left), self.read(gate.right));
+                let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
+                self.slots[gate.slot()] = sum;
+            }
+        }
+        Ok(())
+    }
+
+    /// The evaluator's shares of every output.
+    fn outputs(&mut self, lanes: usize) -> Result<()> {
+        let batch = self.batch;
+        for (at, (output, ring)) in batch.circuit().outputs.iter().zip(batch.rings()).enumerate() {
+            let count = batch.circuit().output_bits(at) * lanes;
+            let mut bytes = vec![0; packed_len(count, ring.bits())];
+            self.tables.read(&mut bytes)?;
+            let words = unpack(&bytes, count, ring.bits());
+            let words = words.ok_or_else(|| Error::peer("zero padding", "other bits"))?;
+            let mut shares = [0; L];
+            for ((wire, _), words) in output.projected().zip(words.chunks_exact(lanes)) {
+                let hashes = self.gates.project(&self.slots[wire.node()]);
+                for (((hash, colour), word), share) in hashes.iter().zip(words).zip(&mut shares) {
+                    let more = ring.reduce(word & spread(*colour));
+                    *share = ring.add(*share, ring.add(ring.draw(*hash), more));
+                }
+            }
+            self.shares[at].extend_from_slice(&shares[..lanes]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! Circuits against integers, garbled circuits against clear ones.
+
+mod arithmetic;
+mod garbled;

@@ -1,0 +1,171 @@
+//! What there is to compute.
+
+use std::sync::Arc;
+
+use gc::{Batch, Builder, Circuit, Ring, Word};
+use wire::{Cost, Error, Result, Role, Segment};
+
+use super::bytes::labels_cost;
+use super::offline::Circuits;
+use super::online::Masked;
+use super::shape::{Entrance, Function};
+use crate::pads::Need;
+
+/// Most values that go into one plan.
+const MOST_VALUES: usize = 1 << 26;
+
+/// The public plan of a function of shares by garbled circuits. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Garbled {
+    pub(super) circuits: Circuits,
+    /// The ring of the shares that go in.
+    pub(super) from: Ring,
+    pub(super) entrance: Entrance,
+    /// Values that go in, and which of them each word of each instance is; word after word.
+    pub(super) inputs: usize,
+    pub(super) positions: Option<Arc<[usize]>>,
+    /// What the server adds to each output.
+    pub(super) lows: Vec<i64>,
+}
+
+impl Garbled {
+    /// `then` of each of `count` values of a signed `width` bits.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for no values, and for widths that the rings have no room for.
+    pub fn map(count: usize, from: Ring, width: u32, then: Function, to: Ring) -> Result<Self> {
+        let entrance = Entrance::signed(from, width, then.offset()?, then.drop)?;
+        let mut builder = Builder::new();
+        let moved = entrance.reconstruct(&mut builder);
+        let value = then.dropped(&moved);
+        let (result, signed) = then.clipped(&mut builder, &value);
+        builder.output(&result, signed);
+        Self::new(builder.finish()?, count, from, entrance, vec![(to, then.low())])
+    }
+
+    /// `then` of the maximum of each window, `windows` being positions below `inputs`. A
+    /// window smaller than the largest repeats its last element. As `then` never decreases,
+    /// low bits are dropped before the maximum and clipped after it, once a window.
+    ///
+    /// # Errors
+    /// As [`Garbled::map`]; [`Error::Misuse`] for an empty window or one beyond the inputs.
+    pub fn maximum(
+        inputs: usize,
+        windows: &[Vec<usize>],
+        from: Ring,
+        width: u32,
+        then: Function,
+        to: Ring,
+    ) -> Result<Self> {
+        let positions = positions(inputs, windows)?;
+        let words = positions.len() / windows.len().max(1);
+        let entrance = Entrance::signed(from, width, then.offset()?, then.drop)?;
+        let mut builder = Builder::new();
+        let values = (0..words).map(|_| {
+            let moved = entrance.reconstruct(&mut builder);
+            (then.dropped(&moved), Word::new())
+        });
+        let values = values.collect();
+        let (largest, _) = builder.largest(values).unwrap_or_default();
+        let (result, signed) = then.clipped(&mut builder, &largest);
+        builder.output(&result, signed);
+        let outputs = vec![(to, then.low())];
+        let plan = Self::new(builder.finish()?, windows.len(), from, entrance, outputs)?;
+        Ok(Self { inputs, positions: Some(positions.into()), ..plan })
+    }
+
+    /// The position, shared in `to`, of the largest of `classes` values of each of `rows`
+    /// rows, the first of equal ones, as [`crate::argmax`] has it; and its value, shared in
+    /// `value`, if that is given ([`super::run_all`]).
+    ///
+    /// # Errors
+    /// As [`Garbled::map`].
+    pub fn top(
+        rows: usize,
+        classes: usize,
+        from: Ring,
+        width: u32,
+        to: Ring,
+        value: Option<Ring>,
+    ) -> Result<Self> {
+        let entrance = Entrance::signed(from, width, 0, 0)?;
+        let index_bits = classes.max(2).next_power_of_two().ilog2() as usize;
+        let mut builder = Builder::new();
+        let entries = (0..classes as i64)
+            .map(|at| (entrance.reconstruct(&mut builder), Builder::constant(at, index_bits)));
+        let entries = entries.collect();
+        let (largest, at) = builder.largest(entries).unwrap_or_default();
+        builder.output(&at, false);
+        let mut outputs = vec![(to, 0)];
+        if let Some(ring) = value {
+            builder.output(&largest, true);
+            outputs.push((ring, 0));
+        }
+        let plan = Self::new(builder.finish()?, rows, from, entrance, outputs)?;
+        let rows_of = |class: usize| (0..rows).map(move |row| row * classes + class);
+        let positions: Vec<usize> = (0..classes).flat_map(rows_of).collect();
+        Ok(Self { positions: Some(positions.into()), ..plan })
+    }
+
+    /// `circuit` for `count` instances, for each output its ring and what the server adds.
+    pub(super) fn new(
+        circuit: Circuit,
+        count: usize,
+        from: Ring,
+        entrance: Entrance,
+        outputs: Vec<(Ring, i64)>,
+    ) -> Result<Self> {
+        let (rings, lows) = outputs.into_iter().unzip();
+        let batch = Batch::new(Arc::new(circuit), count, rings)?;
+        let circuits = Circuits::new(batch, entrance.ring)?;
+        let inputs = circuits.values();
+        if inputs > MOST_VALUES {
+            return Err(Error::misuse(format!("{inputs} values in one garbled step; split it")));
+        }
+        Ok(Self { circuits, from, entrance, inputs, positions: None, lows })
+    }
+
+    /// The batch of circuits consumed.
+    pub fn need(&self) -> Need {
+        Need::circuit(self.circuits.clone())
+    }
+
+    /// What [`super::run`] costs.
+    pub fn cost(&self) -> Cost {
+        let masked = Cost::message(Role::Server, Masked::body_len(&self.layout()));
+        masked.then(labels_cost(Role::Client, self.circuits.batch().garbler_bits()))
+    }
+
+    /// Layout of the server's masked shares.
+    pub(super) fn layout(&self) -> Vec<Segment> {
+        vec![Segment { count: self.circuits.values(), bits: self.entrance.ring.bits() }]
+    }
+
+    /// AND gates of all instances.
+    pub fn and_gates(&self) -> usize {
+        self.circuits.batch().and_gates()
+    }
+
+    /// Values that go in.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Values of each output list.
+    pub fn outputs(&self) -> usize {
+        self.circuits.batch().count()
+    }
+}
+
+/// The positions of every window's words, word after word.
+fn positions(inputs: usize, windows: &[Vec<usize>]) -> Result<Vec<usize>> {
+    let fits = |window: &Vec<usize>| !window.is_empty() && window.iter().all(|at| *at < inputs);
+    if windows.is_empty() || !windows.iter().all(fits) {
+        return Err(Error::misuse("an empty window or one beyond its input"));
+    }
+    let words = windows.iter().map(Vec::len).max().unwrap_or_default();
+    let word = |at: usize| {
+        windows.iter().filter_map(move |window| window.get(at).or(window.last()).copied())
+    };
+    Ok((0..words).flat_map(word).collect())
+}

@@ -1,0 +1,1 @@
+//! Both parties on small rings, exhaustively, and at the bounds.
