@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use graph::{Model, Rounding};
+use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
 use mpc::Share;
 use ring::Random;
 use ring::word::mask;
@@ -256,6 +256,49 @@ fn a_client_cannot_tell_two_models_with_equal_outputs_apart() {
         let right = views(&other, reveal, &input, SESSIONS..2 * SESSIONS, Role::Client);
         assert_eq!(told_apart(&left, &right), None, "{reveal:?}");
     }
+}
+
+/// Two convolutions with equal shapes of input and output, one with a filter of 3x3 and one
+/// of 5x5, whose weights have the same absolute values.
+fn filter(side: usize) -> Model {
+    let source = format!(
+        r#"{{"name":"one","input":{{"name":"x","shape":[1,8,8]}},"output":"y","nodes":[
+          {{"name":"conv","op":"Conv","inputs":["x"],"output":"y","kernel":[{side},{side}],"stride":[1,1],
+            "padding":[{pad},{pad},{pad},{pad}],"dilation":[1,1],"groups":1,"weight":"w"}}]}}"#,
+        pad = side / 2
+    );
+    let mut data = vec![0.0; side * side];
+    let taps = data.len();
+    data[0] = 0.5;
+    data[1] = -0.25;
+    data[taps - 1] = 1.0;
+    let weight = FloatTensor { shape: vec![1, 1, side, side], data };
+    let floats = Floats::from([("w".into(), weight)]);
+    let ranges: Ranges = ["x", "y"].map(|name| (name.to_string(), (-1.0, 1.0))).into();
+    let options = graph::Options {
+        suite: "falcon-ntt".into(),
+        nonlinear: graph::Nonlinear::Gc,
+        rounding: Rounding::Exact,
+        ..graph::Options::default()
+    };
+    let source = Source::from_json(&source).unwrap();
+    let mut model = graph::lower(source, floats, &ranges.into(), &options).unwrap();
+    graph::canonical_filters(&mut model);
+    model
+}
+
+/// FALCON, section 5.2.3: the client's transcript, the offered plan with it, does not
+/// depend on the size of a filter.
+#[test]
+fn a_client_cannot_tell_the_size_of_a_filter() {
+    let (small, large) = (filter(3), filter(5));
+    assert_ne!(small.weights, large.weights);
+    assert_eq!(graph::digest(&small.graph), graph::digest(&large.graph));
+    // Far from its border, a black image has equal results.
+    let input = vec![0; 64];
+    let left = views(&small, Reveal::Output, &input, 0..SESSIONS, Role::Client);
+    let right = views(&large, Reveal::Output, &input, SESSIONS..2 * SESSIONS, Role::Client);
+    assert_eq!(told_apart(&left, &right), None);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use mpc::argmax::Argmax;
 use mpc::extend::Extend;
+use mpc::garbled::Garbled;
 use mpc::lookup::Lookup;
 use mpc::maximum::Maximum;
 use mpc::multiply::Multiply;
@@ -13,8 +14,8 @@ use mpc::sign::Signs;
 use mpc::square::Square;
 use mpc::truncate::Truncate;
 use mpc::{
-    Need, Pads, Share, argmax, extend, lookup, maximum, multiply, prime, relu, sign, square,
-    truncate,
+    Need, Pads, Share, argmax, extend, garbled, lookup, maximum, multiply, prime, relu, sign,
+    square, truncate,
 };
 use ot::Job;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -53,6 +54,8 @@ pub enum Nonlinear {
     Enter(Enter),
     /// And back.
     Leave(Leave),
+    /// Garbled circuits.
+    Garbled(Garbled),
 }
 
 impl Nonlinear {
@@ -70,6 +73,7 @@ impl Nonlinear {
             Self::Square(plan) => plan.need(),
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
+            Self::Garbled(plan) => plan.need(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Nonlinear {
             Self::Square(plan) => plan.cost(),
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
+            Self::Garbled(plan) => plan.cost(),
         }
     }
 
@@ -113,6 +118,7 @@ impl Nonlinear {
             Self::Square(plan) => square::run(channel, plan, x, pads),
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
+            Self::Garbled(plan) => garbled::run(channel, plan, x, pads),
         }
     }
 
@@ -130,6 +136,7 @@ impl Nonlinear {
             Self::Square(_) => "square",
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
+            Self::Garbled(_) => "circuit",
         }
     }
 
@@ -144,6 +151,7 @@ impl Nonlinear {
             Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
+            Self::Garbled(_) => "garbled circuits",
         }
     }
 }
@@ -305,14 +313,15 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// What the party that sends holds.
+/// What the party that holds more holds: of transfers the sender, of circuits the evaluator.
 pub(crate) fn pad_bytes(need: &Need) -> usize {
     let entry = |job: &Job| {
         let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
         planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))
     };
     let jobs = need.client_sends.iter().chain(&need.server_sends);
-    jobs.fold(0, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
+    let circuits = need.table_bytes();
+    jobs.fold(circuits, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use mpc::{Need, Pads};
+use mpc::{Need, Pads, garbled};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, SessionId, Sourcing, Supply};
+use ot::{CotReceiver, CotSender, Job, SessionId, Sourcing, Supply};
 use ring::Random;
 use wire::{Channel, Cost, Phase, Result, Role};
 
@@ -19,6 +19,8 @@ use crate::steps::Step;
 pub(crate) struct Offline {
     sender: CotSender,
     receiver: CotReceiver,
+    /// For garbled circuits.
+    rng: Random,
 }
 
 /// What [`Offline`] has in stock, for predictions.
@@ -38,7 +40,7 @@ impl Offline {
     ) -> Result<Self> {
         let session = SessionId(agreed.session);
         let (sender, receiver) = ot::setup_both(channel, rng, &session, sourcing)?;
-        Ok(Self { sender, receiver })
+        Ok(Self { sender, receiver, rng: rng.child() })
     }
 
     /// Lets this party use so many threads; the other notices nothing.
@@ -47,20 +49,25 @@ impl Offline {
         self.receiver.set_threads(threads);
     }
 
-    /// Makes the pads that `need` says.
+    /// Makes the pads and garbled circuits that `need` says.
     pub(crate) fn prepare(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
         channel.enter(Phase::Offline, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
-            let jobs = need.sent_by(sender);
+            let jobs = jobs(need, sender);
             if sender == role {
-                sending = fill_sender(channel, &mut self.sender, jobs)?;
+                sending = fill_sender(channel, &mut self.sender, &jobs)?;
             } else {
-                receiving = fill_receiver(channel, &mut self.receiver, jobs)?;
+                receiving = fill_receiver(channel, &mut self.receiver, &jobs)?;
             }
         }
-        Ok(Pads::new(sending, receiving))
+        let transfers = match role {
+            Role::Client => Pads::new(sending.split_off(need.client_sends.len()), Vec::new()),
+            Role::Server => Pads::new(Vec::new(), receiving.split_off(need.client_sends.len())),
+        };
+        let circuits = garbled::prepare(channel, &need.circuits, transfers, &mut self.rng)?;
+        Ok(Pads::new(sending, receiving).with_circuits(circuits))
     }
 
     /// The ends that this party holds.
@@ -83,9 +90,20 @@ impl Stock {
 
     /// What [`Offline::prepare`] costs next.
     pub(crate) fn prepare(&mut self, need: &Need) -> Cost {
-        let client = fill_cost(&mut self.client_sends, &need.client_sends);
-        client.then(fill_cost(&mut self.server_sends, &need.server_sends))
+        let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(need, sender));
+        let transfers = fill_cost(&mut self.client_sends, &client);
+        let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
+        transfers.then(garbled::prepare_cost(&need.circuits))
     }
+}
+
+/// All transfers that `sender` sends; those behind garbled circuits come last.
+fn jobs(need: &Need, sender: Role) -> Vec<Job> {
+    let mut jobs = need.sent_by(sender).to_vec();
+    if sender == Role::Client {
+        jobs.extend(need.circuit_jobs());
+    }
+    jobs
 }
 
 /// Cuts steps into stretches whose pads fit into memory together. Beside those of a step

@@ -3,8 +3,9 @@
 
 use graph::Conv;
 use he::bfv::{Params, SecretKey};
+use mpc::linear::falcon_ntt;
 use mpc::linear::slots::{self, Operations, Protocol, ServerKeys, Worker};
-use wire::{Channel, Cost, Result};
+use wire::{Channel, Cost, Error, Result};
 use zeroize::Zeroizing;
 
 /// The protocols.
@@ -12,6 +13,8 @@ use zeroize::Zeroizing;
 pub(crate) enum Packing {
     /// Rotations and products, in the order of GAZELLE or GALA.
     Rotated(Protocol),
+    /// Products in the transform domain.
+    Transformed,
 }
 
 /// One layer under one of them.
@@ -19,12 +22,15 @@ pub(crate) enum Packing {
 pub enum Packed {
     /// GAZELLE or GALA.
     Rotated(slots::Layer),
+    /// FALCON by a number-theoretic transform.
+    Transformed(falcon_ntt::Layer),
 }
 
 /// Its weights, encoded.
 #[derive(Debug)]
 pub(crate) enum PackedWeights {
     Rotated(slots::ServerWeights),
+    Transformed(falcon_ntt::ServerWeights),
 }
 
 impl Packing {
@@ -32,6 +38,7 @@ impl Packing {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rotated(protocol) => protocol.name(),
+            Self::Transformed => "falcon-ntt",
         }
     }
 
@@ -44,6 +51,9 @@ impl Packing {
             Self::Rotated(protocol) => {
                 slots::Layer::new(conv, protocol, held, plain_bits, None).map(Packed::Rotated)
             }
+            Self::Transformed => {
+                falcon_ntt::Layer::new(conv, held, plain_bits).map(Packed::Transformed)
+            }
         }
     }
 }
@@ -53,6 +63,7 @@ macro_rules! each {
     ($self:expr, $layer:ident => $body:expr) => {
         match $self {
             Packed::Rotated($layer) => $body,
+            Packed::Transformed($layer) => $body,
         }
     };
 }
@@ -70,6 +81,7 @@ impl Packed {
     pub(crate) fn with_params(&self, params: &Params) -> Result<Self> {
         match self {
             Self::Rotated(layer) => layer.with_params(params).map(Self::Rotated),
+            Self::Transformed(layer) => layer.with_params(params).map(Self::Transformed),
         }
     }
 
@@ -92,6 +104,7 @@ impl Packed {
     pub(crate) fn rotations(&self) -> Vec<usize> {
         match self {
             Self::Rotated(layer) => layer.rotations(),
+            Self::Transformed(_) => Vec::new(),
         }
     }
 
@@ -129,6 +142,8 @@ impl Packed {
             Self::Rotated(layer) => {
                 slots::ServerWeights::new(layer, weight, bias, memory).map(PackedWeights::Rotated)
             }
+            Self::Transformed(layer) => falcon_ntt::ServerWeights::new(layer, weight, bias, memory)
+                .map(PackedWeights::Transformed),
         }
     }
 
@@ -145,6 +160,7 @@ impl Packed {
     ) -> Result<Zeroizing<Vec<u64>>> {
         match self {
             Self::Rotated(layer) => slots::client(channel, layer, key, x, worker),
+            Self::Transformed(layer) => falcon_ntt::client(channel, layer, key, x, worker),
         }
     }
 
@@ -164,6 +180,10 @@ impl Packed {
             (Self::Rotated(layer), PackedWeights::Rotated(weights)) => {
                 slots::server(channel, layer, keys, weights, x, worker)
             }
+            (Self::Transformed(layer), PackedWeights::Transformed(weights)) => {
+                falcon_ntt::server(channel, layer, keys, weights, x, worker)
+            }
+            _ => Err(Error::misuse("weights that were encoded for another protocol")),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! plan, and what each party can see.
 
 mod batches;
+mod circuits;
 mod hostile;
 mod packed;
 

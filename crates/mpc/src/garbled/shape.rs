@@ -5,11 +5,14 @@ use ring::Modulus;
 use ring::word::signed_width;
 use wire::{Error, Result};
 
-/// What becomes of a value: `(x + 2^(drop-1)) >> drop` (x itself for 0), then clipped.
+/// What becomes of a value: `(x + 2^(drop-1)) >> drop`, or `x >> drop` where it rounds down
+/// (x itself for 0), then clipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Function {
     /// Low bits dropped, rounding to the nearest and halves up, as the interpreter does.
     pub drop: u32,
+    /// Rounds down: the half unit is in x already.
+    pub floor: bool,
     /// Limits of the result.
     pub clip: Option<Clip>,
 }
@@ -47,7 +50,7 @@ impl Function {
         if self.drop > WIDEST || !self.clip.is_none_or(legal) {
             return Err(Error::misuse(format!("a garbled circuit for {self:?}")));
         }
-        let half = if self.drop == 0 { 0 } else { 1i64 << (self.drop - 1) };
+        let half = if self.drop == 0 || self.floor { 0 } else { 1i64 << (self.drop - 1) };
         Ok(half - (self.low() << self.drop))
     }
 
@@ -72,7 +75,8 @@ impl Function {
 
 impl Entrance {
     /// For shares in `from` of values of a signed width, `-2^(width-1) <= x < 2^(width-1)`,
-    /// to which `offset` is added; more than `drop` bits of the sum remain.
+    /// to which `offset` is added; more than `drop` bits of the sum remain. A ring of a power
+    /// of two that has no room for the half unit of rounding takes values that leave it some.
     ///
     /// # Errors
     /// [`Error::Misuse`] when the ring has no room for them.
@@ -81,14 +85,18 @@ impl Entrance {
             return Err(Error::misuse(format!("a garbled circuit for values of {width} bits")));
         }
         let top = 1i64 << (width - 1);
-        let ends = [offset - top, offset + (top - 1)].map(signed_width);
-        let wide = ends[0].max(ends[1]);
-        let (ring, moved) = match from {
+        let spread = |offset: i64| {
+            let [low, high] = [offset - top, offset + (top - 1)].map(signed_width);
+            low.max(high)
+        };
+        let wide = spread(offset);
+        let (ring, wide, moved) = match from {
             Ring::Power(bits) => {
-                if wide > bits {
+                let half = (1i64 << drop) >> 1;
+                if spread(offset - half).min(wide) > bits {
                     return Err(no_room(wide, from));
                 }
-                (Ring::Power(wide), offset)
+                (Ring::Power(wide.min(bits)), wide.min(bits), offset)
             }
             Ring::Prime(modulus) => {
                 let half = modulus.value() / 2;
@@ -96,7 +104,7 @@ impl Entrance {
                 if half < top as u64 - 1 {
                     return Err(no_room(width, from));
                 }
-                (from, half.min(top as u64) as i64)
+                (from, wide, half.min(top as u64) as i64)
             }
         };
         if wide <= drop {

@@ -5,12 +5,14 @@ use graph::{Graph, Node, Op};
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
+use mpc::garbled::Ring;
 use mpc::lookup::Lookup;
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::square::Square;
 use wire::{Error, Result};
 
+use super::garbled;
 use crate::batch::repeated;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
@@ -24,7 +26,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
-        let action = action(graph, node, settings.batch()).map_err(|e| at(&node.name, e))?;
+        let action = chosen(graph, node, settings.batch()).map_err(|e| at(&node.name, e))?;
         if let Action::Linear(linear) = &action {
             ciphertexts = ciphertexts.saturating_add(linear.layer.ciphertexts());
         }
@@ -49,11 +51,11 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let opened = match settings.reveal {
         Reveal::Output => Action::Open { count, bits, signed: true },
         Reveal::Label => {
-            let radix = Radix::fastest(rows, bits.saturating_sub(1));
-            let argmax = Argmax::new(rows, classes, bits, radix)?;
-            let bits = argmax.index_bits();
-            let action = Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)));
-            let name = "argmax".into();
+            let (sliced, bits) = match graph.nonlinear {
+                graph::Nonlinear::Ot => argmax(rows, classes, bits)?,
+                graph::Nonlinear::Gc => garbled::top(rows, classes, Ring::Power(bits), bits)?,
+            };
+            let (name, action) = ("argmax".into(), Action::Nonlinear(sliced));
             steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
             shown = label;
             Action::Open { count: rows, bits, signed: false }
@@ -62,6 +64,23 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let name = "result".into();
     steps.push(Step { name, node: None, reads: vec![shown], writes: label + 1, action: opened });
     Ok(steps)
+}
+
+/// Positions of the largest by transfers, and their width.
+fn argmax(rows: usize, classes: usize, bits: u32) -> Result<(Sliced, u32)> {
+    let radix = Radix::fastest(rows, bits.saturating_sub(1));
+    let argmax = Argmax::new(rows, classes, bits, radix)?;
+    let width = argmax.index_bits();
+    Ok((Sliced::whole(rows * classes, Nonlinear::Argmax(argmax)), width))
+}
+
+/// By garbled circuits where they are asked for and can do it.
+fn chosen(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+    let garbled = match graph.nonlinear {
+        graph::Nonlinear::Gc => garbled::action(graph, node, batch)?,
+        graph::Nonlinear::Ot => None,
+    };
+    garbled.map_or_else(|| action(graph, node, batch), Ok)
 }
 
 pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {

@@ -1,6 +1,7 @@
 //! A suite chooses one protocol per operator. Nothing else knows suites by name.
 
 mod auto;
+mod garbled;
 mod slots;
 
 use graph::{Graph, Nonlinear};
@@ -12,7 +13,7 @@ use crate::plan::Settings;
 use crate::steps::Step;
 
 /// Those of this version.
-const SUITES: [&str; 3] = ["auto", "gazelle", "gala"];
+const SUITES: [&str; 4] = ["auto", "gazelle", "gala", "falcon-ntt"];
 
 /// Whether this version has `suite`.
 ///
@@ -33,7 +34,7 @@ pub fn rounds_exactly(suite: &str) -> bool {
 
 /// Whether `suite` keeps the sizes of filters from the client.
 pub fn hides_filters(suite: &str) -> bool {
-    suite == "falcon-ntt"
+    packing(suite) == Some(Packing::Transformed)
 }
 
 /// How a suite packs slots, if it does.
@@ -41,13 +42,17 @@ pub(crate) fn packing(suite: &str) -> Option<Packing> {
     match suite {
         "gazelle" => Some(Packing::Rotated(Protocol::Gazelle)),
         "gala" => Some(Packing::Rotated(Protocol::Gala)),
+        "falcon-ntt" => Some(Packing::Transformed),
         _ => None,
     }
 }
 
 /// The slot-packed protocol of a suite that has one.
 pub(crate) fn slot_protocol(suite: &str) -> Option<Protocol> {
-    packing(suite).map(|Packing::Rotated(protocol)| protocol)
+    match packing(suite) {
+        Some(Packing::Rotated(protocol)) => Some(protocol),
+        _ => None,
+    }
 }
 
 /// The steps of a graph of one linear node whose input is shared, under the slot-packed
@@ -59,11 +64,9 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
 /// The steps of `graph` under the suite it was compiled for.
 pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     check(&graph.suite)?;
-    if graph.nonlinear == Nonlinear::Gc {
-        return Err(Error::misuse("garbled circuits are not in this version; use --nonlinear ot"));
-    }
-    match packing(&graph.suite) {
-        Some(packing) => slots::steps(graph, settings, packing),
-        None => auto::steps(graph, settings),
+    match (packing(&graph.suite), graph.nonlinear) {
+        (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),
+        (Some(packing), Nonlinear::Ot) => slots::steps(graph, settings, packing),
+        (None, _) => auto::steps(graph, settings),
     }
 }

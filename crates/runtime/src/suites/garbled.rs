@@ -1,0 +1,430 @@
+//! Packed layers between garbled circuits (FALCON, sections 5.3 to 5.5; GAZELLE has the
+//! same shape).
+//!
+//! A circuit takes the shares mod p that a linear layer leaves, drops the low bits, takes
+//! maxima, clips, and shares the result anew: mod p where linear layers alone read it, mod
+//! a power of two else. A chain of rescale, pool and ReLU is one circuit. What is neither
+//! linear nor a comparison runs on oblivious transfer as in the default suite.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graph::{Graph, Linear, Node, Op};
+use mpc::garbled::{Clip, Function, Garbled, Ring};
+use ring::Modulus;
+use wire::{Error, Result};
+
+use super::auto;
+use super::slots::{self, Facts};
+use crate::batch::repeated;
+use crate::nonlinear::{Nonlinear, Sliced};
+use crate::packed::{Packed, Packing};
+use crate::plan::{Reveal, Settings};
+use crate::steps::{Action, SlotsStep, Step, SumStep, windows};
+
+pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
+    slots::one_by_one(settings, packing)?;
+    let facts = slots::facts(graph, true);
+    let layers = slots::layers(graph, &facts, packing)?;
+    let mut planner = Planner {
+        graph,
+        facts,
+        layers,
+        rings: BTreeMap::new(),
+        converted: BTreeMap::new(),
+        done: BTreeSet::new(),
+        steps: Vec::new(),
+        // The steps that end a plan write two tensors of their own.
+        next: graph.tensors.len() + 2,
+    };
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if !planner.done.contains(&index) {
+            planner.node(index, node).map_err(|e| auto::at(&node.name, e))?;
+        }
+    }
+    planner.last(settings)?;
+    Ok(planner.steps)
+}
+
+struct Planner<'a> {
+    graph: &'a Graph,
+    facts: Vec<Facts>,
+    layers: BTreeMap<usize, Packed>,
+    /// Where tensors are shared mod a prime.
+    rings: BTreeMap<usize, Modulus>,
+    /// Tensors that were shared anew in the other kind of ring.
+    converted: BTreeMap<usize, usize>,
+    /// Nodes that run as part of another's circuit.
+    done: BTreeSet<usize>,
+    steps: Vec<Step>,
+    /// The next tensor that is not the graph's.
+    next: usize,
+}
+
+/// A tensor as it is shared before a circuit reads it.
+#[derive(Clone, Copy)]
+struct Source {
+    tensor: usize,
+    count: usize,
+    ring: Ring,
+    /// Signed width of the values.
+    width: u32,
+}
+
+/// What a circuit does, as far as it was put together.
+struct Chain {
+    windows: Option<Vec<Vec<usize>>>,
+    function: Function,
+    /// The nodes in it.
+    nodes: Vec<usize>,
+    /// The tensor that it writes.
+    end: usize,
+}
+
+impl Planner<'_> {
+    fn node(&mut self, index: usize, node: &Node) -> Result<()> {
+        let first = slots::input(node);
+        match (&node.op, self.layers.remove(&index)) {
+            (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
+            (Op::Relu { .. } | Op::MaxPool(_), _) => {
+                let mut chain = Chain::new(first, 0);
+                self.take(&mut chain, index);
+                self.extend(&mut chain);
+                self.circuit(self.source(first), chain)
+            }
+            (Op::Sum { multipliers, accumulator_bits, shift }, _) => {
+                let width = (*accumulator_bits).max(self.bits(node.output) + shift);
+                let reads = node.inputs.iter().map(|t| self.plain(*t)).collect::<Result<_>>()?;
+                let sum = self.sum(&node.name, Some(index), reads, *multipliers, width);
+                let source = Source { ring: Ring::Power(width), ..self.fresh(node, sum, width) };
+                let mut chain = Chain::new(node.output, *shift);
+                self.extend(&mut chain);
+                self.circuit(source, chain)
+            }
+            (Op::Extend, _) => self.circuit(self.source(first), Chain::new(node.output, 0)),
+            (Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_), _) => {
+                self.local(index, node, first)
+            }
+            _ => {
+                let inputs = node.inputs.iter().map(|t| self.plain(*t));
+                let reads = inputs.collect::<Result<_>>()?;
+                let action = auto::action(self.graph, node, 1)?;
+                self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
+                Ok(())
+            }
+        }
+    }
+
+    fn linear(&mut self, index: usize, node: &Node, linear: &Linear, layer: Packed) -> Result<()> {
+        let prime = Modulus::new(layer.prime()).ok_or_else(|| Error::misuse("a large prime"))?;
+        let width = slots::width(self.graph, node, linear);
+        let entered = self.entered(slots::input(node), prime)?;
+        let products = Action::Slots(Box::new(SlotsStep { layer, prime, half: 0 }));
+        let multiplied = self.push(node.name.clone(), Some(index), vec![entered], products);
+        let mut source = Source { ring: Ring::Prime(prime), ..self.fresh(node, multiplied, width) };
+        if let (Some(factor), Some(addend)) = (linear.addend, node.inputs.get(1)) {
+            let left = self.shared_anew(&node.name, source, Ring::Power(width))?;
+            let reads = vec![left, self.plain(*addend)?];
+            let sum = self.sum(&format!("{} (sum)", node.name), None, reads, [1, factor], width);
+            source = Source { tensor: sum, ring: Ring::Power(width), ..source };
+        }
+        let mut chain = Chain::new(node.output, linear.shift);
+        self.extend(&mut chain);
+        self.circuit(source, chain)
+    }
+
+    /// A sum without its rescale.
+    fn sum(
+        &mut self,
+        name: &str,
+        node: Option<usize>,
+        reads: Vec<usize>,
+        multipliers: [i64; 2],
+        width: u32,
+    ) -> usize {
+        let sum = SumStep { multipliers, width, shift: 0, truncate: None };
+        self.push(name.into(), node, reads, Action::Sum(Box::new(sum)))
+    }
+
+    /// The same values in other places or added up, in the ring in which they are.
+    fn local(&mut self, index: usize, node: &Node, first: usize) -> Result<()> {
+        let modulus = self.rings.get(&first).copied();
+        let mut action = auto::action(self.graph, node, 1)?;
+        if let Action::SumPool { modulus: reduced, .. } = &mut action {
+            *reduced = modulus;
+        }
+        self.steps.push(Step::of_node(self.graph, index, action));
+        if let Some(modulus) = modulus {
+            self.rings.insert(node.output, modulus);
+        }
+        Ok(())
+    }
+
+    /// The nodes that alone read `tensor`; `None` when the client does, or several.
+    fn reader(&self, tensor: usize) -> Option<usize> {
+        let readers = self.graph.nodes.iter().enumerate();
+        let mut readers = readers.filter(|(_, node)| node.inputs.contains(&tensor));
+        let (only, _) = readers.next()?;
+        (readers.next().is_none() && tensor != self.graph.output).then_some(only)
+    }
+
+    /// Makes all that follows part of the circuit, if it can be.
+    fn extend(&mut self, chain: &mut Chain) {
+        while let Some(reader) = self.reader(chain.end) {
+            if !self.take(chain, reader) {
+                return;
+            }
+        }
+    }
+
+    /// Makes one node part of the circuit; whether it can be. Rescaling, maxima and
+    /// clipping never turn the order of two values, so they commute.
+    fn take(&mut self, chain: &mut Chain, index: usize) -> bool {
+        let Some(node) = self.graph.nodes.get(index) else { return false };
+        match &node.op {
+            Op::Relu { saturate, low } if chain.function.clip.is_none() => {
+                chain.function.clip = Some(Clip { low: *low, saturate: *saturate });
+            }
+            Op::MaxPool(window) if chain.windows.is_none() => {
+                chain.windows = Some(windows(window));
+            }
+            _ => return false,
+        }
+        chain.nodes.push(index);
+        chain.end = node.output;
+        self.done.insert(index);
+        true
+    }
+
+    /// The circuit of `chain`.
+    fn circuit(&mut self, source: Source, chain: Chain) -> Result<()> {
+        let name = chain.nodes.iter().filter_map(|i| self.graph.nodes.get(*i));
+        let names: Vec<&str> = name.map(|node| node.name.as_str()).collect();
+        let name = match names.as_slice() {
+            [] => self.written_by(chain.end),
+            names => names.join(" + "),
+        };
+        let to = match self.prime_of_readers(chain.end) {
+            Some(prime) => Ring::Prime(prime),
+            None => Ring::Power(self.bits(chain.end)),
+        };
+        let sliced = circuits(source, chain.windows.as_deref(), chain.function, to)?;
+        if let Ring::Prime(prime) = to {
+            self.rings.insert(chain.end, prime);
+        }
+        let node = chain.nodes.last().copied();
+        let (reads, writes) = (vec![source.tensor], chain.end);
+        self.steps.push(Step { name, node, reads, writes, action: Action::Nonlinear(sliced) });
+        Ok(())
+    }
+
+    /// What a step that only rescales is called.
+    fn written_by(&self, tensor: usize) -> String {
+        let writer = self.graph.nodes.iter().find(|node| node.output == tensor);
+        format!("{} (rescale)", writer.map_or("input", |node| node.name.as_str()))
+    }
+
+    /// The modulus of linear layers, if they alone read `tensor`, rearranged perhaps.
+    fn prime_of_readers(&self, tensor: usize) -> Option<Modulus> {
+        let reads = |node: &Node| match &node.op {
+            Op::Linear(_) => {
+                node.inputs.first() == Some(&tensor) && node.inputs.get(1) != Some(&tensor)
+            }
+            Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_) => {
+                self.prime_of_readers(node.output).is_some()
+            }
+            _ => false,
+        };
+        let mut readers =
+            self.graph.nodes.iter().filter(|node| node.inputs.contains(&tensor)).peekable();
+        readers.peek()?;
+        (tensor != self.graph.output && readers.all(reads)).then(|| self.prime()).flatten()
+    }
+
+    /// The one modulus of all linear layers.
+    fn prime(&self) -> Option<Modulus> {
+        let planned = self.steps.iter().find_map(|step| step.slots()).map(Packed::prime);
+        let prime = self.layers.values().next().map(Packed::prime).or(planned)?;
+        Modulus::new(prime)
+    }
+
+    /// `tensor` mod `prime`.
+    fn entered(&mut self, tensor: usize, prime: Modulus) -> Result<usize> {
+        if self.rings.contains_key(&tensor) {
+            return Ok(tensor);
+        }
+        if let Some(ready) = self.converted.get(&tensor) {
+            return Ok(*ready);
+        }
+        let name =
+            format!("{} (enter)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
+        let entered = match self.facts(tensor).known {
+            true => self.push(name, None, vec![tensor], Action::Known(prime)),
+            false => self.shared_anew(&name, self.source(tensor), Ring::Prime(prime))?,
+        };
+        self.converted.insert(tensor, entered);
+        Ok(entered)
+    }
+
+    /// `tensor` mod a power of two.
+    fn plain(&mut self, tensor: usize) -> Result<usize> {
+        if !self.rings.contains_key(&tensor) {
+            return Ok(tensor);
+        }
+        if let Some(ready) = self.converted.get(&tensor) {
+            return Ok(*ready);
+        }
+        let name =
+            format!("{} (leave)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
+        let left = self.shared_anew(&name, self.source(tensor), Ring::Power(self.bits(tensor)))?;
+        self.converted.insert(tensor, left);
+        Ok(left)
+    }
+
+    /// The same values under other shares.
+    fn shared_anew(&mut self, name: &str, source: Source, to: Ring) -> Result<usize> {
+        let sliced = circuits(source, None, Function::default(), to)?;
+        Ok(self.push(name.into(), None, vec![source.tensor], Action::Nonlinear(sliced)))
+    }
+
+    fn facts(&self, tensor: usize) -> Facts {
+        self.facts.get(tensor).copied().unwrap_or(Facts::NONE)
+    }
+
+    fn bits(&self, tensor: usize) -> u32 {
+        self.graph.tensors.get(tensor).map_or(1, |t| t.format.bits)
+    }
+
+    /// A tensor of the graph as it is shared.
+    fn source(&self, tensor: usize) -> Source {
+        let ring = match self.rings.get(&tensor) {
+            Some(prime) => Ring::Prime(*prime),
+            None => Ring::Power(self.bits(tensor)),
+        };
+        let count = self.graph.tensors.get(tensor).map_or(0, |t| t.len());
+        Source { tensor, count, ring, width: self.facts(tensor).bits }
+    }
+
+    /// What a step of `node` wrote, with values of `width`.
+    fn fresh(&self, node: &Node, tensor: usize, width: u32) -> Source {
+        let count = self.graph.output_of(node).len();
+        Source { tensor, count, ring: Ring::Power(width), width }
+    }
+
+    /// Adds a step that writes a tensor of its own; says which.
+    fn push(
+        &mut self,
+        name: String,
+        node: Option<usize>,
+        reads: Vec<usize>,
+        action: Action,
+    ) -> usize {
+        let writes = self.next;
+        self.next += 1;
+        self.steps.push(Step { name, node, reads, writes, action });
+        writes
+    }
+
+    /// What ends every plan: the result, or what its policy lets the client know.
+    fn last(&mut self, settings: Settings) -> Result<()> {
+        if settings.reveal == Reveal::Output {
+            let output = self.plain(self.graph.output)?;
+            let (bits, count) =
+                (self.bits(self.graph.output), self.source(self.graph.output).count);
+            self.open("result", output, Action::Open { count, bits, signed: true });
+            return Ok(());
+        }
+        let source = self.source(self.graph.output);
+        let bits = source.count.max(2).next_power_of_two().ilog2();
+        let top =
+            Garbled::top(1, source.count, source.ring, source.width, Ring::Power(bits), None)?;
+        let sliced = Sliced::whole(source.count, Nonlinear::Garbled(top));
+        let reads = vec![source.tensor];
+        let label = self.push("argmax".into(), None, reads, Action::Nonlinear(sliced));
+        self.open("result", label, Action::Open { count: 1, bits, signed: false });
+        Ok(())
+    }
+
+    fn open(&mut self, name: &str, tensor: usize, action: Action) {
+        self.push(name.into(), None, vec![tensor], action);
+    }
+}
+
+impl Chain {
+    fn new(end: usize, drop: u32) -> Self {
+        let function = Function { drop, ..Function::default() };
+        Self { windows: None, function, nodes: Vec::new(), end }
+    }
+}
+
+/// A node of the default suite by garbled circuits, if it has anything for them.
+pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<Action>> {
+    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
+    let (bits, count) = (input.format.bits, output.len() * batch);
+    let to = Ring::Power(output.format.bits);
+    let source = Source { tensor: 0, count, ring: Ring::Power(bits), width: bits };
+    let sliced = match &node.op {
+        Op::Linear(linear) => {
+            let mut action = auto::action(graph, node, batch)?;
+            if let Action::Linear(step) = &mut action
+                && step.truncate.is_some()
+            {
+                let width = step.layer.result_bits();
+                let drop = linear.shift + he::rlwe::EXACT_BITS;
+                let source = Source { ring: Ring::Power(width), width, ..source };
+                step.truncate = Some(circuits(source, None, floor(drop), to)?);
+            }
+            return Ok(Some(action));
+        }
+        Op::Sum { shift, .. } => {
+            let mut action = auto::action(graph, node, batch)?;
+            if let Action::Sum(sum) = &mut action
+                && sum.truncate.is_some()
+            {
+                let source = Source { ring: Ring::Power(sum.width), width: sum.width, ..source };
+                sum.truncate = Some(circuits(source, None, floor(*shift), to)?);
+            }
+            return Ok(Some(action));
+        }
+        Op::Relu { saturate, low } => {
+            let clip = Some(Clip { low: *low, saturate: *saturate });
+            circuits(source, None, Function { clip, ..Function::default() }, to)?
+        }
+        Op::MaxPool(window) => {
+            let windows = repeated(windows(window), input.len(), batch);
+            circuits(source, Some(&windows), Function::default(), to)?
+        }
+        Op::Extend => circuits(source, None, Function::default(), to)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(Action::Nonlinear(sliced)))
+}
+
+/// The position of the largest of `classes` values of each of `rows` rows.
+pub(super) fn top(rows: usize, classes: usize, ring: Ring, width: u32) -> Result<(Sliced, u32)> {
+    let bits = classes.max(2).next_power_of_two().ilog2();
+    let top = Garbled::top(rows, classes, ring, width, Ring::Power(bits), None)?;
+    Ok((Sliced::whole(rows * classes, Nonlinear::Garbled(top)), bits))
+}
+
+/// Drops bits of what has the half unit in it.
+fn floor(drop: u32) -> Function {
+    Function { drop, floor: true, clip: None }
+}
+
+/// The circuits of all values.
+fn circuits(
+    source: Source,
+    windows: Option<&[Vec<usize>]>,
+    function: Function,
+    to: Ring,
+) -> Result<Sliced> {
+    let Source { count, ring, width, .. } = source;
+    match windows {
+        Some(windows) => Sliced::windows(windows, |inputs, windows| {
+            Garbled::maximum(inputs, windows, ring, width, function, to).map(Nonlinear::Garbled)
+        }),
+        None => Sliced::new(count, |count| {
+            Garbled::map(count, ring, width, function, to).map(Nonlinear::Garbled)
+        }),
+    }
+}
