@@ -18,9 +18,12 @@ ActivationBits = Annotated[
     int, typer.Option(min=2, max=12, help="Signed width of inputs; with --saturate the bits of the largest result.")
 ]
 LINEAR = ("conv", "matmul")
+CIRCUITS = ("relu", "maxpool", "argmax", "truncate", "extend")
 SuiteOption = Annotated[
     Suite,
-    typer.Option(help="Protocols of conv and matmul: auto, gazelle or gala; other operations are the same in all."),
+    typer.Option(
+        help="auto, gazelle, gala: protocols of conv and matmul, others are the same in all; falcon-ntt: of what is its own."
+    ),
 ]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[
@@ -43,6 +46,8 @@ def measure(
     _core.check_suite(suite)
     if suite is not Suite.AUTO and operation["operation"] in LINEAR:
         operation = {**operation, "suite": str(suite)}
+    if suite is Suite.FALCON_NTT and operation["operation"] in CIRCUITS:
+        operation = {**operation, "nonlinear": "gc"}
     pair = OperationPair(operation, threads, timeout, link, ot, offline)
     with report.progress("measuring") as advance:
         content = bench_operation(pair, repeat, advance)

@@ -18,6 +18,7 @@ from tacit.evaluation import simulated
 from tacit.model import Model
 from tacit.operations import count, plan_architecture
 from tacit.preprocess import PRESETS
+from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
 
 Rows = list[dict[str, Any]]
 SLOTS = 2048
@@ -243,6 +244,10 @@ TABLES = {
     "gala-conv": Table("convolutions, operations and time (GALA, section IV)", gala_conv),
     "gala-accuracy": Table("fixed against floating point on CIFAR-10 (GALA, table XIII)", gala_accuracy),
     "gala-networks": Table("time of networks, linear layers (GALA, tables X and XI, figure 9)", gala_networks),
+    "falcon-table3": Table("ReLU and max pooling in garbled circuits (FALCON, table 3)", table_3),
+    "falcon-table4": Table("label and probability of the top class (FALCON, table 4)", table_4),
+    "falcon-table5": Table("whole networks for MNIST and CIFAR-10 (FALCON, table 5)", table_5),
+    "falcon-table6": Table("accuracy on MNIST and CIFAR-10 (FALCON, table 6)", table_6),
 }
 
 

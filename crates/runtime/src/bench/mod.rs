@@ -7,6 +7,7 @@
 //! included. After the measured part the server opens its share of the result and the
 //! client compares.
 
+mod circuits;
 mod linear;
 mod operation;
 mod session;

@@ -1,6 +1,6 @@
 //! What can be measured.
 
-use graph::Rounding;
+use graph::{Nonlinear, Rounding};
 use ot::Source;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub enum Operation {
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
+        /// What it runs on; oblivious transfer when absent.
+        #[serde(default, skip_serializing_if = "is_ot")]
+        nonlinear: Nonlinear,
     },
     /// Maxima of disjoint windows.
     MaxPool {
@@ -34,6 +37,9 @@ pub enum Operation {
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
+        /// What it runs on; oblivious transfer when absent.
+        #[serde(default, skip_serializing_if = "is_ot")]
+        nonlinear: Nonlinear,
     },
     /// Position of the largest value.
     Argmax {
@@ -44,6 +50,9 @@ pub enum Operation {
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
+        /// What it runs on; oblivious transfer when absent.
+        #[serde(default, skip_serializing_if = "is_ot")]
+        nonlinear: Nonlinear,
     },
     /// Exact truncation.
     Truncate {
@@ -61,6 +70,9 @@ pub enum Operation {
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
+        /// What it runs on; oblivious transfer when absent.
+        #[serde(default, skip_serializing_if = "is_ot")]
+        nonlinear: Nonlinear,
     },
     /// Extension to a wider ring.
     Extend {
@@ -75,6 +87,9 @@ pub enum Operation {
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
+        /// What it runs on; oblivious transfer when absent.
+        #[serde(default, skip_serializing_if = "is_ot")]
+        nonlinear: Nonlinear,
     },
     /// Comparison of two private integers, whether their difference is negative; the
     /// result stays shared by exclusive or.
@@ -111,6 +126,17 @@ pub enum Operation {
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
+    },
+    /// A garbled circuit on shares mod a prime: maxima of disjoint windows, perhaps a ReLU.
+    Circuit {
+        /// Values that go in.
+        count: usize,
+        /// The prime, below 2^62.
+        modulus: u64,
+        /// Values in each window; 1 for none.
+        window: usize,
+        /// Whether a ReLU follows.
+        relu: bool,
     },
     /// Convolution with rescale, without bias.
     Conv {
@@ -171,6 +197,10 @@ pub enum Operation {
     },
 }
 
+fn is_ot(nonlinear: &Nonlinear) -> bool {
+    *nonlinear == Nonlinear::Ot
+}
+
 const fn one() -> usize {
     1
 }
@@ -213,6 +243,7 @@ impl Operation {
             Self::Compare { .. } => "compare",
             Self::Lookup { .. } => "lookup",
             Self::Multiply { .. } => "multiply",
+            Self::Circuit { .. } => "circuit",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

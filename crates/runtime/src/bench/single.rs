@@ -11,21 +11,25 @@ use mpc::truncate::Truncate;
 use ring::{Prg, Seed};
 use wire::{Error, Result};
 
+use super::circuits;
 use super::operation::Operation;
 use super::task::{Input, Output};
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::steps::{self, Action};
 
 /// What goes in and comes out of a step.
-type Planned = (Input, Output, Action);
+pub(super) type Planned = (Input, Output, Action);
 
 /// Plans a non-linear `operation`; `digest` is its own.
 ///
 /// # Errors
 /// [`Error::Misuse`] for widths that no protocol has.
 pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> {
+    if let Some(planned) = circuits::plan(operation)? {
+        return Ok(planned);
+    }
     match *operation {
-        Operation::Relu { count, bits, out_bits, saturate, radix } => {
+        Operation::Relu { count, bits, out_bits, saturate, radix, .. } => {
             let out_bits = out_bits.unwrap_or(bits);
             let radix = digits(radix, count, bits.saturating_sub(1))?;
             let relu = Sliced::new(count, |count| {
@@ -35,14 +39,16 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { low, ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(relu)))
         }
-        Operation::MaxPool { count, bits, window, radix } => max_pool(count, bits, window, radix),
-        Operation::Argmax { count, bits, radix } => {
+        Operation::MaxPool { count, bits, window, radix, .. } => {
+            max_pool(count, bits, window, radix)
+        }
+        Operation::Argmax { count, bits, radix, .. } => {
             let argmax = Argmax::new(1, count, bits, digits(radix, 1, bits.saturating_sub(1))?)?;
             let output = Output { bits: argmax.index_bits(), signed: false };
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
             Ok((input, output, Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)))))
         }
-        Operation::Truncate { count, bits, drop, out_bits, non_negative, radix } => {
+        Operation::Truncate { count, bits, drop, out_bits, non_negative, radix, .. } => {
             let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
             let ((sign, low), radix) = (sign(non_negative), digits(radix, count, drop)?);
             let truncate = Sliced::new(count, |count| {
@@ -52,7 +58,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { low, ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(truncate)))
         }
-        Operation::Extend { count, bits, out_bits, non_negative, radix } => {
+        Operation::Extend { count, bits, out_bits, non_negative, radix, .. } => {
             let (sign, low) = sign(non_negative);
             let radix = chosen(radix, || Radix::leanest(count, bits, out_bits))?;
             let extend = Sliced::new(count, |count| {
@@ -91,9 +97,10 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
         }
-        Operation::Conv { .. } | Operation::Matmul { .. } | Operation::Ot { .. } => {
-            Err(Error::misuse("an operation that is not a step on shares"))
-        }
+        Operation::Circuit { .. }
+        | Operation::Conv { .. }
+        | Operation::Matmul { .. }
+        | Operation::Ot { .. } => Err(Error::misuse("an operation that is not a step on shares")),
     }
 }
 

@@ -5,7 +5,7 @@ use mpc::Share;
 use mpc::compare::Radix;
 use ot::Source;
 use ring::word::{mask, signed};
-use ring::{Prg, Seed};
+use ring::{Modulus, Prg, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
@@ -29,6 +29,8 @@ pub(super) struct Input {
     pub(super) bits: u32,
     pub(super) width: u32,
     pub(super) low: i64,
+    /// What they are shared by instead.
+    pub(super) modulus: Option<Modulus>,
     /// Width of as many values that follow as second factors.
     pub(super) second: Option<u32>,
 }
@@ -36,7 +38,7 @@ pub(super) struct Input {
 impl Input {
     /// Values of the full width.
     pub(super) fn plain(count: usize, bits: u32) -> Self {
-        Self { count, bits, width: bits, low: i64::MIN, second: None }
+        Self { count, bits, width: bits, low: i64::MIN, modulus: None, second: None }
     }
 }
 
@@ -146,17 +148,22 @@ impl Task {
 
     /// The values of a session and one party's shares of them, one for each factor.
     pub(super) fn draw(&self, seed: &Seed, role: Role) -> (Vec<i64>, Vec<Share>) {
-        let Input { count, bits, width, low, second } = self.input;
+        let Input { count, bits, width, low, modulus, second } = self.input;
         let mut prg = Prg::new(seed, 0);
         let mut draw = |bits, width| {
             let words = prg.uniform(count, width);
             let values: Vec<i64> = words.iter().map(|word| signed(*word, width).max(low)).collect();
-            let client = prg.uniform(count, bits);
+            let mut client = prg.uniform(count, bits);
+            if let Some(modulus) = modulus {
+                client.iter_mut().for_each(|word| *word = modulus.reduce(*word));
+            }
+            let rest = |(v, c): (&i64, u64)| match modulus {
+                Some(modulus) => modulus.subtract(modulus.of_signed(*v), c),
+                None => (*v as u64).wrapping_sub(c),
+            };
             let words = match role {
                 Role::Client => client,
-                Role::Server => {
-                    values.iter().zip(client).map(|(v, c)| (*v as u64).wrapping_sub(c)).collect()
-                }
+                Role::Server => values.iter().zip(client).map(rest).collect(),
             };
             (values, Share::new(words, bits))
         };
@@ -176,6 +183,11 @@ impl Task {
             }
             Operation::MaxPool { window, .. } => {
                 values.chunks_exact(*window).filter_map(|w| w.iter().max().copied()).collect()
+            }
+            Operation::Circuit { window, relu, .. } => {
+                let largest = |w: &[i64]| w.iter().max().copied();
+                let maxima = values.chunks_exact(*window).filter_map(largest);
+                maxima.map(|v| if *relu { v.max(0) } else { v }).collect()
             }
             Operation::Argmax { .. } => vec![graph::argmax(values) as i64],
             Operation::Truncate { drop, .. } => {
@@ -221,6 +233,9 @@ fn check_sizes(operation: &Operation) -> Result<()> {
         | Operation::Lookup { count, bits, .. }
         | Operation::Multiply { count, bits, .. }
         | Operation::Extend { count, bits, .. } => (Some(count), bits),
+        Operation::Circuit { count, modulus, .. } => {
+            (Some(count), u64::BITS - modulus.leading_zeros())
+        }
         Operation::MaxPool { count, bits, window, .. } => (count.checked_mul(window), bits),
         Operation::Ot { count, .. } => (Some(count), 2),
         Operation::Conv { .. } | Operation::Matmul { .. } => return Ok(()),

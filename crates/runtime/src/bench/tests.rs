@@ -15,6 +15,8 @@ use crate::plan::Settings;
 use crate::report::Traffic;
 use crate::{hello, keys};
 
+const OT: graph::Nonlinear = graph::Nonlinear::Ot;
+
 fn run(operation: &Operation, settings: Settings, threads: usize) -> Measured {
     let (mut client, mut server) = memory_pair();
     let bench = Bench::new(operation.clone(), settings, threads).unwrap();
@@ -115,9 +117,15 @@ fn matmul(rounding: Rounding) -> Operation {
 #[test]
 fn large_operations_run_in_slices() {
     let radix = None;
-    let relu =
-        Operation::Relu { count: (1 << 20) + 9, bits: 4, out_bits: None, saturate: None, radix };
-    let windows = Operation::MaxPool { count: 350_000, bits: 3, window: 3, radix };
+    let relu = Operation::Relu {
+        count: (1 << 20) + 9,
+        bits: 4,
+        out_bits: None,
+        saturate: None,
+        radix,
+        nonlinear: OT,
+    };
+    let windows = Operation::MaxPool { count: 350_000, bits: 3, window: 3, radix, nonlinear: OT };
     let lookup = Operation::Lookup { count: 70_000, bits: 8, out_bits: None };
     let multiply = Operation::Multiply {
         count: 300_000,
@@ -141,8 +149,14 @@ fn large_operations_run_in_slices() {
 #[test]
 fn non_linear_operations_are_exact() {
     let (count, radix) = (300, None);
-    let relu =
-        |bits, out_bits, saturate| Operation::Relu { count, bits, out_bits, saturate, radix };
+    let relu = |bits, out_bits, saturate| Operation::Relu {
+        count,
+        bits,
+        out_bits,
+        saturate,
+        radix,
+        nonlinear: OT,
+    };
     let truncate = |bits, drop, out_bits, non_negative| Operation::Truncate {
         count,
         bits,
@@ -150,16 +164,23 @@ fn non_linear_operations_are_exact() {
         out_bits,
         non_negative,
         radix,
+        nonlinear: OT,
     };
-    let extend =
-        |non_negative| Operation::Extend { count, bits: 8, out_bits: 16, non_negative, radix };
+    let extend = |non_negative| Operation::Extend {
+        count,
+        bits: 8,
+        out_bits: 16,
+        non_negative,
+        radix,
+        nonlinear: OT,
+    };
     for operation in [
         relu(8, None, None),
         relu(12, Some(20), Some(8)),
         relu(63, None, None),
-        Operation::MaxPool { count, bits: 12, window: 4, radix },
-        Operation::MaxPool { count, bits: 2, window: 9, radix },
-        Operation::Argmax { count: 1000, bits: 16, radix },
+        Operation::MaxPool { count, bits: 12, window: 4, radix, nonlinear: OT },
+        Operation::MaxPool { count, bits: 2, window: 9, radix, nonlinear: OT },
+        Operation::Argmax { count: 1000, bits: 16, radix, nonlinear: OT },
         truncate(32, 12, None, false),
         truncate(20, 4, Some(10), true),
         truncate(20, 4, Some(20), false),
@@ -170,6 +191,42 @@ fn non_linear_operations_are_exact() {
         Operation::Ot { kind: Transfers::SoftSpoken4, count: 70_000 },
         Operation::Ot { kind: Transfers::SoftSpoken8, count: 20_000 },
         Operation::Ot { kind: Transfers::Ferret, count: 300_000 },
+    ] {
+        check(&operation, 0);
+    }
+}
+
+#[test]
+fn garbled_circuits_are_exact() {
+    let (count, radix, nonlinear) = (300, None, graph::Nonlinear::Gc);
+    let relu = |bits, out_bits, saturate| Operation::Relu {
+        count,
+        bits,
+        out_bits,
+        saturate,
+        radix,
+        nonlinear,
+    };
+    let circuit = |window, relu| Operation::Circuit { count, modulus: 1_316_638_721, window, relu };
+    for operation in [
+        relu(8, None, None),
+        relu(12, Some(20), Some(8)),
+        Operation::MaxPool { count, bits: 12, window: 4, radix, nonlinear },
+        Operation::Argmax { count: 100, bits: 16, radix, nonlinear },
+        Operation::Truncate {
+            count,
+            bits: 32,
+            drop: 12,
+            out_bits: None,
+            non_negative: false,
+            radix,
+            nonlinear,
+        },
+        Operation::Extend { count, bits: 8, out_bits: 16, non_negative: false, radix, nonlinear },
+        circuit(1, false),
+        circuit(1, true),
+        circuit(4, false),
+        circuit(4, true),
     ] {
         check(&operation, 0);
     }
@@ -206,11 +263,26 @@ fn comparisons_of_any_digits_are_exact() {
         for operation in [
             Operation::Compare { count, bits: 8, radix },
             Operation::Compare { count, bits: 63, radix },
-            Operation::Relu { count, bits: 9, out_bits, saturate: None, radix },
-            Operation::MaxPool { count, bits: 9, window, radix },
-            Operation::Argmax { count, bits: 9, radix },
-            Operation::Truncate { count, bits: 9, drop: 5, out_bits, non_negative: false, radix },
-            Operation::Extend { count, bits: 9, out_bits: 15, non_negative: false, radix },
+            Operation::Relu { count, bits: 9, out_bits, saturate: None, radix, nonlinear: OT },
+            Operation::MaxPool { count, bits: 9, window, radix, nonlinear: OT },
+            Operation::Argmax { count, bits: 9, radix, nonlinear: OT },
+            Operation::Truncate {
+                count,
+                bits: 9,
+                drop: 5,
+                out_bits,
+                non_negative: false,
+                radix,
+                nonlinear: OT,
+            },
+            Operation::Extend {
+                count,
+                bits: 9,
+                out_bits: 15,
+                non_negative: false,
+                radix,
+                nonlinear: OT,
+            },
             Operation::Multiply {
                 count,
                 bits: 9,
@@ -228,7 +300,7 @@ fn comparisons_of_any_digits_are_exact() {
 #[test]
 fn a_slower_link_is_planned_with_fewer_bytes_and_threads_change_none() {
     let (count, out_bits, saturate, radix) = (700_000, None, None, Some(4));
-    let relu = Operation::Relu { count, bits: 8, out_bits, saturate, radix };
+    let relu = Operation::Relu { count, bits: 8, out_bits, saturate, radix, nonlinear: OT };
     let on = |megabits: u64, threads| {
         let bandwidth = NonZeroU64::new(megabits * 1_000_000);
         check_with(&relu, Settings { bandwidth, ..Settings::default() }, threads, 0)
@@ -240,8 +312,14 @@ fn a_slower_link_is_planned_with_fewer_bytes_and_threads_change_none() {
 
 #[test]
 fn a_source_can_be_asked_for() {
-    let extend =
-        Operation::Extend { count: 3000, bits: 8, out_bits: 16, non_negative: false, radix: None };
+    let extend = Operation::Extend {
+        count: 3000,
+        bits: 8,
+        out_bits: 16,
+        non_negative: false,
+        radix: None,
+        nonlinear: OT,
+    };
     let by = |ot| check_with(&extend, Settings { ot, ..Settings::default() }, 1, 0);
     assert!(by(Source::SoftSpoken8) < by(Source::SoftSpoken2));
     let (mut client, mut server) = memory_pair();
@@ -274,7 +352,14 @@ fn prepared_layers_keep_their_bound() {
 #[test]
 fn nonsense_is_refused() {
     let (out_bits, radix) = (None, None);
-    let relu = |count, bits| Operation::Relu { count, bits, out_bits, saturate: None, radix };
+    let relu = |count, bits| Operation::Relu {
+        count,
+        bits,
+        out_bits,
+        saturate: None,
+        radix,
+        nonlinear: OT,
+    };
     let kernel = Operation::Conv {
         height: 2,
         width: 2,
@@ -295,9 +380,17 @@ fn nonsense_is_refused() {
         relu(usize::MAX, 8),
         relu(10, 1),
         relu(10, 64),
-        Operation::MaxPool { count: usize::MAX, bits: 8, window: 4, radix },
-        Operation::MaxPool { count: 5, bits: 8, window: 0, radix },
-        Operation::Truncate { count: 5, bits: 8, drop: 9, out_bits, non_negative: false, radix },
+        Operation::MaxPool { count: usize::MAX, bits: 8, window: 4, radix, nonlinear: OT },
+        Operation::MaxPool { count: 5, bits: 8, window: 0, radix, nonlinear: OT },
+        Operation::Truncate {
+            count: 5,
+            bits: 8,
+            drop: 9,
+            out_bits,
+            non_negative: false,
+            radix,
+            nonlinear: OT,
+        },
         Operation::Compare { count: 5, bits: 64, radix },
         Operation::Compare { count: 5, bits: 8, radix: Some(5) },
         Operation::Compare { count: 5, bits: 8, radix: Some(0) },
@@ -323,7 +416,7 @@ fn nonsense_is_refused() {
 #[test]
 fn parties_with_different_operations_part() {
     let (mut client, mut server) = memory_pair();
-    let of = |count| Operation::Argmax { count, bits: 8, radix: None };
+    let of = |count| Operation::Argmax { count, bits: 8, radix: None, nonlinear: OT };
     let host = Host::new(of(4), Settings::default(), 1).unwrap();
     thread::scope(|scope| {
         let server = scope.spawn(move || host.run(&mut server));
@@ -335,7 +428,7 @@ fn parties_with_different_operations_part() {
 #[test]
 fn operations_are_read_from_json() {
     let text = r#"{"operation":"maxpool","count":3,"bits":8,"window":4}"#;
-    let pool = Operation::MaxPool { count: 3, bits: 8, window: 4, radix: None };
+    let pool = Operation::MaxPool { count: 3, bits: 8, window: 4, radix: None, nonlinear: OT };
     assert_eq!(serde_json::from_str::<Operation>(text).unwrap(), pool);
     let unknown = r#"{"operation":"argmax","count":3,"bits":8,"window":4}"#;
     assert!(serde_json::from_str::<Operation>(unknown).is_err());
