@@ -215,6 +215,14 @@ fn plaintext_primes_are_checked() {
         assert!(Encoder::new(&params, prime).is_err(), "{prime}");
     }
     assert_eq!(Encoder::prime_above(&params, 16).unwrap(), 65537);
+    for bits in [16, 22, 45, 58] {
+        let prime = Encoder::prime_with(&params, bits, 45).unwrap();
+        assert!(prime >= 1 << bits && (prime - 1).is_multiple_of(45 * 2 * params.degree() as u64));
+        assert!(Encoder::new(&params, prime).is_ok());
+    }
+    for divisor in [0, 1 << 40, u64::MAX] {
+        assert!(Encoder::prime_with(&params, 22, divisor).is_err());
+    }
     assert!(Encoder::prime_above(&params, 12).is_err());
     assert!(Encoder::prime_above(&params, 60).is_err());
 }

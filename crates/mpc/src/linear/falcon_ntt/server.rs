@@ -12,7 +12,7 @@ use super::layer::{Inputs, Layer};
 use super::weights::ServerWeights;
 use super::{Operations, ServerKeys, Worker, check};
 use crate::linear::coefficient::{chunks, misuse, seed_of, send_chunks};
-use crate::linear::slots::uniform;
+use crate::linear::slots::{Answer, uniform};
 use crate::parallel;
 
 /// The server's side: adds the transform of its share `x` mod p, multiplies, masks.
@@ -122,13 +122,13 @@ impl<'a> Products<'a> {
     }
 }
 
-/// The two halves of a response as they are sent, and its mask.
+/// Masks a response.
 pub(super) fn answer(
     layer: &Layer,
     keys: &ServerKeys,
     cipher: Ciphertext,
     rng: &mut Random,
-) -> Result<(Vec<Vec<u64>>, Zeroizing<Vec<u64>>)> {
+) -> Result<Answer> {
     let mask = uniform(rng, layer.slots(), layer.prime());
     let answered = cipher.respond(&keys.public, layer.encoder(), &mask, &layer.load(), rng);
     answered.map_err(misuse).map(|response| (vec![response.c1, response.c0], mask))

@@ -5,8 +5,8 @@ use ring::Modulus;
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
-/// Most terms of a sum before it is reduced.
-const MOST_TERMS: usize = 16;
+/// How many shorter transforms are put together, and so terms of a sum that is reduced.
+const RADICES: [usize; 7] = [2, 3, 4, 5, 6, 8, 9];
 
 /// A prime, and how products mod it are reduced (Montgomery, with 2^64).
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ impl Prime {
         Self { modulus, negative: inverse.wrapping_neg() }
     }
 
-    /// `sum / 2^64`, of a sum of at most [`MOST_TERMS`] products of residues.
+    /// `sum / 2^64`, of a sum of at most 16 products of residues.
     const fn reduce(self, sum: u128) -> u64 {
         let times = (sum as u64).wrapping_mul(self.negative);
         let exact = sum + times as u128 * self.modulus.value() as u128;
@@ -60,7 +60,7 @@ impl Line {
         let next = |x: &u64| Some(product(*x, root, modulus));
         let powers: Vec<u64> = std::iter::successors(Some(1), next).take(length).collect();
         let (mut stages, mut left) = (Vec::new(), length);
-        for radix in radices(length, MOST_TERMS) {
+        for radix in radices(length, length) {
             let step = length / left;
             let scale = if stages.is_empty() { scale } else { 1 };
             let power = |at: usize| powers.get(at % length).copied().unwrap_or(1);
@@ -79,31 +79,47 @@ impl Line {
 
     fn run_stages(&self, stages: &[Stage], from: &[u64], step: usize, to: &mut [u64]) {
         let Some((stage, rest)) = stages.split_first() else {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            to.copy_from_slice(&from[..to.len()]);
             return;
         };
         let part = to.len() / stage.radix;
-        for (j, to) in to.chunks_exact_mut(part).enumerate() {
-            self.run_stages(rest, &from[j * step..], step * stage.radix, to);
+        if part == 1 {
+            let gathered = from.iter().step_by(step);
+            to.iter_mut().zip(gathered).for_each(|(to, from)| *to = *from);
+        } else {
+            for (j, to) in to.chunks_exact_mut(part).enumerate() {
+                self.run_stages(rest, &from[j * step..], step * stage.radix, to);
+            }
         }
         self.combine(stage, part, to);
     }
 
     /// Puts transforms of `part` values together.
     fn combine(&self, stage: &Stage, part: usize, values: &mut [u64]) {
-        let mut terms = [0; MOST_TERMS];
-        let terms = &mut terms[..stage.radix];
+        match stage.radix {
+            2 => self.combine_by::<2>(stage, part, values),
+            3 => self.combine_by::<3>(stage, part, values),
+            4 => self.combine_by::<4>(stage, part, values),
+            5 => self.combine_by::<5>(stage, part, values),
+            6 => self.combine_by::<6>(stage, part, values),
+            8 => self.combine_by::<8>(stage, part, values),
+            _ => self.combine_by::<9>(stage, part, values),
+        }
+    }
+
+    fn combine_by<const RADIX: usize>(&self, stage: &Stage, part: usize, values: &mut [u64]) {
+        let (factors, _) = stage.factors.as_chunks::<RADIX>();
+        let mut terms = Zeroizing::new([0u64; RADIX]);
         for first in 0..part {
-            let column = values[first..].iter().step_by(part);
-            terms.iter_mut().zip(column).for_each(|(term, value)| *term = *value);
-            let factors = stage.factors.chunks_exact(stage.radix).skip(first).step_by(part);
-            for (value, factors) in values[first..].iter_mut().step_by(part).zip(factors) {
-                let products = terms.iter().zip(factors);
+            for (j, term) in terms.iter_mut().enumerate() {
+                *term = values[first + j * part];
+            }
+            for k in (first..values.len()).step_by(part) {
+                let products = terms.iter().zip(&factors[k]);
                 let sum = products.map(|(x, factor)| u128::from(*x) * u128::from(*factor)).sum();
-                *value = self.prime.reduce(sum);
+                values[k] = self.prime.reduce(sum);
             }
         }
-        zeroize::Zeroize::zeroize(terms);
     }
 }
 
@@ -202,12 +218,14 @@ fn root(length: usize, prime: u64) -> u64 {
     candidates.into_iter().find(primitive).unwrap_or(1)
 }
 
-/// Factors of `length`, none above `most`, of the smallest sum.
+/// Factors of `length` among [`RADICES`], none above `most`, of the smallest sum.
 fn radices(length: usize, most: usize) -> Vec<usize> {
     // What reducing a sum costs, in products.
     const REDUCED: usize = 4;
-    let cost = |radices: &Vec<usize>| radices.iter().map(|radix| radix + REDUCED).sum::<usize>();
-    let all = (2..=most.min(length)).filter(|radix| length.is_multiple_of(*radix));
+    let cost = |radices: &Vec<usize>| {
+        (radices.iter().map(|radix| radix + REDUCED).sum::<usize>(), radices.len())
+    };
+    let all = RADICES.into_iter().filter(|radix| *radix <= most && length.is_multiple_of(*radix));
     let all = all.map(|radix| [vec![radix], radices(length / radix, radix)].concat());
     let whole = all.filter(|radices| radices.iter().product::<usize>() == length);
     whole.min_by_key(cost).unwrap_or_default()
@@ -303,8 +321,8 @@ mod tests {
 
     #[test]
     fn radices_are_short() {
-        for (length, want) in [(1, 0), (18, 2), (30, 2), (36, 2), (16, 2), (180, 2), (32768, 5)] {
-            let radices = radices(length, MOST_TERMS);
+        for (length, want) in [(1, 0), (18, 2), (30, 2), (36, 2), (16, 2), (180, 3), (32768, 5)] {
+            let radices = radices(length, length);
             assert_eq!(radices.iter().product::<usize>(), length);
             assert_eq!(radices.len(), want, "{length}: {radices:?}");
         }

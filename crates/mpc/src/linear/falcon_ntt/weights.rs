@@ -91,7 +91,7 @@ impl ServerWeights {
 }
 
 /// The slots that a piece is multiplied with in a response: transforms of filters.
-fn weight_slots(
+pub(super) fn weight_slots(
     layer: &Layer,
     filters: &Filters,
     response: usize,

@@ -5,21 +5,22 @@ use std::time::{Duration, Instant};
 
 use he::bfv::{Ciphertext, SecretKey};
 use ring::{Random, Seed};
-use wire::Result;
+use wire::{Message, Packed, Result};
 
 use super::encrypted::Encrypted;
 use super::evaluate::Evaluation;
 use super::layer::Layer;
 use super::machine::{Machine, Operations};
 use super::modular::uniform;
-use super::weights::ServerWeights;
+use super::server::answer;
+use super::{ServerKeys, weights::ServerWeights};
 use crate::linear::coefficient::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {
     layer: Layer,
     weights: ServerWeights,
-    rotations: he::bfv::RotationKeys,
+    keys: ServerKeys,
     inputs: Vec<Ciphertext>,
 }
 
@@ -42,7 +43,9 @@ impl Measurement {
             fresh.expand(layer.params()).map_err(misuse)
         };
         let inputs = layer.plan.pieces.iter().map(encrypt).collect::<Result<_>>()?;
-        Ok(Self { layer: layer.clone(), weights, rotations: rotations.map_err(misuse)?, inputs })
+        let public = key.public_key(&seed, rng).map_err(misuse)?;
+        let keys = ServerKeys { public, rotations: rotations.map_err(misuse)? };
+        Ok(Self { layer: layer.clone(), weights, keys, inputs })
     }
 
     /// Computes all responses up to their masks, in one thread: how long it took, and what
@@ -52,13 +55,34 @@ impl Measurement {
     /// [`wire::Error::Misuse`] when a number of rotations or products does not fit.
     pub fn run(&self) -> Result<(Duration, Operations)> {
         let inputs = self.inputs.clone();
-        let Self { layer, weights, rotations, .. } = self;
-        let machine = Machine::new(Encrypted { layer, keys: rotations, weights });
+        let Self { layer, weights, keys, .. } = self;
+        let machine = Machine::new(Encrypted { layer, keys: &keys.rotations, weights });
         let start = Instant::now();
         let mut evaluation = Evaluation::new(&layer.plan, &machine, 1)?;
         inputs.into_iter().try_for_each(|input| evaluation.push(input))?;
         let (products, parts) = evaluation.finish()?;
         parts.into_iter().try_for_each(|part| products.response(part).map(drop))?;
         Ok((start.elapsed(), machine.operations()))
+    }
+
+    /// As [`Measurement::run`], with masks, flooding, and responses in the bytes that are sent.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn answer(&self, rng: &mut Random) -> Result<Duration> {
+        let inputs = self.inputs.clone();
+        let Self { layer, weights, keys, .. } = self;
+        let machine = Machine::new(Encrypted { layer, keys: &keys.rotations, weights });
+        let start = Instant::now();
+        let mut evaluation = Evaluation::new(&layer.plan, &machine, 1)?;
+        inputs.into_iter().try_for_each(|input| evaluation.push(input))?;
+        let (products, parts) = evaluation.finish()?;
+        let mut sent = Vec::new();
+        for (part, layout) in parts.into_iter().zip(layer.response_layouts()) {
+            let (halves, _) = answer(layer, keys, products.response(part)?, rng)?;
+            sent.clear();
+            Packed::<0x46>(layout.into_iter().zip(halves).collect()).encode(&mut sent);
+        }
+        Ok(start.elapsed())
     }
 }

@@ -57,6 +57,9 @@ pub struct ServerKeys {
     pub rotations: RotationKeys,
 }
 
+/// The two halves of a response as they are sent, and the mask of its slots.
+pub(in crate::linear) type Answer = (Vec<Vec<u64>>, zeroize::Zeroizing<Vec<u64>>);
+
 fn check(layer: &Layer, x: &[u64], params: &Params) -> Result<()> {
     // All are looked at: where one is too large is nobody's business.
     let most = layer.prime() - 1;

@@ -13,7 +13,7 @@ use super::layer::{Inputs, Layer};
 use super::machine::{Machine, Operations};
 use super::modular::{add, lift, negate, uniform};
 use super::weights::ServerWeights;
-use super::{ServerKeys, Worker, check};
+use super::{Answer, ServerKeys, Worker, check};
 use crate::linear::coefficient::{chunks, misuse, seed_of, send_chunks};
 use crate::parallel;
 
@@ -59,6 +59,18 @@ pub(super) fn counted_server(
     Ok((biased, machine.operations()))
 }
 
+/// Masks a response.
+pub(super) fn answer(
+    layer: &Layer,
+    keys: &ServerKeys,
+    cipher: Ciphertext,
+    rng: &mut Random,
+) -> Result<Answer> {
+    let mask = uniform(rng, layer.params().degree(), layer.prime());
+    let answered = cipher.respond(&keys.public, layer.encoder(), &mask, &layer.load(), rng);
+    answered.map_err(misuse).map(|response| (vec![response.c1, response.c0], mask))
+}
+
 /// Masks and sends all responses; the masks of the results.
 fn send_responses<'a>(
     channel: &mut Channel,
@@ -68,12 +80,9 @@ fn send_responses<'a>(
     parts: Vec<Part<Encrypted<'a>>>,
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    let (threads, prime, load) = (worker.threads, layer.prime(), layer.load());
+    let (threads, prime) = (worker.threads, layer.prime());
     let answer = |(part, mut rng): (Part<Encrypted<'a>>, Random)| {
-        let cipher = products.response(part)?;
-        let mask = uniform(&mut rng, layer.params().degree(), prime);
-        let answered = cipher.respond(&keys.public, layer.encoder(), &mask, &load, &mut rng);
-        answered.map_err(misuse).map(|response| (vec![response.c1, response.c0], mask))
+        answer(layer, keys, products.response(part)?, &mut rng)
     };
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
     let mut parts = parts.into_iter();
