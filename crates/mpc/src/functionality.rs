@@ -1,6 +1,7 @@
 //! The non-linear protocols next to the ideal functionality of each: a function of
 //! both parties' inputs that says which values their outputs share.
 
+mod garbled;
 mod integers;
 
 use ot::{Entry, Job, Table};
@@ -66,6 +67,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
     ]
     .into_iter()
     .chain(integers::protocols())
+    .chain(garbled::protocols())
     .collect()
 }
 

@@ -31,6 +31,7 @@ pub mod relu;
 pub mod share;
 pub mod sign;
 pub mod slope;
+pub mod softmax;
 pub mod square;
 pub mod switch;
 #[cfg(test)]

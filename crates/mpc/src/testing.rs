@@ -5,9 +5,10 @@ use ot::pads::{fill_receiver, fill_sender};
 use ot::{SessionId, Source, setup_both};
 use ring::word::mask;
 use ring::{Bits, Random};
-use wire::testing::{Outcome, Tamper, run_tampered};
+use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Role};
 
+use crate::garbled::prepare;
 use crate::pads::{Need, Pads};
 use crate::share::Share;
 
@@ -29,11 +30,25 @@ pub(crate) fn split(rng: &mut Random, values: &[i64], bits: u32) -> (Share, Shar
     (Share::new(client, bits), Share::new(server, bits))
 }
 
-/// Deals what `need` says to both parties.
+/// Deals what `need` says to both parties; circuits they prepare themselves.
+#[allow(clippy::unwrap_used)]
 pub(crate) fn deal_both(rng: &mut Random, need: &Need) -> (Pads, Pads) {
     let (client_sends, server_receives) = deal_pads(rng, &need.client_sends);
     let (server_sends, client_receives) = deal_pads(rng, &need.server_sends);
-    (Pads::new(client_sends, client_receives), Pads::new(server_sends, server_receives))
+    let ours = Pads::new(client_sends, client_receives);
+    let theirs = Pads::new(server_sends, server_receives);
+    if need.circuits.is_empty() {
+        return (ours, theirs);
+    }
+    let (sending, receiving) = deal_pads(rng, &need.circuit_jobs());
+    let transfers = [Pads::new(sending, Vec::new()), Pads::new(Vec::new(), receiving)];
+    let ([sending, receiving], mut own) = (transfers, [rng.child(), rng.child()]);
+    let [first, second] = &mut own;
+    let (client, server) = run_pair(
+        |channel| prepare(channel, &need.circuits, sending, first).unwrap(),
+        |channel| prepare(channel, &need.circuits, receiving, second).unwrap(),
+    );
+    (ours.with_circuits(client.value), theirs.with_circuits(server.value))
 }
 
 /// Runs both parties with dealt transfers.
@@ -80,9 +95,19 @@ pub(crate) fn both_real<A: Send, B: Send>(
                 receiving = fill_receiver(channel, &mut theirs, jobs).unwrap();
             }
         }
-        Pads::new(sending, receiving)
+        let transfers = match role {
+            Role::Client => {
+                Pads::new(fill_sender(channel, &mut ours, &need.circuit_jobs()).unwrap(), vec![])
+            }
+            Role::Server => {
+                let jobs = need.circuit_jobs();
+                Pads::new(vec![], fill_receiver(channel, &mut theirs, &jobs).unwrap())
+            }
+        };
+        let circuits = prepare(channel, &need.circuits, transfers, rng).unwrap();
+        Pads::new(sending, receiving).with_circuits(circuits)
     };
-    wire::testing::run_pair(
+    run_pair(
         |channel| {
             let pads = make(channel, &mut Random::seeded(seed));
             client(channel, pads)

@@ -29,4 +29,5 @@ pub use plan::Garbled;
 pub use shape::{Clip, Function};
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

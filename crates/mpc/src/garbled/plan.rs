@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gc::{Batch, Builder, Circuit, Ring, Word};
+use gc::{Batch, Builder, Circuit, Ring, Wire, Word};
 use wire::{Cost, Error, Result, Role, Segment};
 
 use super::bytes::labels_cost;
@@ -105,6 +105,25 @@ impl Garbled {
         let rows_of = |class: usize| (0..rows).map(move |row| row * classes + class);
         let positions: Vec<usize> = (0..classes).flat_map(rows_of).collect();
         Ok(Self { positions: Some(positions.into()), ..plan })
+    }
+
+    /// The unsigned word that `circuit` makes of each of `count` values below `2^width`.
+    ///
+    /// # Errors
+    /// As [`Garbled::map`].
+    pub(crate) fn unsigned(
+        count: usize,
+        from: Ring,
+        width: u32,
+        circuit: impl FnOnce(&[Wire], &mut Builder) -> Word,
+        to: Ring,
+    ) -> Result<Self> {
+        let entrance = Entrance::unsigned(from, width)?;
+        let mut builder = Builder::new();
+        let value = entrance.reconstruct(&mut builder);
+        let result = circuit(&value, &mut builder);
+        builder.output(&result, false);
+        Self::new(builder.finish()?, count, from, entrance, vec![(to, 0)])
     }
 
     /// `circuit` for `count` instances, for each output its ring and what the server adds.
