@@ -44,8 +44,10 @@ pub(crate) fn evaluate_at(
     tables.read(&mut salt)?;
     let salt = u128::from_le_bytes(salt);
     match batch.count() {
-        1 => Run::<1>::new(batch, EvaluatorGates::new(level, salt), tables).evaluate(garbler, evaluator),
-        _ => Run::<LANES>::new(batch, EvaluatorGates::new(level, salt), tables).evaluate(garbler, evaluator),
+        1 => Run::<1>::new(batch, EvaluatorGates::new(level, salt), tables)
+            .evaluate(garbler, evaluator),
+        _ => Run::<LANES>::new(batch, EvaluatorGates::new(level, salt), tables)
+            .evaluate(garbler, evaluator),
     }
 }
 

@@ -39,8 +39,7 @@ impl Play {
         let mut garbler = Garbler::new(&self.batch, &mut self.rng);
         garbler.level = level;
         let delta = garbler.delta();
-        let zeros: Vec<u128> =
-            (0..self.batch.evaluator_bits()).map(|_| self.rng.block()).collect();
+        let zeros: Vec<u128> = (0..self.batch.evaluator_bits()).map(|_| self.rng.block()).collect();
         let mut chunks = Vec::new();
         let garbling = garbler.garble(&zeros, &mut |chunk| {
             chunks.push(chunk);
