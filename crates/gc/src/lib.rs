@@ -16,6 +16,7 @@ pub mod words;
 mod gates;
 mod liveness;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
 
 pub use batch::Batch;

@@ -5,6 +5,9 @@ use ring::word::{mask, signed};
 
 use crate::{Builder, Circuit, Wire, Word};
 
+/// From two words to the one that comes out.
+type Make<'a> = &'a dyn Fn(&mut Builder, &[Wire], &[Wire]) -> Word;
+
 /// A circuit of two words of `bits` with the output that `make` says.
 #[allow(clippy::unwrap_used)]
 fn circuit(
@@ -43,7 +46,7 @@ proptest! {
         check((x < y).into(), Some(bits), false, |m, a, b| vec![m.less_signed(a, b)]);
         check(x.max(y), Some(2 * bits), true, |m, a, b| m.max(a, b));
         check((a != 0).into(), Some(bits - 1), false, |m, a, _| vec![m.any(a)]);
-        let with = |make: &dyn Fn(&mut Builder, &[Wire], &[Wire]) -> Word, signed| {
+        let with = |make: Make<'_>, signed| {
             run(&circuit(bits, signed, make), bits, a, b)
         };
         let moved = signed(a.wrapping_add(constant as u64), bits);
@@ -155,7 +158,7 @@ fn sixty_four_instances_at_once() {
     };
     let outputs = sum.run_many(&words(|lane| lane), &words(|lane| 3 * lane));
     for (lane, value) in outputs[0].iter().enumerate() {
-        assert_eq!(*value, signed(4 * lane as u64 & 127, 7));
+        assert_eq!(*value, signed((4 * lane as u64) & 127, 7));
     }
 }
 

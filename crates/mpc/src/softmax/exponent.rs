@@ -62,8 +62,8 @@ impl Exponent {
         let small = |bits: &u32| {
             let dropped = u128::from(exponential(step.saturating_mul(1 << bits)));
             let all = dropped * u128::from(others) * u128::from(2 * decimals - 1);
-            // A little earlier than Theorem 1, by more than the error of `exponential`.
-            all + (all >> 20) + (u128::from(others) * u128::from(decimals) << 12) <= 1 << RESULT
+            // A little later than Theorem 1, by more than the error of `exponential`.
+            all + (all >> 20) + ((u128::from(others) * u128::from(decimals)) << 12) <= 1 << RESULT
         };
         let bits = (1..width - drop).find(small).unwrap_or(width - drop);
         let budget = 0.25 / decimals as f64 / others as f64;
