@@ -239,12 +239,15 @@ def predict(
 def show_prediction(inputs: list[Path], prediction: Prediction) -> None:
     """The results of a private run."""
     sources = origins(inputs, len(prediction.outputs))
-    report.show_results(sources, prediction.classes, prediction.logits, prediction.report.get("labels", []))
+    names = prediction.report.get("labels", [])
+    report.show_results(sources, prediction.classes, prediction.logits, names, prediction.probabilities)
 
 
 def logits(prediction: Prediction) -> dict[str, Any]:
-    """Integer logits when the server reveals them; null otherwise."""
-    return {"logits": prediction.outputs.tolist() if prediction.reveals_logits else None}
+    """Integer logits when the server reveals them, null otherwise; probabilities when it reveals those."""
+    shown = {"logits": prediction.outputs.tolist() if prediction.reveals_logits else None}
+    probabilities = prediction.probabilities
+    return shown if probabilities is None else {**shown, "probability": probabilities.tolist()}
 
 
 @app.command(epilog=example("run mnist.tacit digits.npy"))

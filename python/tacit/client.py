@@ -20,7 +20,10 @@ MOST_INPUTS = 1_000_000
 
 @dataclass(frozen=True)
 class Prediction:
-    """Outputs as integers (N, outputs), or (N, 1) class numbers, and the session's report."""
+    """Outputs as integers (N, outputs), or class numbers (N, 1), or (N, 2) with what says their probability.
+
+    And the session's report.
+    """
 
     outputs: NDArray[np.int64]
     report: dict[str, Any]
@@ -40,6 +43,13 @@ class Prediction:
         """Real outputs (N, outputs), None when only labels are revealed."""
         scale = np.float64(self.report["output_scale"])
         return np.multiply(self.outputs, scale, dtype=np.float64) if self.reveals_logits else None
+
+    @property
+    def probabilities(self) -> NDArray[np.float64] | None:
+        """Of the classes (N,), right to four decimals; None unless the server reveals them."""
+        if self.report["reveal"] != "probability":
+            return None
+        return np.minimum(1.0, self.report["certain"] / self.outputs[:, 1].astype(np.float64))
 
 
 def classes(outputs: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ class Suite(StrEnum):
     FALCON_NTT = "falcon-ntt"
 
 
-Reveal = Literal["output", "label"]
+Reveal = Literal["output", "label", "probability"]
 ModelFile = Annotated[Path, typer.Argument(metavar="X.tacit", help="Compiled model.", show_default=False)]
 InputFiles = Annotated[
     list[Path],
@@ -43,7 +43,10 @@ Preprocess = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
-RevealTo = Annotated[Reveal, typer.Option(help="What the client learns: all logits, or only the best label.")]
+RevealTo = Annotated[
+    Reveal,
+    typer.Option(help="What the client learns: all logits, only the best label, or it and its softmax probability."),
+]
 Transfers = Annotated[
     Literal["auto", "ferret", "softspoken2", "softspoken4", "softspoken8"],
     typer.Option("--ot", help="Where correlated transfers come from; auto suits --network, or else 400 Mbit/s."),

@@ -159,6 +159,17 @@ def quality(
         "max_error": None if difference is None else int(difference.max()),
         "equal_outputs": None if difference is None else int((difference.max(axis=1) == 0).sum()),
         "agreement": float((labels == classes(expected)).mean()),
+        **uncertainty(model, expected, prediction),
         "top1": None if y is None else float((labels == y).mean()),
         "output": labels.tolist(),
     }
+
+
+def uncertainty(model: Model, expected: NDArray[np.int64], prediction: Prediction) -> dict[str, float]:
+    """`max_probability_error` against softmax of the interpreter's logits, where probabilities are revealed."""
+    got = prediction.probabilities
+    if got is None:
+        return {}
+    logits = expected * model.output_scale
+    top = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return {"max_probability_error": float(np.abs(got - 1.0 / top.sum(axis=1)).max())}

@@ -140,7 +140,8 @@ def model_table(summary: dict[str, Any]) -> Table:
 
 def knowledge_table(reveal: str) -> Table:
     """Who learned what in a session."""
-    result = "the logits of its inputs" if reveal == "output" else "the label of each input"
+    learned = {"output": "the logits of its inputs", "label": "the label of each input"}
+    result = learned.get(reveal, "the label of each input and its probability")
     table = Table(title="Who learned what", show_lines=True)
     for heading in ("party", "held", "learned", "did not learn"):
         table.add_column(heading)
@@ -175,12 +176,17 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def show_results(
-    sources: list[str], labels: NDArray[np.int64], logits: NDArray[np.float64] | None, names: list[str]
+    sources: list[str],
+    labels: NDArray[np.int64],
+    logits: NDArray[np.float64] | None,
+    names: list[str],
+    probabilities: NDArray[np.float64] | None = None,
 ) -> None:
-    """The best classes of each input (N,), with their outputs (N, classes) when these are known."""
+    """The best classes of each input (N,), with outputs (N, classes) or probabilities (N,) when these are known."""
     if logits is None or len(labels) > MOST_RANKED:
-        for source, label in zip(sources, labels, strict=True):
-            console.print(f"{source}: {named(names, int(label))}", highlight=False, markup=False)
+        for index, (source, label) in enumerate(zip(sources, labels, strict=True)):
+            certainty = "" if probabilities is None else f" ({100 * probabilities[index]:.2f} %)"
+            console.print(f"{source}: {named(names, int(label))}{certainty}", highlight=False, markup=False)
     else:
         console.print(result_table(sources, logits, names))
 

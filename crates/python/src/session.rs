@@ -17,6 +17,9 @@ struct ClientReport {
     session: Report,
     digest: String,
     output_scale: f64,
+    /// The second output is this by the probability, where that is revealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certain: Option<u64>,
     labels: Vec<String>,
     plan: serde_json::Value,
 }
@@ -31,6 +34,7 @@ impl ClientReport {
             session: report.clone(),
             digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             output_scale: if revealed == Reveal::Output { scale } else { 1.0 },
+            certain: plan.certain(),
             labels: graph.labels.clone(),
             plan: serde_json::from_str(&plan.offer()).unwrap_or_default(),
         }

@@ -33,7 +33,8 @@ pub struct Request<'a> {
 /// What it gets.
 #[derive(Debug)]
 pub struct Answer {
-    /// For each input the output integers, or one label, by the server's policy.
+    /// For each input the output integers, or a label, or a label and a denominator
+    /// ([`Plan::certain`]), by the server's policy.
     pub results: Vec<Vec<i64>>,
     /// The plan that was verified and run.
     pub plan: Arc<Plan>,

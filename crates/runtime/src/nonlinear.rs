@@ -15,7 +15,7 @@ use mpc::square::Square;
 use mpc::truncate::Truncate;
 use mpc::{
     Need, Pads, Share, argmax, extend, garbled, lookup, maximum, multiply, prime, relu, sign,
-    square, truncate,
+    softmax, square, truncate,
 };
 use ot::Job;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -56,6 +56,8 @@ pub enum Nonlinear {
     Leave(Leave),
     /// Garbled circuits.
     Garbled(Garbled),
+    /// Label and denominator of the top class's probability, one after the other.
+    Softmax(softmax::Plan),
 }
 
 impl Nonlinear {
@@ -74,6 +76,7 @@ impl Nonlinear {
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
             Self::Garbled(plan) => plan.need(),
+            Self::Softmax(plan) => plan.need(),
         }
     }
 
@@ -91,6 +94,7 @@ impl Nonlinear {
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
             Self::Garbled(plan) => plan.cost(),
+            Self::Softmax(plan) => plan.cost(),
         }
     }
 
@@ -119,6 +123,11 @@ impl Nonlinear {
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
             Self::Garbled(plan) => garbled::run(channel, plan, x, pads),
+            Self::Softmax(plan) => {
+                let (label, denominator) = softmax::run(channel, plan, x, pads)?;
+                let words = [label.words(), denominator.words()].concat();
+                Ok(Share::new(words, denominator.bits()))
+            }
         }
     }
 
@@ -137,6 +146,7 @@ impl Nonlinear {
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
             Self::Garbled(_) => "circuit",
+            Self::Softmax(_) => "softmax",
         }
     }
 
@@ -151,7 +161,7 @@ impl Nonlinear {
             Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
-            Self::Garbled(_) => "garbled circuits",
+            Self::Garbled(_) | Self::Softmax(_) => "garbled circuits",
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use graph::{Graph, Op};
-use mpc::Need;
+use mpc::{Need, softmax};
 use ot::{Source, Sourcing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,8 +14,9 @@ use crate::ahead::{self, Turn, turns};
 use crate::batch;
 use crate::hello;
 use crate::keys;
+use crate::nonlinear::Nonlinear;
 use crate::offline::{Stock, stretches};
-use crate::steps::Step;
+use crate::steps::{Action, Step};
 use crate::suites;
 
 /// What the client learns.
@@ -27,6 +28,8 @@ pub enum Reveal {
     Output,
     /// Only the position of the largest.
     Label,
+    /// That, and its probability by softmax.
+    Probability,
 }
 
 /// The server's choices that the client must agree to.
@@ -36,6 +39,9 @@ pub struct Settings {
     /// What the client learns.
     #[serde(default)]
     pub reveal: Reveal,
+    /// Decimals that a revealed probability is right to, 1 to 6; 4 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digits: Option<NonZeroU32>,
     /// Where correlated transfers come from.
     #[serde(default, with = "source")]
     pub ot: Source,
@@ -54,6 +60,11 @@ impl Settings {
     /// Runs that a session prepares ahead.
     pub(crate) fn store(self) -> usize {
         self.offline.map_or(0, |store| store.get() as usize)
+    }
+
+    /// Decimals of a probability.
+    pub(crate) fn digits(self) -> u32 {
+        self.digits.map_or(4, NonZeroU32::get)
     }
 
     /// Inputs of one run.
@@ -163,8 +174,25 @@ impl Plan {
     pub fn result_len(&self) -> usize {
         match self.settings.reveal {
             Reveal::Label => 1,
+            Reveal::Probability => 2,
             Reveal::Output => self.graph.tensors.get(self.graph.output).map_or(0, |t| t.len()),
         }
+    }
+
+    /// What a revealed probability is computed by, if there is one.
+    pub(crate) fn softmax(&self) -> Option<&softmax::Plan> {
+        self.steps.iter().find_map(|step| match &step.action {
+            Action::Nonlinear(sliced) => match sliced.kind() {
+                Some(Nonlinear::Softmax(plan)) => Some(plan),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// The second value of a result is this by the probability, of [`Reveal::Probability`].
+    pub fn certain(&self) -> Option<u64> {
+        self.softmax().map(|plan| 1 << plan.fraction_bits())
     }
 
     /// Runs of a session with `inputs` inputs; the last may lack some.

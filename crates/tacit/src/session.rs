@@ -242,7 +242,8 @@ pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
 pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
     let link = link(options.network.as_deref())?;
     let ServeOptions { reveal, offline, batch, .. } = *options;
-    let settings = Settings { reveal, ot: options.ot.parse()?, bandwidth: None, offline, batch };
+    let ot = options.ot.parse()?;
+    let settings = Settings { reveal, ot, offline, batch, ..Settings::default() };
     Ok(settings.planned_for(link))
 }
 

@@ -7,7 +7,7 @@ use crate::garbled::{self, Clip, Function, Garbled, Ring, prepare, prepare_cost}
 use crate::pads::{Need, Pads};
 use wire::Role;
 
-const RELU: Function = Function { drop: 3, clip: Some(Clip { low: 0, saturate: 6 }) };
+const RELU: Function = Function { drop: 3, floor: false, clip: Some(Clip { low: 0, saturate: 6 }) };
 
 pub(super) fn protocols() -> Vec<Protocol> {
     vec![relu(), pool(), top(), prepared()]
@@ -41,7 +41,7 @@ fn relu() -> Protocol {
 #[allow(clippy::unwrap_used)]
 fn pool() -> Protocol {
     let windows: Vec<Vec<usize>> = (0..COUNT / 4).map(|w| (4 * w..4 * w + 4).collect()).collect();
-    let round = Function { drop: 2, clip: None };
+    let round = Function { drop: 2, floor: false, clip: None };
     let plan = Garbled::maximum(COUNT, &windows, Ring::Power(12), 11, round, Ring::Power(10));
     protocol("garbled maximum", plan.unwrap(), |values| {
         let largest =

@@ -75,8 +75,7 @@ impl Function {
 
 impl Entrance {
     /// For shares in `from` of values of a signed width, `-2^(width-1) <= x < 2^(width-1)`,
-    /// to which `offset` is added; more than `drop` bits of the sum remain. A ring of a power
-    /// of two that has no room for the half unit of rounding takes values that leave it some.
+    /// to which `offset` is added; more than `drop` bits of the sum remain.
     ///
     /// # Errors
     /// [`Error::Misuse`] when the ring has no room for them.
@@ -85,18 +84,14 @@ impl Entrance {
             return Err(Error::misuse(format!("a garbled circuit for values of {width} bits")));
         }
         let top = 1i64 << (width - 1);
-        let spread = |offset: i64| {
-            let [low, high] = [offset - top, offset + (top - 1)].map(signed_width);
-            low.max(high)
-        };
-        let wide = spread(offset);
-        let (ring, wide, moved) = match from {
+        let ends = [offset - top, offset + (top - 1)].map(signed_width);
+        let wide = ends[0].max(ends[1]);
+        let (ring, moved) = match from {
             Ring::Power(bits) => {
-                let half = (1i64 << drop) >> 1;
-                if spread(offset - half).min(wide) > bits {
+                if wide > bits {
                     return Err(no_room(wide, from));
                 }
-                (Ring::Power(wide.min(bits)), wide.min(bits), offset)
+                (Ring::Power(wide), offset)
             }
             Ring::Prime(modulus) => {
                 let half = modulus.value() / 2;
@@ -104,7 +99,7 @@ impl Entrance {
                 if half < top as u64 - 1 {
                     return Err(no_room(width, from));
                 }
-                (from, wide, half.min(top as u64) as i64)
+                (from, half.min(top as u64) as i64)
             }
         };
         if wide <= drop {

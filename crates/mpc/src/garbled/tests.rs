@@ -11,14 +11,15 @@ use crate::pads::Pads;
 use crate::share::Share;
 use crate::testing::{both, both_real};
 
-const FUNCTIONS: [Function; 7] = [
-    Function { drop: 0, clip: None },
-    Function { drop: 0, clip: Some(Clip { low: 0, saturate: 2 }) },
-    Function { drop: 0, clip: Some(Clip { low: 0, saturate: 20 }) },
-    Function { drop: 1, clip: None },
-    Function { drop: 2, clip: Some(Clip { low: 0, saturate: 1 }) },
-    Function { drop: 1, clip: Some(Clip { low: -2, saturate: 2 }) },
-    Function { drop: 0, clip: Some(Clip { low: 3, saturate: 1 }) },
+const FUNCTIONS: [Function; 8] = [
+    Function { drop: 0, floor: false, clip: None },
+    Function { drop: 0, floor: false, clip: Some(Clip { low: 0, saturate: 2 }) },
+    Function { drop: 0, floor: false, clip: Some(Clip { low: 0, saturate: 20 }) },
+    Function { drop: 1, floor: false, clip: None },
+    Function { drop: 2, floor: true, clip: Some(Clip { low: -1, saturate: 1 }) },
+    Function { drop: 2, floor: false, clip: Some(Clip { low: 0, saturate: 1 }) },
+    Function { drop: 1, floor: false, clip: Some(Clip { low: -2, saturate: 2 }) },
+    Function { drop: 0, floor: false, clip: Some(Clip { low: 3, saturate: 1 }) },
 ];
 
 fn prime(value: u64) -> Ring {
@@ -44,7 +45,8 @@ fn centred(ring: Ring, word: u64) -> i64 {
 }
 
 fn applied(then: Function, x: i64) -> i64 {
-    let rounded = if then.drop == 0 { x } else { (x + (1 << (then.drop - 1))) >> then.drop };
+    let half = if then.drop == 0 || then.floor { 0 } else { 1 << (then.drop - 1) };
+    let rounded = (x + half) >> then.drop;
     then.clip.map_or(rounded, |c| rounded.clamp(c.low, c.low + mask(c.saturate) as i64))
 }
 
@@ -118,11 +120,11 @@ fn bounds_of_wide_values() {
         let (client, server) = split(&mut rng, &values, from);
         let clip = |saturate| Some(Clip { low: 0, saturate });
         for then in [
-            Function { drop: 0, clip: None },
-            Function { drop: 0, clip: clip(8) },
-            Function { drop: 11, clip: clip(8) },
-            Function { drop: 11, clip: Some(Clip { low: -100, saturate: 9 }) },
-            Function { drop: width - 2, clip: None },
+            Function { drop: 0, floor: false, clip: None },
+            Function { drop: 0, floor: false, clip: clip(8) },
+            Function { drop: 11, floor: false, clip: clip(8) },
+            Function { drop: 11, floor: false, clip: Some(Clip { low: -100, saturate: 9 }) },
+            Function { drop: width - 2, floor: false, clip: None },
         ] {
             let to = Ring::Power(61);
             let plan = Garbled::map(values.len(), from, width, then, to);
@@ -180,7 +182,7 @@ fn position_and_value_of_the_largest() {
 /// AND gates of `bits` reconstruction, maxima and ReLUs as they are said to be.
 #[test]
 fn gates_are_as_few_as_said() {
-    let relu = Function { drop: 0, clip: Some(Clip { low: 0, saturate: 60 }) };
+    let relu = Function { drop: 0, floor: false, clip: Some(Clip { low: 0, saturate: 60 }) };
     let same = Function::default();
     for width in [8usize, 20, 30] {
         let (ring, w) = (Ring::Power(width as u32), width as u32);
@@ -198,7 +200,7 @@ fn gates_are_as_few_as_said() {
 /// values without sign would have two gates less each.
 #[test]
 fn pooling_before_relu_saves_three_relus_of_four() {
-    let relu = Function { drop: 0, clip: Some(Clip { low: 0, saturate: 60 }) };
+    let relu = Function { drop: 0, floor: false, clip: Some(Clip { low: 0, saturate: 60 }) };
     for width in [8u32, 20, 30] {
         let ring = Ring::Power(width);
         let after = Garbled::maximum(4, &[vec![0, 1, 2, 3]], ring, width, relu, ring).unwrap();
@@ -224,7 +226,7 @@ fn real_transfers_and_several_circuits_in_one_preparation() {
     let values: Vec<i64> = (-20..20).map(|x| 12 * x).collect();
     let mut rng = Random::seeded(95);
     let from = prime(65_537);
-    let then = Function { drop: 2, clip: Some(Clip { low: 0, saturate: 5 }) };
+    let then = Function { drop: 2, floor: false, clip: Some(Clip { low: 0, saturate: 5 }) };
     let (client, server) = split(&mut rng, &values, from);
     let relu = Garbled::map(values.len(), from, 9, then, Ring::Power(8)).unwrap();
     let top = Garbled::top(1, values.len(), Ring::Power(8), 6, Ring::Power(6), None).unwrap();
@@ -266,7 +268,7 @@ fn other_circuits_than_prepared_are_misuse() {
 fn plans_without_room_are_refused() {
     let (power, to) = (Ring::Power, Ring::Power(8));
     let map = |from, width, drop, clip| {
-        Garbled::map(1, from, width, Function { drop, clip }, to).is_err()
+        Garbled::map(1, from, width, Function { drop, floor: false, clip }, to).is_err()
     };
     assert!(map(power(8), 9, 0, None));
     assert!(map(power(8), 8, 1, None), "rounding may carry into a ninth bit");

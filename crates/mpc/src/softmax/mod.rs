@@ -75,10 +75,11 @@ impl Plan {
             Ring::Power(_) => Ring::Power(width),
             prime => prime,
         };
-        let label = Ring::Power(classes.next_power_of_two().ilog2());
-        let top = Garbled::top(1, classes, from, width, label, Some(differences))?;
         let exponent = Exponent::new(classes, width, scale, digits)?;
-        let sum_bits = exponent.fraction_bits() + 1 + label.bits();
+        let sum_bits = exponent.fraction_bits() + 1 + classes.next_power_of_two().ilog2();
+        // As wide as the denominator, so that both are opened together.
+        let label = Ring::Power(sum_bits);
+        let top = Garbled::top(1, classes, from, width, label, Some(differences))?;
         let circuit = |difference: &[Wire], b: &mut Builder| exponent.circuit(b, difference);
         let terms = Garbled::unsigned(classes, differences, width, circuit, Ring::Power(sum_bits))?;
         Ok(Self { classes, top, terms, exponent, differences, sum_bits })
@@ -104,7 +105,7 @@ impl Plan {
         self.exponent.fraction_bits()
     }
 
-    /// Width of the denominator's shares.
+    /// Width of the shares of label and denominator.
     pub fn sum_bits(&self) -> u32 {
         self.sum_bits
     }

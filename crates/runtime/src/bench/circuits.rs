@@ -2,6 +2,7 @@
 
 use graph::Nonlinear as Way;
 use mpc::garbled::{Clip, Function, Garbled, Ring};
+use mpc::softmax;
 use ring::Modulus;
 use wire::{Error, Result};
 
@@ -51,9 +52,22 @@ pub(super) fn plan(operation: &Operation) -> Result<Option<Planned>> {
             let input = Input { width, modulus: Some(modulus), ..Input::plain(count, bits) };
             maxima(input, window, Ring::Prime(modulus), then, bits)?
         }
+        Operation::Probability { count, bits, digits } => {
+            let softmax = probability(count, bits, digits)?;
+            let output = Output { bits: softmax.sum_bits(), signed: false };
+            let sliced = Sliced::whole(count, Nonlinear::Softmax(softmax));
+            let input = Input { width: bits - 1, ..Input::plain(count, bits) };
+            (input, output, Action::Nonlinear(sliced))
+        }
         _ => return Ok(None),
     };
     Ok(Some(planned))
+}
+
+/// Of logits between -8 and 8 at full width.
+pub(super) fn probability(count: usize, bits: u32, digits: u32) -> Result<softmax::Plan> {
+    let scale = f64::from(bits.saturating_sub(4)).exp2().recip();
+    softmax::Plan::new(count, Ring::Power(bits), bits - 1, scale, digits)
 }
 
 /// One circuit for each value.

@@ -138,6 +138,15 @@ pub enum Operation {
         /// Whether a ReLU follows.
         relu: bool,
     },
+    /// Label and probability of the top class by garbled circuits.
+    Probability {
+        /// Classes.
+        count: usize,
+        /// Width of the logits' shares; 2^(bits-4) are worth 1.
+        bits: u32,
+        /// Decimals of the probability, 1 to 6.
+        digits: u32,
+    },
     /// Convolution with rescale, without bias.
     Conv {
         /// Rows of the input.
@@ -244,6 +253,7 @@ impl Operation {
             Self::Lookup { .. } => "lookup",
             Self::Multiply { .. } => "multiply",
             Self::Circuit { .. } => "circuit",
+            Self::Probability { .. } => "probability",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

@@ -98,6 +98,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
         }
         Operation::Circuit { .. }
+        | Operation::Probability { .. }
         | Operation::Conv { .. }
         | Operation::Matmul { .. }
         | Operation::Ot { .. } => Err(Error::misuse("an operation that is not a step on shares")),

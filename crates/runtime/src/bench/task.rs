@@ -1,14 +1,15 @@
 //! An operation as a plan, with its random input and its result in the clear.
 
 use graph::{Conv, Format, Graph, Model, Op, Tensor};
-use mpc::Share;
 use mpc::compare::Radix;
+use mpc::{Share, softmax};
 use ot::Source;
 use ring::word::{mask, signed};
 use ring::{Modulus, Prg, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
+use super::circuits;
 use super::linear::{self, Shape};
 use super::operation::Operation;
 use super::single;
@@ -189,6 +190,11 @@ impl Task {
                 let maxima = values.chunks_exact(*window).filter_map(largest);
                 maxima.map(|v| if *relu { v.max(0) } else { v }).collect()
             }
+            Operation::Probability { count, bits, digits } => {
+                let plan = circuits::probability(*count, *bits, *digits)?;
+                let (label, denominator) = softmax::clear(&plan, values)?;
+                vec![label as i64, denominator as i64]
+            }
             Operation::Argmax { .. } => vec![graph::argmax(values) as i64],
             Operation::Truncate { drop, .. } => {
                 each(&|v| self.output.read((v >> drop) as u64 & mask(self.output.bits)))
@@ -228,6 +234,7 @@ fn check_sizes(operation: &Operation) -> Result<()> {
     let (values, bits) = match *operation {
         Operation::Relu { count, bits, .. }
         | Operation::Argmax { count, bits, .. }
+        | Operation::Probability { count, bits, .. }
         | Operation::Truncate { count, bits, .. }
         | Operation::Compare { count, bits, .. }
         | Operation::Lookup { count, bits, .. }

@@ -225,6 +225,8 @@ fn garbled_circuits_are_exact() {
         Operation::Extend { count, bits: 8, out_bits: 16, non_negative: false, radix, nonlinear },
         circuit(1, false),
         circuit(1, true),
+        Operation::Probability { count: 10, bits: 16, digits: 2 },
+        Operation::Probability { count: 100, bits: 16, digits: 4 },
         circuit(4, false),
         circuit(4, true),
     ] {

@@ -60,6 +60,13 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
             shown = label;
             Action::Open { count: rows, bits, signed: false }
         }
+        Reveal::Probability => {
+            let (action, opened) = garbled::probability(graph, settings, Ring::Power(bits), bits)?;
+            let name = "softmax".into();
+            steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
+            shown = label;
+            opened
+        }
     };
     let name = "result".into();
     steps.push(Step { name, node: None, reads: vec![shown], writes: label + 1, action: opened });

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph::{Graph, Linear, Node, Op};
 use mpc::garbled::{Clip, Function, Garbled, Ring};
+use mpc::softmax;
 use ring::Modulus;
 use wire::{Error, Result};
 
@@ -85,8 +86,8 @@ impl Planner<'_> {
         let first = slots::input(node);
         match (&node.op, self.layers.remove(&index)) {
             (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
-            (Op::Relu { .. } | Op::MaxPool(_), _) => {
-                let mut chain = Chain::new(first, 0);
+            (Op::Relu { low: 0, .. } | Op::MaxPool(_), _) => {
+                let mut chain = Chain::of(first, Function::default());
                 self.take(&mut chain, index);
                 self.extend(&mut chain);
                 self.circuit(self.source(first), chain)
@@ -94,13 +95,15 @@ impl Planner<'_> {
             (Op::Sum { multipliers, accumulator_bits, shift }, _) => {
                 let width = (*accumulator_bits).max(self.bits(node.output) + shift);
                 let reads = node.inputs.iter().map(|t| self.plain(*t)).collect::<Result<_>>()?;
-                let sum = self.sum(&node.name, Some(index), reads, *multipliers, width);
+                let sum = self.sum(&node.name, Some(index), reads, *multipliers, [width, *shift]);
                 let source = Source { ring: Ring::Power(width), ..self.fresh(node, sum, width) };
-                let mut chain = Chain::new(node.output, *shift);
+                let mut chain = Chain::of(node.output, floor(*shift));
                 self.extend(&mut chain);
                 self.circuit(source, chain)
             }
-            (Op::Extend, _) => self.circuit(self.source(first), Chain::new(node.output, 0)),
+            (Op::Extend, _) => {
+                self.circuit(self.source(first), Chain::of(node.output, Function::default()))
+            }
             (Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_), _) => {
                 self.local(index, node, first)
             }
@@ -124,24 +127,27 @@ impl Planner<'_> {
         if let (Some(factor), Some(addend)) = (linear.addend, node.inputs.get(1)) {
             let left = self.shared_anew(&node.name, source, Ring::Power(width))?;
             let reads = vec![left, self.plain(*addend)?];
-            let sum = self.sum(&format!("{} (sum)", node.name), None, reads, [1, factor], width);
+            let (name, widths) = (format!("{} (sum)", node.name), [width, linear.shift]);
+            let sum = self.sum(&name, None, reads, [1, factor], widths);
             source = Source { tensor: sum, ring: Ring::Power(width), ..source };
         }
-        let mut chain = Chain::new(node.output, linear.shift);
+        let drop = linear.shift;
+        let function = Function { drop, floor: linear.addend.is_some(), clip: None };
+        let mut chain = Chain::of(node.output, function);
         self.extend(&mut chain);
         self.circuit(source, chain)
     }
 
-    /// A sum without its rescale.
+    /// A sum with the half unit that rounds it by `shift` bits, without that.
     fn sum(
         &mut self,
         name: &str,
         node: Option<usize>,
         reads: Vec<usize>,
         multipliers: [i64; 2],
-        width: u32,
+        [width, shift]: [u32; 2],
     ) -> usize {
-        let sum = SumStep { multipliers, width, shift: 0, truncate: None };
+        let sum = SumStep { multipliers, width, shift, truncate: None };
         self.push(name.into(), node, reads, Action::Sum(Box::new(sum)))
     }
 
@@ -181,8 +187,8 @@ impl Planner<'_> {
     fn take(&mut self, chain: &mut Chain, index: usize) -> bool {
         let Some(node) = self.graph.nodes.get(index) else { return false };
         match &node.op {
-            Op::Relu { saturate, low } if chain.function.clip.is_none() => {
-                chain.function.clip = Some(Clip { low: *low, saturate: *saturate });
+            Op::Relu { saturate, low: 0 } if chain.function.clip.is_none() => {
+                chain.function.clip = Some(Clip { low: 0, saturate: *saturate });
             }
             Op::MaxPool(window) if chain.windows.is_none() => {
                 chain.windows = Some(windows(window));
@@ -326,32 +332,32 @@ impl Planner<'_> {
 
     /// What ends every plan: the result, or what its policy lets the client know.
     fn last(&mut self, settings: Settings) -> Result<()> {
-        if settings.reveal == Reveal::Output {
-            let output = self.plain(self.graph.output)?;
-            let (bits, count) =
-                (self.bits(self.graph.output), self.source(self.graph.output).count);
-            self.open("result", output, Action::Open { count, bits, signed: true });
-            return Ok(());
-        }
-        let source = self.source(self.graph.output);
-        let bits = source.count.max(2).next_power_of_two().ilog2();
-        let top =
-            Garbled::top(1, source.count, source.ring, source.width, Ring::Power(bits), None)?;
-        let sliced = Sliced::whole(source.count, Nonlinear::Garbled(top));
+        let output = self.graph.output;
+        let (source, bits) = (self.source(output), self.bits(output));
         let reads = vec![source.tensor];
-        let label = self.push("argmax".into(), None, reads, Action::Nonlinear(sliced));
-        self.open("result", label, Action::Open { count: 1, bits, signed: false });
+        let (shown, action) = match settings.reveal {
+            Reveal::Output => {
+                let action = Action::Open { count: source.count, bits, signed: true };
+                (self.plain(output)?, action)
+            }
+            Reveal::Label => {
+                let (sliced, bits) = top(1, source.count, source.ring, source.width)?;
+                let label = self.push("argmax".into(), None, reads, Action::Nonlinear(sliced));
+                (label, Action::Open { count: 1, bits, signed: false })
+            }
+            Reveal::Probability => {
+                let (softmax, opened) =
+                    probability(self.graph, settings, source.ring, source.width)?;
+                (self.push("softmax".into(), None, reads, softmax), opened)
+            }
+        };
+        self.push("result".into(), None, vec![shown], action);
         Ok(())
-    }
-
-    fn open(&mut self, name: &str, tensor: usize, action: Action) {
-        self.push(name.into(), None, vec![tensor], action);
     }
 }
 
 impl Chain {
-    fn new(end: usize, drop: u32) -> Self {
-        let function = Function { drop, ..Function::default() };
+    fn of(end: usize, function: Function) -> Self {
         Self { windows: None, function, nodes: Vec::new(), end }
     }
 }
@@ -385,8 +391,8 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
             }
             return Ok(Some(action));
         }
-        Op::Relu { saturate, low } => {
-            let clip = Some(Clip { low: *low, saturate: *saturate });
+        Op::Relu { saturate, low: 0 } => {
+            let clip = Some(Clip { low: 0, saturate: *saturate });
             circuits(source, None, Function { clip, ..Function::default() }, to)?
         }
         Op::MaxPool(window) => {
@@ -397,6 +403,24 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
         _ => return Ok(None),
     };
     Ok(Some(Action::Nonlinear(sliced)))
+}
+
+/// Label and probability of the top class, and what opens them (FALCON, section 5.5).
+pub(super) fn probability(
+    graph: &Graph,
+    settings: Settings,
+    ring: Ring,
+    width: u32,
+) -> Result<(Action, Action)> {
+    if settings.batch() > 1 {
+        return Err(Error::misuse("a probability is revealed of one input a run; drop --batch"));
+    }
+    let output = graph.tensors.get(graph.output);
+    let (count, scale) = output.map_or((0, 1.0), |t| (t.len(), t.format.scale));
+    let plan = softmax::Plan::new(count, ring, width, scale, settings.digits())?;
+    let bits = plan.sum_bits();
+    let sliced = Sliced::whole(count, Nonlinear::Softmax(plan));
+    Ok((Action::Nonlinear(sliced), Action::Open { count: 2, bits, signed: false }))
 }
 
 /// The position of the largest of `classes` values of each of `rows` rows.

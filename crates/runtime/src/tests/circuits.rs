@@ -32,6 +32,27 @@ fn circuits_give_what_the_interpreter_gives_at_the_cost_that_was_planned() {
 }
 
 #[test]
+fn the_top_class_comes_with_its_probability() {
+    let mut rng = Random::seeded(54);
+    for (suite, nonlinear) in [("falcon-ntt", Nonlinear::Gc), ("auto", Nonlinear::Ot)] {
+        let mut model = garbled(&mut rng, suite);
+        model.graph.nonlinear = nonlinear;
+        let values = inputs(&mut rng, 2);
+        let (answer, server) = run(&model, Reveal::Probability, &values);
+        costs_as_planned(&answer, &server.unwrap(), 2);
+        let scale = model.graph.tensors[model.graph.output].format.scale;
+        let certain = answer.plan.certain().unwrap() as f64;
+        for (got, logits) in answer.results.iter().zip(clear(&model, &values)) {
+            let top = graph::argmax(&logits);
+            let term = |x: &i64| (scale * (x - logits[top]) as f64).exp();
+            let want = 1.0 / logits.iter().map(term).sum::<f64>();
+            assert_eq!((got.len(), got[0]), (2, top as i64), "{suite}");
+            assert!((certain / got[1] as f64 - want).abs() <= 1e-4, "{suite}");
+        }
+    }
+}
+
+#[test]
 fn transformed_layers_run_on_transfers_too() {
     let mut rng = Random::seeded(52);
     let mut model = garbled(&mut rng, "falcon-ntt");
