@@ -79,7 +79,7 @@ def test_compile_takes_circuits_for_falcon_and_transfers_elsewhere(tacit, tmp_pa
 @pytest.mark.parametrize(
     "arguments",
     [
-        "relu --count 500 --bits 12 --saturate 8 --out-bits 20",
+        "relu --count 500 --bits 12 --saturate --activation-bits 8 --out-bits 20",
         "maxpool --count 100 --window 4",
         "argmax --count 20",
         "truncate --count 100 --bits 24 --drop 9",

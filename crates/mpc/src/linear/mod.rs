@@ -1,6 +1,7 @@
 //! Linear layers: one module per protocol.
 
 pub mod coefficient;
+pub mod falcon;
 pub mod falcon_ntt;
 pub mod gala;
 pub mod gazelle;

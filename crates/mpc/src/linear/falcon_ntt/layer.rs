@@ -46,7 +46,7 @@ impl Layer {
             )));
         }
         let shape = Shape::new(conv)?;
-        let (packing, encoder) = parameters::choose(&shape, plain_bits)?;
+        let (packing, encoder) = parameters::choose(&shape, plain_bits, 1)?;
         let transform = Arc::new(Transform::new(shape.lengths, encoder.prime())?);
         Ok(Self { conv: conv.clone(), packing, transform, plain_bits, encoder })
     }

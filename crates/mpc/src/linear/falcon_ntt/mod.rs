@@ -14,7 +14,7 @@
 //! channels that share a ciphertext are added by the client, after decryption. The transform
 //! is the cyclic one over the integers mod p in two dimensions. It is exact, and uniform masks
 //! of its values are uniform masks of the result, which is not so for the complex one of the
-//! paper (`falcon`). A matrix product is a filter as large as its input.
+//! paper ([`falcon`](super::falcon)). A matrix product is a filter as large as its input.
 //!
 //! What the client does and sees depends on shapes, stride and widths ([`Shape`]), not on
 //! kernel and padding, but for the length of the transform, which has room for the padding.
@@ -22,8 +22,8 @@
 mod client;
 mod layer;
 mod measure;
-mod packing;
-mod parameters;
+pub(in crate::linear) mod packing;
+pub(in crate::linear) mod parameters;
 mod server;
 mod shape;
 #[cfg(test)]
@@ -42,6 +42,7 @@ pub use layer::Layer;
 pub use measure::Measurement;
 pub use server::server;
 pub use shape::Shape;
+pub(in crate::linear) use weights::Filters;
 pub use weights::ServerWeights;
 
 fn check(layer: &Layer, x: &[u64], params: &Params) -> Result<()> {

@@ -96,10 +96,7 @@ impl Packing {
     }
 
     /// The channels of a piece: planes as large as a block, filled up with zeros.
-    pub(in crate::linear) fn planes<T: Copy + Default>(&self, piece: usize, x: &[T]) -> Vec<T>
-    where
-        Vec<T>: zeroize::Zeroize,
-    {
+    pub(in crate::linear) fn planes<T: Copy + Default>(&self, piece: usize, x: &[T]) -> Vec<T> {
         let [_, height, width] = self.shape.input;
         let columns = self.shape.lengths[1];
         let mut planes = vec![T::default(); self.unit()];

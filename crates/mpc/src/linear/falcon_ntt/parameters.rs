@@ -26,15 +26,21 @@ struct Known {
 }
 
 /// The packing of a layer under the cheapest parameters, and a plaintext prime for
-/// accumulators of `plain_bits` that is 1 mod [`DIVISOR`].
+/// accumulators of `plain_bits` that is 1 mod [`DIVISOR`]. Of every channel's ciphertext
+/// `products` are added up in a response.
 ///
 /// # Errors
 /// [`wire::Error::Misuse`] when no secure parameters hold the noise.
-pub(in crate::linear) fn choose(shape: &Shape, plain_bits: u32) -> Result<(Packing, Arc<Encoder>)> {
+pub(in crate::linear) fn choose(
+    shape: &Shape,
+    plain_bits: u32,
+    products: usize,
+) -> Result<(Packing, Arc<Encoder>)> {
     let mut slots = shape.block().next_power_of_two().max(LEAST_SLOTS);
     loop {
         let packing = Packing::new(shape, slots)?;
-        match remembered(slots, packing.pieces(), plain_bits.max(LEAST_BITS)) {
+        let terms = products * packing.pieces();
+        match remembered(slots, terms, plain_bits.max(LEAST_BITS)) {
             Ok(Some(encoder)) => return Ok((packing, encoder)),
             Err(error) if 2 * slots > MOST_SLOTS => return Err(error),
             // Only longer ciphertexts come with parameters that hold the noise.

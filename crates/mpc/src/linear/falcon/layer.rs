@@ -1,0 +1,230 @@
+//! The public plan of a layer.
+
+use std::sync::Arc;
+
+use graph::Conv;
+use he::bfv::noise::{Load, TAIL};
+use he::bfv::{Encoder, Params, Response};
+use ring::Modulus;
+use wire::{Cost, Error, Packed, Result, Role, Segment};
+
+use super::Operations;
+use super::fourier::Fourier;
+use crate::linear::coefficient::chunks;
+use crate::linear::falcon_ntt::packing::Packing;
+use crate::linear::falcon_ntt::{Shape, parameters};
+
+/// Ciphertexts from the client: seed and body of each, real parts before imaginary ones.
+pub(super) type Inputs = Packed<0x45>;
+/// Responses from the server: c1 and c0 of each, in the same order.
+pub(super) type Responses = Packed<0x46>;
+
+/// Bits of the largest plaintext prime: words of responses hold no more.
+const MOST_BITS: u32 = 50;
+/// Fraction bits of a product that are enough for any layer.
+const MOST_FRACTION: u32 = 24;
+/// Products of each ciphertext in a response.
+const PRODUCTS: usize = 2;
+
+/// Says that it is accepted what these layers leak. Masks are wider than results by so many
+/// bits: for each value the client tells two results apart with probability up to 2^-bits, and a
+/// layer shows it a value for every slot, every time it runs. Wider masks leave fewer
+/// fraction bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptLeakage {
+    hidden_bits: u32,
+}
+
+impl AcceptLeakage {
+    /// With masks that many bits wider than results.
+    pub const fn hiding_bits(bits: u32) -> Self {
+        Self { hidden_bits: bits }
+    }
+}
+
+/// The public plan of a linear layer in the Fourier domain.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub(super) conv: Conv,
+    pub(super) packing: Packing,
+    pub(super) fourier: Arc<Fourier>,
+    pub(super) modulus: Modulus,
+    /// Fraction bits of inputs and of weights.
+    pub(super) fractions: [u32; 2],
+    held_bits: u32,
+    plain_bits: u32,
+    leakage: AcceptLeakage,
+    encoder: Arc<Encoder>,
+}
+
+impl Layer {
+    /// Plans `conv` for inputs of `held_bits` and accumulators (all partial sums included) that
+    /// fit `plain_bits`, both signed. Fraction bits are what the plaintext prime has room for.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that cannot be or leave no fraction bits, and for layers that
+    /// no ring or no secure parameters hold.
+    pub fn new(
+        conv: &Conv,
+        held_bits: u32,
+        plain_bits: u32,
+        leakage: AcceptLeakage,
+    ) -> Result<Self> {
+        if held_bits == 0 || held_bits > plain_bits || plain_bits > MOST_BITS {
+            return Err(Error::misuse(format!(
+                "inputs of {held_bits} bits and accumulators of {plain_bits}; accumulators hold \
+                 their inputs and have at most {MOST_BITS} bits"
+            )));
+        }
+        let shape = Shape::new(conv)?;
+        let whole = whole_bits(&shape, plain_bits, leakage);
+        let fraction = MOST_BITS.checked_sub(whole).filter(|bits| *bits >= 2).ok_or_else(|| {
+            Error::misuse(format!(
+                "masks {} bits wider than results of {plain_bits} bits leave no fraction bits; use \
+                 narrower masks or accumulators, or falcon_ntt, which has no use for them",
+                leakage.hidden_bits
+            ))
+        })?;
+        let fraction = fraction.min(MOST_FRACTION);
+        let (packing, encoder) = parameters::choose(&shape, whole + fraction, PRODUCTS)?;
+        let modulus = Modulus::new(encoder.prime());
+        let modulus = modulus.ok_or_else(|| Error::misuse("a plaintext prime above 2^62"))?;
+        Ok(Self {
+            conv: conv.clone(),
+            fourier: Arc::new(Fourier::new(shape.lengths)),
+            packing,
+            modulus,
+            fractions: [fraction / 2, fraction - fraction / 2],
+            held_bits,
+            plain_bits,
+            leakage,
+            encoder,
+        })
+    }
+
+    /// What a result is off by, at most, but for a probability below 2^-65: of rounding
+    /// the transforms, [`TAIL`] deviations, and of rounding the result.
+    pub fn error(&self) -> f64 {
+        let shape = &self.packing.shape;
+        let [input, weight] = self.fractions.map(|bits| (-f64::from(bits)).exp2());
+        let held = f64::from(self.held_bits);
+        // Squares of the norms of all that is multiplied.
+        let inputs = (2.0 * held - 2.0).exp2() * shape.inputs() as f64;
+        let weights = (2.0 * (f64::from(self.plain_bits) - held)).exp2();
+        let rounding = 1.0 / 12.0;
+        let (blocks, area) = (self.packing.width as f64, shape.block() as f64);
+        let products = 2.0 * weights * input * input + inputs * weight * weight;
+        let both = shape.input[0] as f64 * area * (input * weight).powi(2);
+        let masks = blocks * (input * weight).powi(2);
+        // A value and its conjugate are rounded alike.
+        let variance = 2.0 * rounding * (products + both + masks) / area;
+        1.0 + TAIL * variance.sqrt()
+    }
+
+    /// Bits of the magnitude of a mask.
+    pub(super) const fn mask_bits(&self) -> u32 {
+        self.plain_bits - 1 + self.leakage.hidden_bits
+    }
+
+    /// Bits of the magnitude of shares of the input.
+    pub const fn share_bits(&self) -> u32 {
+        self.held_bits + self.leakage.hidden_bits + 1
+    }
+
+    /// Parameters of the encryption.
+    pub fn params(&self) -> &Params {
+        self.encoder.params()
+    }
+
+    /// The plaintext prime p.
+    pub fn prime(&self) -> u64 {
+        self.encoder.prime()
+    }
+
+    /// Between slots and plaintexts.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// What responses have been through.
+    pub fn load(&self) -> Load {
+        parameters::load(PRODUCTS * self.packing.pieces(), &self.encoder)
+    }
+
+    /// What the client's side is made of.
+    pub const fn shape(&self) -> &Shape {
+        &self.packing.shape
+    }
+
+    /// Layout of each input ciphertext: seed and body.
+    pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
+        let seed = Segment { count: 2, bits: 64 };
+        let params = self.params();
+        let body = params.widths().into_iter();
+        let body = body.map(|bits| Segment { count: params.degree(), bits });
+        vec![std::iter::once(seed).chain(body).collect(); self.ciphertexts().0]
+    }
+
+    /// Layout of each response.
+    pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
+        let layout = Response::layout(&self.encoder);
+        let each = layout.map(|(count, bits)| Segment { count, bits });
+        vec![each.to_vec(); self.ciphertexts().1]
+    }
+
+    /// What a run costs.
+    pub fn cost(&self) -> Cost {
+        let (inputs, responses) = (chunks(self.input_layouts()), chunks(self.response_layouts()));
+        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
+        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
+        up.chain(down).collect()
+    }
+
+    /// Values of the input.
+    pub fn inputs(&self) -> usize {
+        self.shape().inputs()
+    }
+
+    /// Values of the output.
+    pub fn outputs(&self) -> usize {
+        self.shape().outputs()
+    }
+
+    /// Signed width that holds every accumulator.
+    pub const fn plain_bits(&self) -> u32 {
+        self.plain_bits
+    }
+
+    /// Ciphertexts up and down, real and imaginary.
+    pub fn ciphertexts(&self) -> (usize, usize) {
+        (2 * self.packing.pieces(), 2 * self.packing.responses())
+    }
+
+    /// What the server does in a run, beside one difference for each pair of inputs.
+    pub fn operations(&self) -> Operations {
+        let multiplications = 4 * self.packing.products();
+        let additions = multiplications - self.ciphertexts().1;
+        Operations { multiplications, additions, ..Operations::default() }
+    }
+
+    /// Protocol and packing, for people.
+    pub fn describe(&self) -> String {
+        let (inputs, responses) = self.ciphertexts();
+        let [rows, columns] = self.shape().lengths;
+        format!(
+            "falcon, BFV {}, complex transforms of {rows}x{columns} with {:?} fraction bits, masks \
+             of {} bits, {inputs} in, {responses} out",
+            self.params(),
+            self.fractions,
+            self.mask_bits()
+        )
+    }
+}
+
+/// Bits below 2^-1 of a prime that hold a masked value of a transform, without fraction. Of
+/// masks that is [`TAIL`] deviations.
+fn whole_bits(shape: &Shape, plain_bits: u32, leakage: AcceptLeakage) -> u32 {
+    let (area, plain) = (shape.block() as f64, f64::from(plain_bits) - 1.0);
+    let masks = area.min(TAIL * area.sqrt()) * f64::from(leakage.hidden_bits).exp2();
+    ((plain + (area + masks).log2()).ceil() as u32).saturating_add(1)
+}

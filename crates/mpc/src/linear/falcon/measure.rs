@@ -1,0 +1,83 @@
+//! The server's computation by itself, on random data and without a network.
+
+use std::time::{Duration, Instant};
+
+use he::bfv::{Ciphertext, SecretKey};
+use ring::word::signed;
+use ring::{Random, Seed};
+use wire::{Message, Packed, Result};
+
+use super::ServerKeys;
+use super::layer::Layer;
+use super::server::{Factors, Products};
+use super::weights::ServerWeights;
+use crate::linear::coefficient::misuse;
+
+/// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
+pub struct Measurement {
+    layer: Layer,
+    weights: ServerWeights,
+    keys: ServerKeys,
+    inputs: Vec<Factors>,
+}
+
+impl Measurement {
+    /// Of `layer`, with `weight` `[O, I/g, kh, kw]`.
+    ///
+    /// # Errors
+    /// As [`ServerWeights::new`].
+    pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
+        let (bias, mut memory) = (vec![0; layer.shape().output[0]], usize::MAX);
+        let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
+        let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
+        let seed = Seed([0; 16]);
+        let public = key.public_key(&seed, rng).map_err(misuse)?;
+        let rotations = key.rotation_keys(&[], false, &seed, rng).map_err(misuse)?;
+        let words = rng.uniform(layer.inputs(), 8);
+        let x: Vec<i64> = words.into_iter().map(|word| signed(word, 8)).collect();
+        let slots = (0..layer.packing.pieces()).flat_map(|piece| layer.input_slots(piece, &x));
+        let encrypted = slots.map(|slots| {
+            let fresh = key.encrypt(layer.encoder(), &slots, rng).map_err(misuse)?;
+            fresh.expand(layer.params()).map_err(misuse)
+        });
+        let ciphers = encrypted.collect::<Result<Vec<Ciphertext>>>()?;
+        let (inputs, _) = ciphers.as_chunks::<2>();
+        let (layer, keys) = (layer.clone(), ServerKeys { public, rotations });
+        Ok(Self { layer, weights, keys, inputs: inputs.to_vec() })
+    }
+
+    fn products(&self) -> Products<'_> {
+        Products { layer: &self.layer, weights: &self.weights, inputs: self.inputs.clone() }
+    }
+
+    /// Computes all responses up to their masks, in one thread: how long it took.
+    ///
+    /// # Errors
+    /// [`wire::Error::Misuse`] when weights do not fit.
+    pub fn run(&self) -> Result<Duration> {
+        let products = self.products();
+        let start = Instant::now();
+        let mut responses = 0..self.layer.packing.responses();
+        responses.try_for_each(|response| products.response(response).map(drop))?;
+        Ok(start.elapsed())
+    }
+
+    /// As [`Measurement::run`], with masks, flooding, and responses in the bytes that are sent.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn answer(&self, rng: &mut Random) -> Result<Duration> {
+        let products = self.products();
+        let start = Instant::now();
+        let mut sent = Vec::new();
+        for response in 0..self.layer.packing.responses() {
+            let mask = self.layer.mask(rng);
+            let answered = products.answer(response, &self.keys, &mask, rng)?;
+            for (parts, layout) in answered.into_iter().zip(self.layer.response_layouts()) {
+                sent.clear();
+                Packed::<0x46>(layout.into_iter().zip(parts).collect()).encode(&mut sent);
+            }
+        }
+        Ok(start.elapsed())
+    }
+}

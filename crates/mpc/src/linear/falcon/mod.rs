@@ -1,0 +1,53 @@
+//! FALCON's linear layers as they were published: a research protocol that leaks.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of the input, integers that add up to it; the server's weights and bias |
+//! | Out | shares of `W*x + b`, integers whose sum is off by at most [`Layer::error`] |
+//! | Reveals | to the client: sums of results and masks that are only [`AcceptLeakage`]'s bits wider than results, with rounding errors that depend on weights |
+//! | Security | leaks: every value that the client sees tells two results apart with probability up to 2^-hidden, and a layer has thousands; the server sees ciphertexts only |
+//! | Cost | `2*inputs*(16 + N*K/8)` up, `2*responses*N*(K1 + K0)/8` down, 2 rounds ([`Layer::cost`]) |
+//! | Paper | Li, Xue, Zhu, Ding, Gao, Wei, Wan, "FALCON" (arXiv 1811.08257), sections 5.1, 5.2 and 5.4 |
+//!
+//! Real and imaginary parts of the Fourier transforms of all channels, in fixed point, lie in
+//! ciphertexts of their own; each is multiplied with both parts of the transforms of the filters.
+//!
+//! The paper masks with the transform of numbers that are uniform mod p. That does not decrypt: the
+//! transform of such numbers wraps around, and what wraps mod p before the transform back is not
+//! what wraps after it. What is done here decrypts: masks so small that nothing wraps. They
+//! hide what a few bits hide. [`falcon_ntt`](super::falcon_ntt) has the same layers with a
+//! transform mod p, where masks are uniform and results exact; this module is there to compare.
+//!
+//! Floating point is not computed in constant time.
+
+mod client;
+mod fourier;
+mod layer;
+mod measure;
+mod server;
+mod slots;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod weights;
+
+use he::bfv::Params;
+use wire::{Error, Result};
+
+pub use super::falcon_ntt::{Operations, ServerKeys, Worker};
+pub use client::client;
+pub use layer::{AcceptLeakage, Layer};
+pub use measure::Measurement;
+pub use server::server;
+pub use weights::ServerWeights;
+
+fn check(layer: &Layer, x: &[i64], params: &Params) -> Result<()> {
+    let excess = x.iter().fold(0, |any, value| any | value.unsigned_abs());
+    if x.len() != layer.inputs() || excess >> layer.share_bits() != 0 {
+        return Err(Error::misuse("shares that do not fit their linear layer"));
+    }
+    if params != layer.params() {
+        return Err(Error::misuse("a key that does not fit the layer"));
+    }
+    Ok(())
+}
