@@ -22,7 +22,7 @@ CIRCUITS = ("relu", "maxpool", "argmax", "truncate", "extend")
 SuiteOption = Annotated[
     Suite,
     typer.Option(
-        help="auto, gazelle, gala: protocols of conv and matmul, others are the same in all; falcon-ntt: of what is its own."
+        help="auto, gazelle, gala: protocols of conv and matmul, the rest is the same in all; falcon-ntt: circuits too."
     ),
 ]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]

@@ -49,7 +49,8 @@ class Prediction:
         """Of the classes (N,), right to four decimals; None unless the server reveals them."""
         if self.report["reveal"] != "probability":
             return None
-        return np.minimum(1.0, self.report["certain"] / self.outputs[:, 1].astype(np.float64))
+        certain = np.float64(self.report["certain"])
+        return np.minimum(np.float64(1.0), np.divide(certain, self.outputs[:, 1], dtype=np.float64))
 
 
 def classes(outputs: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,6 +24,12 @@ pub fn check(suite: &str) -> Result<()> {
         return Ok(());
     }
     let known = SUITES.join(", ");
+    if suite == "falcon" {
+        return Err(Error::misuse(
+            "suite `falcon` follows its paper, whose masks leak, and runs single layers only \
+             (`tacit reproduce falcon-table2`); networks run under suite falcon-ntt",
+        ));
+    }
     Err(Error::misuse(format!("suite `{suite}` is not in this version; use one of {known}")))
 }
 
