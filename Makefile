@@ -79,7 +79,7 @@ bench: build/mnist.tacit
 		mv build/bench.json bench/results/$$name.json; \
 		echo "wrote bench/results/$$name.json"; \
 	done
-	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
+	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-gc -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
 	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 
 docs: build/venv-docs/.packages

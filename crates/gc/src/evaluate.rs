@@ -1,5 +1,6 @@
 //! The evaluator.
 
+use ot::gates::GateHash;
 use ring::pack::{packed_len, unpack};
 use ring::simd::Level;
 use ring::word::spread;
@@ -8,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::batch::{Batch, LANES, SALT};
 use crate::circuit::Wire;
-use crate::gates::{EvaluatorGates, Labels};
+use crate::gates::{Labels, hashes};
 use crate::tables::Tables;
 
 /// Evaluates `tables` on the labels of the garbler's bits and of its own, both bit after
@@ -44,9 +45,8 @@ pub(crate) fn evaluate_at(
     tables.read(&mut salt)?;
     let salt = u128::from_le_bytes(salt);
     match batch.count() {
-        1 => Run::<1>::new(batch, EvaluatorGates::new(level, salt), tables)
-            .evaluate(garbler, evaluator),
-        _ => Run::<LANES>::new(batch, EvaluatorGates::new(level, salt), tables)
+        1 => Run::<1>::new(batch, GateHash::new(salt, level), tables).evaluate(garbler, evaluator),
+        _ => Run::<LANES>::new(batch, GateHash::new(salt, level), tables)
             .evaluate(garbler, evaluator),
     }
 }
@@ -55,17 +55,17 @@ pub(crate) fn evaluate_at(
 struct Run<'a, const L: usize> {
     batch: &'a Batch,
     tables: Tables,
-    gates: EvaluatorGates<L>,
+    hash: GateHash,
     slots: Zeroizing<Vec<Labels<L>>>,
     shares: Vec<Vec<u64>>,
 }
 
 impl<'a, const L: usize> Run<'a, L> {
-    fn new(batch: &'a Batch, gates: EvaluatorGates<L>, tables: Tables) -> Self {
+    fn new(batch: &'a Batch, hash: GateHash, tables: Tables) -> Self {
         Self {
             batch,
             tables,
-            gates,
+            hash,
             slots: Zeroizing::new(vec![[0; L]; batch.circuit().slots]),
             shares: batch.rings().iter().map(|_| Vec::with_capacity(batch.count())).collect(),
         }
@@ -92,16 +92,12 @@ impl<'a, const L: usize> Run<'a, L> {
 
     fn gates(&mut self, lanes: usize) -> Result<()> {
         let batch = self.batch;
-        let (mut bytes, mut halves) = ([[0; 16]; LANES], [[0; L]; 2]);
+        let mut halves = [[0; L]; 2];
         for gate in &batch.circuit().gates {
             if gate.is_and() {
-                for half in &mut halves {
-                    self.tables.read(bytes[..lanes].as_flattened_mut())?;
-                    let rows = half.iter_mut().zip(&bytes);
-                    rows.for_each(|(row, bytes)| *row = u128::from_le_bytes(*bytes));
-                }
-                let (left, right) = (&self.slots[gate.left.node()], &self.slots[gate.right.node()]);
-                self.slots[gate.slot()] = self.gates.and(left, right, &halves);
+                self.tables.read_blocks(halves.iter_mut().map(|half| &mut half[..lanes]))?;
+                let operands = [gate.left, gate.right].map(|wire| &self.slots[wire.node()]);
+                self.slots[gate.slot()] = self.hash.evaluate(operands, &halves);
             } else {
                 let (left, right) = (self.read(gate.left), self.read(gate.right));
                 let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
@@ -122,7 +118,7 @@ impl<'a, const L: usize> Run<'a, L> {
             let words = words.ok_or_else(|| Error::peer("zero padding", "other bits"))?;
             let mut shares = [0; L];
             for ((wire, _), words) in output.projected().zip(words.chunks_exact(lanes)) {
-                let hashes = self.gates.project(&self.slots[wire.node()]);
+                let hashes = hashes(&mut self.hash, &self.slots[wire.node()]);
                 for (((hash, colour), word), share) in hashes.iter().zip(words).zip(&mut shares) {
                     let more = ring.reduce(word & spread(*colour));
                     *share = ring.add(*share, ring.add(ring.draw(*hash), more));

@@ -15,6 +15,7 @@
 
 use std::fmt;
 
+use ot::gates::GateHash;
 use ring::pack::pack_into;
 use ring::simd::Level;
 use ring::word::select;
@@ -24,7 +25,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::batch::{Batch, LANES};
 use crate::circuit::{Output, Wire};
-use crate::gates::{GarblerGates, Labels};
+use crate::gates::{Labels, colours};
 use crate::ring_share::Ring;
 use crate::tables::Writer;
 
@@ -96,7 +97,7 @@ impl Garbler {
             return Err(Error::misuse("other labels than the evaluator has bits"));
         }
         let mut out = Writer::new(sink);
-        out.buffer().extend_from_slice(&self.salt.to_le_bytes());
+        out.write(&self.salt.to_le_bytes())?;
         let shares = match self.batch.count() {
             1 => Run::<1>::new(&self, evaluator).garble(&mut out)?,
             _ => Run::<LANES>::new(&self, evaluator).garble(&mut out)?,
@@ -113,7 +114,7 @@ struct Run<'a, const L: usize> {
     delta: u128,
     evaluator: &'a [u128],
     prg: Prg,
-    gates: GarblerGates<L>,
+    hash: GateHash,
     slots: Zeroizing<Vec<Labels<L>>>,
     shares: Vec<Vec<u64>>,
 }
@@ -127,7 +128,7 @@ impl<'a, const L: usize> Run<'a, L> {
             delta: garbler.delta,
             evaluator,
             prg: Prg::new(&garbler.seed, LABELS),
-            gates: GarblerGates::new(garbler.level, garbler.delta, garbler.salt),
+            hash: GateHash::new(garbler.salt, garbler.level),
             slots: Zeroizing::new(vec![[0; L]; batch.circuit().slots]),
             shares: batch.rings().iter().map(room).collect(),
         }
@@ -137,8 +138,7 @@ impl<'a, const L: usize> Run<'a, L> {
         for (start, lanes) in self.batch.groups() {
             self.load(start, lanes);
             self.gates(lanes, out)?;
-            self.outputs(lanes, out.buffer());
-            out.flush()?;
+            self.outputs(lanes, out)?;
         }
         Ok(std::mem::take(&mut self.shares))
     }
@@ -156,24 +156,17 @@ impl<'a, const L: usize> Run<'a, L> {
         }
     }
 
-    #[inline]
-    fn read(&self, wire: Wire) -> Labels<L> {
-        let flip = u128::from(wire.is_negated()).wrapping_neg() & self.delta;
-        self.slots[wire.node()].map(|label| label ^ flip)
-    }
-
     fn gates(&mut self, lanes: usize, out: &mut Writer<'_>) -> Result<()> {
         let batch = self.batch;
-        let mut tables = [[0; L]; 2];
+        let (mut tables, mut flipped) = ([[0; L]; 2], Zeroizing::new([[0; L]; 2]));
         for gate in &batch.circuit().gates {
             if gate.is_and() {
-                let (left, right) = (self.read(gate.left), self.read(gate.right));
-                self.slots[gate.slot()] = self.gates.and(&left, &right, &mut tables);
-                for half in &tables {
-                    let bytes = half.map(u128::to_le_bytes);
-                    out.buffer().extend_from_slice(bytes[..lanes].as_flattened());
-                }
-                out.flush()?;
+                let [left, right] = &mut *flipped;
+                let left = zeros_of(&self.slots, gate.left, self.delta, left);
+                let right = zeros_of(&self.slots, gate.right, self.delta, right);
+                let product = self.hash.garble(self.delta, [left, right], &mut tables);
+                self.slots[gate.slot()] = product;
+                out.write_blocks(tables.iter().map(|half| &half[..lanes]))?;
             } else {
                 let (left, right) = (&self.slots[gate.left.node()], &self.slots[gate.right.node()]);
                 let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
@@ -184,7 +177,7 @@ impl<'a, const L: usize> Run<'a, L> {
     }
 
     /// Projects every output to shares.
-    fn outputs(&mut self, lanes: usize, out: &mut Vec<u8>) {
+    fn outputs(&mut self, lanes: usize, out: &mut Writer<'_>) -> Result<()> {
         let batch = self.batch;
         for (at, (output, ring)) in batch.circuit().outputs.iter().zip(batch.rings()).enumerate() {
             let mut shares = [0; L];
@@ -199,10 +192,13 @@ impl<'a, const L: usize> Run<'a, L> {
                     None => self.project(*wire, weight, *ring, &mut shares, &mut words, lanes),
                 }
             }
-            pack_into(out, &words, ring.bits());
+            let mut bytes = Vec::new();
+            pack_into(&mut bytes, &words, ring.bits());
+            out.write(&bytes)?;
             self.shares[at].extend_from_slice(&shares[..lanes]);
             shares.zeroize();
         }
+        Ok(())
     }
 
     /// Adds one output bit to the shares and its words to `words`.
@@ -215,9 +211,10 @@ impl<'a, const L: usize> Run<'a, L> {
         words: &mut Vec<u64>,
         lanes: usize,
     ) {
-        let zeros = self.read(wire);
+        let mut flipped = Zeroizing::new([0; L]);
+        let zeros = zeros_of(&self.slots, wire, self.delta, &mut flipped);
         let (plus, minus) = (ring.of_signed(weight), ring.of_signed(-weight));
-        let hashes = self.gates.project(&zeros);
+        let hashes = colours(&mut self.hash, self.delta, zeros);
         for ((zero, one, meaning), share) in hashes[..lanes].iter().zip(shares) {
             let (v, mask) = (ring.draw(*zero), ring.draw(*one));
             let other = ring.add(v, select(*meaning, minus, plus));
@@ -226,6 +223,22 @@ impl<'a, const L: usize> Run<'a, L> {
             *share = ring.add(*share, own);
         }
     }
+}
+
+/// The zero labels of a wire: those in its slot, or if it is negated the others.
+#[inline]
+fn zeros_of<'a, const L: usize>(
+    slots: &'a [Labels<L>],
+    wire: Wire,
+    delta: u128,
+    flipped: &'a mut Labels<L>,
+) -> &'a Labels<L> {
+    let zeros = &slots[wire.node()];
+    if !wire.is_negated() {
+        return zeros;
+    }
+    flipped.iter_mut().zip(zeros).for_each(|(flipped, zero)| *flipped = zero ^ delta);
+    flipped
 }
 
 /// The next zero labels of one input.

@@ -7,8 +7,8 @@ use wire::{Error, Result};
 
 use crate::batch::Batch;
 
-/// Bytes of every chunk but the last.
-pub const CHUNK: usize = 1 << 20;
+/// Bytes of every chunk but the last: few enough for an allocator to have them at hand.
+pub const CHUNK: usize = 1 << 16;
 
 /// The chunks of a batch's tables: their lengths, in order.
 pub fn chunks(batch: &Batch) -> impl Iterator<Item = usize> + use<> {
@@ -66,6 +66,36 @@ impl Tables {
         self.len() == 0
     }
 
+    /// Reads the next blocks.
+    #[inline]
+    pub(crate) fn read_blocks<'b>(
+        &mut self,
+        blocks: impl Iterator<Item = &'b mut [u128]>,
+    ) -> Result<()> {
+        for blocks in blocks {
+            let ready = self.chunks.front().and_then(|chunk| chunk.get(self.read..));
+            let ready = ready.and_then(|rest| rest.get(..16 * blocks.len() + 1));
+            if let Some(bytes) = ready {
+                let rows = blocks.iter_mut().zip(bytes.as_chunks().0);
+                rows.for_each(|(block, row)| *block = u128::from_le_bytes(*row));
+                self.read += 16 * blocks.len();
+            } else {
+                self.read_across(blocks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same where a chunk ends.
+    fn read_across(&mut self, blocks: &mut [u128]) -> Result<()> {
+        for block in blocks {
+            let mut bytes = [0; 16];
+            self.read(&mut bytes)?;
+            *block = u128::from_le_bytes(bytes);
+        }
+        Ok(())
+    }
+
     /// Reads the next bytes; what has been read is dropped chunk by chunk.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<()> {
         let mut out = out;
@@ -90,33 +120,59 @@ impl Tables {
 
 /// Cuts what is written into chunks.
 pub(crate) struct Writer<'a> {
+    /// A chunk and more, of which the first `held` bytes wait.
     buffer: Vec<u8>,
+    held: usize,
     sink: &'a mut dyn FnMut(Vec<u8>) -> Result<()>,
 }
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(sink: &'a mut dyn FnMut(Vec<u8>) -> Result<()>) -> Self {
-        Self { buffer: Vec::new(), sink }
+        Self { buffer: Vec::new(), held: 0, sink }
     }
 
-    /// The bytes not handed on yet, to append to.
-    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
-        &mut self.buffer
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.room(bytes.len()).copy_from_slice(bytes);
+        self.flush()
+    }
+
+    #[inline]
+    pub(crate) fn write_blocks<'b>(
+        &mut self,
+        blocks: impl Iterator<Item = &'b [u128]>,
+    ) -> Result<()> {
+        for blocks in blocks {
+            let rows = self.room(16 * blocks.len()).as_chunks_mut().0;
+            rows.iter_mut().zip(blocks).for_each(|(row, block)| *row = block.to_le_bytes());
+        }
+        self.flush()
+    }
+
+    /// The next `len` bytes.
+    #[inline]
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        let start = self.held;
+        self.held += len;
+        if self.buffer.len() < self.held {
+            self.buffer.resize(self.held.max(CHUNK + CHUNK / 16), 0);
+        }
+        &mut self.buffer[start..self.held]
     }
 
     /// Hands on whole chunks.
     #[inline]
-    pub(crate) fn flush(&mut self) -> Result<()> {
-        while self.buffer.len() >= CHUNK {
-            let rest = self.buffer.split_off(CHUNK);
-            (self.sink)(std::mem::replace(&mut self.buffer, rest))?;
+    fn flush(&mut self) -> Result<()> {
+        while self.held >= CHUNK {
+            (self.sink)(self.buffer[..CHUNK].to_vec())?;
+            self.buffer.copy_within(CHUNK..self.held, 0);
+            self.held -= CHUNK;
         }
         Ok(())
     }
 
     /// Hands on the rest.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.flush()?;
+        self.buffer.truncate(self.held);
         if self.buffer.is_empty() { Ok(()) } else { (self.sink)(self.buffer) }
     }
 }

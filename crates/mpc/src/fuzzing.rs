@@ -1,5 +1,6 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+mod garbled;
 mod slots;
 
 use std::sync::OnceLock;
@@ -13,6 +14,7 @@ use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment};
 use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
+pub use garbled::garbled_step;
 pub use slots::slot_ciphertexts;
 
 /// The client's ciphertexts and the integers of its public key.

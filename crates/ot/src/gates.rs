@@ -1,4 +1,9 @@
-//! The hash of garbled gates, under keys that nothing else uses.
+//! Half-gates, and their hash under keys that nothing else uses.
+//!
+//! An AND gate takes two keys: the garbler's half hashes the left label under one, the
+//! evaluator's half the right label under the other (Zahur, Rosulek, Evans, "Two halves
+//! make a whole", EUROCRYPT 2015; `TG`, `TE`, `WG`, `WE` as there). The colour of a label
+//! is its lowest bit, and Delta's is 1.
 //!
 //! `H(x; key, lane) = E_key(y) xor y` with `y = sigma(x) xor lane`, as in `hash.rs`; the
 //! MITCCRH of Guo, Katz, Wang, Weng, Yu, "Better concrete security for half-gates garbling
@@ -12,29 +17,40 @@
 //! input meets a query of the adversary, when labels differ by a fixed constant or one
 //! that Delta makes: 2^-128 each, labels being pseudo-random and independent across lanes.
 //! A key that serves `B` hashes lets a search try `B` of them for a Delta at a time, so 16
-//! bound its gain to 4 bits, as they do for pads. A garbler that gave every gate of every
-//! instance the same key would lose as many bits as its tables have.
+//! bound its gain to 4 bits, as they do for pads. Under one key for all gates it would
+//! grow with their number.
 
 use ring::simd::Level;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::hash::tweaked;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
 
+/// A label of each of `L` instances that share a key: 1 or 8.
+pub type Labels<const L: usize> = [u128; L];
+
 /// Hashes with a run of keys, eight ready at a time. The keys are public.
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct GateHash {
+    #[zeroize(skip)]
     salt: u128,
     /// Keys made so far.
+    #[zeroize(skip)]
     made: u64,
     /// Of the eight at hand.
+    #[zeroize(skip)]
     used: usize,
+    #[zeroize(skip)]
     hasher: Hasher,
+    /// What the portable code hashes.
+    blocks: [u128; 4 * EIGHT],
 }
 
 impl GateHash {
     /// Keys `salt xor 0`, `salt xor 1`, ...
     pub fn new(salt: u128, level: Level) -> Self {
-        Self { salt, made: 0, used: EIGHT, hasher: Hasher::new(level) }
+        Self { salt, made: 0, used: EIGHT, hasher: Hasher::new(level), blocks: [0; 4 * EIGHT] }
     }
 
     /// Takes the next `count` keys, 1 or 2, and returns the number of the first, as
@@ -66,6 +82,92 @@ impl GateHash {
     pub fn hash(&self, first: usize, spread: u32, blocks: &mut [u128]) {
         self.hasher.hash(first, spread, blocks);
     }
+
+    /// From the zero labels of `a` and `b` those of `a and b`, and the tables `TG`, `TE`.
+    /// Takes two keys.
+    #[inline]
+    pub fn garble<const L: usize>(
+        &mut self,
+        delta: u128,
+        operands: [&Labels<L>; 2],
+        tables: &mut [Labels<L>; 2],
+    ) -> Labels<L> {
+        let (first, mut out) = (self.next(2), [0; L]);
+        if let (Some(operands), [Some(tg), Some(te)], Some(to)) =
+            (eights(operands), tables.each_mut().map(eight_mut), eight_mut(&mut out))
+            && self.hasher.garble(first, &delta, operands, [tg, te], to)
+        {
+            return out;
+        }
+        let blocks = &mut self.blocks;
+        let shift = hash_input(delta, 0);
+        for (half, labels) in operands.into_iter().enumerate() {
+            let (low, high) = blocks[2 * L * half..][..2 * L].split_at_mut(L);
+            for (lane, ((low, high), label)) in low.iter_mut().zip(high).zip(labels).enumerate() {
+                *low = hash_input(*label, lane as u64);
+                *high = *low ^ shift;
+            }
+        }
+        let hashed = &mut blocks[..(4 * L).next_multiple_of(EIGHT)];
+        self.hasher.hash(first, (2 * L).ilog2(), hashed);
+        for lane in 0..L {
+            let [a0, a1, b0, b1] = [0, 1, 2, 3].map(|quarter| blocks[quarter * L + lane]);
+            let [a, b] = operands.map(|labels| labels[lane]);
+            let (tg, te) = (a0 ^ a1 ^ (colour(b) & delta), b0 ^ b1 ^ a);
+            out[lane] = a0 ^ (colour(a) & tg) ^ b0 ^ (colour(b) & (te ^ a));
+            (tables[0][lane], tables[1][lane]) = (tg, te);
+        }
+        out
+    }
+
+    /// From labels of `a` and `b` and the tables the labels of `a and b`. Takes two keys.
+    #[inline]
+    pub fn evaluate<const L: usize>(
+        &mut self,
+        operands: [&Labels<L>; 2],
+        tables: &[Labels<L>; 2],
+    ) -> Labels<L> {
+        let (first, mut out) = (self.next(2), [0; L]);
+        if let (Some(operands), Some(both), Some(to)) =
+            (eights(operands), eights(tables.each_ref()), eight_mut(&mut out))
+            && self.hasher.evaluate(first, operands, both, to)
+        {
+            return out;
+        }
+        let blocks = &mut self.blocks;
+        for (half, labels) in operands.into_iter().enumerate() {
+            for (lane, (block, label)) in blocks[L * half..].iter_mut().zip(labels).enumerate() {
+                *block = hash_input(*label, lane as u64);
+            }
+        }
+        let hashed = &mut blocks[..(2 * L).next_multiple_of(EIGHT)];
+        self.hasher.hash(first, L.ilog2(), hashed);
+        for lane in 0..L {
+            let [a, b] = operands.map(|labels| labels[lane]);
+            let wg = blocks[lane] ^ (colour(a) & tables[0][lane]);
+            let we = blocks[L + lane] ^ (colour(b) & (tables[1][lane] ^ a));
+            out[lane] = wg ^ we;
+        }
+        out
+    }
+}
+
+/// All ones for colour 1, else zero.
+#[inline]
+const fn colour(label: u128) -> u128 {
+    (label & 1).wrapping_neg()
+}
+
+/// Eight labels, if there are as many.
+#[inline]
+fn eights<const L: usize>(labels: [&Labels<L>; 2]) -> Option<[&Labels<EIGHT>; 2]> {
+    let [left, right] = labels.map(|labels| labels.as_slice().try_into().ok());
+    left.zip(right).map(|(left, right)| [left, right])
+}
+
+#[inline]
+fn eight_mut<const L: usize>(labels: &mut Labels<L>) -> Option<&mut Labels<EIGHT>> {
+    labels.as_mut_slice().try_into().ok()
 }
 
 /// What is hashed for label `x` of instance `lane` of a group, 0 to 7. Linear in `x` for
@@ -79,6 +181,40 @@ pub const fn hash_input(x: u128, lane: u64) -> u128 {
 mod tests {
     use super::*;
     use ring::Random;
+
+    /// The kernels for eight instances against the portable code, and what both are for.
+    #[test]
+    fn half_gates_multiply_at_every_level() {
+        let mut rng = Random::seeded(2);
+        let (salt, delta) = (rng.block(), rng.block() | 1);
+        let labels: [[u128; EIGHT]; 2] =
+            std::array::from_fn(|_| std::array::from_fn(|_| rng.block()));
+        let mut all = Vec::new();
+        for level in Level::available() {
+            let (mut garbler, mut evaluator) =
+                (GateHash::new(salt, level), GateHash::new(salt, level));
+            for turn in 0..9u64 {
+                let mut tables = [[0; EIGHT]; 2];
+                let out = garbler.garble(delta, labels.each_ref(), &mut tables);
+                all.push((turn, out, tables));
+                // Bits of the operands of each instance, all four pairs over the turns.
+                let bit = |half: u32, lane: usize| u128::from((turn + lane as u64) >> half & 1);
+                let input = |half: usize| -> [u128; EIGHT] {
+                    std::array::from_fn(|lane| {
+                        labels[half][lane] ^ (bit(half as u32, lane) * delta)
+                    })
+                };
+                let got = evaluator.evaluate([&input(0), &input(1)], &tables);
+                let wanted =
+                    (0..EIGHT).map(|lane| out[lane] ^ (bit(0, lane) * bit(1, lane) * delta));
+                assert!(got.into_iter().eq(wanted), "{level:?}");
+            }
+        }
+        assert!(all.iter().all(|(turn, out, tables)| {
+            let (_, first, others) = &all[*turn as usize];
+            (out, tables) == (first, others)
+        }));
+    }
 
     /// Key number by key number, as [`GateHash::next`] promises.
     #[test]

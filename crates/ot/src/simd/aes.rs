@@ -63,6 +63,68 @@ impl Hasher {
     }
 }
 
+impl Hasher {
+    /// The half-gates of eight instances under the keys `first` and `first + 1`, as
+    /// [`crate::gates`] says; false, and nothing done, at the portable level.
+    pub(crate) fn garble(
+        &self,
+        first: usize,
+        delta: &u128,
+        operands: [&Eight; 2],
+        tables: [&mut Eight; 2],
+        out: &mut Eight,
+    ) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        match (self.level.width(), self.level.vaes()) {
+            (Width::Scalar, _) => return false,
+            // SAFETY: the level proves the presence of AVX2 and VAES.
+            (_, true) => unsafe {
+                wide::garble(&self.schedule, first, delta, operands, tables, out);
+            },
+            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+            (Width::Avx512, _) => unsafe {
+                wider::garble(&self.schedule, first, delta, operands, tables, out);
+            },
+            // SAFETY: the level proves the presence of AVX2 and AES-NI.
+            _ => unsafe {
+                narrow::garble(&self.schedule, first, delta, operands, tables, out);
+            },
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (first, delta, operands, tables, out);
+        cfg!(target_arch = "x86_64")
+    }
+
+    /// The evaluator's end of [`Hasher::garble`].
+    pub(crate) fn evaluate(
+        &self,
+        first: usize,
+        operands: [&Eight; 2],
+        tables: [&Eight; 2],
+        out: &mut Eight,
+    ) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        match (self.level.width(), self.level.vaes()) {
+            (Width::Scalar, _) => return false,
+            // SAFETY: the level proves the presence of AVX2 and VAES.
+            (_, true) => unsafe {
+                wide::evaluate(&self.schedule, first, operands, tables, out);
+            },
+            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+            (Width::Avx512, _) => unsafe {
+                wider::evaluate(&self.schedule, first, operands, tables, out);
+            },
+            // SAFETY: the level proves the presence of AVX2 and AES-NI.
+            _ => unsafe {
+                narrow::evaluate(&self.schedule, first, operands, tables, out);
+            },
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (first, operands, tables, out);
+        cfg!(target_arch = "x86_64")
+    }
+}
+
 /// The round keys of `keys`; left alone at the portable level.
 fn schedule(level: Level, keys: &Eight, out: &mut Schedule) {
     #[cfg(target_arch = "x86_64")]
@@ -238,6 +300,22 @@ mod tests {
             let sure = count.min((8 - first) << spread);
             assert_eq!(got[..sure], wanted[..sure], "{spread} {first}");
         }
+        let (delta, operands) = (rng.block() | 1, [eight(&mut rng), eight(&mut rng)]);
+        let operands = [&operands[0], &operands[1]];
+        let hasher = {
+            let mut hasher = Hasher::new(Level::best());
+            hasher.set(keys);
+            hasher
+        };
+        let (mut tables, mut out) = ([[[0; 8]; 2]; 2], [[0; 8]; 2]);
+        // SAFETY: as above.
+        unsafe { paired::garble(&rounds, 2, &delta, operands, tables[0].each_mut(), &mut out[0]) };
+        hasher.garble(2, &delta, operands, tables[1].each_mut(), &mut out[1]);
+        assert_eq!((tables[0], out[0]), (tables[1], out[1]));
+        // SAFETY: as above.
+        unsafe { paired::evaluate(&rounds, 2, operands, tables[0].each_ref(), &mut out[0]) };
+        hasher.evaluate(2, operands, tables[1].each_ref(), &mut out[1]);
+        assert_eq!(out[0], out[1]);
         let expanded: Vec<RoundKeys> = (0..8).map(|i| rounds.map(|round| round[i])).collect();
         let (mut wanted, mut got) = ((vec![[0; 8]; 3], [0; 8]), (vec![[0; 8]; 3], [0; 8]));
         // SAFETY: as above.

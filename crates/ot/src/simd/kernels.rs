@@ -8,6 +8,8 @@ macro_rules! kernels {
             use crate::simd::aes::{RoundKeys, Schedule};
             use crate::simd::vector::$vector::{self as vector, LANES};
 
+            /// The number of each instance.
+            const INSTANCES: Eight = [0, 1, 2, 3, 4, 5, 6, 7];
             /// Vectors of eight blocks.
             const VECTORS: usize = 8 / LANES;
             /// The round constants of AES-128.
@@ -77,6 +79,90 @@ macro_rules! kernels {
                         let masked = vector::xor(vector::load(eight, at), key);
                         vector::store(eight, at, vector::last_round(state[at], masked));
                     }
+                }
+            }
+
+            /// The labels of eight instances, their lanes added, hashed under one key: with
+            /// `shift` added to what is hashed.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn labels(
+                schedule: &Schedule,
+                key: usize,
+                labels: &Eight,
+                shift: vector::Vector,
+            ) -> [vector::Vector; VECTORS] {
+                let (mut input, mut state) = ([shift; VECTORS], [shift; VECTORS]);
+                let first = vector::broadcast(&schedule[0][key]);
+                for at in 0..VECTORS {
+                    let label = vector::sigma(vector::load(labels, at));
+                    let label = vector::xor(label, vector::load(&INSTANCES, at));
+                    input[at] = vector::xor(input[at], label);
+                    state[at] = vector::xor(input[at], first);
+                }
+                for round in &schedule[1..10] {
+                    let key = vector::broadcast(&round[key]);
+                    for at in 0..VECTORS {
+                        state[at] = vector::round(state[at], key);
+                    }
+                }
+                let last = vector::broadcast(&schedule[10][key]);
+                for at in 0..VECTORS {
+                    state[at] = vector::last_round(state[at], vector::xor(input[at], last));
+                }
+                state
+            }
+
+            /// See [`super::super::aes::Hasher::garble`].
+            #[target_feature(enable = $features)]
+            pub(crate) fn garble(
+                schedule: &Schedule,
+                first: usize,
+                delta: &u128,
+                operands: [&Eight; 2],
+                tables: [&mut Eight; 2],
+                out: &mut Eight,
+            ) {
+                let ([left, right], [first_table, second_table]) = (operands, tables);
+                let delta = vector::broadcast(delta);
+                let shift = vector::sigma(delta);
+                let a0 = labels(schedule, first, left, vector::zero());
+                let a1 = labels(schedule, first, left, shift);
+                let b0 = labels(schedule, first + 1, right, vector::zero());
+                let b1 = labels(schedule, first + 1, right, shift);
+                for at in 0..VECTORS {
+                    let (a, b) = (vector::load(left, at), vector::load(right, at));
+                    let (pa, pb) = (vector::colours(a), vector::colours(b));
+                    let tg = vector::xor(a0[at], a1[at]);
+                    let tg = vector::xor(tg, vector::and(pb, delta));
+                    let both = vector::xor(b0[at], b1[at]);
+                    let wg = vector::xor(a0[at], vector::and(pa, tg));
+                    let we = vector::xor(b0[at], vector::and(pb, both));
+                    vector::store(first_table, at, tg);
+                    vector::store(second_table, at, vector::xor(both, a));
+                    vector::store(out, at, vector::xor(wg, we));
+                }
+            }
+
+            /// See [`super::super::aes::Hasher::evaluate`].
+            #[target_feature(enable = $features)]
+            pub(crate) fn evaluate(
+                schedule: &Schedule,
+                first: usize,
+                operands: [&Eight; 2],
+                tables: [&Eight; 2],
+                out: &mut Eight,
+            ) {
+                let [left, right] = operands;
+                let own = labels(schedule, first, left, vector::zero());
+                let other = labels(schedule, first + 1, right, vector::zero());
+                for at in 0..VECTORS {
+                    let (a, b) = (vector::load(left, at), vector::load(right, at));
+                    let tg = vector::load(tables[0], at);
+                    let te = vector::xor(vector::load(tables[1], at), a);
+                    let wg = vector::xor(own[at], vector::and(vector::colours(a), tg));
+                    let we = vector::xor(other[at], vector::and(vector::colours(b), te));
+                    vector::store(out, at, vector::xor(wg, we));
                 }
             }
 

@@ -65,6 +65,26 @@ pub(super) mod xmm {
 
     #[inline]
     #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn and(a: Vector, b: Vector) -> Vector {
+        _mm_and_si128(a, b)
+    }
+
+    /// All ones in each lane whose lowest bit is set.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn colours(a: Vector) -> Vector {
+        _mm_srai_epi32::<31>(_mm_slli_epi32::<31>(_mm_shuffle_epi32::<0>(a)))
+    }
+
+    /// (high xor low, high) of each lane's (high, low).
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn sigma(a: Vector) -> Vector {
+        _mm_xor_si128(_mm_unpackhi_epi64(a, a), _mm_bslli_si128::<8>(a))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
     pub(crate) fn round(state: Vector, key: Vector) -> Vector {
         _mm_aesenc_si128(state, key)
     }
@@ -155,6 +175,26 @@ pub(super) mod ymm {
     }
 
     #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn and(a: Vector, b: Vector) -> Vector {
+        _mm256_and_si256(a, b)
+    }
+
+    /// All ones in each lane whose lowest bit is set.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn colours(a: Vector) -> Vector {
+        _mm256_srai_epi32::<31>(_mm256_slli_epi32::<31>(_mm256_shuffle_epi32::<0>(a)))
+    }
+
+    /// (high xor low, high) of each lane's (high, low).
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn sigma(a: Vector) -> Vector {
+        _mm256_xor_si256(_mm256_unpackhi_epi64(a, a), _mm256_bslli_epi128::<8>(a))
+    }
+
+    #[inline]
     #[target_feature(enable = "avx2,vaes")]
     pub(crate) fn round(state: Vector, key: Vector) -> Vector {
         _mm256_aesenc_epi128(state, key)
@@ -230,7 +270,8 @@ pub(super) mod paired {
     use std::arch::x86_64::*;
 
     pub(crate) use super::ymm::{
-        LANES, Vector, broadcast, keys, load, rotated_word, store, word_sums, words, xor, zero,
+        LANES, Vector, and, broadcast, colours, keys, load, rotated_word, sigma, store, word_sums,
+        words, xor, zero,
     };
 
     #[inline]
