@@ -2,6 +2,7 @@
 //! both parties' inputs that says which values their outputs share.
 
 mod integers;
+mod transformer;
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -66,6 +67,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
     ]
     .into_iter()
     .chain(integers::protocols())
+    .chain(transformer::protocols())
     .collect()
 }
 
