@@ -121,6 +121,37 @@ non_linear("lookup", "Measure a function of at most 8 --bits, by a table of --ou
 non_linear("multiply", "Measure products of shared values of --bits and --second-bits, mod 2^--out-bits.")
 
 
+def of_rows(name: str, what: str, sizes: str, rows_out: int, range_out: float) -> None:
+    """Add the command of a function of transformers on a shared matrix."""
+
+    def command(
+        rows: Annotated[int, typer.Option(min=1, help="Rows of the matrix.")],
+        cols: Annotated[int, typer.Option(min=1, help="Its columns.")],
+        bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the input's shares.")] = rows_out,
+        out_bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the results.")] = 8,
+        range_: Annotated[float, typer.Option("--range", help="Largest absolute value that counts.")] = range_out,
+        radix: Annotated[
+            int | None, typer.Option(min=1, max=4, help="Bits of a comparison's digits; else as in the suite.")
+        ] = None,
+        network: Network = None,
+        ot: Transfers = "auto",
+        threads: Threads = 1,
+        repeat: Repeat = 3,
+        timeout: Timeout = TIMEOUT_SECONDS,
+        json: AsJson = False,
+    ) -> None:
+        digits = {} if radix is None else {"radix": radix}
+        widths = {"bits": bits, "out_bits": out_bits, "range": range_}
+        operation = {"operation": name, "rows": rows, "cols": cols, **widths, **digits}
+        measure(operation, Suite.AUTO, repeat, threads, timeout, network, json, ot)
+
+    command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
+    bench.command(name, epilog=f"Example: `tacit bench {name} {sizes}`")(command)
+
+
+of_rows("gelu", "Measure GELU of activations that saturate to --out-bits.", "--rows 128 --cols 3072", 12, 8.0)
+
+
 @bench.command(epilog="Example: `tacit bench conv --height 16 --width 16 --in 16 --out 16`")
 def conv(
     height: Size,

@@ -169,6 +169,8 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     if report.get("max_error") is not None:
         yield f"largest difference from the interpreter: {report['max_error']} in the last place"
+    if report.get("real_error") is not None:
+        yield f"largest difference from the real function: {report['real_error']:.2f} last places"
     if "cpu_seconds" in report:
         for party in ("client", "server"):
             memory = size(report["peak_memory_bytes"][party])

@@ -3,6 +3,7 @@
 
 mod garbled;
 mod integers;
+mod transformer;
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -68,6 +69,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
     .into_iter()
     .chain(integers::protocols())
     .chain(garbled::protocols())
+    .chain(transformer::protocols())
     .collect()
 }
 

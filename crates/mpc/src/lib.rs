@@ -36,6 +36,7 @@ pub mod square;
 pub mod switch;
 #[cfg(test)]
 mod testing;
+pub mod transformer;
 mod triples;
 pub mod truncate;
 mod wrap;

@@ -12,6 +12,7 @@ use mpc::prime::{Enter, Leave};
 use mpc::relu::Relu;
 use mpc::sign::Signs;
 use mpc::square::Square;
+use mpc::transformer::gelu::{self, Gelu};
 use mpc::truncate::Truncate;
 use mpc::{
     Need, Pads, Share, argmax, extend, garbled, lookup, maximum, multiply, prime, relu, sign,
@@ -50,6 +51,8 @@ pub enum Nonlinear {
     Multiply(Multiply),
     /// Squares.
     Square(Square),
+    /// GELU with saturation.
+    Gelu(Box<Gelu>),
     /// Shares mod a power of two to shares mod a prime.
     Enter(Enter),
     /// And back.
@@ -73,6 +76,7 @@ impl Nonlinear {
             Self::Lookup(plan, _) => plan.need(),
             Self::Multiply(plan) => plan.need(),
             Self::Square(plan) => plan.need(),
+            Self::Gelu(plan) => plan.need(),
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
             Self::Garbled(plan) => plan.need(),
@@ -91,6 +95,7 @@ impl Nonlinear {
             Self::Lookup(plan, _) => plan.cost(),
             Self::Multiply(plan) => plan.cost(),
             Self::Square(plan) => plan.cost(),
+            Self::Gelu(plan) => plan.cost(),
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
             Self::Garbled(plan) => plan.cost(),
@@ -120,6 +125,7 @@ impl Nonlinear {
             }
             Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),
             Self::Square(plan) => square::run(channel, plan, x, pads),
+            Self::Gelu(plan) => gelu::run(channel, plan, x, pads),
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
             Self::Garbled(plan) => garbled::run(channel, plan, x, pads),
@@ -143,6 +149,7 @@ impl Nonlinear {
             Self::Lookup(..) => "lookup",
             Self::Multiply(_) => "multiply",
             Self::Square(_) => "square",
+            Self::Gelu(_) => "gelu",
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
             Self::Garbled(_) => "circuit",
@@ -160,6 +167,7 @@ impl Nonlinear {
             Self::Extend(_) | Self::Enter(_) => "wrap bit by OT",
             Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
+            Self::Gelu(_) => "comparison and table by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
             Self::Garbled(_) | Self::Softmax(_) => "garbled circuits",
         }

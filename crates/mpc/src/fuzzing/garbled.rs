@@ -13,7 +13,7 @@ use crate::share::Share;
 const COUNT: usize = 9;
 
 fn plan() -> Option<Garbled> {
-    let then = Function { drop: 2, clip: Some(Clip { low: 0, saturate: 3 }) };
+    let then = Function { drop: 2, floor: false, clip: Some(Clip { low: 0, saturate: 3 }) };
     let prime = Ring::Prime(ring::Modulus::new(1009)?);
     Garbled::map(COUNT, prime, 9, then, Ring::Power(11)).ok()
 }

@@ -18,6 +18,7 @@ mod task;
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod transfers;
+mod transformer;
 
 pub use operation::{Operation, Transfers};
 pub use session::{Bench, Host, Measured};

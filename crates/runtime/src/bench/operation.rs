@@ -147,6 +147,22 @@ pub enum Operation {
         /// Decimals of the probability, 1 to 6.
         digits: u32,
     },
+    /// GELU of activations.
+    Gelu {
+        /// Rows of the tensor.
+        rows: usize,
+        /// Its columns.
+        cols: usize,
+        /// Width of the input's shares.
+        bits: u32,
+        /// Width of the results, to which inputs saturate.
+        out_bits: u32,
+        /// Real absolute value at which they do.
+        range: f64,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
+    },
     /// Convolution with rescale, without bias.
     Conv {
         /// Rows of the input.
@@ -254,6 +270,7 @@ impl Operation {
             Self::Multiply { .. } => "multiply",
             Self::Circuit { .. } => "circuit",
             Self::Probability { .. } => "probability",
+            Self::Gelu { .. } => "gelu",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

@@ -45,6 +45,10 @@ pub struct Measured {
     /// Largest difference from it in the last place; of transfers the number that
     /// were wrong.
     pub max_error: u64,
+    /// Largest difference of exact results from the real function, in last places; of
+    /// functions of transformers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real_error: Option<f64>,
 }
 
 impl Bench {
@@ -86,6 +90,7 @@ impl Bench {
             report,
             checked: errors.len(),
             max_error: errors.into_iter().max().unwrap_or(0),
+            real_error: task.real_error(&values),
         })
     }
 }

@@ -14,6 +14,7 @@ use wire::{Error, Result};
 use super::circuits;
 use super::operation::Operation;
 use super::task::{Input, Output};
+use super::transformer;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::steps::{self, Action};
 
@@ -97,6 +98,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
         }
+        Operation::Gelu { .. } => transformer::plan(operation),
         Operation::Circuit { .. }
         | Operation::Probability { .. }
         | Operation::Conv { .. }
@@ -116,12 +118,12 @@ fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Resul
 
 /// The digits asked for, or those of the default suite for `count` comparisons of
 /// `bits` bits.
-fn digits(radix: Option<u32>, count: usize, bits: u32) -> Result<Radix> {
+pub(super) fn digits(radix: Option<u32>, count: usize, bits: u32) -> Result<Radix> {
     chosen(radix, || Radix::fastest(count, bits))
 }
 
 /// The digits asked for, or others.
-fn chosen(radix: Option<u32>, other: impl FnOnce() -> Radix) -> Result<Radix> {
+pub(super) fn chosen(radix: Option<u32>, other: impl FnOnce() -> Radix) -> Result<Radix> {
     match radix {
         None => Ok(other()),
         Some(1) => Ok(Radix::Two),

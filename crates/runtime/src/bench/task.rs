@@ -12,7 +12,7 @@ use wire::{Error, Result, Role};
 use super::circuits;
 use super::linear::{self, Shape};
 use super::operation::Operation;
-use super::single;
+use super::{single, transformer};
 use crate::nonlinear::Nonlinear;
 use crate::plan::{Plan, Settings};
 use crate::steps::{Action, LinearStep, Step};
@@ -139,6 +139,23 @@ impl Task {
         }
     }
 
+    /// The result of a transformer's function, and its distance from the real one.
+    fn transformed(&self, values: &[i64]) -> Result<(Vec<i64>, f64)> {
+        let action = self.plan.steps().first().map(|step| &step.action);
+        let kind = match action {
+            Some(Action::Nonlinear(sliced)) => sliced.kind(),
+            _ => None,
+        };
+        let clear = kind.and_then(|kind| transformer::clear(kind, values));
+        clear.ok_or_else(|| Error::misuse("a function that is not a transformer's"))
+    }
+
+    /// How far exact results are from the real function in last places, where it is not an
+    /// integer's.
+    pub(super) fn real_error(&self, values: &[i64]) -> Option<f64> {
+        self.transformed(values).ok().map(|(_, error)| error)
+    }
+
     /// Transfers that are made for their own sake.
     pub(super) fn transfers(&self) -> Option<usize> {
         match self.operation {
@@ -211,6 +228,10 @@ impl Task {
                 let products = pairs.map(|(x, y)| x.wrapping_mul(*y) as u64);
                 products.map(|product| self.output.read(product & mask(self.output.bits))).collect()
             }
+            Operation::Gelu { .. } => {
+                let (clear, _) = self.transformed(values)?;
+                clear
+            }
             Operation::Ot { .. } => Vec::new(),
             Operation::Conv { .. } | Operation::Matmul { .. } => {
                 let model = self.model.as_ref();
@@ -244,6 +265,7 @@ fn check_sizes(operation: &Operation) -> Result<()> {
             (Some(count), u64::BITS - modulus.leading_zeros())
         }
         Operation::MaxPool { count, bits, window, .. } => (count.checked_mul(window), bits),
+        Operation::Gelu { rows, cols, bits, .. } => (rows.checked_mul(cols), bits),
         Operation::Ot { count, .. } => (Some(count), 2),
         Operation::Conv { .. } | Operation::Matmul { .. } => return Ok(()),
     };

@@ -257,6 +257,21 @@ fn tables_and_products_are_exact() {
     }
 }
 
+fn gelu(bits: u32, out_bits: u32, range: f64) -> Operation {
+    Operation::Gelu { rows: 7, cols: 50, bits, out_bits, range, radix: None }
+}
+
+#[test]
+fn functions_of_transformers_are_as_exact_as_stated() {
+    for (operation, bound) in
+        [(gelu(12, 8, 8.0), 0.5), (gelu(8, 8, 5.0), 0.5), (gelu(14, 12, 8.0), 1.0)]
+    {
+        check(&operation, 0);
+        let error = run(&operation, Settings::default(), 1).real_error.unwrap();
+        assert!(error > 0.0 && error <= bound, "{operation:?}: {error}");
+    }
+}
+
 #[test]
 fn comparisons_of_any_digits_are_exact() {
     let count = 100;
@@ -405,6 +420,9 @@ fn nonsense_is_refused() {
             non_negative: false,
             radix,
         },
+        Operation::Gelu { rows: usize::MAX, cols: 2, bits: 8, out_bits: 8, range: 8.0, radix },
+        gelu(9, 8, 8.0),
+        gelu(8, 8, -8.0),
         kernel,
         strided([3, 5], 1, 0, Rounding::Exact),
         strided([3, 5], 1, 3, Rounding::Exact),
