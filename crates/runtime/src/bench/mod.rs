@@ -12,6 +12,7 @@ mod operation;
 mod session;
 mod single;
 mod slots;
+mod table;
 mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -21,3 +22,4 @@ mod transfers;
 pub use operation::{Operation, Transfers};
 pub use session::{Bench, Host, Measured};
 pub use slots::{Counted, Counts, count};
+pub use table::{Compared, Entry, compare};
