@@ -23,6 +23,15 @@ def count(layer: Layer, suite: str, slots: int | None = None, runs: int = 0) -> 
     return counted
 
 
+def compare(conv: dict[str, Any], runs: int) -> dict[str, Any]:
+    """The server's work on one layer under `gazelle`, `falcon_ntt` and `falcon`, and `same_parameters`.
+
+    The last is falcon-ntt at the parameters of falcon. Seconds of `runs` computations in one thread.
+    """
+    compared: dict[str, Any] = json.loads(_core.compare(json.dumps(conv), runs))
+    return compared
+
+
 def plan_architecture(name: str, suite: str, slots: int | None) -> dict[str, Any]:
     """Operations of every linear layer of a published network, and their sums."""
     if name not in ARCHITECTURES:

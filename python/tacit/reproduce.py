@@ -4,7 +4,7 @@ Every row has the paper's number and ours, in the same unit. What is measured be
 number in the paper's text, is in `measured`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -17,10 +17,11 @@ from tacit.errors import MisuseError
 from tacit.evaluation import simulated
 from tacit.model import Model
 from tacit.operations import count, plan_architecture
+from tacit.paper import Rows, Table, row
 from tacit.preprocess import PRESETS
 from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
+from tacit.reproduce_layers import falcon_table2
 
-Rows = list[dict[str, Any]]
 SLOTS = 2048
 """Slots of the paper's ciphertexts."""
 RUNS = 5
@@ -45,18 +46,6 @@ SPEEDUPS = {
 }
 CHANNELS = 8
 """Channels in a ciphertext of the paper, whatever the size of a map."""
-
-
-class Table(NamedTuple):
-    """What it shows, how, and whether the quick version differs from the full one."""
-
-    what: str
-    rows: Callable[[bool, Path], dict[str, Any]]
-
-
-def row(name: str, paper: float, ours: float, unit: str) -> dict[str, Any]:
-    """One line of a table."""
-    return {"name": name, "paper": paper, "ours": round(ours, 4), "unit": unit}
 
 
 def rotations(name: str, suite: str) -> int:
@@ -244,6 +233,7 @@ TABLES = {
     "gala-conv": Table("convolutions, operations and time (GALA, section IV)", gala_conv),
     "gala-accuracy": Table("fixed against floating point on CIFAR-10 (GALA, table XIII)", gala_accuracy),
     "gala-networks": Table("time of networks, linear layers (GALA, tables X and XI, figure 9)", gala_networks),
+    "falcon-table2": Table("convolutions and fully connected layers (FALCON, table 2)", falcon_table2),
     "falcon-table3": Table("ReLU and max pooling in garbled circuits (FALCON, table 3)", table_3),
     "falcon-table4": Table("label and probability of the top class (FALCON, table 4)", table_4),
     "falcon-table5": Table("whole networks for MNIST and CIFAR-10 (FALCON, table 5)", table_5),

@@ -14,9 +14,9 @@ from tacit.evaluation import simulated
 from tacit.model import Model
 from tacit.operation import OperationPair, bench_operation
 from tacit.pair import Pair
+from tacit.paper import Rows, row
 from tacit.preprocess import PRESETS
 
-Rows = list[dict[str, Any]]
 MB = 1e6
 PRIME = 1316638721
 """The paper's plaintext modulus."""
@@ -72,10 +72,7 @@ def times(name: str, paper: Cost, ours: Cost) -> Rows:
 def rows_of(name: str, paper: Cost, ours: Cost) -> Rows:
     """A line per unit."""
     numbers = zip(UNITS, paper, ours, strict=True)
-    return [
-        {"name": f"{name}, {what}", "paper": theirs, "ours": round(mine, 4), "unit": what.split()[-1]}
-        for what, theirs, mine in numbers
-    ]
+    return [row(f"{name}, {what}", theirs, mine, what.split()[-1]) for what, theirs, mine in numbers]
 
 
 def measured(operation: dict[str, Any]) -> Cost:
@@ -205,7 +202,7 @@ def table_5(_full: bool, data: Path) -> dict[str, Any]:
 
 def line(network: str, what: str, paper: float, ours: float, unit: str) -> dict[str, Any]:
     """One number of a network."""
-    return {"name": f"{network}, {what}, {unit}", "paper": paper, "ours": round(ours, 4), "unit": unit}
+    return row(f"{network}, {what}, {unit}", paper, ours, unit)
 
 
 def table_6(full: bool, data: Path) -> dict[str, Any]:

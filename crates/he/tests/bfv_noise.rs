@@ -5,7 +5,8 @@ use ring::{Random, Seed};
 use tacit_he::Error;
 use tacit_he::bfv::noise::{self, Load};
 use tacit_he::bfv::{
-    Accumulator, Ciphertext, Encoder, Params, PublicKey, RotationKeys, SecretKey, Switching,
+    Accumulator, Blinding, Ciphertext, Encoder, Params, PublicKey, RotationKeys, SecretKey,
+    Switching,
 };
 
 /// A bound may be this many bits above what is measured.
@@ -171,6 +172,34 @@ fn responses_that_cannot_be_flooded_are_refused() {
         respond(&[0; 4096], &Load { plain_bits: 20, ..lighter }),
         Err(Error::Shape { .. })
     ));
+}
+
+/// To the bit, from the same randomness; not with less flooding than there must be.
+#[test]
+fn prepared_responses_are_those_made_at_once() {
+    for (params, bits) in [
+        (Params::new(4096, &[36, 36, 37], Switching::Digits(25)).unwrap(), 24),
+        (Params::new(8192, &[43, 43, 44], Switching::Special(44)).unwrap(), 30),
+    ] {
+        let mut pair = Pair::new(&params, bits);
+        let slots = pair.slots();
+        let plain = pair.encoder.plain(&slots).unwrap();
+        let cipher = pair.encrypt(&slots).multiply(&plain).unwrap();
+        let load = Load { plain_bits: bits, rotations_before: 0, terms: 1, rotations_after: 0 };
+        let seeded = || Random::seeded(4);
+        let at_once =
+            cipher.clone().respond(&pair.public, &pair.encoder, &slots, &load, &mut seeded());
+        let blinding =
+            Blinding::prepare(&pair.public, &pair.encoder, &slots, &load, &mut seeded()).unwrap();
+        let prepared = cipher.clone().respond_prepared(&pair.encoder, &load, blinding).unwrap();
+        assert_eq!(prepared, at_once.unwrap());
+
+        let less = Load { terms: 0, ..load };
+        let blinding =
+            Blinding::prepare(&pair.public, &pair.encoder, &slots, &less, &mut seeded()).unwrap();
+        let refused = cipher.respond_prepared(&pair.encoder, &load, blinding).unwrap_err();
+        assert!(refused.to_string().contains("flooding"), "{refused}");
+    }
 }
 
 #[test]

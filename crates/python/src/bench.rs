@@ -34,6 +34,14 @@ pub(crate) fn count(
     json(&py.detach(|| tacit::count(&conv, suite, slots, runs)).map_err(raise)?)
 }
 
+/// The convolution `conv_json` under GAZELLE and both forms of FALCON, computed `runs` times by
+/// the server alone, as JSON.
+#[pyfunction]
+pub(crate) fn compare(py: Python<'_>, conv_json: &str, runs: usize) -> PyResult<String> {
+    let conv: Conv = options(conv_json)?;
+    json(&py.detach(|| tacit::compare(&conv, runs)).map_err(raise)?)
+}
+
 /// The other party of `bench`, for one session.
 #[pyclass(frozen)]
 pub(crate) struct BenchServer(tacit::BenchServer);

@@ -26,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::link, module)?)?;
     module.add_function(wrap_pyfunction!(session::predict, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::compare, module)?)?;
     module.add_function(wrap_pyfunction!(bench::count, module)?)?;
     module.add_class::<bench::BenchServer>()?;
     module.add_class::<session::Session>()?;

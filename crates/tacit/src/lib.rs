@@ -17,7 +17,7 @@ pub use graph::{
     load, save,
 };
 pub use model::{Description, compile, describe, plan, simulate};
-pub use runtime::bench::{Counted, Measured, Operation, Transfers, count};
+pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, compare, count};
 pub use runtime::{
     Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite,
 };

@@ -14,6 +14,7 @@
 //! Juvekar, Vaikuntanathan, Chandrakasan, "GAZELLE" (USENIX Security 2018), section 3, for
 //! packed linear algebra with rotations.
 
+mod blinding;
 mod cipher;
 mod encoder;
 mod extension;
@@ -29,6 +30,7 @@ mod switch;
 mod values;
 mod wide;
 
+pub use blinding::Blinding;
 pub use cipher::{Accumulator, Ciphertext, Fresh};
 pub use encoder::{Encoder, PLAIN_BITS, Plain};
 pub use key::{PublicKey, SecretKey};

@@ -73,13 +73,17 @@ impl Ciphertext {
         noise: &Estimate,
         rng: &mut Random,
     ) -> Result<Response> {
+        Ok(self.masked(key, encoder, mask, noise, rng)?.shortened(encoder))
+    }
+
+    /// Coefficients, rounded.
+    pub(crate) fn shortened(mut self, encoder: &Encoder) -> Response {
         let bits = noise::response_bits(encoder);
         let params = self.params.clone();
-        let mut masked = self.masked(key, encoder, mask, noise, rng)?;
-        let [c0, c1] = &mut masked.halves;
+        let [c0, c1] = &mut self.halves;
         let [c1, c0] =
             [(c1, bits[0]), (c0, bits[1])].map(|(half, bits)| shorten(&params, half, bits));
-        Ok(Response { c1, c0, bits })
+        Response { c1, c0, bits }
     }
 
     /// What is rounded, as coefficients.

@@ -6,3 +6,6 @@ pub mod falcon_ntt;
 pub mod gala;
 pub mod gazelle;
 pub mod slots;
+mod timed;
+
+pub use timed::Timed;

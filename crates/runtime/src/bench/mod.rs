@@ -13,6 +13,7 @@ mod operation;
 mod session;
 mod single;
 mod slots;
+mod table;
 mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -23,3 +24,4 @@ mod transformer;
 pub use operation::{Operation, Transfers};
 pub use session::{Bench, Host, Measured};
 pub use slots::{Counted, Counts, count};
+pub use table::{Compared, Entry, compare};

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use he::bfv::{Ciphertext, SecretKey};
 use ring::word::signed;
 use ring::{Random, Seed};
-use wire::{Message, Packed, Result};
+use wire::Result;
 
 use super::ServerKeys;
 use super::layer::Layer;
 use super::server::{Factors, Products};
 use super::weights::ServerWeights;
 use crate::linear::coefficient::misuse;
+use crate::linear::timed::{Responding, Timed};
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {
@@ -19,6 +20,7 @@ pub struct Measurement {
     weights: ServerWeights,
     keys: ServerKeys,
     inputs: Vec<Factors>,
+    encoding: Duration,
 }
 
 impl Measurement {
@@ -28,7 +30,9 @@ impl Measurement {
     /// As [`ServerWeights::new`].
     pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
         let (bias, mut memory) = (vec![0; layer.shape().output[0]], usize::MAX);
+        let start = Instant::now();
         let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
+        let encoding = start.elapsed();
         let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
         let seed = Seed([0; 16]);
         let public = key.public_key(&seed, rng).map_err(misuse)?;
@@ -43,7 +47,7 @@ impl Measurement {
         let ciphers = encrypted.collect::<Result<Vec<Ciphertext>>>()?;
         let (inputs, _) = ciphers.as_chunks::<2>();
         let (layer, keys) = (layer.clone(), ServerKeys { public, rotations });
-        Ok(Self { layer, weights, keys, inputs: inputs.to_vec() })
+        Ok(Self { layer, weights, keys, inputs: inputs.to_vec(), encoding })
     }
 
     fn products(&self) -> Products<'_> {
@@ -62,22 +66,35 @@ impl Measurement {
         Ok(start.elapsed())
     }
 
-    /// As [`Measurement::run`], with masks, flooding, and responses in the bytes that are sent.
+    /// Times all that the server does, masks and flooding included.
     ///
     /// # Errors
     /// As there.
-    pub fn answer(&self, rng: &mut Random) -> Result<Duration> {
-        let products = self.products();
-        let start = Instant::now();
-        let mut sent = Vec::new();
-        for response in 0..self.layer.packing.responses() {
-            let mask = self.layer.mask(rng);
-            let answered = products.answer(response, &self.keys, &mask, rng)?;
-            for (parts, layout) in answered.into_iter().zip(self.layer.response_layouts()) {
-                sent.clear();
-                Packed::<0x46>(layout.into_iter().zip(parts).collect()).encode(&mut sent);
-            }
-        }
-        Ok(start.elapsed())
+    pub fn timed(&self, rng: &mut Random) -> Result<Timed> {
+        let (computing, products) = (self.run()?, self.products());
+        let Self { layer, keys, encoding, .. } = self;
+        let responding = Responding {
+            key: &keys.public,
+            encoder: layer.encoder(),
+            load: layer.load(),
+            layouts: layer.response_layouts(),
+        };
+        let mut imaginary = None;
+        let mask = |rng: &mut Random| {
+            imaginary.take().unwrap_or_else(|| {
+                let [first, second] = layer.mask(rng).slots;
+                imaginary = Some(second);
+                first
+            })
+        };
+        let timed = responding.time(rng, mask, |respond| {
+            let mut responses = 0..layer.packing.responses();
+            responses.try_for_each(|response| {
+                let [real, imaginary] = products.response(response)?;
+                respond(real)?;
+                respond(imaginary)
+            })
+        })?;
+        Ok(Timed { encoding: *encoding, computing, ..timed })
     }
 }

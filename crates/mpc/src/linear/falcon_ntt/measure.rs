@@ -4,14 +4,15 @@ use std::time::{Duration, Instant};
 
 use he::bfv::{Ciphertext, SecretKey};
 use ring::{Random, Seed};
-use wire::{Message, Result};
+use wire::Result;
 
 use super::layer::Layer;
-use super::server::{Products, answer};
+use super::server::Products;
 use super::weights::ServerWeights;
 use super::{Operations, ServerKeys};
 use crate::linear::coefficient::misuse;
 use crate::linear::slots::uniform;
+use crate::linear::timed::{Responding, Timed};
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {
@@ -19,6 +20,7 @@ pub struct Measurement {
     weights: ServerWeights,
     keys: ServerKeys,
     inputs: Vec<Ciphertext>,
+    encoding: Duration,
 }
 
 impl Measurement {
@@ -28,7 +30,9 @@ impl Measurement {
     /// As [`ServerWeights::new`].
     pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
         let bias = vec![0; layer.shape().output[0]];
-        let weights = ServerWeights::new(layer, weight, &bias, &mut usize::MAX.clone())?;
+        let (start, mut memory) = (Instant::now(), usize::MAX);
+        let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
+        let encoding = start.elapsed();
         let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
         let seed = Seed([0; 16]);
         let public = key.public_key(&seed, rng).map_err(misuse)?;
@@ -41,7 +45,7 @@ impl Measurement {
         };
         let inputs = (0..layer.packing.pieces()).map(encrypt).collect::<Result<_>>()?;
         let keys = ServerKeys { public, rotations };
-        Ok(Self { layer: layer.clone(), weights, keys, inputs })
+        Ok(Self { layer: layer.clone(), weights, keys, inputs, encoding })
     }
 
     /// Computes all responses up to their masks, in one thread: how long it took, and what
@@ -52,36 +56,39 @@ impl Measurement {
     pub fn run(&self) -> Result<(Duration, Operations)> {
         let inputs = self.inputs.clone();
         let start = Instant::now();
-        let (mut products, responses) = self.pushed(inputs)?;
-        for (response, sum) in products.take().take(responses) {
+        let mut products = self.pushed(inputs)?;
+        for (response, sum) in products.take() {
             products.finish(response, sum)?;
         }
         Ok((start.elapsed(), products.operations()))
     }
 
-    /// As [`Measurement::run`], with masks, flooding, and responses in the bytes that are sent.
+    /// Times all that the server does, masks and flooding included.
     ///
     /// # Errors
     /// As there.
-    pub fn answer(&self, rng: &mut Random) -> Result<Duration> {
-        let inputs = self.inputs.clone();
-        let start = Instant::now();
-        let (mut products, responses) = self.pushed(inputs)?;
-        let mut sent = Vec::new();
-        let layouts = self.layer.response_layouts().into_iter();
-        for ((response, sum), layout) in products.take().take(responses).zip(layouts) {
-            let cipher = products.finish(response, sum)?;
-            let (parts, _) = answer(&self.layer, &self.keys, cipher, rng)?;
-            sent.clear();
-            wire::Packed::<0x46>(layout.into_iter().zip(parts).collect()).encode(&mut sent);
-        }
-        Ok(start.elapsed())
+    pub fn timed(&self, rng: &mut Random) -> Result<Timed> {
+        let (computing, inputs) = (self.run()?.0, self.inputs.clone());
+        let Self { layer, keys, encoding, .. } = self;
+        let responding = Responding {
+            key: &keys.public,
+            encoder: layer.encoder(),
+            load: layer.load(),
+            layouts: layer.response_layouts(),
+        };
+        let mask = |rng: &mut Random| uniform(rng, layer.slots(), layer.prime());
+        let timed = responding.time(rng, mask, |respond| {
+            let mut products = self.pushed(inputs)?;
+            let mut sums = products.take();
+            sums.try_for_each(|(response, sum)| respond(products.finish(response, sum)?))
+        })?;
+        Ok(Timed { encoding: *encoding, computing, ..timed })
     }
 
-    fn pushed(&self, inputs: Vec<Ciphertext>) -> Result<(Products<'_>, usize)> {
+    fn pushed(&self, inputs: Vec<Ciphertext>) -> Result<Products<'_>> {
         let mut products = Products::new(&self.layer, &self.weights, 1);
         let mut inputs = inputs.into_iter().enumerate();
         inputs.try_for_each(|(piece, input)| products.push(piece, input))?;
-        Ok((products, self.layer.packing.responses()))
+        Ok(products)
     }
 }

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use he::bfv::{Ciphertext, SecretKey};
 use ring::{Random, Seed};
-use wire::{Message, Packed, Result};
+use wire::Result;
 
 use super::encrypted::Encrypted;
 use super::evaluate::Evaluation;
 use super::layer::Layer;
 use super::machine::{Machine, Operations};
 use super::modular::uniform;
-use super::server::answer;
 use super::{ServerKeys, weights::ServerWeights};
 use crate::linear::coefficient::misuse;
+use crate::linear::timed::{Responding, Timed};
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {
@@ -22,6 +22,7 @@ pub struct Measurement {
     weights: ServerWeights,
     keys: ServerKeys,
     inputs: Vec<Ciphertext>,
+    encoding: Duration,
 }
 
 impl Measurement {
@@ -32,7 +33,9 @@ impl Measurement {
     pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
         let bias = vec![0; layer.plan.conv.out_channels];
         let mut memory = usize::MAX;
+        let start = Instant::now();
         let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
+        let encoding = start.elapsed();
         let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
         let seed = Seed([0; 16]);
         let rotations = key.rotation_keys(&layer.rotations(), false, &seed, rng);
@@ -45,7 +48,7 @@ impl Measurement {
         let inputs = layer.plan.pieces.iter().map(encrypt).collect::<Result<_>>()?;
         let public = key.public_key(&seed, rng).map_err(misuse)?;
         let keys = ServerKeys { public, rotations: rotations.map_err(misuse)? };
-        Ok(Self { layer: layer.clone(), weights, keys, inputs })
+        Ok(Self { layer: layer.clone(), weights, keys, inputs, encoding })
     }
 
     /// Computes all responses up to their masks, in one thread: how long it took, and what
@@ -65,24 +68,27 @@ impl Measurement {
         Ok((start.elapsed(), machine.operations()))
     }
 
-    /// As [`Measurement::run`], with masks, flooding, and responses in the bytes that are sent.
+    /// Times all that the server does, masks and flooding included.
     ///
     /// # Errors
     /// As there.
-    pub fn answer(&self, rng: &mut Random) -> Result<Duration> {
-        let inputs = self.inputs.clone();
-        let Self { layer, weights, keys, .. } = self;
+    pub fn timed(&self, rng: &mut Random) -> Result<Timed> {
+        let (computing, inputs) = (self.run()?.0, self.inputs.clone());
+        let Self { layer, weights, keys, encoding, .. } = self;
         let machine = Machine::new(Encrypted { layer, keys: &keys.rotations, weights });
-        let start = Instant::now();
-        let mut evaluation = Evaluation::new(&layer.plan, &machine, 1)?;
-        inputs.into_iter().try_for_each(|input| evaluation.push(input))?;
-        let (products, parts) = evaluation.finish()?;
-        let mut sent = Vec::new();
-        for (part, layout) in parts.into_iter().zip(layer.response_layouts()) {
-            let (halves, _) = answer(layer, keys, products.response(part)?, rng)?;
-            sent.clear();
-            Packed::<0x46>(layout.into_iter().zip(halves).collect()).encode(&mut sent);
-        }
-        Ok(start.elapsed())
+        let responding = Responding {
+            key: &keys.public,
+            encoder: layer.encoder(),
+            load: layer.load(),
+            layouts: layer.response_layouts(),
+        };
+        let mask = |rng: &mut Random| uniform(rng, layer.params().degree(), layer.prime());
+        let timed = responding.time(rng, mask, |respond| {
+            let mut evaluation = Evaluation::new(&layer.plan, &machine, 1)?;
+            inputs.into_iter().try_for_each(|input| evaluation.push(input))?;
+            let (products, parts) = evaluation.finish()?;
+            parts.into_iter().try_for_each(|part| respond(products.response(part)?))
+        })?;
+        Ok(Timed { encoding: *encoding, computing, ..timed })
     }
 }
