@@ -15,10 +15,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("tacit-ot", &["tacit-ring", "tacit-wire"]),
     ("tacit-gc", &["tacit-ot", "tacit-ring", "tacit-wire"]),
     ("tacit-graph", &["tacit-ring"]),
-    (
-        "tacit-mpc",
-        &["tacit-gc", "tacit-graph", "tacit-he", "tacit-ot", "tacit-ring", "tacit-wire"],
-    ),
+    ("tacit-mpc", &["tacit-gc", "tacit-graph", "tacit-he", "tacit-ot", "tacit-ring", "tacit-wire"]),
     (
         "tacit-runtime",
         &["tacit-graph", "tacit-he", "tacit-mpc", "tacit-ot", "tacit-ring", "tacit-wire"],
