@@ -19,7 +19,7 @@ use crate::pads::Pads;
 
 /// A chunk of garbled tables.
 type Chunk = Bytes<0x48>;
-/// Server to client: the server's derandomised choices, a plane for each bit of each batch.
+/// Server to client: the server's derandomised choices of one batch.
 type Choices = Lanes<0x49>;
 /// Tag of the corrections.
 const CORRECTIONS: u8 = 0x4a;
@@ -133,15 +133,13 @@ pub fn prepare(
 
 /// What [`prepare`] costs.
 pub fn prepare_cost(circuits: &[Circuits]) -> Cost {
-    if circuits.is_empty() {
-        return Cost::NONE;
-    }
-    let layout: Vec<Lane> = circuits.iter().map(Circuits::lane).collect();
-    let asked = Cost::message(Role::Server, Choices::body_len(&layout));
+    let asked =
+        |circuits: &Circuits| Cost::message(Role::Server, Choices::body_len(&[circuits.lane()]));
     let answer = |circuits: &Circuits| {
         let tables = chunks(&circuits.batch).map(|len| Cost::message(Role::Client, len as u64));
         labels_cost(Role::Client, circuits.batch.evaluator_bits()).then(tables.collect())
     };
+    let asked: Cost = circuits.iter().map(asked).collect();
     asked.then(circuits.iter().map(answer).collect())
 }
 
@@ -153,10 +151,11 @@ fn garble(
 ) -> Result<Vec<End>> {
     let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
     let pads = transfers.send(&jobs)?;
-    let choices: Choices = channel.receive(&circuits.iter().map(Circuits::lane).collect())?;
+    let hear = |circuits: &Circuits| channel.receive::<Choices>(&vec![circuits.lane()]);
+    let choices: Vec<Choices> = circuits.iter().map(hear).collect::<Result<_>>()?;
     let mut ends = Vec::with_capacity(circuits.len());
-    for ((circuits, pads), (_, values)) in circuits.iter().zip(pads).zip(choices.0) {
-        let Values::Planes(planes) = values else { continue };
+    for ((circuits, pads), choices) in circuits.iter().zip(pads).zip(choices) {
+        let Some((_, Values::Planes(planes))) = choices.0.into_iter().next() else { continue };
         let asked = planes.into_iter().next().unwrap_or_default();
         let garbler = Garbler::new(&circuits.batch, rng);
         let (zeros, corrections) = labels(pads, &asked, garbler.delta());
@@ -199,13 +198,12 @@ fn collect(
     let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
     let pads = transfers.receive(&jobs)?;
     let masks: Vec<Masks> = circuits.iter().map(|circuits| Masks::draw(circuits, rng)).collect();
-    let (mut choices, mut opened) = (Vec::new(), Vec::new());
+    let mut opened = Vec::with_capacity(circuits.len());
     for ((circuits, pads), masks) in circuits.iter().zip(pads).zip(&masks) {
         let (asked, pads) = ask(pads, &masks.bits);
-        choices.push((circuits.lane(), Values::Planes(vec![asked])));
+        channel.send(&Lanes::<0x49>(vec![(circuits.lane(), Values::Planes(vec![asked]))]))?;
         opened.push(pads);
     }
-    channel.send(&Lanes::<0x49>(choices))?;
     let mut ends = Vec::with_capacity(circuits.len());
     for ((circuits, masks), mut labels) in circuits.iter().zip(masks).zip(opened) {
         let corrections = receive_labels::<CORRECTIONS>(channel, labels.len())?;

@@ -12,7 +12,7 @@ use super::shape::{Entrance, Function};
 use crate::pads::Need;
 
 /// Most values that go into one plan.
-const MOST_VALUES: usize = 1 << 26;
+const MOST_VALUES: usize = 1 << 24;
 
 /// The public plan of a function of shares by garbled circuits. Cheap to clone.
 #[derive(Clone, Debug)]

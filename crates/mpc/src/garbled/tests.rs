@@ -221,6 +221,15 @@ fn pooling_before_relu_saves_three_relus_of_four() {
     }
 }
 
+fn prepared(ch: &mut wire::Channel, need: &crate::Need, mut rng: Random) -> Vec<Prepared> {
+    let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &need.circuit_jobs());
+    let transfers = match ch.role() {
+        wire::Role::Client => Pads::new(sending, vec![]),
+        wire::Role::Server => Pads::new(vec![], receiving),
+    };
+    prepare(ch, &need.circuits, transfers, &mut rng).unwrap()
+}
+
 #[test]
 fn real_transfers_and_several_circuits_in_one_preparation() {
     let values: Vec<i64> = (-20..20).map(|x| 12 * x).collect();
@@ -232,6 +241,12 @@ fn real_transfers_and_several_circuits_in_one_preparation() {
     let top = Garbled::top(1, values.len(), Ring::Power(8), 6, Ring::Power(6), None).unwrap();
     let need = relu.need() + top.need();
     assert_eq!(need.circuit_jobs().len(), 2);
+    let (c, s) = wire::testing::run_pair(
+        |ch| prepared(ch, &need, Random::seeded(1)),
+        |ch| prepared(ch, &need, Random::seeded(2)),
+    );
+    assert_eq!((c.cost, s.cost), (prepare_cost(&need.circuits), c.cost));
+    assert_eq!((c.cost.rounds, prepare_cost(&[]).rounds), (2, 0));
     assert!(need.table_bytes() > 32 * (relu.and_gates() + top.and_gates()));
     let through = |ch: &mut wire::Channel, share: &Share, mut pads: Pads| {
         let now = pads.split(ch.role(), &relu.need()).unwrap();

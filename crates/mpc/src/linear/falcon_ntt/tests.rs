@@ -5,4 +5,3 @@ mod noise;
 mod parties;
 mod shapes;
 mod shown;
-mod speed;
