@@ -80,7 +80,12 @@ def test_transforms_take_less_of_the_servers_time_than_rotations(tacit):
     table = tacit("reproduce", "falcon-table2", "--json").json
     rows = {row["name"]: row for row in table["rows"]}
     assert all(set(row) == {"name", "paper", "ours", "unit"} for row in table["rows"])
-    for layer, paper in (("28x28x1 to 5, 5x5", 36.8), ("16x16x128 to 128, 3x3", 13.8), ("2048 to 1", 80), ("1024 to 16", 9.8)):
+    for layer, paper in (
+        ("28x28x1 to 5, 5x5", 36.8),
+        ("16x16x128 to 128, 3x3", 13.8),
+        ("2048 to 1", 80),
+        ("1024 to 16", 9.8),
+    ):
         faster = rows[f"{layer}, GAZELLE/FALCON, up to the masks"]
         assert faster["paper"] == pytest.approx(paper, abs=0.06)
         assert faster["ours"] > 5
