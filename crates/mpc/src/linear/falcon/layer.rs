@@ -78,14 +78,17 @@ impl Layer {
         }
         let shape = Shape::new(conv)?;
         let whole = whole_bits(&shape, plain_bits, leakage);
-        let fraction = MOST_BITS.checked_sub(whole).filter(|bits| *bits >= 2).ok_or_else(|| {
+        // The transform of a single value rounds nothing.
+        let [least, most] = if shape.block() == 1 { [0, 0] } else { [2, MOST_FRACTION] };
+        let left = MOST_BITS.checked_sub(whole).filter(|bits| *bits >= least);
+        let fraction = left.ok_or_else(|| {
             Error::misuse(format!(
                 "masks {} bits wider than results of {plain_bits} bits leave no fraction bits; use \
                  narrower masks or accumulators, or falcon_ntt, which has no use for them",
                 leakage.hidden_bits
             ))
         })?;
-        let fraction = fraction.min(MOST_FRACTION);
+        let fraction = fraction.min(most);
         let (packing, encoder) = parameters::choose(&shape, whole + fraction, PRODUCTS)?;
         let modulus = Modulus::new(encoder.prime());
         let modulus = modulus.ok_or_else(|| Error::misuse("a plaintext prime above 2^62"))?;
@@ -103,9 +106,12 @@ impl Layer {
     }
 
     /// What a result is off by, at most, but for a probability below 2^-65: of rounding
-    /// the transforms, [`TAIL`] deviations, and of rounding the result.
+    /// the transforms, [`TAIL`] deviations, and of rounding the result. Nothing for single pixels.
     pub fn error(&self) -> f64 {
         let shape = &self.packing.shape;
+        if shape.block() == 1 {
+            return 0.0;
+        }
         let [input, weight] = self.fractions.map(|bits| (-f64::from(bits)).exp2());
         let held = f64::from(self.held_bits);
         // Squares of the norms of all that is multiplied.
