@@ -12,6 +12,7 @@ use mpc::relu::Relu;
 use mpc::sign::Signs;
 use mpc::square::Square;
 use mpc::transformer::gelu::{self, Gelu};
+use mpc::transformer::softmax::{self, Softmax};
 use mpc::truncate::Truncate;
 use mpc::{
     Need, Pads, Share, argmax, extend, lookup, maximum, multiply, prime, relu, sign, square,
@@ -52,6 +53,8 @@ pub enum Nonlinear {
     Square(Square),
     /// GELU with saturation.
     Gelu(Box<Gelu>),
+    /// Softmax of rows.
+    Softmax(Box<Softmax>),
     /// Shares mod a power of two to shares mod a prime.
     Enter(Enter),
     /// And back.
@@ -72,6 +75,7 @@ impl Nonlinear {
             Self::Multiply(plan) => plan.need(),
             Self::Square(plan) => plan.need(),
             Self::Gelu(plan) => plan.need(),
+            Self::Softmax(plan) => plan.need(),
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
         }
@@ -89,6 +93,7 @@ impl Nonlinear {
             Self::Multiply(plan) => plan.cost(),
             Self::Square(plan) => plan.cost(),
             Self::Gelu(plan) => plan.cost(),
+            Self::Softmax(plan) => plan.cost(),
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
         }
@@ -117,6 +122,7 @@ impl Nonlinear {
             Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),
             Self::Square(plan) => square::run(channel, plan, x, pads),
             Self::Gelu(plan) => gelu::run(channel, plan, x, pads),
+            Self::Softmax(plan) => softmax::run(channel, plan, x, pads),
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
         }
@@ -135,6 +141,7 @@ impl Nonlinear {
             Self::Multiply(_) => "multiply",
             Self::Square(_) => "square",
             Self::Gelu(_) => "gelu",
+            Self::Softmax(_) => "softmax",
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
         }
@@ -151,6 +158,7 @@ impl Nonlinear {
             Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
             Self::Gelu(_) => "comparison and table by OT",
+            Self::Softmax(_) => "maximum, tables and products by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
         }
     }
@@ -194,6 +202,20 @@ impl Sliced {
         let each = count.div_ceil(slices).next_multiple_of(512);
         let ranges = (0..count).step_by(each).map(|start| start..count.min(start + each));
         Ok(Self(ranges.map(slice).collect::<Result<_>>()?))
+    }
+
+    /// `rows` of `cols` values; `plan` makes the protocol for some rows.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub(crate) fn rows(
+        rows: usize,
+        cols: usize,
+        plan: impl Fn(usize) -> Result<Nonlinear>,
+    ) -> Result<Self> {
+        Self::cut(rows, |range| {
+            Ok(Slice { plan: plan(range.len())?, input: range.start * cols..range.end * cols })
+        })
     }
 
     /// One run, however large.
