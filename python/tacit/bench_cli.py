@@ -150,6 +150,7 @@ def of_rows(name: str, what: str, sizes: str, rows_out: int, range_out: float) -
 
 
 of_rows("gelu", "Measure GELU of activations that saturate to --out-bits.", "--rows 128 --cols 3072", 12, 8.0)
+of_rows("softmax", "Measure softmax of the rows of a matrix.", "--rows 1536 --cols 128", 9, 16.0)
 
 
 @bench.command(epilog="Example: `tacit bench conv --height 16 --width 16 --in 16 --out 16`")

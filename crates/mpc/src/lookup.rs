@@ -84,7 +84,7 @@ impl Lookup {
 
 /// The table as every element's share sees it, a column for each entry: entry `j + s`
 /// at position j. `shares` are planes of the bits of s, lowest first.
-fn turned(table: &[u64], shares: Zeroizing<Vec<Bits>>) -> Table {
+pub(crate) fn turned(table: &[u64], shares: Zeroizing<Vec<Bits>>) -> Table {
     let count = shares.first().map_or(0, Bits::len);
     let mut columns: Vec<Vec<u64>> = table.iter().map(|entry| vec![*entry; count]).collect();
     for (level, plane) in shares.iter().enumerate() {

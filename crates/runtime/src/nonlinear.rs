@@ -13,10 +13,11 @@ use mpc::relu::Relu;
 use mpc::sign::Signs;
 use mpc::square::Square;
 use mpc::transformer::gelu::{self, Gelu};
+use mpc::transformer::softmax::{self, Softmax};
 use mpc::truncate::Truncate;
 use mpc::{
     Need, Pads, Share, argmax, extend, garbled, lookup, maximum, multiply, prime, relu, sign,
-    softmax, square, truncate,
+    square, truncate,
 };
 use ot::Job;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -53,6 +54,8 @@ pub enum Nonlinear {
     Square(Square),
     /// GELU with saturation.
     Gelu(Box<Gelu>),
+    /// Softmax of rows.
+    Softmax(Box<Softmax>),
     /// Shares mod a power of two to shares mod a prime.
     Enter(Enter),
     /// And back.
@@ -60,7 +63,7 @@ pub enum Nonlinear {
     /// Garbled circuits.
     Garbled(Garbled),
     /// Label and denominator of the top class's probability, one after the other.
-    Softmax(softmax::Plan),
+    Probability(mpc::softmax::Plan),
 }
 
 impl Nonlinear {
@@ -77,10 +80,11 @@ impl Nonlinear {
             Self::Multiply(plan) => plan.need(),
             Self::Square(plan) => plan.need(),
             Self::Gelu(plan) => plan.need(),
+            Self::Softmax(plan) => plan.need(),
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
             Self::Garbled(plan) => plan.need(),
-            Self::Softmax(plan) => plan.need(),
+            Self::Probability(plan) => plan.need(),
         }
     }
 
@@ -96,10 +100,11 @@ impl Nonlinear {
             Self::Multiply(plan) => plan.cost(),
             Self::Square(plan) => plan.cost(),
             Self::Gelu(plan) => plan.cost(),
+            Self::Softmax(plan) => plan.cost(),
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
             Self::Garbled(plan) => plan.cost(),
-            Self::Softmax(plan) => plan.cost(),
+            Self::Probability(plan) => plan.cost(),
         }
     }
 
@@ -126,11 +131,12 @@ impl Nonlinear {
             Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),
             Self::Square(plan) => square::run(channel, plan, x, pads),
             Self::Gelu(plan) => gelu::run(channel, plan, x, pads),
+            Self::Softmax(plan) => softmax::run(channel, plan, x, pads),
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
             Self::Garbled(plan) => garbled::run(channel, plan, x, pads),
-            Self::Softmax(plan) => {
-                let (label, denominator) = softmax::run(channel, plan, x, pads)?;
+            Self::Probability(plan) => {
+                let (label, denominator) = mpc::softmax::run(channel, plan, x, pads)?;
                 let words = [label.words(), denominator.words()].concat();
                 Ok(Share::new(words, denominator.bits()))
             }
@@ -150,10 +156,11 @@ impl Nonlinear {
             Self::Multiply(_) => "multiply",
             Self::Square(_) => "square",
             Self::Gelu(_) => "gelu",
+            Self::Softmax(_) => "softmax",
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
             Self::Garbled(_) => "circuit",
-            Self::Softmax(_) => "softmax",
+            Self::Probability(_) => "probability",
         }
     }
 
@@ -168,8 +175,9 @@ impl Nonlinear {
             Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
             Self::Gelu(_) => "comparison and table by OT",
+            Self::Softmax(_) => "maximum, tables and products by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
-            Self::Garbled(_) | Self::Softmax(_) => "garbled circuits",
+            Self::Garbled(_) | Self::Probability(_) => "garbled circuits",
         }
     }
 }
@@ -212,6 +220,20 @@ impl Sliced {
         let each = count.div_ceil(slices).next_multiple_of(512);
         let ranges = (0..count).step_by(each).map(|start| start..count.min(start + each));
         Ok(Self(ranges.map(slice).collect::<Result<_>>()?))
+    }
+
+    /// `rows` of `cols` values; `plan` makes the protocol for some rows.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub(crate) fn rows(
+        rows: usize,
+        cols: usize,
+        plan: impl Fn(usize) -> Result<Nonlinear>,
+    ) -> Result<Self> {
+        Self::cut(rows, |range| {
+            Ok(Slice { plan: plan(range.len())?, input: range.start * cols..range.end * cols })
+        })
     }
 
     /// One run, however large.

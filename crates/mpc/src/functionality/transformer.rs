@@ -3,12 +3,16 @@
 use super::{COUNT, Protocol, of_values};
 use crate::compare::Radix;
 use crate::transformer::gelu::{self, Calibration, Gelu};
+use crate::transformer::inverse::{self, Inverse, Power};
+use crate::transformer::softmax::{self, Softmax};
 
 pub(super) fn protocols() -> Vec<Protocol> {
     vec![
         gelu("gelu, saturating", 12, 7, 8, Radix::Sixteen),
         gelu("gelu of eight bits", 8, 7, 12, Radix::Four),
         gelu("gelu of lines", 10, 9, 14, Radix::Four),
+        softmax(),
+        inverse(),
     ]
 }
 
@@ -24,6 +28,42 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| gelu::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+        frames: [4, 4],
+    }
+}
+
+/// Of rows of eight values.
+#[allow(clippy::unwrap_used)]
+fn softmax() -> Protocol {
+    let plan = Softmax::new([COUNT / 8, 8], 10, 0.0625, 8, Radix::Four).unwrap();
+    let clear = plan.clone();
+    Protocol {
+        name: "softmax of rows",
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| softmax::run(channel, &plan, x, pads)),
+        ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
+        frames: [4, 4],
+    }
+}
+
+/// Roots, of the values with a quarter of the range added.
+#[allow(clippy::unwrap_used)]
+fn inverse() -> Protocol {
+    let plan = Inverse::new(COUNT, Power::Root, [12, 4], 500.0, 10, Radix::Four).unwrap();
+    let (clear, bits) = (plan.clone(), plan.bits());
+    let quarter = 1i64 << (bits - 2);
+    Protocol {
+        name: "inverse root",
+        bits,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, y, pads| {
+            let y = y.plus(channel.role(), quarter);
+            inverse::run(channel, &plan, &y, pads)
+        }),
+        ideal: of_values(move |values| values.iter().map(|y| clear.clear(y + quarter)).collect()),
         frames: [4, 4],
     }
 }

@@ -3,5 +3,10 @@
 //! from the real function is stated and tested.
 
 mod curve;
+mod exponent;
 pub mod gelu;
+pub mod inverse;
 mod real;
+mod rows;
+pub mod softmax;
+mod steps;

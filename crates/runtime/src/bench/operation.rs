@@ -163,6 +163,22 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
+    /// Softmax of rows.
+    Softmax {
+        /// Rows of the tensor.
+        rows: usize,
+        /// Values in each.
+        cols: usize,
+        /// Width of the input's shares; values use one bit less.
+        bits: u32,
+        /// Width of the results.
+        out_bits: u32,
+        /// Real absolute value of the largest input.
+        range: f64,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
+    },
     /// Convolution with rescale, without bias.
     Conv {
         /// Rows of the input.
@@ -271,6 +287,7 @@ impl Operation {
             Self::Circuit { .. } => "circuit",
             Self::Probability { .. } => "probability",
             Self::Gelu { .. } => "gelu",
+            Self::Softmax { .. } => "softmax",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

@@ -261,11 +261,18 @@ fn gelu(bits: u32, out_bits: u32, range: f64) -> Operation {
     Operation::Gelu { rows: 7, cols: 50, bits, out_bits, range, radix: None }
 }
 
+fn softmax(cols: usize, bits: u32) -> Operation {
+    Operation::Softmax { rows: 6, cols, bits, out_bits: 8, range: 16.0, radix: None }
+}
+
 #[test]
 fn functions_of_transformers_are_as_exact_as_stated() {
-    for (operation, bound) in
-        [(gelu(12, 8, 8.0), 0.5), (gelu(8, 8, 5.0), 0.5), (gelu(14, 12, 8.0), 1.0)]
-    {
+    for (operation, bound) in [
+        (gelu(12, 8, 8.0), 0.5),
+        (gelu(8, 8, 5.0), 0.5),
+        (gelu(14, 12, 8.0), 1.0),
+        (softmax(60, 9), 1.3),
+    ] {
         check(&operation, 0);
         let error = run(&operation, Settings::default(), 1).real_error.unwrap();
         assert!(error > 0.0 && error <= bound, "{operation:?}: {error}");
@@ -422,6 +429,8 @@ fn nonsense_is_refused() {
         },
         Operation::Gelu { rows: usize::MAX, cols: 2, bits: 8, out_bits: 8, range: 8.0, radix },
         gelu(9, 8, 8.0),
+        softmax(1, 9),
+        softmax(60, 13),
         gelu(8, 8, -8.0),
         kernel,
         strided([3, 5], 1, 0, Rounding::Exact),
