@@ -243,7 +243,11 @@ fn zeros_of<'a, const L: usize>(
 
 /// The next zero labels of one input.
 fn zeros<const L: usize>(prg: &mut Prg) -> Labels<L> {
-    std::array::from_fn(|_| prg.block())
+    let mut bytes = Zeroizing::new([[0; 16]; L]);
+    prg.fill(bytes.as_flattened_mut());
+    let mut labels = [0; L];
+    labels.iter_mut().zip(&*bytes).for_each(|(label, row)| *label = u128::from_le_bytes(*row));
+    labels
 }
 
 impl Garbling {
@@ -277,9 +281,11 @@ impl Garbling {
         for (start, lanes) in self.batch.groups() {
             for (plane, out) in bits.iter().zip(labels.chunks_exact_mut(count)) {
                 let zeros: Labels<L> = zeros(&mut prg);
-                let group = out[start..start + lanes].iter_mut().zip(zeros).zip(start..);
-                for ((label, zero), instance) in group {
-                    let one = u128::from(plane.get(instance)).wrapping_neg();
+                // Groups of eight do not cross words.
+                let word = plane.words().get(start / 64).map_or(0, |word| word >> (start % 64));
+                let group = out[start..start + lanes].iter_mut().zip(zeros).enumerate();
+                for (lane, (label, zero)) in group {
+                    let one = u128::from((word >> lane) & 1).wrapping_neg();
                     *label = zero ^ (one & self.delta);
                 }
             }

@@ -6,7 +6,7 @@
 //! | Out | shares of `f(x)` mod 2^m or mod q |
 //! | Reveals | the server's share less a uniform mask; labels |
 //! | Security | semi-honest, given the transfers; hash of gates as in `ot::gates` |
-//! | Cost | online the bits of x up, 128 bits for each of them down: 2 rounds, server first ([`Garbled::cost`]); offline [`prepare_cost`] |
+//! | Cost | online the bits of x to the client, 128 bits for each of them back: 2 rounds, server first ([`Garbled::cost`]); offline [`prepare_cost`] |
 //! | Paper | FALCON (Li et al., 2018), sections 5.3 and 5.4; Zahur, Rosulek, Evans (EUROCRYPT 2015); Ball, Malkin, Rosulek (CCS 2016) |
 //!
 //! The evaluator's input is a mask `r` that the server draws offline, uniform in the ring,
