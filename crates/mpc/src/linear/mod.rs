@@ -1,6 +1,7 @@
 //! Linear layers: one module per protocol.
 
 pub mod coefficient;
+mod exchange;
 pub mod falcon;
 pub mod falcon_ntt;
 pub mod gala;

@@ -6,18 +6,13 @@ use graph::Conv;
 use he::bfv::noise::{Load, TAIL};
 use he::bfv::{Encoder, Params, Response};
 use ring::Modulus;
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Result, Segment};
 
 use super::Operations;
 use super::fourier::Fourier;
-use crate::linear::coefficient::chunks;
+use crate::linear::exchange;
 use crate::linear::falcon_ntt::packing::Packing;
 use crate::linear::falcon_ntt::{Shape, parameters};
-
-/// Ciphertexts from the client: seed and body of each, real parts before imaginary ones.
-pub(super) type Inputs = Packed<0x45>;
-/// Responses from the server: c1 and c0 of each, in the same order.
-pub(super) type Responses = Packed<0x46>;
 
 /// Bits of the largest plaintext prime: words of responses hold no more.
 const MOST_BITS: u32 = 50;
@@ -180,10 +175,7 @@ impl Layer {
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        let (inputs, responses) = (chunks(self.input_layouts()), chunks(self.response_layouts()));
-        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
-        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
-        up.chain(down).collect()
+        exchange::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

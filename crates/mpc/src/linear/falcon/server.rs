@@ -1,15 +1,16 @@
 //! The server's side.
 
-use he::bfv::{Accumulator, Ciphertext, Fresh};
+use he::bfv::{Accumulator, Ciphertext};
 use ring::Random;
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
-use super::layer::{Inputs, Layer};
+use super::layer::Layer;
 use super::slots::Mask;
 use super::weights::ServerWeights;
 use super::{ServerKeys, Worker, check};
-use crate::linear::coefficient::{chunks, misuse, seed_of, send_chunks};
+use crate::linear::coefficient::{chunks, misuse, send_chunks};
+use crate::linear::exchange::Arrivals;
 
 /// The server's side: adds the transform of its share `x`, multiplies, masks.
 ///
@@ -54,20 +55,11 @@ pub fn server(
 
 /// The client's ciphertexts with the server's share added, piece by piece.
 fn receive_inputs(channel: &mut Channel, layer: &Layer, x: &[i64]) -> Result<Vec<Factors>> {
-    let mut parts = Vec::new();
-    let mut ciphers = Vec::new();
-    for layout in chunks(layer.input_layouts()) {
-        let message: Inputs = channel.receive(&layout)?;
-        parts.extend(message.into_values());
-    }
-    let primes = layer.params().widths().len();
+    let mut arrivals = Arrivals::new(layer.params(), layer.input_layouts());
     let own = (0..layer.packing.pieces()).flat_map(|piece| layer.input_slots(piece, x));
-    let mut parts = parts.into_iter();
+    let mut ciphers = Vec::new();
     for own in own {
-        let seed = seed_of(&parts.next().unwrap_or_default());
-        let body = parts.by_ref().take(primes).collect();
-        let expanded = Fresh { seed, body }.expand(layer.params());
-        let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
+        let mut cipher = arrivals.next(channel)?;
         cipher.add_slots(layer.encoder(), &own).map_err(misuse)?;
         ciphers.push(cipher);
     }

@@ -5,19 +5,14 @@ use std::sync::Arc;
 use graph::Conv;
 use he::bfv::noise::Load;
 use he::bfv::{Encoder, Params, Response};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Result, Segment};
 
 use super::Operations;
 use super::packing::Packing;
 use super::parameters;
 use super::shape::Shape;
 use super::transform::Transform;
-use crate::linear::coefficient::chunks;
-
-/// Ciphertexts from the client: seed and body of each.
-pub(super) type Inputs = Packed<0x45>;
-/// Responses from the server: c1 and c0 of each.
-pub(super) type Responses = Packed<0x46>;
+use crate::linear::exchange;
 
 /// The public plan of a linear layer in the domain of the transform.
 #[derive(Clone, Debug)]
@@ -113,10 +108,7 @@ impl Layer {
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        let (inputs, responses) = (chunks(self.input_layouts()), chunks(self.response_layouts()));
-        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
-        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
-        up.chain(down).collect()
+        exchange::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

@@ -1,17 +1,17 @@
 //! The server's side.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use he::bfv::{Accumulator, Ciphertext, Fresh};
+use he::bfv::{Accumulator, Ciphertext};
 use ring::Random;
-use wire::{Channel, Error, Result, Segment};
+use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
-use super::layer::{Inputs, Layer};
+use super::layer::Layer;
 use super::weights::ServerWeights;
 use super::{Operations, ServerKeys, Worker, check};
-use crate::linear::coefficient::{chunks, misuse, seed_of, send_chunks};
+use crate::linear::coefficient::misuse;
+use crate::linear::exchange::{self, Arrivals};
 use crate::linear::slots::{Answer, uniform};
 use crate::parallel;
 
@@ -45,9 +45,12 @@ pub(super) fn counted_server(
         return Err(Error::misuse("weights that do not fit their layer"));
     }
     let mut products = Products::new(layer, weights, worker.threads);
-    let mut arrivals = Arrivals::new(layer, x);
+    let mut arrivals = Arrivals::new(layer.params(), layer.input_layouts());
     for piece in 0..layer.packing.pieces() {
-        products.push(piece, arrivals.next(piece, channel)?)?;
+        let mut cipher = arrivals.next(channel)?;
+        let own = layer.packing.input_slots(piece, x, &layer.transform);
+        cipher.add_slots(layer.encoder(), &own).map_err(misuse)?;
+        products.push(piece, cipher)?;
     }
     let results = send_responses(channel, &mut products, keys, worker)?;
     Ok((bias(layer, weights.bias(), &results), products.operations()))
@@ -141,29 +144,19 @@ fn send_responses(
     keys: &ServerKeys,
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    let (threads, layer) = (worker.threads, products.layer);
-    let mut sums = products.take();
+    let layer = products.layer;
+    let sums = products.take();
     let products = &*products;
     let make = |((response, sum), mut rng): ((usize, Option<Accumulator>), Random)| {
         answer(layer, keys, products.finish(response, sum)?, &mut rng)
     };
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
-    let (mut ready, mut next) = (VecDeque::new(), 0);
-    let mut responses = std::iter::from_fn(|| {
-        if ready.is_empty() {
-            let some = sums.by_ref().take(parallel::batch(threads));
-            let some = some.map(|sum| (sum, worker.rng.child())).collect();
-            ready.extend(parallel::map(threads, some, make));
-        }
-        ready.pop_front().map(|answered| {
-            let (parts, mask) = answered?;
-            layer.packing.collect(next, &mask, &layer.transform, &mut masks);
-            next += 1;
-            Ok(parts)
-        })
-    });
-    let layouts = chunks(layer.response_layouts());
-    send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x46>)?;
+    let mut responses = 0..;
+    let keep = |mask: Zeroizing<Vec<u64>>| {
+        let next = responses.next().unwrap_or_default();
+        layer.packing.collect(next, &mask, &layer.transform, &mut masks);
+    };
+    exchange::send_responses(channel, layer.response_layouts(), sums, make, keep, worker)?;
     Ok(masks)
 }
 
@@ -173,36 +166,4 @@ fn bias(layer: &Layer, bias: &[i64], masks: &[u64]) -> Zeroizing<Vec<u64>> {
     let biases = bias.iter().flat_map(|b| std::iter::repeat_n(modulus.of_signed(*b), each));
     let shares = masks.iter().zip(biases).map(|(mask, b)| modulus.subtract(b, *mask));
     Zeroizing::new(shares.collect())
-}
-
-/// The client's ciphertexts in order, with the server's share added.
-struct Arrivals<'a> {
-    layer: &'a Layer,
-    own: &'a [u64],
-    layouts: std::vec::IntoIter<Vec<Segment>>,
-    parts: std::vec::IntoIter<Vec<u64>>,
-}
-
-impl<'a> Arrivals<'a> {
-    fn new(layer: &'a Layer, own: &'a [u64]) -> Self {
-        let layouts = chunks(layer.input_layouts()).into_iter();
-        Self { layer, own, layouts, parts: Vec::new().into_iter() }
-    }
-
-    fn next(&mut self, piece: usize, channel: &mut Channel) -> Result<Ciphertext> {
-        let layer = self.layer;
-        if self.parts.len() == 0 {
-            let layout = self.layouts.next();
-            let layout = layout.ok_or_else(|| Error::misuse("too few ciphertexts"))?;
-            let message: Inputs = channel.receive(&layout)?;
-            self.parts = message.into_values().collect::<Vec<_>>().into_iter();
-        }
-        let seed = self.parts.next().unwrap_or_default();
-        let body = self.parts.by_ref().take(layer.params().widths().len()).collect();
-        let expanded = Fresh { seed: seed_of(&seed), body }.expand(layer.params());
-        let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-        let own = layer.packing.input_slots(piece, self.own, &layer.transform);
-        cipher.add_slots(layer.encoder(), &own).map_err(misuse)?;
-        Ok(cipher)
-    }
 }

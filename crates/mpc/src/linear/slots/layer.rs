@@ -5,20 +5,15 @@ use std::sync::Arc;
 use graph::Conv;
 use he::bfv::noise::{Estimate, Load};
 use he::bfv::{Encoder, Params, Response};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::grid::Grid;
 use super::machine::Operations;
 use super::parameters;
 use super::plan::{Plan, Rows};
-use crate::linear::coefficient::{chunks, misuse};
-use crate::linear::{gala, gazelle};
-
-/// Ciphertexts from the client: seed and body of each.
-pub(super) type Inputs = Packed<0x45>;
-/// Responses from the server: c1 and c0 of each.
-pub(super) type Responses = Packed<0x46>;
+use crate::linear::coefficient::misuse;
+use crate::linear::{exchange, gala, gazelle};
 
 /// Slots of the smallest row that carries a product: ring degree 4096.
 const SMALLEST_ROW: usize = 2048;
@@ -182,10 +177,7 @@ impl Layer {
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        let (inputs, responses) = (chunks(self.input_layouts()), chunks(self.response_layouts()));
-        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
-        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
-        up.chain(down).collect()
+        exchange::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.
