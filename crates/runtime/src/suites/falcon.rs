@@ -66,10 +66,11 @@ fn precise(graph: &Graph, index: usize, layer: &Packed) -> Result<()> {
     Ok(())
 }
 
-/// The one ring of what all layers read.
-pub(super) fn entry(layers: &BTreeMap<usize, Packed>) -> Result<Option<Ring>> {
-    let rings: Vec<Ring> = layers.values().map(Packed::ring).collect::<Result<_>>()?;
-    Ok(rings.into_iter().max_by_key(|ring| ring.bits()))
+/// The ring of what all layers read before it becomes small shares: the widest that one of
+/// them needs, so that a tensor of several layers is masked once.
+pub(super) fn one_entry(entries: &mut BTreeMap<usize, Ring>) {
+    let widest = entries.values().map(|ring| ring.bits()).max().unwrap_or_default();
+    entries.values_mut().for_each(|ring| *ring = Ring::Power(widest));
 }
 
 /// The ring of results of a signed `width`; a bit more where the circuit adds the half unit.

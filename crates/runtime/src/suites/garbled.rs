@@ -28,13 +28,18 @@ pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Resu
         Packing::Published(_) => falcon::layers(graph, &facts)?,
         _ => slots::layers(graph, &facts, packing)?,
     };
+    let rings = layers.iter().map(|(index, layer)| Ok((*index, layer.ring()?)));
+    let mut entries = rings.collect::<Result<_>>()?;
+    if matches!(packing, Packing::Published(_)) {
+        falcon::one_entry(&mut entries);
+    }
     let mut planner = Planner {
         graph,
         facts,
-        entry: falcon::entry(&layers)?,
+        entries,
         layers,
         rings: BTreeMap::new(),
-        converted: BTreeMap::new(),
+        converted: Vec::new(),
         small: BTreeMap::new(),
         done: BTreeSet::new(),
         steps: Vec::new(),
@@ -54,12 +59,12 @@ struct Planner<'a> {
     graph: &'a Graph,
     facts: Vec<Facts>,
     layers: BTreeMap<usize, Packed>,
-    /// The one ring of all that linear layers read.
-    entry: Option<Ring>,
-    /// Tensors that are shared in it.
+    /// The ring of what each linear node multiplies.
+    entries: BTreeMap<usize, Ring>,
+    /// Tensors that are shared in such a ring.
     rings: BTreeMap<usize, Ring>,
-    /// Tensors that were shared anew in the other kind of ring.
-    converted: BTreeMap<usize, usize>,
+    /// Tensors that were shared anew, in which ring, as which.
+    converted: Vec<(usize, Ring, usize)>,
     /// Small shares of tensors.
     small: BTreeMap<usize, usize>,
     /// Nodes that run as part of another's circuit.
@@ -127,15 +132,13 @@ impl Planner<'_> {
 
     fn linear(&mut self, index: usize, node: &Node, linear: &Linear, layer: Packed) -> Result<()> {
         let width = slots::width(self.graph, node, linear);
+        let entry = self.entries.get(&index).copied().ok_or_else(|| Error::misuse("no ring"))?;
         let (entered, ring) = match &layer {
             Packed::Published(published) => {
-                let small = self.small(slots::input(node), published)?;
+                let small = self.small(slots::input(node), entry, published)?;
                 (small, falcon::results(linear, width))
             }
-            _ => {
-                let ring = layer.ring()?;
-                (self.entered(slots::input(node), ring)?, ring)
-            }
+            _ => (self.entered(slots::input(node), entry)?, entry),
         };
         let products = Action::Slots(Box::new(SlotsStep { layer, bits: ring.bits(), half: 0 }));
         let multiplied = self.push(node.name.clone(), Some(index), vec![entered], products);
@@ -246,33 +249,33 @@ impl Planner<'_> {
         format!("{} (rescale)", writer.map_or("input", |node| node.name.as_str()))
     }
 
-    /// The ring of linear layers, if they alone read `tensor`, rearranged perhaps.
+    /// The one ring of linear layers, if they alone read `tensor`, rearranged perhaps.
     fn ring_of_readers(&self, tensor: usize) -> Option<Ring> {
-        let reads = |node: &Node| match &node.op {
-            Op::Linear(_) => {
-                node.inputs.first() == Some(&tensor) && node.inputs.get(1) != Some(&tensor)
+        let ring = |(index, node): (usize, &Node)| match &node.op {
+            Op::Linear(_) if node.inputs.get(1) != Some(&tensor) => {
+                self.entries.get(&index).copied()
             }
             Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_) => {
-                self.ring_of_readers(node.output).is_some()
+                self.ring_of_readers(node.output)
             }
-            _ => false,
+            _ => None,
         };
-        let mut readers =
-            self.graph.nodes.iter().filter(|node| node.inputs.contains(&tensor)).peekable();
-        readers.peek()?;
-        (tensor != self.graph.output && readers.all(reads)).then_some(self.entry).flatten()
+        let readers = self.graph.nodes.iter().enumerate();
+        let mut rings = readers.filter(|(_, node)| node.inputs.contains(&tensor)).map(ring);
+        let first = rings.next()??;
+        (tensor != self.graph.output && rings.all(|ring| ring == Some(first))).then_some(first)
     }
 
     /// Small shares of `tensor`, of which there are never two.
-    fn small(&mut self, tensor: usize, layer: &falcon::Layer) -> Result<usize> {
+    fn small(&mut self, tensor: usize, ring: Ring, layer: &falcon::Layer) -> Result<usize> {
         if let Some(ready) = self.small.get(&tensor) {
             return Ok(*ready);
         }
         let name =
             format!("{} (small)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
-        let (entered, plan) = match (self.facts(tensor).known, self.entry) {
-            (false, Some(ring)) => (self.entered(tensor, ring)?, Some(layer.small()?)),
-            _ => (tensor, None),
+        let (entered, plan) = match self.facts(tensor).known {
+            true => (tensor, None),
+            false => (self.entered(tensor, ring)?, Some(layer.small()?)),
         };
         let small = self.push(name, None, vec![entered], Action::Small(plan));
         self.small.insert(tensor, small);
@@ -281,21 +284,19 @@ impl Planner<'_> {
 
     /// `tensor` in the ring of linear layers.
     fn entered(&mut self, tensor: usize, ring: Ring) -> Result<usize> {
-        if self.rings.contains_key(&tensor) {
+        if self.rings.get(&tensor) == Some(&ring) {
             return Ok(tensor);
         }
-        if let Some(ready) = self.converted.get(&tensor) {
-            return Ok(*ready);
+        if let Some(ready) = self.ready(tensor, ring) {
+            return Ok(ready);
         }
         let name =
             format!("{} (enter)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
         let entered = match (self.facts(tensor).known, ring) {
-            (true, Ring::Prime(prime)) => {
-                self.push(name, None, vec![tensor], Action::Known(prime))
-            }
+            (true, Ring::Prime(prime)) => self.push(name, None, vec![tensor], Action::Known(prime)),
             _ => self.shared_anew(&name, self.source(tensor), ring)?,
         };
-        self.converted.insert(tensor, entered);
+        self.converted.push((tensor, ring, entered));
         Ok(entered)
     }
 
@@ -304,14 +305,21 @@ impl Planner<'_> {
         if !self.rings.contains_key(&tensor) {
             return Ok(tensor);
         }
-        if let Some(ready) = self.converted.get(&tensor) {
-            return Ok(*ready);
+        let ring = Ring::Power(self.bits(tensor));
+        if let Some(ready) = self.ready(tensor, ring) {
+            return Ok(ready);
         }
         let name =
             format!("{} (leave)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
-        let left = self.shared_anew(&name, self.source(tensor), Ring::Power(self.bits(tensor)))?;
-        self.converted.insert(tensor, left);
+        let left = self.shared_anew(&name, self.source(tensor), ring)?;
+        self.converted.push((tensor, ring, left));
         Ok(left)
+    }
+
+    /// What `tensor` was shared anew as in `ring`.
+    fn ready(&self, tensor: usize, ring: Ring) -> Option<usize> {
+        let made = self.converted.iter().find(|made| (made.0, made.1) == (tensor, ring));
+        made.map(|(.., ready)| *ready)
     }
 
     /// The same values under other shares.
