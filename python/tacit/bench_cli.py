@@ -43,7 +43,7 @@ def measure(
     offline: bool = False,
 ) -> None:
     """Run a bench and print it."""
-    _core.check_suite(suite)
+    _core.check_suite(suite, accept_leakage=False)
     if suite is not Suite.AUTO and operation["operation"] in LINEAR:
         operation = {**operation, "suite": str(suite)}
     if suite is Suite.FALCON_NTT and operation["operation"] in CIRCUITS:

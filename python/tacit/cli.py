@@ -23,6 +23,7 @@ from tacit.model import Model
 from tacit.network import parse
 from tacit.operations import plan_architecture
 from tacit.options import (
+    AcceptLeakage,
     AsJson,
     Batch,
     ConnectTimeout,
@@ -169,6 +170,7 @@ def serve(
     threads: Threads = None,
     network: Network = None,
     max_inputs: MaxInputs = None,
+    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Answer clients until interrupted.
@@ -182,7 +184,7 @@ def serve(
     more after each run.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch)
+    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch, accept_leakage)
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
@@ -214,6 +216,7 @@ def predict(
     session_timeout: SessionTimeout = SESSION_SECONDS,
     threads: Threads = None,
     network: Network = None,
+    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Send an input, encrypted and shared, to a server and print the result.
@@ -223,7 +226,7 @@ def predict(
     inputs: --preprocess does.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network)
+    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network, accept_leakage)
     x = load_all(inputs, None, None if preprocess is None else parse_preprocessing(preprocess)).x
     with report.progress("predicting") as advance:
         prediction = client.predict(x, advance)
@@ -261,6 +264,7 @@ def run(
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
+    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
@@ -270,7 +274,7 @@ def run(
     compiled = Model(model)
     examples = load_all(inputs, compiled.input_shape, compiled.preprocessing)
     with report.progress("running") as advance:
-        pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
+        pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
         done = pair.run(examples.x, examples.y, advance)
     if json:
         report.emit_json({**done.report, **logits(done.prediction)})
@@ -300,6 +304,7 @@ def evaluate(
     threads: Threads = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
+    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run."""
@@ -308,7 +313,7 @@ def evaluate(
     examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     with report.progress("evaluating") as advance:
         if mode == "private":
-            pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
+            pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
             content = evaluation.private(pair, examples, advance)
         elif mode == "simulate":
             content = evaluation.simulated(compiled, examples, source, advance)
@@ -334,6 +339,7 @@ def bench_model_command(
     threads: Threads = 1,
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
+    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
@@ -343,7 +349,7 @@ def bench_model_command(
         if inputs is None
         else load(inputs, compiled.input_shape, compiled.preprocessing)
     )
-    pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch)
+    pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
     with report.progress("measuring") as advance:
         content = bench_model(pair, examples, repeat, advance)
     if json:

@@ -66,7 +66,7 @@ class Client:
     ask for a client certificate. It gives up after `connect_seconds` without a connection,
     `timeout_seconds` without a byte, or `session_seconds` in all. It computes in
     `threads` (1 to 64, whatever the server's). `network` imitates a link (lan, wan, RTTms,Mbps), as the
-    server must too.
+    server must too. `accept_leakage` agrees to a suite that leaks more than the result; else it is refused.
     """
 
     server: str
@@ -80,6 +80,7 @@ class Client:
     session_seconds: float = SESSION_SECONDS
     threads: int | None = None
     network: str | None = None
+    accept_leakage: bool = False
 
     def __post_init__(self) -> None:
         if sum((self.pin is not None, self.ca is not None, self.plaintext)) != 1:
@@ -92,7 +93,7 @@ class Client:
         names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network")
         chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
-        return json.dumps({**options, "timeouts": timeouts(self)})
+        return json.dumps({**options, "accept_leakage": self.accept_leakage, "timeouts": timeouts(self)})
 
     def predict(self, x: NDArray[np.float32], progress: Progress | None = None) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.

@@ -25,6 +25,7 @@ class Options:
     `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
     are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
     means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
+    `accept_leakage` allows a suite that leaks more than the result.
     """
 
     suite: str = "auto"
@@ -36,6 +37,7 @@ class Options:
     preprocessing: Preprocessing | None = None
     bias_correction: bool = True
     nonlinear: Nonlinear = "ot"
+    accept_leakage: bool = False
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them."""
@@ -57,7 +59,7 @@ def compile_model(
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
     options = options or Options()
-    _core.check_suite(options.suite)
+    _core.check_suite(options.suite, options.accept_leakage)
     graph = import_onnx(source)
     if x is not None and x.shape[1:] != graph.input_shape:
         wanted = ["N", *graph.input_shape]

@@ -7,7 +7,7 @@ import typer
 
 from tacit import report
 from tacit.data import load
-from tacit.options import AsJson, Preprocess, Suite, class_names, interval
+from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, class_names, interval
 from tacit.preprocess import parse
 
 
@@ -16,7 +16,10 @@ def compile_command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
     suite: Annotated[
         Suite,
-        typer.Option(help="Protocols to use: auto, gazelle, gala or falcon-ntt. All but auto always round exactly."),
+        typer.Option(
+            help="Protocols to use: auto, gazelle, gala, falcon-ntt (the last three always round exactly), "
+            "or falcon, which leaks."
+        ),
     ] = Suite.AUTO,
     calibrate: Annotated[
         Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32 (or pixels), N first.")
@@ -44,16 +47,15 @@ def compile_command(
     nonlinear: Annotated[
         Literal["ot", "gc"] | None,
         typer.Option(
-            help="ReLU, pools, rescaling, argmax by oblivious transfer or garbled circuits. [falcon-ntt: gc, else: ot]"
+            help="ReLU, pools, rescaling, argmax by oblivious transfer or garbled circuits. "
+            "[falcon-ntt, falcon: gc, else: ot]"
         ),
     ] = None,
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
     ] = None,
     preprocess: Preprocess = None,
-    accept_leakage: Annotated[
-        bool, typer.Option("--accept-leakage", help="Allow suites that leak more than the result; auto never does.")
-    ] = False,
+    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Quantise a trained ONNX model into a .tacit file that `serve` and `run` can use.
@@ -64,7 +66,6 @@ def compile_command(
     """
     from tacit.compile import Options, compile_model
 
-    del accept_leakage  # asked for by no suite that runs whole networks
     bounds = None if input_range is None else interval(input_range)
     preprocessing = None if preprocess is None else parse(preprocess)
     x = None if calibrate is None else load(calibrate, None, preprocessing).x
@@ -82,7 +83,8 @@ def compile_command(
         clip_percentile,
         preprocessing,
         not no_bias_correction,
-        nonlinear or ("gc" if suite is Suite.FALCON_NTT else "ot"),
+        nonlinear or ("gc" if suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
+        accept_leakage,
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:

@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; this version runs `auto`, `gazelle`, `gala` and `falcon-ntt`."""
+    """Choices of protocols; this version runs `auto`, `gazelle`, `gala`, `falcon-ntt` and `falcon`."""
 
     AUTO = "auto"
     UFO = "ufo"
@@ -23,6 +23,12 @@ class Suite(StrEnum):
     FALCON_NTT = "falcon-ntt"
 
 
+AcceptLeakage = Annotated[
+    bool,
+    typer.Option(
+        "--accept-leakage", help="Allow suite falcon, which leaks inputs and weights; for experiments, never for data."
+    ),
+]
 Reveal = Literal["output", "label", "probability"]
 ModelFile = Annotated[Path, typer.Argument(metavar="X.tacit", help="Compiled model.", show_default=False)]
 InputFiles = Annotated[

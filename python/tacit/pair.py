@@ -42,6 +42,7 @@ class Pair:
     ot: str = "auto"
     offline: int = 0
     batch: int = 1
+    accept_leakage: bool = False
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -56,6 +57,7 @@ class Pair:
                 session_seconds=LONGEST_SECONDS,
                 threads=self.threads,
                 network=self.network,
+                accept_leakage=self.accept_leakage,
             )
             usage = Usage()
             prediction = client.predict(x, progress)
@@ -81,6 +83,8 @@ class Pair:
             command += ["--threads", str(self.threads)]
         if self.network is not None:
             command += ["--network", self.network]
+        if self.accept_leakage:
+            command.append("--accept-leakage")
         return started(command)
 
 

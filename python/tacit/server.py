@@ -28,7 +28,8 @@ class Listening:
     from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many runs a session
     prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64) is how many inputs a
     run takes, which share its rounds and ciphertexts: where inputs lack, zeros take their place and count towards
-    `max_inputs`. The timeouts are those of `Client`; a client that exceeds one is dropped.
+    `max_inputs`. `accept_leakage` serves a suite that leaks more than the result; else it is refused.
+    The timeouts are those of `Client`; a client that exceeds one is dropped.
     """
 
     listen: str
@@ -47,6 +48,7 @@ class Listening:
     ot: str = "auto"
     offline: int = 0
     batch: int = 1
+    accept_leakage: bool = False
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -64,7 +66,7 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
         chosen |= {"offline": self.offline or None, "batch": several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
-        return json.dumps({**options, "once": self.once})
+        return json.dumps({**options, "once": self.once, "accept_leakage": self.accept_leakage})
 
 
 class Server:

@@ -56,10 +56,11 @@ pub(crate) fn compile(
     json(&described.map_err(raise)?)
 }
 
-/// Raises unless this version has the suite.
+/// Raises unless this version has the suite, and for one that leaks unless that is accepted.
 #[pyfunction]
-pub(crate) fn check_suite(suite: &str) -> PyResult<()> {
-    tacit::check_suite(suite).map_err(raise)
+pub(crate) fn check_suite(suite: &str, accept_leakage: bool) -> PyResult<()> {
+    tacit::check_suite(suite).map_err(raise)?;
+    tacit::consent(suite, accept_leakage).map_err(raise)
 }
 
 /// Describes the model in `path`.

@@ -17,6 +17,7 @@ use crate::offline::Offline;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::steps::Action;
+use crate::suites;
 
 /// What a client wants: one real-valued input, or several with a leading axis.
 pub struct Request<'a> {
@@ -26,6 +27,8 @@ pub struct Request<'a> {
     pub shape: &'a [usize],
     /// Threads of this party, at least 1.
     pub threads: usize,
+    /// Whether a suite may run that leaks more than the result.
+    pub accept_leakage: bool,
     /// Told how many inputs are done.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -45,12 +48,13 @@ pub struct Answer {
 /// Runs a session over `channel`.
 ///
 /// # Errors
-/// [`Error::Misuse`] for inputs that do not fit the model (nothing about them has
-/// been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
+/// [`Error::Misuse`] for inputs that do not fit the model and for a suite that leaks
+/// unasked (nothing about them has been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
 /// plan this release cannot run.
 pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let mut inputs = Zeroizing::new(Vec::new());
     let mut client = Client::open(channel, request.threads, |plan| {
+        suites::consent(&plan.graph().suite, request.accept_leakage)?;
         *inputs = quantize(plan.graph(), request.values, request.shape)?;
         Ok(inputs.len())
     })?;

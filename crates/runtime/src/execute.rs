@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mpc::linear::coefficient::{self, Worker};
+use mpc::linear::falcon::Small;
 use mpc::{Need, Share, open, prime};
 use ring::Random;
 use wire::{Channel, Error, Phase, Result};
@@ -208,6 +209,8 @@ fn apply(
         }
         Action::Slots(slots) => slot_products(channel, step, slots, party, input(0)?, rng),
         Action::Known(modulus) => Ok(prime::known(input(0)?, *modulus)),
+        Action::Small(Some(small)) => small.run(channel, input(0)?, rng),
+        Action::Small(None) => Ok(Small::known(input(0)?)),
         Action::Nonlinear(sliced) => sliced.run(channel, inputs, feed),
         Action::Fitted(fitted) => fit(channel, fitted, inputs, feed),
         Action::Arrange { places, inputs: each } => Ok(local::arrange(input(0)?, places, *each)),
@@ -286,7 +289,7 @@ fn finish_ahead(
 fn slot_products(
     channel: &mut Channel,
     step: &Step,
-    SlotsStep { layer, prime, .. }: &SlotsStep,
+    SlotsStep { layer, bits, .. }: &SlotsStep,
     party: &mut Party<'_>,
     x: &Share,
     rng: &mut Random,
@@ -301,7 +304,7 @@ fn slot_products(
             layer.server(channel, keys, weights, x.words(), worker)?
         }
     };
-    Ok(Share::new(std::mem::take(&mut *words), prime.bits()))
+    Ok(Share::new(std::mem::take(&mut *words), *bits))
 }
 
 fn multiply(

@@ -1,10 +1,13 @@
 //! A linear layer on packed slots, whatever the order of the slots: shares mod a prime in,
-//! shares mod the same prime out.
+//! shares mod the same prime out. Of FALCON as published: small shares in, integers out.
 
 use graph::Conv;
 use he::bfv::{Params, SecretKey};
-use mpc::linear::falcon_ntt;
+use mpc::garbled::Ring;
+use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::slots::{self, Operations, Protocol, ServerKeys, Worker};
+use mpc::linear::{falcon, falcon_ntt};
+use ring::Modulus;
 use wire::{Channel, Cost, Error, Result};
 use zeroize::Zeroizing;
 
@@ -15,6 +18,8 @@ pub(crate) enum Packing {
     Rotated(Protocol),
     /// Products in the transform domain.
     Transformed,
+    /// The same with complex transforms, which leak.
+    Published(AcceptLeakage),
 }
 
 /// One layer under one of them.
@@ -24,6 +29,8 @@ pub enum Packed {
     Rotated(slots::Layer),
     /// FALCON by a number-theoretic transform.
     Transformed(falcon_ntt::Layer),
+    /// FALCON as published.
+    Published(falcon::Layer),
 }
 
 /// Its weights, encoded.
@@ -31,6 +38,7 @@ pub enum Packed {
 pub(crate) enum PackedWeights {
     Rotated(slots::ServerWeights),
     Transformed(falcon_ntt::ServerWeights),
+    Published(falcon::ServerWeights),
 }
 
 impl Packing {
@@ -39,6 +47,7 @@ impl Packing {
         match self {
             Self::Rotated(protocol) => protocol.name(),
             Self::Transformed => "falcon-ntt",
+            Self::Published(_) => "falcon",
         }
     }
 
@@ -54,6 +63,9 @@ impl Packing {
             Self::Transformed => {
                 falcon_ntt::Layer::new(conv, held, plain_bits).map(Packed::Transformed)
             }
+            Self::Published(leakage) => {
+                falcon::Layer::new(conv, held, plain_bits, leakage).map(Packed::Published)
+            }
         }
     }
 }
@@ -64,6 +76,7 @@ macro_rules! each {
         match $self {
             Packed::Rotated($layer) => $body,
             Packed::Transformed($layer) => $body,
+            Packed::Published($layer) => $body,
         }
     };
 }
@@ -82,12 +95,27 @@ impl Packed {
         match self {
             Self::Rotated(layer) => layer.with_params(params).map(Self::Rotated),
             Self::Transformed(layer) => layer.with_params(params).map(Self::Transformed),
+            Self::Published(layer) => layer.with_params(params).map(Self::Published),
         }
     }
 
-    /// Modulus of the shares.
+    /// Modulus of the slots.
     pub fn prime(&self) -> u64 {
         each!(self, layer => layer.prime())
+    }
+
+    /// How the values that go in are shared, before shares are made small where they have to be.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when there is no such ring.
+    pub(crate) fn ring(&self) -> Result<Ring> {
+        match self {
+            Self::Published(layer) => Ok(Ring::Power(layer.small()?.bits())),
+            _ => {
+                let prime = Modulus::new(self.prime());
+                prime.map(Ring::Prime).ok_or_else(|| Error::misuse("a large prime"))
+            }
+        }
     }
 
     /// Values that go in.
@@ -104,7 +132,7 @@ impl Packed {
     pub(crate) fn rotations(&self) -> Vec<usize> {
         match self {
             Self::Rotated(layer) => layer.rotations(),
-            Self::Transformed(_) => Vec::new(),
+            Self::Transformed(_) | Self::Published(_) => Vec::new(),
         }
     }
 
@@ -144,6 +172,8 @@ impl Packed {
             }
             Self::Transformed(layer) => falcon_ntt::ServerWeights::new(layer, weight, bias, memory)
                 .map(PackedWeights::Transformed),
+            Self::Published(layer) => falcon::ServerWeights::new(layer, weight, bias, memory)
+                .map(PackedWeights::Published),
         }
     }
 
@@ -161,6 +191,9 @@ impl Packed {
         match self {
             Self::Rotated(layer) => slots::client(channel, layer, key, x, worker),
             Self::Transformed(layer) => falcon_ntt::client(channel, layer, key, x, worker),
+            Self::Published(layer) => {
+                falcon::client(channel, layer, key, &integers(x), worker).map(words)
+            }
         }
     }
 
@@ -183,7 +216,19 @@ impl Packed {
             (Self::Transformed(layer), PackedWeights::Transformed(weights)) => {
                 falcon_ntt::server(channel, layer, keys, weights, x, worker)
             }
+            (Self::Published(layer), PackedWeights::Published(weights)) => {
+                falcon::server(channel, layer, keys, weights, &integers(x), worker).map(words)
+            }
             _ => Err(Error::misuse("weights that were encoded for another protocol")),
         }
     }
+}
+
+/// Shares in two's complement of 64 bits.
+fn integers(x: &[u64]) -> Zeroizing<Vec<i64>> {
+    Zeroizing::new(x.iter().map(|word| *word as i64).collect())
+}
+
+fn words(x: Zeroizing<Vec<i64>>) -> Zeroizing<Vec<u64>> {
+    Zeroizing::new(x.iter().map(|value| *value as u64).collect())
 }

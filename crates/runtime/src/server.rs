@@ -22,6 +22,7 @@ use crate::offline::Offline;
 use crate::plan::{Plan, Settings};
 use crate::prepared::Prepared;
 use crate::report::Report;
+use crate::suites;
 
 /// Pause after a connection that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
@@ -56,6 +57,8 @@ pub struct Options {
     pub threads: usize,
     /// Stop after the first session.
     pub once: bool,
+    /// Whether a suite may run that leaks more than the result.
+    pub accept_leakage: bool,
 }
 
 /// What happened to one client.
@@ -107,10 +110,11 @@ impl Server {
     /// takes any free one).
     ///
     /// # Errors
-    /// [`Error::Misuse`] for an address that cannot be bound,
+    /// [`Error::Misuse`] for an address that cannot be bound and a suite that leaks unasked,
     /// [`Error::Unsupported`] for a model without a plan.
     pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
+        suites::consent(&model.graph.suite, options.accept_leakage)?;
         let plan = Plan::new(model.graph.clone(), options.settings)?;
         let (most, batch) = (options.most_inputs, options.settings.batch());
         if most < batch {

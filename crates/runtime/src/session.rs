@@ -15,6 +15,7 @@ use crate::client::{Client, quantize};
 use crate::hello::MOST_INPUTS;
 use crate::plan::Plan;
 use crate::report::Report;
+use crate::suites;
 
 /// An open session. Dropped without [`Session::finish`] it breaks off.
 pub struct Session {
@@ -57,11 +58,19 @@ impl Session {
     /// [`Error::Misuse`] for another number of inputs (nothing has been sent),
     /// [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a plan this
     /// release cannot run.
-    pub fn open(mut channel: Channel, inputs: usize, threads: usize) -> Result<Self> {
+    pub fn open(
+        mut channel: Channel,
+        inputs: usize,
+        threads: usize,
+        accept_leakage: bool,
+    ) -> Result<Self> {
         if !(1..=MOST_INPUTS as usize).contains(&inputs) {
             return Err(Error::misuse(format!("1 to {MOST_INPUTS} inputs, not {inputs}")));
         }
-        let count = |plan: &Plan| Ok(inputs.saturating_mul(plan.settings().batch()));
+        let count = |plan: &Plan| {
+            suites::consent(&plan.graph().suite, accept_leakage)?;
+            Ok(inputs.saturating_mul(plan.settings().batch()))
+        };
         let client = Client::open(&mut channel, threads, count)?;
         let (plan, report) = (client.plan.clone(), client.report(&mut channel));
         let mut session = Self {

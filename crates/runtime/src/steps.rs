@@ -4,6 +4,7 @@ use graph::{Graph, Linear, Rounding, Window};
 use he::rlwe::Params;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Layer;
+use mpc::linear::falcon::Small;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
@@ -34,10 +35,13 @@ pub struct Step {
 pub enum Action {
     /// Homomorphic linear layer, with its rescale.
     Linear(Box<LinearStep>),
-    /// Homomorphic linear layer on packed slots, on shares mod its prime.
+    /// Homomorphic linear layer on packed slots, on shares mod its prime or small ones.
     Slots(Box<SlotsStep>),
     /// What the client knows, mod a prime; local.
     Known(Modulus),
+    /// Small shares, which leak: integers that add up to the values. Without a plan of what
+    /// the client knows; local.
+    Small(Option<Small>),
     /// A protocol on shares.
     Nonlinear(Sliced),
     /// A protocol on shares that are brought into its range first.
@@ -89,13 +93,14 @@ pub struct LinearStep {
     pub truncate: Option<Sliced>,
 }
 
-/// A linear layer on packed slots: shares mod its prime in, shares mod its prime out.
+/// A linear layer on packed slots: shares mod its prime in, shares mod its prime out; small
+/// shares in, shares mod a power of two out.
 #[derive(Debug)]
 pub struct SlotsStep {
     /// The homomorphic part, which is all.
     pub layer: Packed,
-    /// Its prime.
-    pub prime: Modulus,
+    /// Width of the words that come out.
+    pub bits: u32,
     /// What rounding adds to the bias.
     pub half: i64,
 }
@@ -211,6 +216,7 @@ impl Step {
         match &self.action {
             Action::Linear(step) => step.layer.cost(),
             Action::Slots(step) => step.layer.cost(),
+            Action::Small(small) => small.as_ref().map_or(Cost::NONE, Small::cost),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
             _ => Cost::NONE,
         }
@@ -246,6 +252,7 @@ impl Step {
             Action::Slots(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Linear(_) | Action::Slots(_) => "convolution",
             Action::Known(_) => "enter prime",
+            Action::Small(_) => "small shares",
             Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
             Action::Fitted(fitted) => fitted.sliced.kind().map_or("", Nonlinear::operator),
             Action::Arrange { .. } => "view",
@@ -269,6 +276,7 @@ impl Step {
             Action::Nonlinear(sliced) => sliced.protocol(),
             Action::Fitted(fitted) => fitted.sliced.protocol(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),
+            Action::Small(Some(_)) => "masks of a few bits, which leak".into(),
             Action::Open { .. } => "server's share to the client".into(),
             _ => "local".into(),
         }

@@ -89,7 +89,9 @@ pub(crate) fn run_with(
     thread::scope(|scope| {
         let server = scope.spawn(|| session(&plan, &prepared, limits(usize::MAX), &mut server));
         let shape = [&[count], one.as_slice()].concat();
-        let request = Request { values, shape: &shape, threads: 1, progress: &mut |_, _| {} };
+        let accept_leakage = model.graph.suite == "falcon";
+        let progress = &mut |_, _| {};
+        let request = Request { values, shape: &shape, threads: 1, accept_leakage, progress };
         (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
@@ -230,6 +232,7 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
                     values: &values,
                     shape: &shape,
                     threads: 1,
+                    accept_leakage: false,
                     progress: &mut |_, _| {},
                 };
                 predict(channel, request)
@@ -253,8 +256,13 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let values = inputs(&mut rng, 1);
     let ask = |channel: &mut Channel| {
         let shape = [2, SIDE, SIDE];
-        let request =
-            Request { values: &values, shape: &shape, threads: 1, progress: &mut |_, _| {} };
+        let request = Request {
+            values: &values,
+            shape: &shape,
+            threads: 1,
+            accept_leakage: false,
+            progress: &mut |_, _| {},
+        };
         predict(channel, request).map(|_| ())
     };
     let answer = |channel: &mut Channel| session(&plan, &prepared, limits(1), channel).map(|_| ());
@@ -294,6 +302,7 @@ fn runs_cost_what_the_plan_says() {
                         values: &values,
                         shape: &shape,
                         threads: 1,
+                        accept_leakage: false,
                         progress: &mut |_, _| {},
                     };
                     predict(channel, request)

@@ -19,7 +19,7 @@ pub use graph::{
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, compare, count};
 pub use runtime::{
-    Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite,
+    Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite, consent,
 };
 pub use session::{
     Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,

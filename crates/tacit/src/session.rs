@@ -89,6 +89,8 @@ pub struct ServeOptions {
     /// A link to imitate and to plan for: `lan`, `wan` or `RTTms,Mbps`; clients must
     /// imitate the same.
     pub network: Option<String>,
+    /// Serve a suite that leaks more than the result.
+    pub accept_leakage: bool,
 }
 
 impl Default for ServeOptions {
@@ -105,6 +107,7 @@ impl Default for ServeOptions {
             most_inputs: 1_000_000,
             threads: 1,
             network: None,
+            accept_leakage: false,
         }
     }
 }
@@ -129,6 +132,8 @@ pub struct PredictOptions {
     pub threads: Option<usize>,
     /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; the server must do the same.
     pub network: Option<String>,
+    /// Agree to a suite that leaks more than the result.
+    pub accept_leakage: bool,
 }
 
 /// A bound server and how clients know it.
@@ -167,6 +172,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         most_inputs: options.most_inputs,
         threads,
         once: options.once,
+        accept_leakage: options.accept_leakage,
     };
     Ok(Welcome { server: Server::bind(model, listen, options)?, pin })
 }
@@ -189,7 +195,8 @@ pub fn predict(
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
     let mut channel = open(server, options)?;
-    runtime::predict(&mut channel, Request { values, shape, threads, progress })
+    let accept_leakage = options.accept_leakage;
+    runtime::predict(&mut channel, Request { values, shape, threads, accept_leakage, progress })
 }
 
 /// Opens a session of at most `inputs` inputs with `server` (HOST:PORT). Between inputs it
@@ -200,7 +207,7 @@ pub fn predict(
 /// the server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
 pub fn session(server: &str, inputs: usize, options: &PredictOptions) -> Result<Session> {
     let threads = threads(options.threads.unwrap_or(1))?;
-    Session::open(open(server, options)?, inputs, threads)
+    Session::open(open(server, options)?, inputs, threads, options.accept_leakage)
 }
 
 /// Connects, authenticates and shapes the link as `options` say.

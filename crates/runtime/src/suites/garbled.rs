@@ -11,11 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use graph::{Graph, Linear, Node, Op};
 use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
-use ring::Modulus;
 use wire::{Error, Result};
 
-use super::auto;
 use super::slots::{self, Facts};
+use super::{auto, falcon};
 use crate::batch::repeated;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::packed::{Packed, Packing};
@@ -25,13 +24,23 @@ use crate::steps::{Action, SlotsStep, Step, SumStep, windows};
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     slots::one_by_one(settings, packing)?;
     let facts = slots::facts(graph, true);
-    let layers = slots::layers(graph, &facts, packing)?;
+    let layers = match packing {
+        Packing::Published(_) => falcon::layers(graph, &facts)?,
+        _ => slots::layers(graph, &facts, packing)?,
+    };
+    let rings = layers.iter().map(|(index, layer)| Ok((*index, layer.ring()?)));
+    let mut entries = rings.collect::<Result<_>>()?;
+    if matches!(packing, Packing::Published(_)) {
+        falcon::one_entry(&mut entries);
+    }
     let mut planner = Planner {
         graph,
         facts,
+        entries,
         layers,
         rings: BTreeMap::new(),
-        converted: BTreeMap::new(),
+        converted: Vec::new(),
+        small: BTreeMap::new(),
         done: BTreeSet::new(),
         steps: Vec::new(),
         // The steps that end a plan write two tensors of their own.
@@ -50,10 +59,14 @@ struct Planner<'a> {
     graph: &'a Graph,
     facts: Vec<Facts>,
     layers: BTreeMap<usize, Packed>,
-    /// Where tensors are shared mod a prime.
-    rings: BTreeMap<usize, Modulus>,
-    /// Tensors that were shared anew in the other kind of ring.
-    converted: BTreeMap<usize, usize>,
+    /// The ring of what each linear node multiplies.
+    entries: BTreeMap<usize, Ring>,
+    /// Tensors that are shared in such a ring.
+    rings: BTreeMap<usize, Ring>,
+    /// Tensors that were shared anew, in which ring, as which.
+    converted: Vec<(usize, Ring, usize)>,
+    /// Small shares of tensors.
+    small: BTreeMap<usize, usize>,
     /// Nodes that run as part of another's circuit.
     done: BTreeSet<usize>,
     steps: Vec<Step>,
@@ -118,14 +131,23 @@ impl Planner<'_> {
     }
 
     fn linear(&mut self, index: usize, node: &Node, linear: &Linear, layer: Packed) -> Result<()> {
-        let prime = Modulus::new(layer.prime()).ok_or_else(|| Error::misuse("a large prime"))?;
         let width = slots::width(self.graph, node, linear);
-        let entered = self.entered(slots::input(node), prime)?;
-        let products = Action::Slots(Box::new(SlotsStep { layer, prime, half: 0 }));
+        let entry = self.entries.get(&index).copied().ok_or_else(|| Error::misuse("no ring"))?;
+        let (entered, ring) = match &layer {
+            Packed::Published(published) => {
+                let small = self.small(slots::input(node), entry, published)?;
+                (small, falcon::results(linear, width))
+            }
+            _ => (self.entered(slots::input(node), entry)?, entry),
+        };
+        let products = Action::Slots(Box::new(SlotsStep { layer, bits: ring.bits(), half: 0 }));
         let multiplied = self.push(node.name.clone(), Some(index), vec![entered], products);
-        let mut source = Source { ring: Ring::Prime(prime), ..self.fresh(node, multiplied, width) };
+        let mut source = Source { ring, ..self.fresh(node, multiplied, width) };
         if let (Some(factor), Some(addend)) = (linear.addend, node.inputs.get(1)) {
-            let left = self.shared_anew(&node.name, source, Ring::Power(width))?;
+            let left = match source.ring {
+                Ring::Power(_) => source.tensor,
+                Ring::Prime(_) => self.shared_anew(&node.name, source, Ring::Power(width))?,
+            };
             let reads = vec![left, self.plain(*addend)?];
             let (name, widths) = (format!("{} (sum)", node.name), [width, linear.shift]);
             let sum = self.sum(&name, None, reads, [1, factor], widths);
@@ -153,14 +175,14 @@ impl Planner<'_> {
 
     /// The same values in other places or added up, in the ring in which they are.
     fn local(&mut self, index: usize, node: &Node, first: usize) -> Result<()> {
-        let modulus = self.rings.get(&first).copied();
+        let ring = self.rings.get(&first).copied();
         let mut action = auto::action(self.graph, node, 1)?;
-        if let Action::SumPool { modulus: reduced, .. } = &mut action {
-            *reduced = modulus;
+        if let (Action::SumPool { modulus, .. }, Some(Ring::Prime(prime))) = (&mut action, ring) {
+            *modulus = Some(prime);
         }
         self.steps.push(Step::of_node(self.graph, index, action));
-        if let Some(modulus) = modulus {
-            self.rings.insert(node.output, modulus);
+        if let Some(ring) = ring {
+            self.rings.insert(node.output, ring);
         }
         Ok(())
     }
@@ -209,13 +231,11 @@ impl Planner<'_> {
             [] => self.written_by(chain.end),
             names => names.join(" + "),
         };
-        let to = match self.prime_of_readers(chain.end) {
-            Some(prime) => Ring::Prime(prime),
-            None => Ring::Power(self.bits(chain.end)),
-        };
+        let entry = self.ring_of_readers(chain.end);
+        let to = entry.unwrap_or(Ring::Power(self.bits(chain.end)));
         let sliced = circuits(source, chain.windows.as_deref(), chain.function, to)?;
-        if let Ring::Prime(prime) = to {
-            self.rings.insert(chain.end, prime);
+        if let Some(ring) = entry {
+            self.rings.insert(chain.end, ring);
         }
         let node = chain.nodes.last().copied();
         let (reads, writes) = (vec![source.tensor], chain.end);
@@ -229,61 +249,77 @@ impl Planner<'_> {
         format!("{} (rescale)", writer.map_or("input", |node| node.name.as_str()))
     }
 
-    /// The modulus of linear layers, if they alone read `tensor`, rearranged perhaps.
-    fn prime_of_readers(&self, tensor: usize) -> Option<Modulus> {
-        let reads = |node: &Node| match &node.op {
-            Op::Linear(_) => {
-                node.inputs.first() == Some(&tensor) && node.inputs.get(1) != Some(&tensor)
+    /// The one ring of linear layers, if they alone read `tensor`, rearranged perhaps.
+    fn ring_of_readers(&self, tensor: usize) -> Option<Ring> {
+        let ring = |(index, node): (usize, &Node)| match &node.op {
+            Op::Linear(_) if node.inputs.get(1) != Some(&tensor) => {
+                self.entries.get(&index).copied()
             }
             Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_) => {
-                self.prime_of_readers(node.output).is_some()
+                self.ring_of_readers(node.output)
             }
-            _ => false,
+            _ => None,
         };
-        let mut readers =
-            self.graph.nodes.iter().filter(|node| node.inputs.contains(&tensor)).peekable();
-        readers.peek()?;
-        (tensor != self.graph.output && readers.all(reads)).then(|| self.prime()).flatten()
+        let readers = self.graph.nodes.iter().enumerate();
+        let mut rings = readers.filter(|(_, node)| node.inputs.contains(&tensor)).map(ring);
+        let first = rings.next()??;
+        (tensor != self.graph.output && rings.all(|ring| ring == Some(first))).then_some(first)
     }
 
-    /// The one modulus of all linear layers.
-    fn prime(&self) -> Option<Modulus> {
-        let planned = self.steps.iter().find_map(|step| step.slots()).map(Packed::prime);
-        let prime = self.layers.values().next().map(Packed::prime).or(planned)?;
-        Modulus::new(prime)
-    }
-
-    /// `tensor` mod `prime`.
-    fn entered(&mut self, tensor: usize, prime: Modulus) -> Result<usize> {
-        if self.rings.contains_key(&tensor) {
-            return Ok(tensor);
-        }
-        if let Some(ready) = self.converted.get(&tensor) {
+    /// Small shares of `tensor`, of which there are never two.
+    fn small(&mut self, tensor: usize, ring: Ring, layer: &falcon::Layer) -> Result<usize> {
+        if let Some(ready) = self.small.get(&tensor) {
             return Ok(*ready);
         }
         let name =
-            format!("{} (enter)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
-        let entered = match self.facts(tensor).known {
-            true => self.push(name, None, vec![tensor], Action::Known(prime)),
-            false => self.shared_anew(&name, self.source(tensor), Ring::Prime(prime))?,
+            format!("{} (small)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
+        let (entered, plan) = match self.facts(tensor).known {
+            true => (tensor, None),
+            false => (self.entered(tensor, ring)?, Some(layer.small()?)),
         };
-        self.converted.insert(tensor, entered);
+        let small = self.push(name, None, vec![entered], Action::Small(plan));
+        self.small.insert(tensor, small);
+        Ok(small)
+    }
+
+    /// `tensor` in the ring of linear layers.
+    fn entered(&mut self, tensor: usize, ring: Ring) -> Result<usize> {
+        if self.rings.get(&tensor) == Some(&ring) {
+            return Ok(tensor);
+        }
+        if let Some(ready) = self.ready(tensor, ring) {
+            return Ok(ready);
+        }
+        let name =
+            format!("{} (enter)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
+        let entered = match (self.facts(tensor).known, ring) {
+            (true, Ring::Prime(prime)) => self.push(name, None, vec![tensor], Action::Known(prime)),
+            _ => self.shared_anew(&name, self.source(tensor), ring)?,
+        };
+        self.converted.push((tensor, ring, entered));
         Ok(entered)
     }
 
-    /// `tensor` mod a power of two.
+    /// `tensor` mod a power of two, as others read it.
     fn plain(&mut self, tensor: usize) -> Result<usize> {
         if !self.rings.contains_key(&tensor) {
             return Ok(tensor);
         }
-        if let Some(ready) = self.converted.get(&tensor) {
-            return Ok(*ready);
+        let ring = Ring::Power(self.bits(tensor));
+        if let Some(ready) = self.ready(tensor, ring) {
+            return Ok(ready);
         }
         let name =
             format!("{} (leave)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
-        let left = self.shared_anew(&name, self.source(tensor), Ring::Power(self.bits(tensor)))?;
-        self.converted.insert(tensor, left);
+        let left = self.shared_anew(&name, self.source(tensor), ring)?;
+        self.converted.push((tensor, ring, left));
         Ok(left)
+    }
+
+    /// What `tensor` was shared anew as in `ring`.
+    fn ready(&self, tensor: usize, ring: Ring) -> Option<usize> {
+        let made = self.converted.iter().find(|made| (made.0, made.1) == (tensor, ring));
+        made.map(|(.., ready)| *ready)
     }
 
     /// The same values under other shares.
@@ -302,10 +338,8 @@ impl Planner<'_> {
 
     /// A tensor of the graph as it is shared.
     fn source(&self, tensor: usize) -> Source {
-        let ring = match self.rings.get(&tensor) {
-            Some(prime) => Ring::Prime(*prime),
-            None => Ring::Power(self.bits(tensor)),
-        };
+        let ring = self.rings.get(&tensor).copied();
+        let ring = ring.unwrap_or(Ring::Power(self.bits(tensor)));
         let count = self.graph.tensors.get(tensor).map_or(0, |t| t.len());
         Source { tensor, count, ring, width: self.facts(tensor).bits }
     }

@@ -1,10 +1,12 @@
 //! A suite chooses one protocol per operator. Nothing else knows suites by name.
 
 mod auto;
+mod falcon;
 mod garbled;
 mod slots;
 
 use graph::{Graph, Nonlinear};
+use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
@@ -13,7 +15,7 @@ use crate::plan::Settings;
 use crate::steps::Step;
 
 /// Those of this version.
-const SUITES: [&str; 4] = ["auto", "gazelle", "gala", "falcon-ntt"];
+const SUITES: [&str; 5] = ["auto", "gazelle", "gala", "falcon-ntt", "falcon"];
 
 /// Whether this version has `suite`.
 ///
@@ -24,23 +26,32 @@ pub fn check(suite: &str) -> Result<()> {
         return Ok(());
     }
     let known = SUITES.join(", ");
-    if suite == "falcon" {
-        return Err(Error::misuse(
-            "suite `falcon` follows its paper, whose masks leak, and runs single layers only \
-             (`tacit reproduce falcon-table2`); networks run under suite falcon-ntt",
-        ));
-    }
     Err(Error::misuse(format!("suite `{suite}` is not in this version; use one of {known}")))
+}
+
+/// Whether a party that `accepted` leakage, or did not, may run `suite`.
+///
+/// # Errors
+/// [`Error::Misuse`] with what leaks, when it may not.
+pub fn consent(suite: &str, accepted: bool) -> Result<()> {
+    if accepted || !matches!(packing(suite), Some(Packing::Published(_))) {
+        return Ok(());
+    }
+    Err(Error::misuse(format!(
+        "suite `{suite}` leaks: masks are a few bits wider than what they mask, so the server \
+         learns about inputs and activations, the client about weights; use falcon-ntt, which \
+         does not, or --accept-leakage on both sides with data that nobody minds"
+    )))
 }
 
 /// Whether the linear layers of `suite` always round exactly, whatever was asked for.
 pub fn rounds_exactly(suite: &str) -> bool {
-    packing(suite).is_some()
+    !matches!(packing(suite), None | Some(Packing::Published(_)))
 }
 
 /// Whether `suite` keeps the sizes of filters from the client.
 pub fn hides_filters(suite: &str) -> bool {
-    packing(suite) == Some(Packing::Transformed)
+    matches!(packing(suite), Some(Packing::Transformed | Packing::Published(_)))
 }
 
 /// How a suite packs slots, if it does.
@@ -49,6 +60,7 @@ pub(crate) fn packing(suite: &str) -> Option<Packing> {
         "gazelle" => Some(Packing::Rotated(Protocol::Gazelle)),
         "gala" => Some(Packing::Rotated(Protocol::Gala)),
         "falcon-ntt" => Some(Packing::Transformed),
+        "falcon" => Some(Packing::Published(AcceptLeakage::hiding_bits(falcon::MOST_HIDDEN))),
         _ => None,
     }
 }
@@ -64,7 +76,10 @@ pub(crate) fn slot_protocol(suite: &str) -> Option<Protocol> {
 /// The steps of a graph of one linear node whose input is shared, under the slot-packed
 /// suite it is for; `None` when it is for another.
 pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
-    packing(&graph.suite).map(|packing| slots::of_nodes(graph, packing, false))
+    packing(&graph.suite).map(|packing| match packing {
+        Packing::Published(_) => Err(falcon::networks_only()),
+        _ => slots::of_nodes(graph, packing, false),
+    })
 }
 
 /// The steps of `graph` under the suite it was compiled for.
@@ -72,6 +87,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     check(&graph.suite)?;
     match (packing(&graph.suite), graph.nonlinear) {
         (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),
+        (Some(Packing::Published(_)), Nonlinear::Ot) => Err(falcon::circuits_only()),
         (Some(packing), Nonlinear::Ot) => slots::steps(graph, settings, packing),
         (None, _) => auto::steps(graph, settings),
     }

@@ -145,7 +145,7 @@ impl Planner<'_> {
         // A sum adds the half that rounding takes by itself.
         let half = if linear.addend.is_none() { linear.shift } else { 0 };
         let half = if half == 0 { 0 } else { 1 << (half - 1) };
-        let products = Action::Slots(Box::new(SlotsStep { layer, prime, half }));
+        let products = Action::Slots(Box::new(SlotsStep { layer, bits: prime.bits(), half }));
         let multiplied = self.push(node.name.clone(), Some(index), vec![entered], None, products);
 
         let last = (linear.shift == 0 && linear.addend.is_none()).then_some(node.output);

@@ -88,6 +88,7 @@ fn the_budget_of_a_session_holds_for_whole_batches() {
                     values: &values,
                     shape: &shape,
                     threads: 1,
+                    accept_leakage: false,
                     progress: &mut |_, _| {},
                 };
                 predict(channel, request)

@@ -3,6 +3,7 @@
 use graph::Nonlinear;
 
 use super::*;
+use crate::steps::Step;
 
 /// The small network, with a residual, for a suite.
 fn garbled(rng: &mut Random, suite: &str) -> Model {
@@ -61,6 +62,137 @@ fn transformed_layers_run_on_transfers_too() {
     let (answer, server) = run(&model, Reveal::Output, &values);
     assert_eq!(answer.results, clear(&model, &values));
     costs_as_planned(&answer, &server.unwrap(), 1);
+}
+
+/// FALCON as published. Values are within 1 of the interpreter's after each rescale, so
+/// logits near its own, labels the same where none is close.
+#[test]
+fn the_published_system_stays_near_the_interpreter_at_the_cost_that_was_planned() {
+    let mut rng = Random::seeded(55);
+    let mut model = network(&mut rng, Rounding::Stochastic);
+    graph::canonical_filters(&mut model);
+    model.graph.suite = "falcon".into();
+    model.graph.nonlinear = Nonlinear::Gc;
+    let values = inputs(&mut rng, 2);
+    let want = clear(&model, &values);
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    costs_as_planned(&answer, &server.unwrap(), 2);
+    let spread = want.iter().flatten().map(|v| v.abs()).max().unwrap();
+    for (got, want) in answer.results.iter().flatten().zip(want.iter().flatten()) {
+        assert!((got - want).abs() * 20 <= spread, "{got} for {want} of {spread}");
+    }
+    let (answer, server) = run(&model, Reveal::Label, &values);
+    costs_as_planned(&answer, &server.unwrap(), 2);
+    let labels: Vec<_> = want.iter().map(|row| vec![graph::argmax(row) as i64]).collect();
+    assert_eq!(answer.results, labels);
+    let names: Vec<&str> = answer.plan.steps().iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names[..5], ["x (small)", "conv1", "pool1 + relu1", "c (enter)", "c (small)"]);
+    assert_eq!(names.iter().filter(|name| name.ends_with("(small)")).count(), 3);
+}
+
+#[test]
+fn a_suite_that_leaks_runs_only_where_both_agreed() {
+    let mut rng = Random::seeded(56);
+    let mut model = network(&mut rng, Rounding::Stochastic);
+    model.graph.suite = "falcon".into();
+    model.graph.nonlinear = Nonlinear::Gc;
+    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let values = inputs(&mut rng, 1);
+    let (ours, theirs) = run_pair(
+        |channel| {
+            let shape = [1, 2, SIDE, SIDE];
+            let progress = &mut |_, _| {};
+            let values = &values;
+            let request =
+                Request { values, shape: &shape, threads: 1, accept_leakage: false, progress };
+            predict(channel, request)
+        },
+        |channel| session(&plan, &prepared, limits(9), channel),
+    );
+    let Err(Error::Misuse(why)) = ours.value else { unreachable!() };
+    assert!(why.contains("leaks") && why.contains("--accept-leakage"), "{why}");
+    assert!(theirs.value.is_err());
+    // The hello, and nothing else.
+    assert_eq!(ours.frames.len(), 1);
+    for suite in ["auto", "gazelle", "gala", "falcon-ntt"] {
+        assert!(crate::consent(suite, false).is_ok());
+    }
+    assert!(crate::consent("falcon", false).is_err() && crate::consent("falcon", true).is_ok());
+}
+
+#[test]
+fn what_the_published_system_cannot_do_is_refused_by_name() {
+    let mut rng = Random::seeded(57);
+    let refused = |model: &Model, nonlinear| {
+        let graph = graph::Graph { suite: "falcon".into(), nonlinear, ..model.graph.clone() };
+        Plan::new(graph, Settings::default()).unwrap_err().to_string()
+    };
+    let stochastic = network(&mut rng, Rounding::Stochastic);
+    assert!(refused(&stochastic, Nonlinear::Ot).contains("garbled circuits"));
+    let why = refused(&network(&mut rng, Rounding::Exact), Nonlinear::Gc);
+    assert!(why.contains("`conv1`") && why.contains("--rounding stochastic"), "{why}");
+    let mut coarse = stochastic;
+    for node in &mut coarse.graph.nodes {
+        if let graph::Op::Linear(linear) = &mut node.op
+            && node.name == "conv2"
+        {
+            linear.accumulator_bits = 45;
+        }
+    }
+    let why = refused(&coarse, Nonlinear::Gc);
+    assert!(why.contains("`conv2`"), "{why}");
+}
+
+/// A tensor that two layers read whose sums need other primes.
+#[test]
+fn layers_with_primes_of_their_own_read_the_same_tensor() {
+    let source = r#"{"name":"fork","input":{"name":"x","shape":[2,6,6]},"output":"y","nodes":[
+      {"name":"conv1","op":"Conv","inputs":["x"],"output":"a","kernel":[3,3],"stride":[1,1],"padding":[1,1,1,1],"dilation":[1,1],"groups":1,"weight":"w1"},
+      {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
+      {"name":"conv2","op":"Conv","inputs":["b"],"output":"c","kernel":[3,3],"stride":[1,1],"padding":[1,1,1,1],"dilation":[1,1],"groups":1,"weight":"w2"},
+      {"name":"conv3","op":"Conv","inputs":["b"],"output":"d","kernel":[1,1],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w3"},
+      {"name":"relu2","op":"Relu","inputs":["c"],"output":"e","maximum":null},
+      {"name":"relu3","op":"Relu","inputs":["d"],"output":"f","maximum":null},
+      {"name":"add","op":"Add","inputs":["e","f"],"output":"g"},
+      {"name":"flat","op":"Reshape","inputs":["g"],"output":"h","shape":[72]},
+      {"name":"fc","op":"Gemm","inputs":["h"],"output":"y","weight":"w4"}]}"#;
+    let mut rng = Random::seeded(58);
+    let mut tensor = |shape: &[usize]| {
+        let words = rng.uniform(shape.iter().product(), 16);
+        let data = words.iter().map(|w| *w as f32 / 32768.0 - 1.0).collect();
+        FloatTensor { shape: shape.to_vec(), data }
+    };
+    let floats = Floats::from([
+        ("w1".into(), tensor(&[2, 2, 3, 3])),
+        ("w2".into(), tensor(&[2, 2, 3, 3])),
+        ("w3".into(), tensor(&[2, 2, 1, 1])),
+        ("w4".into(), tensor(&[3, 72])),
+    ]);
+    let names = ["x", "a", "b", "c", "d", "e", "f", "g", "h", "y"];
+    let ranges: Ranges = names.map(|name| (name.to_string(), (0.0, 3.0))).into();
+    let options = graph::Options {
+        nonlinear: Nonlinear::Gc,
+        suite: "falcon-ntt".into(),
+        rounding: Rounding::Exact,
+        ..graph::Options::default()
+    };
+    let source = Source::from_json(source).unwrap();
+    let mut model = graph::lower(source, floats, &ranges.into(), &options).unwrap();
+    for node in &mut model.graph.nodes {
+        if let graph::Op::Linear(linear) = &mut node.op
+            && node.name == "conv3"
+        {
+            linear.accumulator_bits += 6;
+        }
+    }
+    let values: Vec<f32> = (0..72).map(|i| (i * 7 % 31) as f32 / 31.0).collect();
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    assert_eq!(answer.results, clear(&model, &values));
+    costs_as_planned(&answer, &server.unwrap(), 1);
+    let primes: Vec<u64> =
+        answer.plan.steps().iter().filter_map(Step::slots).map(|l| l.prime()).collect();
+    assert_ne!(primes[1], primes[2]);
 }
 
 #[test]

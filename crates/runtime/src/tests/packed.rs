@@ -98,7 +98,16 @@ fn a_tampered_key_is_noticed() {
             |channel| {
                 let shape = [1, 2, SIDE, SIDE];
                 let progress = &mut |_, _| {};
-                predict(channel, Request { values: &values, shape: &shape, threads: 1, progress })
+                predict(
+                    channel,
+                    Request {
+                        values: &values,
+                        shape: &shape,
+                        threads: 1,
+                        accept_leakage: false,
+                        progress,
+                    },
+                )
             },
             |channel| session(&plan, &prepared, limits(usize::MAX), channel),
         );

@@ -8,8 +8,8 @@ use he::bfv::{Encoder, Params, Response};
 use ring::Modulus;
 use wire::{Cost, Error, Result, Segment};
 
-use super::Operations;
 use super::fourier::Fourier;
+use super::{Operations, Small};
 use crate::linear::exchange;
 use crate::linear::falcon_ntt::packing::Packing;
 use crate::linear::falcon_ntt::{Shape, parameters};
@@ -27,7 +27,7 @@ const PRODUCTS: usize = 2;
 /// fraction bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptLeakage {
-    hidden_bits: u32,
+    pub(super) hidden_bits: u32,
 }
 
 impl AcceptLeakage {
@@ -49,6 +49,8 @@ pub struct Layer {
     held_bits: u32,
     plain_bits: u32,
     leakage: AcceptLeakage,
+    /// Bits that the plaintext prime has room for.
+    prime_bits: u32,
     encoder: Arc<Encoder>,
 }
 
@@ -96,17 +98,38 @@ impl Layer {
             held_bits,
             plain_bits,
             leakage,
+            prime_bits: whole + fraction,
             encoder,
         })
     }
 
+    /// The same layer under other parameters, with the packing that suits them.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when they do not hold it.
+    pub fn with_params(&self, params: &Params) -> Result<Self> {
+        let shape = self.shape();
+        if shape.block() > params.degree() {
+            let (wanted, slots) = (shape.block(), params.degree());
+            return Err(Error::misuse(format!("{slots} slots for transforms of {wanted}")));
+        }
+        let mut layer = self.clone();
+        layer.packing = Packing::new(shape, params.degree())?;
+        layer.encoder = parameters::encoder(params, self.prime_bits)?;
+        parameters::hold(PRODUCTS * layer.packing.pieces(), &layer.encoder)?;
+        let modulus = Modulus::new(layer.prime());
+        layer.modulus = modulus.ok_or_else(|| Error::misuse("a plaintext prime above 2^62"))?;
+        Ok(layer)
+    }
+
     /// What a result is off by, at most, but for a probability below 2^-65: of rounding
-    /// the transforms, [`TAIL`] deviations, and of rounding the result. Nothing for single pixels.
+    /// the transforms, [`TAIL`] deviations, and of rounding the result. Nothing on single pixels,
+    /// which are their own transforms.
     pub fn error(&self) -> f64 {
-        let shape = &self.packing.shape;
-        if shape.block() == 1 {
+        if self.shape().block() == 1 {
             return 0.0;
         }
+        let shape = &self.packing.shape;
         let [input, weight] = self.fractions.map(|bits| (-f64::from(bits)).exp2());
         let held = f64::from(self.held_bits);
         // Squares of the norms of all that is multiplied.
@@ -130,6 +153,19 @@ impl Layer {
     /// Bits of the magnitude of shares of the input.
     pub const fn share_bits(&self) -> u32 {
         self.held_bits + self.leakage.hidden_bits + 1
+    }
+
+    /// What makes such shares.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for shares wider than a machine word.
+    pub fn small(&self) -> Result<Small> {
+        Small::hidden(self.inputs(), self.held_bits, self.leakage)
+    }
+
+    /// Whether it is a product of a matrix and a vector.
+    pub fn is_fully_connected(&self) -> bool {
+        self.conv.is_fully_connected()
     }
 
     /// Parameters of the encryption.

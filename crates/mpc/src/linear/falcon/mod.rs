@@ -26,6 +26,7 @@ mod layer;
 mod measure;
 mod server;
 mod slots;
+mod small;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -39,6 +40,7 @@ pub use client::client;
 pub use layer::{AcceptLeakage, Layer};
 pub use measure::Measurement;
 pub use server::server;
+pub use small::Small;
 pub use weights::ServerWeights;
 
 fn check(layer: &Layer, x: &[i64], params: &Params) -> Result<()> {
