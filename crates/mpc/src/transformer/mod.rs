@@ -6,6 +6,7 @@ mod curve;
 mod exponent;
 pub mod gelu;
 pub mod inverse;
+pub mod layernorm;
 mod real;
 mod rows;
 pub mod softmax;

@@ -92,7 +92,9 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
         }
-        Operation::Gelu { .. } | Operation::Softmax { .. } => transformer::plan(operation),
+        Operation::Gelu { .. } | Operation::Softmax { .. } | Operation::LayerNorm { .. } => {
+            transformer::plan(operation)
+        }
         Operation::Conv { .. } | Operation::Matmul { .. } | Operation::Ot { .. } => {
             Err(Error::misuse("an operation that is not a step on shares"))
         }
