@@ -3,6 +3,7 @@
 //! from the real function is stated and tested.
 
 mod curve;
+mod digits;
 mod exponent;
 pub mod gelu;
 pub mod inverse;
