@@ -49,6 +49,7 @@ lookup-8-12 lookup --count 100000 --bits 8 --out-bits 12
 multiply-8-8-16 multiply --count 100000 --bits 8 --out-bits 16
 maxpool-12 maxpool --count 100000 --bits 12 --window 4
 gelu-128x3072 gelu --rows 128 --cols 3072
+layernorm-128x768 layernorm --rows 128 --cols 768
 softmax-1536x128 softmax --rows 1536 --cols 128
 argmax-1000 argmax --count 1000 --bits 16
 truncate-32-12 truncate --count 100000 --bits 32 --drop 12

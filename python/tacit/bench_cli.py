@@ -121,15 +121,15 @@ non_linear("lookup", "Measure a function of at most 8 --bits, by a table of --ou
 non_linear("multiply", "Measure products of shared values of --bits and --second-bits, mod 2^--out-bits.")
 
 
-def of_rows(name: str, what: str, sizes: str, rows_out: int, range_out: float) -> None:
+def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound: float) -> None:
     """Add the command of a function of transformers on a shared matrix."""
 
     def command(
         rows: Annotated[int, typer.Option(min=1, help="Rows of the matrix.")],
         cols: Annotated[int, typer.Option(min=1, help="Its columns.")],
-        bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the input's shares.")] = rows_out,
-        out_bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the results.")] = 8,
-        range_: Annotated[float, typer.Option("--range", help="Largest absolute value that counts.")] = range_out,
+        bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the input's shares.")] = width,
+        out_bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the results.")] = out_width,
+        range_: Annotated[float, typer.Option("--range", help="Largest absolute value that counts.")] = bound,
         radix: Annotated[
             int | None, typer.Option(min=1, max=4, help="Bits of a comparison's digits; else as in the suite.")
         ] = None,
@@ -149,8 +149,9 @@ def of_rows(name: str, what: str, sizes: str, rows_out: int, range_out: float) -
     bench.command(name, epilog=f"Example: `tacit bench {name} {sizes}`")(command)
 
 
-of_rows("gelu", "Measure GELU of activations that saturate to --out-bits.", "--rows 128 --cols 3072", 12, 8.0)
-of_rows("softmax", "Measure softmax of the rows of a matrix.", "--rows 1536 --cols 128", 9, 16.0)
+of_rows("gelu", "Measure GELU of activations that saturate to --out-bits.", "--rows 128 --cols 3072", 12, 8, 8.0)
+of_rows("softmax", "Measure softmax of the rows of a matrix.", "--rows 1536 --cols 128", 9, 8, 16.0)
+of_rows("layernorm", "Measure layer norm of the rows of a matrix.", "--rows 128 --cols 768", 9, 10, 32.0)
 
 
 @bench.command(epilog="Example: `tacit bench conv --height 16 --width 16 --in 16 --out 16`")

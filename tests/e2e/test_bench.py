@@ -14,6 +14,7 @@ OPERATIONS = [
     ("extend --count 500 --bits 8 --out-bits 16 --non-negative", 0),
     ("gelu --rows 8 --cols 50", 0),
     ("softmax --rows 8 --cols 50", 0),
+    ("layernorm --rows 8 --cols 50", 0),
     ("conv --height 8 --width 8 --in 3 --out 4 --kernel 3 --stride 2 --padding 1 --rounding exact", 0),
     ("conv --height 8 --width 8 --in 3 --out 4", 2),
     ("matmul --rows 3 --inner 50 --cols 7 --weight-bits 4 --activation-bits 6", 2),

@@ -13,6 +13,7 @@ use mpc::relu::Relu;
 use mpc::sign::Signs;
 use mpc::square::Square;
 use mpc::transformer::gelu::{self, Gelu};
+use mpc::transformer::layernorm::{self, LayerNorm};
 use mpc::transformer::softmax::{self, Softmax};
 use mpc::truncate::Truncate;
 use mpc::{
@@ -56,6 +57,8 @@ pub enum Nonlinear {
     Gelu(Box<Gelu>),
     /// Softmax of rows.
     Softmax(Box<Softmax>),
+    /// Layer norm of rows.
+    LayerNorm(Box<LayerNorm>),
     /// Shares mod a power of two to shares mod a prime.
     Enter(Enter),
     /// And back.
@@ -81,6 +84,7 @@ impl Nonlinear {
             Self::Square(plan) => plan.need(),
             Self::Gelu(plan) => plan.need(),
             Self::Softmax(plan) => plan.need(),
+            Self::LayerNorm(plan) => plan.need(),
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
             Self::Garbled(plan) => plan.need(),
@@ -101,6 +105,7 @@ impl Nonlinear {
             Self::Square(plan) => plan.cost(),
             Self::Gelu(plan) => plan.cost(),
             Self::Softmax(plan) => plan.cost(),
+            Self::LayerNorm(plan) => plan.cost(),
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
             Self::Garbled(plan) => plan.cost(),
@@ -132,6 +137,7 @@ impl Nonlinear {
             Self::Square(plan) => square::run(channel, plan, x, pads),
             Self::Gelu(plan) => gelu::run(channel, plan, x, pads),
             Self::Softmax(plan) => softmax::run(channel, plan, x, pads),
+            Self::LayerNorm(plan) => layernorm::run(channel, plan, x, pads),
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
             Self::Garbled(plan) => garbled::run(channel, plan, x, pads),
@@ -157,6 +163,7 @@ impl Nonlinear {
             Self::Square(_) => "square",
             Self::Gelu(_) => "gelu",
             Self::Softmax(_) => "softmax",
+            Self::LayerNorm(_) => "layer norm",
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
             Self::Garbled(_) => "circuit",
@@ -176,6 +183,7 @@ impl Nonlinear {
             Self::Lookup(..) => "table by OT",
             Self::Gelu(_) => "comparison and table by OT",
             Self::Softmax(_) => "maximum, tables and products by OT",
+            Self::LayerNorm(_) => "squares, inverse roots and products by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
             Self::Garbled(_) | Self::Probability(_) => "garbled circuits",
         }

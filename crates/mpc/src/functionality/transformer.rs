@@ -4,6 +4,7 @@ use super::{COUNT, Protocol, of_values};
 use crate::compare::Radix;
 use crate::transformer::gelu::{self, Calibration, Gelu};
 use crate::transformer::inverse::{self, Inverse, Power};
+use crate::transformer::layernorm::{self, LayerNorm};
 use crate::transformer::softmax::{self, Softmax};
 
 pub(super) fn protocols() -> Vec<Protocol> {
@@ -13,6 +14,7 @@ pub(super) fn protocols() -> Vec<Protocol> {
         gelu("gelu of lines", 10, 9, 14, Radix::Four),
         softmax(),
         inverse(),
+        layer_norm(),
     ]
 }
 
@@ -64,6 +66,23 @@ fn inverse() -> Protocol {
             inverse::run(channel, &plan, &y, pads)
         }),
         ideal: of_values(move |values| values.iter().map(|y| clear.clear(y + quarter)).collect()),
+        frames: [4, 4],
+    }
+}
+
+/// Of rows of eight values.
+#[allow(clippy::unwrap_used)]
+fn layer_norm() -> Protocol {
+    let calibration = layernorm::Calibration { least: 3, unit: 16.0 };
+    let plan = LayerNorm::new([COUNT / 8, 8], 10, calibration, 8, Radix::Four).unwrap();
+    let clear = plan.clone();
+    Protocol {
+        name: "layer norm",
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| layernorm::run(channel, &plan, x, pads)),
+        ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
         frames: [4, 4],
     }
 }

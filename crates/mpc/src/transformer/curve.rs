@@ -6,7 +6,7 @@
 //! | Out | shares of about `f(z)` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | up to 8 bits: a table of narrow entries and their extension; beyond: a truncation, two tables of 64, a narrow product, a truncation |
+//! | Cost | up to 8 bits: a table of narrow entries (`digits.rs`); beyond: a truncation, two tables of 64, a narrow product, a truncation |
 //! | Error | half a last place up to 8 bits; beyond that of straight lines on 64 pieces besides |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), splines and tables of truncated arguments |
 //!
@@ -15,8 +15,9 @@
 
 use wire::{Channel, Cost, Error, Result, Role};
 
+use super::digits::{self, Digits};
 use crate::compare::Radix;
-use crate::extend::{self, Extend, Sign};
+use crate::extend::Sign;
 use crate::lookup::{self, Lookup};
 use crate::multiply::{self, Factor, Multiply};
 use crate::pads::{Need, Pads};
@@ -34,33 +35,24 @@ const GUARD: u32 = 3;
 
 /// The public plan.
 #[derive(Clone, Debug)]
-pub(super) struct Curve {
-    bits: u32,
-    entries: Vec<u64>,
-    lookup: Lookup,
-    last: Last,
-}
-
-/// What follows the first table.
-#[derive(Clone, Debug)]
-enum Last {
-    /// Entries are wide enough.
-    Nothing,
-    /// Narrow entries are extended.
-    Extend(Extend),
+pub(super) enum Curve {
+    /// A table of all values.
+    Whole(Digits),
     /// A straight line on each piece.
     Lines(Box<Lines>),
 }
 
 /// Lines through pieces of `2^drop` values.
 #[derive(Clone, Debug)]
-struct Lines {
+pub(super) struct Lines {
     drop: u32,
     /// Bits after the point.
     fraction: u32,
+    starts: Vec<u64>,
     slopes: Vec<i64>,
     upper: Truncate,
-    lookup: Lookup,
+    start: Lookup,
+    slope: Lookup,
     product: Multiply,
     rounding: Truncate,
 }
@@ -87,16 +79,9 @@ impl Curve {
         if bits > WHOLE {
             return Self::lines(count, bits, function, out_bits, radix);
         }
-        let entries: Vec<i64> =
-            (0..1 << bits).map(|z| function(z).round().max(0.0) as i64).collect();
-        let narrow = width(&entries).min(out_bits);
-        let last = match narrow < out_bits {
-            true => Last::Extend(Extend::new(count, narrow, out_bits, Sign::Unsigned, radix)?),
-            false => Last::Nothing,
-        };
-        let lookup = Lookup::new(count, bits, narrow)?;
-        let entries = entries.iter().map(|entry| *entry as u64).collect();
-        Ok(Self { bits, entries, lookup, last })
+        let entry = |z| function(z).round().max(0.0) as u64;
+        let entries = (0..1 << bits).map(entry).collect();
+        Ok(Self::Whole(Digits::new(count, entries, out_bits)?))
     }
 
     fn lines(
@@ -121,27 +106,25 @@ impl Curve {
             Factor { bits: slope_bits, sign: Sign::Unknown },
             Factor { bits: drop, sign: Sign::Unsigned },
         ];
-        let lines = Lines {
+        Ok(Self::Lines(Box::new(Lines {
             drop,
             fraction,
+            starts: pieces.iter().map(|[start, _]| *start as u64).collect(),
             slopes,
             upper: Truncate::new(count, bits, drop, PIECES, radix)?,
-            lookup: Lookup::new(count, PIECES, slope_bits)?,
+            start: Lookup::new(count, PIECES, wide)?,
+            slope: Lookup::new(count, PIECES, slope_bits)?,
             product: Multiply::new(count, factors, wide, radix)?,
             rounding: Truncate::widening(count, wide, fraction, out_bits, Sign::Unsigned, radix)?,
-        };
-        let entries = pieces.iter().map(|[start, _]| *start as u64).collect();
-        let lookup = Lookup::new(count, PIECES, wide)?;
-        Ok(Self { bits, entries, lookup, last: Last::Lines(Box::new(lines)) })
+        })))
     }
 
     /// Correlations consumed.
     pub(super) fn need(&self) -> Need {
-        match &self.last {
-            Last::Nothing => self.lookup.need(),
-            Last::Extend(extend) => self.lookup.need() + extend.need(),
-            Last::Lines(lines) => {
-                let tables = self.lookup.need() + lines.lookup.need();
+        match self {
+            Self::Whole(table) => table.need(),
+            Self::Lines(lines) => {
+                let tables = lines.start.need() + lines.slope.need();
                 lines.upper.need() + tables + lines.product.need() + lines.rounding.need()
             }
         }
@@ -149,11 +132,10 @@ impl Curve {
 
     /// What [`run`] costs.
     pub(super) fn cost(&self) -> Cost {
-        match &self.last {
-            Last::Nothing => self.lookup.cost(),
-            Last::Extend(extend) => self.lookup.cost().then(extend.cost()),
-            Last::Lines(lines) => {
-                let upper = lines.upper.cost().then(self.lookup.cost()).then(lines.lookup.cost());
+        match self {
+            Self::Whole(table) => table.cost(),
+            Self::Lines(lines) => {
+                let upper = lines.upper.cost().then(lines.start.cost()).then(lines.slope.cost());
                 upper.then(lines.product.cost()).then(lines.rounding.cost())
             }
         }
@@ -161,13 +143,13 @@ impl Curve {
 
     /// The result in the clear.
     pub(super) fn clear(&self, z: i64) -> i64 {
-        let entry = |at: i64| self.entries.get(at as usize).map_or(0, |entry| *entry as i64);
-        match &self.last {
-            Last::Nothing | Last::Extend(_) => entry(z),
-            Last::Lines(lines) => {
+        match self {
+            Self::Whole(table) => table.clear(z),
+            Self::Lines(lines) => {
                 let piece = z >> lines.drop;
+                let start = lines.starts.get(piece as usize).map_or(0, |start| *start as i64);
                 let slope = lines.slopes.get(piece as usize).copied().unwrap_or(0);
-                (entry(piece) + slope * (z - (piece << lines.drop))) >> lines.fraction
+                (start + slope * (z - (piece << lines.drop))) >> lines.fraction
             }
         }
     }
@@ -203,30 +185,19 @@ fn held(role: Role, entries: &[u64]) -> &[u64] {
 /// [`Error::Peer`], [`Error::Transport`].
 pub(super) fn run(channel: &mut Channel, plan: &Curve, z: &Share, mut pads: Pads) -> Result<Share> {
     let role = channel.role();
-    if z.bits() != plan.bits {
-        return Err(Error::misuse("a share that does not fit its curve"));
-    }
-    let entries = held(role, &plan.entries);
-    let now = |pads: &mut Pads, need: &Need| pads.split(role, need);
-    match &plan.last {
-        Last::Nothing => lookup::run(channel, &plan.lookup, z, entries, pads),
-        Last::Extend(extend) => {
-            let first = now(&mut pads, &plan.lookup.need())?;
-            let narrow = lookup::run(channel, &plan.lookup, z, entries, first)?;
-            extend::run(channel, extend, &narrow, pads)
-        }
-        Last::Lines(lines) => {
-            let first = now(&mut pads, &lines.upper.need())?;
-            let piece = truncate::run(channel, &lines.upper, z, first)?;
-            let first = now(&mut pads, &plan.lookup.need())?;
-            let start = lookup::run(channel, &plan.lookup, &piece, entries, first)?;
-            let slopes: Vec<u64> = lines.slopes.iter().map(|slope| *slope as u64).collect();
-            let first = now(&mut pads, &lines.lookup.need())?;
-            let slope = lookup::run(channel, &lines.lookup, &piece, held(role, &slopes), first)?;
-            let first = now(&mut pads, &lines.product.need())?;
-            let low = z.narrow(lines.drop)?;
-            let rise = multiply::run(channel, &lines.product, &slope, &low, first)?;
-            truncate::run(channel, &lines.rounding, &start.add_scaled(&rise, 1), pads)
-        }
-    }
+    let lines = match plan {
+        Curve::Whole(table) => return digits::run(channel, table, z, pads),
+        Curve::Lines(lines) => lines,
+    };
+    let now = pads.split(role, &lines.upper.need())?;
+    let piece = truncate::run(channel, &lines.upper, z, now)?;
+    let now = pads.split(role, &lines.start.need())?;
+    let start = lookup::run(channel, &lines.start, &piece, held(role, &lines.starts), now)?;
+    let slopes: Vec<u64> = lines.slopes.iter().map(|slope| *slope as u64).collect();
+    let now = pads.split(role, &lines.slope.need())?;
+    let slope = lookup::run(channel, &lines.slope, &piece, held(role, &slopes), now)?;
+    let now = pads.split(role, &lines.product.need())?;
+    let low = z.narrow(lines.drop)?;
+    let rise = multiply::run(channel, &lines.product, &slope, &low, now)?;
+    truncate::run(channel, &lines.rounding, &start.add_scaled(&rise, 1), pads)
 }

@@ -6,7 +6,7 @@
 //! | Out | shares of about `gelu(x*scale)/scale` mod 2^out_bits, x first kept in `[-2^magnitude, 2^magnitude)` |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a saturating ReLU where bits > magnitude + 1, a ReLU, a table of 2^magnitude narrow entries and their extension; from 9 bits of magnitude on as in `curve.rs` |
+//! | Cost | a saturating ReLU where bits > magnitude + 1, a ReLU, a table of 2^magnitude narrow entries; from 9 bits of magnitude on as in `curve.rs` |
 //! | Error | from the real function of the saturated x, where 4 <= 2^magnitude*scale <= 16: at most 0.5 last places for magnitudes up to 8, 0.9 up to 11, 1.25 for 12 |
 //! | Paper | Rathee et al., SiRNN (S&P 2021); ReLU as in ENGINE section 4 |
 //!

@@ -3,9 +3,11 @@
 //! from the real function is stated and tested.
 
 mod curve;
+mod digits;
 mod exponent;
 pub mod gelu;
 pub mod inverse;
+pub mod layernorm;
 mod real;
 mod rows;
 pub mod softmax;

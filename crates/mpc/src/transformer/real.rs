@@ -24,6 +24,9 @@ pub(super) fn normal_tail(x: f64) -> f64 {
     for k in 1..MOST_TERMS {
         term *= x * x / f64::from(2 * k + 1);
         sum += term;
+        if term < sum * 1e-18 {
+            break;
+        }
     }
     (0.5 - PEAK * exp_minus(x * x / 2.0) * sum).max(0.0)
 }

@@ -179,6 +179,23 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
+    /// Rows normalised to mean 0 and deviation 1.
+    LayerNorm {
+        /// Rows of the tensor.
+        rows: usize,
+        /// Values in each.
+        cols: usize,
+        /// Width of the input's shares; values use one bit less. Deviations below a 32nd of
+        /// their range are taken for that.
+        bits: u32,
+        /// Width of the results.
+        out_bits: u32,
+        /// Real absolute value of the largest result.
+        range: f64,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
+    },
     /// Convolution with rescale, without bias.
     Conv {
         /// Rows of the input.
@@ -288,6 +305,7 @@ impl Operation {
             Self::Probability { .. } => "probability",
             Self::Gelu { .. } => "gelu",
             Self::Softmax { .. } => "softmax",
+            Self::LayerNorm { .. } => "layernorm",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

@@ -98,7 +98,9 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
         }
-        Operation::Gelu { .. } | Operation::Softmax { .. } => transformer::plan(operation),
+        Operation::Gelu { .. } | Operation::Softmax { .. } | Operation::LayerNorm { .. } => {
+            transformer::plan(operation)
+        }
         Operation::Circuit { .. }
         | Operation::Probability { .. }
         | Operation::Conv { .. }

@@ -228,7 +228,7 @@ impl Task {
                 let products = pairs.map(|(x, y)| x.wrapping_mul(*y) as u64);
                 products.map(|product| self.output.read(product & mask(self.output.bits))).collect()
             }
-            Operation::Gelu { .. } | Operation::Softmax { .. } => {
+            Operation::Gelu { .. } | Operation::Softmax { .. } | Operation::LayerNorm { .. } => {
                 let (clear, _) = self.transformed(values)?;
                 clear
             }
@@ -265,9 +265,9 @@ fn check_sizes(operation: &Operation) -> Result<()> {
             (Some(count), u64::BITS - modulus.leading_zeros())
         }
         Operation::MaxPool { count, bits, window, .. } => (count.checked_mul(window), bits),
-        Operation::Gelu { rows, cols, bits, .. } | Operation::Softmax { rows, cols, bits, .. } => {
-            (rows.checked_mul(cols), bits)
-        }
+        Operation::Gelu { rows, cols, bits, .. }
+        | Operation::Softmax { rows, cols, bits, .. }
+        | Operation::LayerNorm { rows, cols, bits, .. } => (rows.checked_mul(cols), bits),
         Operation::Ot { count, .. } => (Some(count), 2),
         Operation::Conv { .. } | Operation::Matmul { .. } => return Ok(()),
     };

@@ -265,6 +265,10 @@ fn softmax(cols: usize, bits: u32) -> Operation {
     Operation::Softmax { rows: 6, cols, bits, out_bits: 8, range: 16.0, radix: None }
 }
 
+fn layer_norm(cols: usize, out_bits: u32) -> Operation {
+    Operation::LayerNorm { rows: 6, cols, bits: 9, out_bits, range: 32.0, radix: None }
+}
+
 #[test]
 fn functions_of_transformers_are_as_exact_as_stated() {
     for (operation, bound) in [
@@ -272,6 +276,7 @@ fn functions_of_transformers_are_as_exact_as_stated() {
         (gelu(8, 8, 5.0), 0.5),
         (gelu(14, 12, 8.0), 1.0),
         (softmax(60, 9), 1.3),
+        (layer_norm(100, 10), 0.9),
     ] {
         check(&operation, 0);
         let error = run(&operation, Settings::default(), 1).real_error.unwrap();
@@ -430,6 +435,8 @@ fn nonsense_is_refused() {
         Operation::Gelu { rows: usize::MAX, cols: 2, bits: 8, out_bits: 8, range: 8.0, radix },
         gelu(9, 8, 8.0),
         softmax(1, 9),
+        layer_norm(1, 10),
+        layer_norm(2000, 10),
         softmax(60, 13),
         gelu(8, 8, -8.0),
         kernel,

@@ -1,6 +1,7 @@
 //! Non-linear functions of transformers, and their results in the clear.
 
 use mpc::transformer::gelu::{Calibration, Gelu};
+use mpc::transformer::layernorm::{self, LayerNorm};
 use mpc::transformer::softmax::Softmax;
 use wire::{Error, Result};
 
@@ -30,6 +31,20 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             })?;
             let input = Input { width, ..Input::plain(count, bits) };
             Ok((input, Output::signed(out_bits), Action::Nonlinear(softmax)))
+        }
+        Operation::LayerNorm { rows, cols, bits, out_bits, range, radix } => {
+            let count = rows.saturating_mul(cols);
+            let radix = digits(radix, count, bits)?;
+            let calibration = layernorm::Calibration {
+                least: bits.saturating_sub(7),
+                unit: 1.0 / step(range, out_bits),
+            };
+            let norm = Sliced::rows(rows, cols, |rows| {
+                let plan = LayerNorm::new([rows, cols], bits, calibration, out_bits, radix)?;
+                Ok(Nonlinear::LayerNorm(Box::new(plan)))
+            })?;
+            let input = Input { width: bits.saturating_sub(1), ..Input::plain(count, bits) };
+            Ok((input, Output::signed(out_bits), Action::Nonlinear(norm)))
         }
         _ => Err(Error::misuse("an operation that is not a transformer's")),
     }
@@ -67,6 +82,11 @@ pub(super) fn clear(plan: &Nonlinear, values: &[i64]) -> Option<(Vec<i64>, f64)>
             Some((values.iter().map(|x| plan.clear(*x)).collect(), error))
         }
         Nonlinear::Softmax(plan) => {
+            let rows = || values.chunks(plan.cols());
+            let error = rows().map(|row| plan.error(row)).fold(0.0, f64::max);
+            Some((rows().flat_map(|row| plan.clear(row)).collect(), error))
+        }
+        Nonlinear::LayerNorm(plan) => {
             let rows = || values.chunks(plan.cols());
             let error = rows().map(|row| plan.error(row)).fold(0.0, f64::max);
             Some((rows().flat_map(|row| plan.clear(row)).collect(), error))

@@ -1,0 +1,196 @@
+//! A public table of narrow entries, bit by bit.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of z mod 2^bits, bits <= 8; a table of 2^bits entries of at most 16 bits; correlations |
+//! | Out | shares of the entry at z, mod 2^out_bits |
+//! | Reveals | masked choices |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | bits up, (2^bits - 1)*width down; then for each bit i of the width 1 bit up and out_bits - i - 1 down; 4 rounds |
+//! | Paper | Dessouky et al., NDSS 2017 (tables); Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic |
+//!
+//! Against `lookup.rs` the entries are shared by exclusive or and held as bit planes, 64
+//! elements to a word, and become integers afterwards. The server turns the table by its
+//! share, a conditional move for each bit of it.
+
+use ot::{Entry, Job, Table};
+use ring::Bits;
+use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
+
+use crate::pads::{Need, Pads};
+use crate::share::Share;
+use crate::switch::{self, Side, Switch};
+
+/// The public plan.
+#[derive(Clone, Debug)]
+pub(super) struct Digits {
+    count: usize,
+    bits: u32,
+    width: u32,
+    out_bits: u32,
+    entries: Vec<u64>,
+}
+
+impl Digits {
+    /// `count` values of 1 to 8 bits to `entries` of so many, mod 2^out_bits (1 to 63).
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for other widths.
+    pub(super) fn new(count: usize, entries: Vec<u64>, out_bits: u32) -> Result<Self> {
+        let bits = entries.len().checked_ilog2().unwrap_or(0);
+        let largest = entries.iter().fold(1, |all, entry| all | entry);
+        let width = (largest.ilog2() + 1).min(out_bits);
+        let fits = (1..=8).contains(&bits) && (1..=63).contains(&out_bits) && width <= 16;
+        if !fits || !entries.len().is_power_of_two() {
+            return Err(Error::misuse("a table of other than 2 to 256 entries of 1 to 16 bits"));
+        }
+        Ok(Self { count, bits, width, out_bits, entries })
+    }
+
+    fn lookup(&self) -> Switch {
+        let (count, entry) = (self.count, Entry::Bits(self.width));
+        Switch::to(Role::Client, vec![Job { count, choice_bits: self.bits, entry }])
+    }
+
+    /// Products of both parties' halves of each bit, as far as they count.
+    fn products(&self) -> Switch {
+        let widths = (0..self.width).map(|bit| self.out_bits - bit - 1).filter(|bits| *bits > 0);
+        let job = |bits| Job { count: self.count, choice_bits: 1, entry: Entry::Word(bits) };
+        Switch::to(Role::Client, widths.map(job).collect())
+    }
+
+    /// Correlations consumed.
+    pub(super) fn need(&self) -> Need {
+        self.lookup().need() + self.products().need()
+    }
+
+    /// What [`run`] costs.
+    pub(super) fn cost(&self) -> Cost {
+        self.lookup().cost(Role::Client).then(self.products().cost(Role::Client))
+    }
+
+    /// The entry at z.
+    pub(super) fn clear(&self, z: i64) -> i64 {
+        self.entries.get(z as usize).map_or(0, |entry| *entry as i64)
+    }
+
+    /// The table as the server's shares see it: entry `j + s` at position j.
+    fn turned(&self, share: &[Bits]) -> Table {
+        let plane = |entry: &u64, bit: u32| {
+            let zeros = Bits::zeros(self.count);
+            if (entry >> bit) & 1 == 1 { zeros.not() } else { zeros }
+        };
+        let column = |entry: &u64| (0..self.width).map(|bit| plane(entry, bit)).collect();
+        let mut columns: Vec<Vec<Bits>> = self.entries.iter().map(column).collect();
+        for (level, moved) in share.iter().enumerate() {
+            let step = 1usize << level;
+            let first = Zeroizing::new(columns.iter().take(step).cloned().collect::<Vec<_>>());
+            for at in 0..columns.len() {
+                let (low, high) = columns.split_at_mut((at + step).min(self.entries.len()));
+                let from = high.first().or_else(|| first.get(at + step - self.entries.len()));
+                let (Some(to), Some(from)) = (low.get_mut(at), from) else { continue };
+                for (to, from) in to.iter_mut().zip(from) {
+                    let mut change = Zeroizing::new(to.clone());
+                    change.xor(from);
+                    to.xor_and(&change, moved);
+                }
+            }
+        }
+        Table::bits(columns)
+    }
+
+    /// Each half of the bits, for the products.
+    fn halves(&self, role: Role, planes: &[Bits]) -> Side {
+        let halves = planes.iter().take(self.products().to_client.len());
+        let table = |half: &Bits| Table::words(vec![vec![0; self.count], half.to_words()]);
+        match role {
+            Role::Client => {
+                Side { choices: halves.map(|h| vec![h.clone()]).collect(), tables: Vec::new() }
+            }
+            Role::Server => Side { choices: Vec::new(), tables: halves.map(table).collect() },
+        }
+    }
+}
+
+/// Looks every value up.
+///
+/// # Errors
+/// [`Error::Misuse`] when the share or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub(super) fn run(
+    channel: &mut Channel,
+    plan: &Digits,
+    z: &Share,
+    mut pads: Pads,
+) -> Result<Share> {
+    z.check(plan.count, plan.bits, "table")?;
+    let role = channel.role();
+    let planes = (0..plan.bits).map(|bit| Bits::of_words(z.words(), bit)).collect::<Vec<_>>();
+    let side = match role {
+        Role::Client => Side { choices: vec![planes], tables: Vec::new() },
+        Role::Server => {
+            let planes = Zeroizing::new(planes);
+            Side { choices: Vec::new(), tables: vec![plan.turned(&planes)] }
+        }
+    };
+    let now = pads.split(role, &plan.lookup().need())?;
+    let found = switch::run(channel, &plan.lookup(), Role::Client, side, now)?;
+    let found = found.received.first().or(found.sent.first());
+    let planes = found.map_or(&[][..], |column| column.planes.as_slice());
+    let side = plan.halves(role, planes);
+    let products = switch::run(channel, &plan.products(), Role::Client, side, pads)?;
+    let mut words = vec![0u64; plan.count];
+    for (bit, plane) in planes.iter().enumerate() {
+        let sums = words.iter_mut().zip(plane.iter());
+        sums.for_each(|(sum, half)| *sum = sum.wrapping_add(half << bit));
+    }
+    for (bit, column) in products.received.iter().chain(&products.sent).enumerate() {
+        let products = column.first_word().into_iter().flatten();
+        let sums = words.iter_mut().zip(products);
+        sums.for_each(|(sum, product)| *sum = sum.wrapping_sub(product << (bit + 1)));
+    }
+    Ok(Share::new(words, plan.out_bits))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::both;
+    use ring::Random;
+    use ring::word::mask;
+
+    #[test]
+    fn every_pair_of_shares_and_every_width() {
+        let mut rng = Random::seeded(78);
+        for (bits, width, out_bits) in [(1, 1, 1), (3, 3, 3), (4, 2, 9), (5, 9, 4), (3, 16, 40)] {
+            let entries = rng.uniform(1 << bits, width);
+            let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+            let plan = Digits::new(client.len(), entries, out_bits).unwrap();
+            let (c, s) = both(
+                &mut rng,
+                &plan.need(),
+                |ch, pads| run(ch, &plan, &client, pads),
+                |ch, pads| run(ch, &plan, &server, pads),
+            );
+            assert_eq!(c.cost, plan.cost());
+            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            for at in 0..client.len() {
+                let z = (client.words()[at] + server.words()[at]) & mask(bits);
+                let got = c.words()[at].wrapping_add(s.words()[at]) & mask(out_bits);
+                assert_eq!(got, plan.clear(z as i64) as u64 & mask(out_bits), "{bits} {z}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_tables_are_refused() {
+        for entries in [vec![0], vec![0; 3], vec![0; 512], vec![1 << 16; 2]] {
+            assert!(Digits::new(1, entries, 20).is_err());
+        }
+        assert!(Digits::new(1, vec![0; 2], 64).is_err());
+    }
+}
