@@ -1,4 +1,4 @@
-"""Suite falcon-ntt and garbled circuits: whole networks, exact and as cheap as planned."""
+"""Suites falcon-ntt and falcon, and garbled circuits: whole networks, as cheap as planned."""
 
 import json
 
@@ -62,6 +62,58 @@ def test_the_best_class_comes_with_its_probability(tacit, circuits, suite):
     assert report["max_probability_error"] <= 1e-4
     done = tacit("run", circuits(suite), DIGITS, "--reveal", "probability")
     assert "%)" in done.out
+
+
+@pytest.fixture(scope="module")
+def leaky(tacit, tmp_path_factory):
+    """The MNIST network for suite falcon, whose masks leak."""
+    path = tmp_path_factory.mktemp("leaky") / "falcon.tacit"
+    arguments = ("--suite", "falcon", "--accept-leakage", "--calibrate", ASSETS / "mnist_calibration.npz")
+    done = tacit("compile", ASSETS / "mnist.onnx", "-o", path, *arguments)
+    assert done.code == 0, done.err
+    return path
+
+
+def test_the_published_system_gives_the_labels(tacit, leaky):
+    run = tacit("run", leaky, DIGITS, "--accept-leakage", "--json").json
+    assert (run["suite"], run["output"], run["agreement"]) == ("falcon", list(range(10)), 1.0)
+
+
+def test_the_published_system_costs_what_the_plan_says(tacit, leaky, one_digit):
+    plan = tacit("plan", leaky, "--json").json
+    run = tacit("run", leaky, one_digit, "--accept-leakage", "--threads", 1, "--json").json
+    for phase, cost in plan["phases"].items():
+        measured = run["phases"][phase]
+        assert (phase, measured["bytes"], measured["rounds"]) == (phase, cost["bytes"], cost["rounds"])
+    assert "which leak" in json.dumps(plan["layers"])
+
+
+def test_a_suite_that_leaks_is_refused_by_every_command(tacit, leaky, one_digit, tmp_path):
+    for arguments in (
+        ("compile", ASSETS / "mnist.onnx", "-o", tmp_path / "x.tacit", "--suite", "falcon"),
+        ("serve", leaky, "--listen", "127.0.0.1:0", "--once"),
+        ("run", leaky, one_digit),
+        ("evaluate", leaky, DIGITS, "--mode", "private"),
+        ("bench", "model", leaky),
+    ):
+        done = tacit(*arguments)
+        assert done.code == 1, arguments
+        assert "leaks" in done.err, arguments
+        assert "--accept-leakage" in done.err, arguments
+    assert not (tmp_path / "x.tacit").exists()
+    assert tacit("simulate", leaky, one_digit).code == 0
+
+
+def test_a_client_refuses_a_suite_that_leaks(tacit, leaky, one_digit):
+    with Pair(Model(leaky), accept_leakage=True).server() as server:
+        done = tacit("predict", one_digit, "--server", server.address, "--pin", server.pin)
+    assert done.code == 1
+    assert "suite `falcon` leaks" in done.err
+    with Pair(Model(leaky), accept_leakage=True).server() as server:
+        done = tacit(
+            "predict", one_digit, "--server", server.address, "--pin", server.pin, "--accept-leakage", "--json"
+        )
+    assert (done.code, done.json["output"]) == (0, [7])
 
 
 def test_compile_takes_circuits_for_falcon_and_transfers_elsewhere(tacit, tmp_path):
