@@ -66,7 +66,7 @@ pub enum Nonlinear {
     /// Garbled circuits.
     Garbled(Garbled),
     /// Label and denominator of the top class's probability, one after the other.
-    Probability(mpc::softmax::Plan),
+    Probability(Box<mpc::softmax::Plan>),
 }
 
 impl Nonlinear {

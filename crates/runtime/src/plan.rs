@@ -183,7 +183,7 @@ impl Plan {
     pub(crate) fn softmax(&self) -> Option<&softmax::Plan> {
         self.steps.iter().find_map(|step| match &step.action {
             Action::Nonlinear(sliced) => match sliced.kind() {
-                Some(Nonlinear::Probability(plan)) => Some(plan),
+                Some(Nonlinear::Probability(plan)) => Some(plan.as_ref()),
                 _ => None,
             },
             _ => None,

@@ -55,7 +55,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Option<Planned>> {
         Operation::Probability { count, bits, digits } => {
             let softmax = probability(count, bits, digits)?;
             let output = Output { bits: softmax.sum_bits(), signed: false };
-            let sliced = Sliced::whole(count, Nonlinear::Probability(softmax));
+            let sliced = Sliced::whole(count, Nonlinear::Probability(Box::new(softmax)));
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
             (input, output, Action::Nonlinear(sliced))
         }

@@ -453,7 +453,7 @@ pub(super) fn probability(
     let (count, scale) = output.map_or((0, 1.0), |t| (t.len(), t.format.scale));
     let plan = softmax::Plan::new(count, ring, width, scale, settings.digits())?;
     let bits = plan.sum_bits();
-    let sliced = Sliced::whole(count, Nonlinear::Probability(plan));
+    let sliced = Sliced::whole(count, Nonlinear::Probability(Box::new(plan)));
     Ok((Action::Nonlinear(sliced), Action::Open { count: 2, bits, signed: false }))
 }
 
