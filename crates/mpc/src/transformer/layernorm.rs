@@ -247,9 +247,11 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
     let moved = plan.moved(channel, &sum, &factor, &mut pads)?;
     let now = pads.split(role, &plan.product.need())?;
     let product = rows::run(channel, &plan.product, &wide, &factor, now)?;
-    let rows = product.words().chunks(plan.cols).zip(moved.words());
-    let centred = rows.flat_map(|(row, moved)| row.iter().map(move |x| x.wrapping_sub(*moved)));
-    let centred = Share::new(centred.collect(), product.bits());
+    let mut centred = Vec::with_capacity(product.len());
+    for (row, moved) in product.words().chunks(plan.cols).zip(moved.words()) {
+        centred.extend(row.iter().map(|x| x.wrapping_sub(*moved)));
+    }
+    let centred = Share::new(centred, product.bits());
     truncate::run(channel, &plan.rounding, &centred.plus(role, plan.half()), pads)
 }
 

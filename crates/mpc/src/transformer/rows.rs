@@ -98,12 +98,13 @@ impl Rows {
 
     /// This party's x times its own factor, read as signed.
     fn local(&self, x: &Share, factor: &Share) -> Vec<u64> {
-        let rows = x.words().chunks(self.cols.max(1)).zip(factor.words());
-        let product = |(row, factor): (&[u64], &u64)| {
+        // With room for all: a vector that grows leaves copies behind.
+        let mut products = Vec::with_capacity(x.len());
+        for (row, factor) in x.words().chunks(self.cols.max(1)).zip(factor.words()) {
             let factor = signed(*factor, self.factor_bits) as u64;
-            row.iter().map(move |x| x.wrapping_mul(factor)).collect::<Vec<u64>>()
-        };
-        rows.flat_map(product).collect()
+            products.extend(row.iter().map(|x| x.wrapping_mul(factor)));
+        }
+        products
     }
 
     /// Masks this party's rows for the other's choices; takes the masks off `sums`.

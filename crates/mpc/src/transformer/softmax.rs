@@ -137,9 +137,11 @@ impl Softmax {
 
     /// How far each value is below the maximum of its row.
     fn below(&self, x: &Share, largest: &Share) -> Result<Share> {
-        let rows = x.words().chunks(self.cols).zip(largest.words());
-        let below = rows.flat_map(|(row, top)| row.iter().map(move |x| top.wrapping_sub(*x)));
-        Share::new(below.collect(), self.bits).narrow(self.bits - 1)
+        let mut below = Vec::with_capacity(x.len());
+        for (row, top) in x.words().chunks(self.cols).zip(largest.words()) {
+            below.extend(row.iter().map(|x| top.wrapping_sub(*x)));
+        }
+        Share::new(below, self.bits).narrow(self.bits - 1)
     }
 
     fn sums(&self, powers: &Share) -> Share {

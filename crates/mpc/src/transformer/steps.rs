@@ -68,11 +68,12 @@ impl Steps {
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
 pub(super) fn run(channel: &mut Channel, plan: &Steps, y: &Share, pads: Pads) -> Result<Share> {
     let role = channel.role();
-    let above = plan.thresholds.iter().flat_map(|threshold| {
+    let mut above = Vec::with_capacity(y.len() * plan.thresholds.len());
+    for threshold in &plan.thresholds {
         let threshold = server_only(role, *threshold as u64);
-        y.words().iter().map(move |word| word.wrapping_sub(threshold))
-    });
-    sign::run(channel, &plan.signs, &Share::new(above.collect(), plan.bits), pads)
+        above.extend(y.words().iter().map(|word| word.wrapping_sub(threshold)));
+    }
+    sign::run(channel, &plan.signs, &Share::new(above, plan.bits), pads)
 }
 
 /// Shares of `values[i]` where i thresholds are reached, from what [`run`] found for
