@@ -184,6 +184,7 @@ fn layers_with_primes_of_their_own_read_the_same_tensor() {
             && node.name == "conv3"
         {
             linear.accumulator_bits += 6;
+            model.graph.tensors[node.inputs[0]].format.bits += 6;
         }
     }
     let values: Vec<f32> = (0..72).map(|i| (i * 7 % 31) as f32 / 31.0).collect();
