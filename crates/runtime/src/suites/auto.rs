@@ -12,7 +12,7 @@ use mpc::relu::Relu;
 use mpc::square::Square;
 use wire::{Error, Result};
 
-use super::garbled;
+use super::circuits;
 use crate::batch::repeated;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
@@ -53,7 +53,7 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
         Reveal::Label => {
             let (sliced, bits) = match graph.nonlinear {
                 graph::Nonlinear::Ot => argmax(rows, classes, bits)?,
-                graph::Nonlinear::Gc => garbled::top(rows, classes, Ring::Power(bits), bits)?,
+                graph::Nonlinear::Gc => circuits::top(rows, classes, Ring::Power(bits), bits)?,
             };
             let (name, action) = ("argmax".into(), Action::Nonlinear(sliced));
             steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
@@ -61,7 +61,7 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
             Action::Open { count: rows, bits, signed: false }
         }
         Reveal::Probability => {
-            let (action, opened) = garbled::probability(graph, settings, Ring::Power(bits), bits)?;
+            let (action, opened) = circuits::probability(graph, settings, Ring::Power(bits), bits)?;
             let name = "softmax".into();
             steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
             shown = label;
@@ -84,7 +84,7 @@ fn argmax(rows: usize, classes: usize, bits: u32) -> Result<(Sliced, u32)> {
 /// By garbled circuits where they are asked for and can do it.
 fn chosen(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
     let garbled = match graph.nonlinear {
-        graph::Nonlinear::Gc => garbled::action(graph, node, batch)?,
+        graph::Nonlinear::Gc => circuits::action(graph, node, batch)?,
         graph::Nonlinear::Ot => None,
     };
     garbled.map_or_else(|| action(graph, node, batch), Ok)

@@ -9,14 +9,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph::{Graph, Linear, Node, Op};
-use mpc::garbled::{Clip, Function, Garbled, Ring};
-use mpc::softmax;
+use mpc::garbled::{Clip, Function, Ring};
 use wire::{Error, Result};
 
+use super::circuits::{Source, circuits, floor, probability, top};
 use super::slots::{self, Facts};
 use super::{auto, falcon};
-use crate::batch::repeated;
-use crate::nonlinear::{Nonlinear, Sliced};
 use crate::packed::{Packed, Packing};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{Action, SlotsStep, Step, SumStep, windows};
@@ -72,16 +70,6 @@ struct Planner<'a> {
     steps: Vec<Step>,
     /// The next tensor that is not the graph's.
     next: usize,
-}
-
-/// A tensor as it is shared before a circuit reads it.
-#[derive(Clone, Copy)]
-struct Source {
-    tensor: usize,
-    count: usize,
-    ring: Ring,
-    /// Signed width of the values.
-    width: u32,
 }
 
 /// What a circuit does, as far as it was put together.
@@ -393,96 +381,5 @@ impl Planner<'_> {
 impl Chain {
     fn of(end: usize, function: Function) -> Self {
         Self { windows: None, function, nodes: Vec::new(), end }
-    }
-}
-
-/// A node of the default suite by garbled circuits, if it has anything for them.
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<Action>> {
-    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
-    let (bits, count) = (input.format.bits, output.len() * batch);
-    let to = Ring::Power(output.format.bits);
-    let source = Source { tensor: 0, count, ring: Ring::Power(bits), width: bits };
-    let sliced = match &node.op {
-        Op::Linear(linear) => {
-            let mut action = auto::action(graph, node, batch)?;
-            if let Action::Linear(step) = &mut action
-                && step.truncate.is_some()
-            {
-                let width = step.layer.result_bits();
-                let drop = linear.shift + he::rlwe::EXACT_BITS;
-                let source = Source { ring: Ring::Power(width), width, ..source };
-                step.truncate = Some(circuits(source, None, floor(drop), to)?);
-            }
-            return Ok(Some(action));
-        }
-        Op::Sum { shift, .. } => {
-            let mut action = auto::action(graph, node, batch)?;
-            if let Action::Sum(sum) = &mut action
-                && sum.truncate.is_some()
-            {
-                let source = Source { ring: Ring::Power(sum.width), width: sum.width, ..source };
-                sum.truncate = Some(circuits(source, None, floor(*shift), to)?);
-            }
-            return Ok(Some(action));
-        }
-        Op::Relu { saturate, low: 0 } => {
-            let clip = Some(Clip { low: 0, saturate: *saturate });
-            circuits(source, None, Function { clip, ..Function::default() }, to)?
-        }
-        Op::MaxPool(window) => {
-            let windows = repeated(windows(window), input.len(), batch);
-            circuits(source, Some(&windows), Function::default(), to)?
-        }
-        Op::Extend => circuits(source, None, Function::default(), to)?,
-        _ => return Ok(None),
-    };
-    Ok(Some(Action::Nonlinear(sliced)))
-}
-
-/// Label and probability of the top class, and what opens them (FALCON, section 5.5).
-pub(super) fn probability(
-    graph: &Graph,
-    settings: Settings,
-    ring: Ring,
-    width: u32,
-) -> Result<(Action, Action)> {
-    if settings.batch() > 1 {
-        return Err(Error::misuse("a probability is revealed of one input a run; drop --batch"));
-    }
-    let output = graph.tensors.get(graph.output);
-    let (count, scale) = output.map_or((0, 1.0), |t| (t.len(), t.format.scale));
-    let plan = softmax::Plan::new(count, ring, width, scale, settings.digits())?;
-    let bits = plan.sum_bits();
-    let sliced = Sliced::whole(count, Nonlinear::Probability(Box::new(plan)));
-    Ok((Action::Nonlinear(sliced), Action::Open { count: 2, bits, signed: false }))
-}
-
-/// The position of the largest of `classes` values of each of `rows` rows.
-pub(super) fn top(rows: usize, classes: usize, ring: Ring, width: u32) -> Result<(Sliced, u32)> {
-    let bits = classes.max(2).next_power_of_two().ilog2();
-    let top = Garbled::top(rows, classes, ring, width, Ring::Power(bits), None)?;
-    Ok((Sliced::whole(rows * classes, Nonlinear::Garbled(top)), bits))
-}
-
-/// Drops bits of what has the half unit in it.
-fn floor(drop: u32) -> Function {
-    Function { drop, floor: true, clip: None }
-}
-
-/// The circuits of all values.
-fn circuits(
-    source: Source,
-    windows: Option<&[Vec<usize>]>,
-    function: Function,
-    to: Ring,
-) -> Result<Sliced> {
-    let Source { count, ring, width, .. } = source;
-    match windows {
-        Some(windows) => Sliced::windows(windows, |inputs, windows| {
-            Garbled::maximum(inputs, windows, ring, width, function, to).map(Nonlinear::Garbled)
-        }),
-        None => Sliced::new(count, |count| {
-            Garbled::map(count, ring, width, function, to).map(Nonlinear::Garbled)
-        }),
     }
 }

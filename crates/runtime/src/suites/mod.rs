@@ -1,6 +1,7 @@
 //! A suite chooses one protocol per operator. Nothing else knows suites by name.
 
 mod auto;
+mod circuits;
 mod falcon;
 mod garbled;
 mod slots;
