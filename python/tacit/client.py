@@ -93,7 +93,8 @@ class Client:
         names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network")
         chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
-        return json.dumps({**options, "accept_leakage": self.accept_leakage, "timeouts": timeouts(self)})
+        leaking = {"accept_leakage": True} if self.accept_leakage else {}
+        return json.dumps({**options, **leaking, "timeouts": timeouts(self)})
 
     def predict(self, x: NDArray[np.float32], progress: Progress | None = None) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.

@@ -66,7 +66,8 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
         chosen |= {"offline": self.offline or None, "batch": several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
-        return json.dumps({**options, "once": self.once, "accept_leakage": self.accept_leakage})
+        leaking = {"accept_leakage": True} if self.accept_leakage else {}
+        return json.dumps({**options, **leaking, "once": self.once})
 
 
 class Server:
