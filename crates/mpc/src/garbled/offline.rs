@@ -228,7 +228,8 @@ impl Masks {
     fn draw(circuits: &Circuits, rng: &mut Random) -> Self {
         let words = (0..circuits.values()).map(|_| circuits.masks.draw(rng.block())).collect();
         let mut masks = Self { words, bits: Bits::default() };
-        planes(&masks.words, circuits).iter().for_each(|plane| masks.bits.extend(plane));
+        let planes = Zeroizing::new(planes(&masks.words, circuits));
+        planes.iter().for_each(|plane| masks.bits.extend(plane));
         masks
     }
 }

@@ -44,7 +44,8 @@ pub fn run_all(
         (Role::Client, Some(End::Garbler(garbling))) => {
             let masked: Masked = channel.receive(&plan.layout())?;
             let entered = Zeroizing::new(enter(plan, x, &masked.concat())?);
-            let (labels, shares) = garbling.finish(&planes(&entered, &plan.circuits))?;
+            let bits = Zeroizing::new(planes(&entered, &plan.circuits));
+            let (labels, shares) = garbling.finish(&bits)?;
             send_labels::<LABELS>(channel, &labels)?;
             shares
         }
