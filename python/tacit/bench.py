@@ -54,10 +54,12 @@ def commit() -> str | None:
 
 
 def random_examples(model: Model, count: int = 1) -> Examples:
-    """Uniform inputs from the model's input range, under a fixed seed."""
+    """Uniform inputs from the model's input range, under a fixed seed; of text as many tokens as there can be."""
     facts = model.description["input"]
     low, high = (bound * facts["scale"] for bound in facts["range"])
     x = np.random.default_rng(0).uniform(low, high, (count, *model.input_shape)).astype(np.float32)
+    if model.text is not None:
+        x[:, 0], x[:, 1] = np.floor(x[:, 0]), 1
     return Examples(x, None)
 
 

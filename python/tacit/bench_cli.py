@@ -149,9 +149,9 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
     bench.command(name, epilog=f"Example: `tacit bench {name} {sizes}`")(command)
 
 
-of_rows("gelu", "Measure GELU of activations that saturate to --out-bits.", "--rows 128 --cols 3072", 12, 8, 8.0)
+of_rows("gelu", "Measure GELU of multiples of --range / 2^(--out-bits - 1).", "--rows 128 --cols 3072", 12, 8, 8.0)
 of_rows("softmax", "Measure softmax of the rows of a matrix.", "--rows 1536 --cols 128", 9, 8, 16.0)
-of_rows("layernorm", "Measure layer norm of the rows of a matrix.", "--rows 128 --cols 768", 9, 10, 32.0)
+of_rows("layernorm", "Measure layer norm of the rows of a matrix.", "--rows 128 --cols 768", 9, 19, 32.0)
 
 
 @bench.command(epilog="Example: `tacit bench conv --height 16 --width 16 --in 16 --out 16`")

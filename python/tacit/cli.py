@@ -3,22 +3,25 @@
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from typer.exceptions import Abort, Exit, TyperException
 
-from tacit import __version__, evaluation, report
+from tacit import __version__, report, text_demo, text_report
 from tacit.architectures import ARCHITECTURES
 from tacit.bench import bench_model, random_examples
 from tacit.bench_cli import Repeat, bench
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client, Prediction, classes
 from tacit.compile_cli import compile_command
-from tacit.data import Examples, load, load_all, origins
+from tacit.data import load
 from tacit.demo import prepare, run_demo
-from tacit.errors import MisuseError, TacitError, failure
+from tacit.errors import TacitError, failure
+from tacit.evaluate_cli import evaluate_command
+from tacit.inputs import Inputs, read
 from tacit.model import Model
 from tacit.network import parse
 from tacit.operations import plan_architecture
@@ -36,14 +39,18 @@ from tacit.options import (
     RevealTo,
     SessionTimeout,
     Suite,
+    Texts,
     Threads,
     Timeout,
+    Tokenizer,
     Transfers,
 )
 from tacit.pair import Pair
 from tacit.preprocess import parse as parse_preprocessing
 from tacit.reproduce_cli import reproduce_command
 from tacit.server import Listening, Server
+from tacit.text import Text
+from tacit.text import read as read_text
 
 app = typer.Typer(
     help="Private neural-network inference between two parties.",
@@ -135,20 +142,36 @@ def plan(
 
 
 @app.command(epilog=example("simulate mnist.tacit digits.npy"))
-def simulate(model: ModelFile, inputs: InputFiles, json: AsJson = False) -> None:
+def simulate(model: ModelFile, inputs: InputFiles = None, text: Texts = None, json: AsJson = False) -> None:
     """Run the integer interpreter in the clear: the result a private run must give."""
     compiled = Model(model)
-    x = load_all(inputs, compiled.input_shape, compiled.preprocessing).x
+    given = read(inputs or [], text, compiled.input_shape, compiled.preprocessing, compiled.text)
     with report.progress("simulating") as advance:
-        outputs = compiled.simulate(x, advance)
-    scale = compiled.output_scale
+        outputs = compiled.simulate(given.x, advance)
+    values = np.multiply(outputs, compiled.output_scale, dtype=np.float64)
     labels = classes(outputs)
     if json:
-        content = {"model": str(model), "inputs": len(x), "output": labels.tolist()}
-        report.emit_json({**content, "logits": outputs.tolist(), "output_scale": scale})
+        content = {"model": str(model), "inputs": len(given.x), "output": labels.tolist()}
+        content |= {"logits": outputs.tolist(), "output_scale": compiled.output_scale}
+        report.emit_json({**content, **text_report.content(compiled.text, given, values)})
         return
-    values = np.multiply(outputs, scale, dtype=np.float64)
-    report.show_results(origins(inputs, len(x)), labels, values, compiled.description.get("labels", []))
+    show_results(given, compiled.text, labels, values, compiled.description.get("labels", []))
+
+
+def show_results(
+    given: Inputs,
+    text: Text | None,
+    labels: NDArray[np.int64],
+    values: NDArray[np.float64] | None,
+    names: list[str],
+    probabilities: NDArray[np.float64] | None = None,
+) -> None:
+    """Embeddings of texts where the outputs (N, outputs) are that, else the best classes of each input."""
+    embeddings = None if text is None or values is None else text.embeddings(values, given.x)
+    if text is None or embeddings is None:
+        report.show_results(given.names, labels, values, names, probabilities)
+    else:
+        text_report.show(text, given, embeddings)
 
 
 @app.command(epilog=example("serve mnist.tacit --listen 127.0.0.1:7000"))
@@ -203,8 +226,10 @@ def serve(
 
 @app.command(epilog=example("predict --server 10.0.0.2:7000 --pin 4f0c...e1 digits.npy"))
 def predict(
-    inputs: InputFiles,
     server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")],
+    inputs: InputFiles = None,
+    text: Texts = None,
+    tokenizer: Tokenizer = None,
     pin: Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")] = None,
     ca: Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None,
@@ -223,27 +248,29 @@ def predict(
 
     The server learns neither the input nor the result. No model file is needed: the client gets
     the public plan, checks it, and shows what it cost. The plan does not say how pictures become
-    inputs: --preprocess does.
+    inputs: --preprocess does. Nor does it say how text does: --tokenizer does, with the file X.text
+    that `compile` wrote for clients. Every text fills the model's length, which is all that the server learns of it.
     """
     patience = (timeout, connect_timeout, session_timeout)
     client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network, accept_leakage)
-    x = load_all(inputs, None, None if preprocess is None else parse_preprocessing(preprocess)).x
+    reading = None if tokenizer is None else read_text(tokenizer)
+    preprocessing = None if preprocess is None else parse_preprocessing(preprocess)
+    given = read(inputs or [], text, None, preprocessing, reading)
     with report.progress("predicting") as advance:
-        prediction = client.predict(x, advance)
+        prediction = client.predict(given.x, advance)
     if json:
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
-        report.emit_json({**content, **logits(prediction)})
+        report.emit_json({**content, **logits(prediction), **text_report.content(reading, given, prediction.logits)})
         return
-    show_prediction(inputs, prediction)
+    show_prediction(given, reading, prediction)
     report.console.print(report.layer_table(prediction.report))
     report.console.print(report.phase_table(prediction.report))
 
 
-def show_prediction(inputs: list[Path], prediction: Prediction) -> None:
+def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) -> None:
     """The results of a private run."""
-    sources = origins(inputs, len(prediction.outputs))
     names = prediction.report.get("labels", [])
-    report.show_results(sources, prediction.classes, prediction.logits, names, prediction.probabilities)
+    show_results(given, text, prediction.classes, prediction.logits, names, prediction.probabilities)
 
 
 def logits(prediction: Prediction) -> dict[str, Any]:
@@ -256,7 +283,8 @@ def logits(prediction: Prediction) -> dict[str, Any]:
 @app.command(epilog=example("run mnist.tacit digits.npy"))
 def run(
     model: ModelFile,
-    inputs: InputFiles,
+    inputs: InputFiles = None,
+    text: Texts = None,
     reveal: RevealTo = "output",
     ot: Transfers = "auto",
     offline: Offline = 0,
@@ -272,59 +300,19 @@ def run(
     Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
     """
     compiled = Model(model)
-    examples = load_all(inputs, compiled.input_shape, compiled.preprocessing)
+    given = read(inputs or [], text, compiled.input_shape, compiled.preprocessing, compiled.text)
     with report.progress("running") as advance:
         pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
-        done = pair.run(examples.x, examples.y, advance)
+        done = pair.run(given.x, given.y, advance)
     if json:
-        report.emit_json({**done.report, **logits(done.prediction)})
+        fields = text_report.content(compiled.text, given, done.prediction.logits)
+        report.emit_json({**done.report, **logits(done.prediction), **fields})
         return
-    show_prediction(inputs, done.prediction)
+    show_prediction(given, compiled.text, done.prediction)
     report.show_run(done.report)
 
 
-@app.command(epilog=example("evaluate mnist.tacit test.npz --mode private --limit 100"))
-def evaluate(
-    model: ModelFile,
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA.npz", help="Inputs `x` (or pixels) and labels `y`.", show_default=False)
-    ],
-    mode: Annotated[
-        Literal["plain", "simulate", "private"], typer.Option(help="Float source, interpreter, or two processes.")
-    ] = "simulate",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N inputs.")] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--model", metavar="M.onnx", help="Float source: for --mode plain, and to compare simulate with."),
-    ] = None,
-    reveal: RevealTo = "output",
-    ot: Transfers = "auto",
-    offline: Offline = 0,
-    batch: Batch = 1,
-    threads: Threads = None,
-    timeout: Timeout = TIMEOUT_SECONDS,
-    network: Network = None,
-    accept_leakage: AcceptLeakage = False,
-    json: AsJson = False,
-) -> None:
-    """Measure accuracy on labelled data, in float, in integers or in a private run."""
-    compiled = Model(model)
-    examples = load(data, compiled.input_shape, compiled.preprocessing)
-    examples = Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
-    with report.progress("evaluating") as advance:
-        if mode == "private":
-            pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
-            content = evaluation.private(pair, examples, advance)
-        elif mode == "simulate":
-            content = evaluation.simulated(compiled, examples, source, advance)
-        elif source is None:
-            raise MisuseError("--mode plain needs the float source: --model M.onnx")
-        else:
-            content = evaluation.plain(source, examples)
-    if json:
-        report.emit_json(content)
-    else:
-        report.show_run(content)
+app.command("evaluate", epilog=example("evaluate mnist.tacit test.npz --mode private --limit 100"))(evaluate_command)
 
 
 @bench.command("model", epilog=example("bench model mnist.tacit --threads 1 --repeat 5"))
@@ -370,6 +358,23 @@ def demo(
     content = {"model": str(model.path)}
     if not only_build:
         content = run_demo(model, Console(stderr=True) if json else report.console)
+    if json:
+        report.emit_json(content)
+
+
+@app.command("demo-text", epilog=example("demo-text"))
+def demo_text(
+    folder: Annotated[Path, typer.Option(help="Where to leave the compiled model.")] = Path("build"),
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A sentence transformer. Default: all-MiniLM-L6-v2, if installed."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Compare three sentences by a sentence transformer that never sees them, and show the cost."""
+    source = model or text_demo.minilm()
+    compiled = text_demo.prepare(folder, source)
+    content = text_demo.run(compiled, source, Console(stderr=True) if json else report.console)
     if json:
         report.emit_json(content)
 

@@ -1,7 +1,7 @@
 """From a float model to a .tacit file: import, calibrate, compile."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,24 +13,28 @@ from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.preprocess import Preprocessing
 from tacit.quantize import calibrate
+from tacit.reading import Reading, describe, of_text
+from tacit.text import ENTRY, write
 
 Rounding = Literal["stochastic", "exact"]
 Nonlinear = Literal["ot", "gc"]
+ACTIVATION_BITS = 8
+WEIGHT_BITS = 8
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to quantise. Widths in bits; `labels` names the classes, or is empty.
+    """How to quantise. Widths in bits, 8 unless given, of weights of text 10; `labels` names the classes, or is empty.
 
     `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
     are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
     means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
-    `accept_leakage` allows a suite that leaks more than the result.
+    `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
     """
 
     suite: str = "auto"
-    weight_bits: int = 8
-    activation_bits: int = 8
+    weight_bits: int | None = None
+    activation_bits: int | None = None
     rounding: Rounding = "stochastic"
     labels: tuple[str, ...] = ()
     clip_percentile: float | None = None
@@ -38,9 +42,10 @@ class Options:
     bias_correction: bool = True
     nonlinear: Nonlinear = "ot"
     accept_leakage: bool = False
+    reading: Reading | None = None
 
     def to_json(self) -> str:
-        """Options as `_core.compile` reads them."""
+        """Options as `_core.compile` reads them; a width must be there."""
         names = ("suite", "nonlinear", "weight_bits", "activation_bits", "rounding", "labels")
         return json.dumps({name: getattr(self, name) for name in names})
 
@@ -52,26 +57,40 @@ def compile_model(
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> dict[str, Any]:
-    """Compile an ONNX file into `output` and return the summary of its layers.
+    """Compile an ONNX file, or a directory of Hugging Face, into `output` and return the summary of its layers.
 
     `x` (N, *shape) calibrates the activations; without it, random inputs in `input_range` do, and no
-    bias is corrected.
+    bias is corrected. A model of text needs `options.reading`, and its texts calibrate it unless `x` does;
+    what clients need is written beside `output`, with the ending .text.
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
     options = options or Options()
     _core.check_suite(options.suite, options.accept_leakage)
-    graph = import_onnx(source)
+    reading, text = options.reading or Reading(), None
+    graph = import_onnx(source, reading.sequence)
+    if options.reading is not None or graph.reads_tokens:
+        text = describe(source, graph, reading)
+        options, x, input_range = of_text(options, graph, text, x)
     if x is not None and x.shape[1:] != graph.input_shape:
         wanted = ["N", *graph.input_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
     seen = calibrate(source, graph, x, input_range, options.clip_percentile)
     means = seen.means if options.bias_correction else {}
+    options = replace(
+        options,
+        activation_bits=options.activation_bits or ACTIVATION_BITS,
+        weight_bits=options.weight_bits or WEIGHT_BITS,
+    )
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output))
     )
     if options.preprocessing is not None:
         metadata.attach(output, {"preprocess": options.preprocessing.to_json()})
+    if text is not None:
+        metadata.attach(output, {ENTRY: text.to_json()})
+        write(output.with_suffix(".text"), text)
+        summary["text"] = str(output.with_suffix(".text"))
     return summary
 
 

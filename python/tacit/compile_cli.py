@@ -5,14 +5,20 @@ from typing import Annotated, Literal
 
 import typer
 
-from tacit import report
+from tacit import corpus, report
 from tacit.data import load
 from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, class_names, interval
 from tacit.preprocess import parse
+from tacit.text import LONGEST_SEQUENCE
 
 
 def compile_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="Trained float model.", show_default=False)],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL.onnx|DIR", help="Trained float model, or a directory of Hugging Face.", show_default=False
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
     suite: Annotated[
         Suite,
@@ -22,13 +28,19 @@ def compile_command(
         ),
     ] = Suite.AUTO,
     calibrate: Annotated[
-        Path | None, typer.Option(metavar="DATA.npz", help="Example inputs `x`, float32 (or pixels), N first.")
+        Path | None,
+        typer.Option(metavar="DATA.npz|TEXTS", help="Example inputs `x`, float32 (or pixels), N first; or .txt, .tsv."),
     ] = None,
     input_range: Annotated[
         str | None, typer.Option(metavar="LO,HI", help="Range of the input. Default: 0,1 or what DATA shows.")
     ] = None,
-    weight_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of a weight, before channel factors.")] = 8,
-    activation_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of an activation.")] = 8,
+    weight_bits: Annotated[
+        int | None,
+        typer.Option(min=2, max=12, help="Bits of a weight, before channel factors. [8; for models of text 10]"),
+    ] = None,
+    activation_bits: Annotated[
+        int | None, typer.Option(min=2, max=12, help="Bits of an activation, more where models of text need them. [8]")
+    ] = None,
     clip_percentile: Annotated[
         float | None,
         typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
@@ -55,6 +67,14 @@ def compile_command(
         Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
     ] = None,
     preprocess: Preprocess = None,
+    sequence: Annotated[
+        int | None,
+        typer.Option(min=1, max=LONGEST_SEQUENCE, metavar="N", help="Tokens of an input, for a model that reads text."),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(metavar="tokenizer.json", help="Of a model that reads text. Default: the one beside it."),
+    ] = None,
     accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
@@ -62,14 +82,23 @@ def compile_command(
 
     Shapes, operators and bit widths in it are public to clients; the weights are not. Calibrate
     with a hundred or so typical inputs: activations saturate at the ranges seen there. With
-    --preprocess the model takes pictures too: `run`, `simulate` and `evaluate` prepare them.
+    --preprocess the model takes pictures too: `run`, `simulate` and `evaluate` prepare them. A model
+    that reads text needs --sequence: all texts fill that many tokens, and servers learn nothing else
+    of their lengths. For its clients X.text is written too.
     """
     from tacit.compile import Options, compile_model
+    from tacit.reading import Reading, own_labels
 
     bounds = None if input_range is None else interval(input_range)
     preprocessing = None if preprocess is None else parse(preprocess)
-    x = None if calibrate is None else load(calibrate, None, preprocessing).x
-    if x is None:
+    reading, texts = None, calibrate is not None and corpus.is_text(calibrate)
+    if sequence is not None or tokenizer is not None or texts or model.is_dir():
+        lines = corpus.load(calibrate).texts if calibrate is not None and texts else ()
+        reading = Reading(sequence, tokenizer, lines)
+    x = None if calibrate is None or texts else load(calibrate, None, preprocessing).x
+    if reading is not None and calibrate is None:
+        report.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")
+    elif x is None and reading is None:
         low, high = bounds or (0.0, 1.0)
         report.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
@@ -79,12 +108,13 @@ def compile_command(
         weight_bits,
         activation_bits,
         rounding,
-        class_names(labels),
+        class_names(labels) if labels is not None else own_labels(model),
         clip_percentile,
         preprocessing,
         not no_bias_correction,
         nonlinear or ("gc" if suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
         accept_leakage,
+        reading,
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:
@@ -92,3 +122,5 @@ def compile_command(
         return
     report.console.print(report.model_table(summary))
     report.console.print(f"wrote {output}", highlight=False)
+    if "text" in summary:
+        report.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)

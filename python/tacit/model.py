@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacit import _core, metadata
 from tacit.preprocess import Preprocessing, from_json
+from tacit.text import ENTRY, Text, stored
 
 SIMULATION_BATCH = 32
 Progress = Callable[[int, int], None]
@@ -42,6 +43,13 @@ class Model:
         _ = self.description  # a file that is no model is refused as such
         stored = metadata.entries(self.path).get("preprocess")
         return None if stored is None else from_json(stored)
+
+    @cached_property
+    def text(self) -> Text | None:
+        """How text becomes inputs, of a model that reads text."""
+        _ = self.description  # a file that is no model is refused as such
+        entries = metadata.entries(self.path)
+        return stored(self.path, entries) if ENTRY in entries else None
 
     @property
     def output_scale(self) -> float:

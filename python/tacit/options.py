@@ -32,11 +32,22 @@ AcceptLeakage = Annotated[
 Reveal = Literal["output", "label", "probability"]
 ModelFile = Annotated[Path, typer.Argument(metavar="X.tacit", help="Compiled model.", show_default=False)]
 InputFiles = Annotated[
-    list[Path],
+    list[str] | None,
     typer.Argument(
         metavar="IN...",
-        help="Inputs: .npy, .npz (float32, or uint8 pixels; one or a batch with a leading axis), .png or .jpg.",
+        help="Inputs: .npy, .npz (float32, or uint8 pixels; one or a batch with a leading axis), .png or .jpg; "
+        "or texts, for a model that reads text.",
         show_default=False,
+    ),
+]
+Texts = Annotated[
+    list[str] | None,
+    typer.Option("--text", metavar="FILE|TEXT", help="Texts: a .txt file (a line each), a .tsv file, or a text."),
+]
+Tokenizer = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokenizer", metavar="X.text", help="How text becomes inputs: the file `compile` wrote for clients."
     ),
 ]
 Preprocess = Annotated[

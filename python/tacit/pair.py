@@ -18,7 +18,7 @@ from tacit.errors import MisuseError, TacitError, TransportError
 from tacit.model import Model, Progress
 from tacit.usage import Usage
 
-START_SECONDS = 30.0
+START_SECONDS = 180.0
 LONGEST_SECONDS = 24 * 3600.0  # both parties are ours: a long batch is no attack
 
 

@@ -18,9 +18,9 @@ BATCH_BYTES = 2**27
 class FloatModel:
     """An ONNX model that gives its output and, on request, the tensors named in `tensors`."""
 
-    def __init__(self, path: Path, tensors: Sequence[str] = ()) -> None:
-        """Load the model; raises `MisuseError` or `UnsupportedError` as the importer does."""
-        serialised, self.signature = expose(path, tensors)
+    def __init__(self, path: Path, tensors: Sequence[str] = (), sequence: int | None = None) -> None:
+        """Load the model, for inputs of `sequence` tokens if it reads text; raises errors as the importer does."""
+        serialised, self.signature = expose(path, tensors, sequence)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         self.tensors = [*tensors] if tensors else [self.signature.output_name]

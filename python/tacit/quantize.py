@@ -1,12 +1,13 @@
 """Calibration: what the float tensors of a model are like on example inputs."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.importers.source import Source
+from tacit.importers.source import Seen, Source
 from tacit.plain import FloatModel
 
 Ranges = dict[str, tuple[float, float]]
@@ -15,6 +16,9 @@ SYNTHETIC_INPUTS = 64
 BINS = 1 << 14
 UNIT = (0.0, 1.0)
 LINEAR = ("Conv", "Gemm")
+SETTLED = 1e-5
+"""A value that moves by less than this part of the largest one does not depend on what was changed."""
+Tensors = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,19 @@ def calibrate(
     under a fixed seed, which bounds the input but only guesses at the activations. With it, a
     given `input_range` widens the range of the input, as examples need not reach its ends. With
     `percentile` (above 50, below 100) the ranges between input and output leave out what lies
-    above it or below 100 less it. A batch at a time is in memory.
+    above it or below 100 less it. What fills texts up does not count. A batch at a time is in memory.
     """
-    model = FloatModel(path, source.tensor_names())
+    seen = source.observed()
+    model = FloatModel(path, list(dict.fromkeys(where.tensor for where in seen.values())), length(source))
     read = () if x is None else linear_inputs(source)
     if x is None:
         input_range = input_range or UNIT
         x = synthetic(source, input_range)
-    ranges, means = observed(model, x, read)
+    observer = Observer(model, x, vocabulary(source))
+    ranges, means = observed(observer, seen, read)
     if percentile is not None:
-        inner = [node.output for node in source.nodes if node.output != source.output]
-        ranges |= clipped(model, x, {name: ranges[name] for name in inner}, percentile)
+        inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
+        ranges |= clipped(observer, {name: ranges[name] for name in inner}, seen, percentile)
     if input_range is not None:
         low, high = ranges[source.input_name]
         ranges[source.input_name] = (min(low, input_range[0]), max(high, input_range[1]))
@@ -58,36 +64,92 @@ def calibrate(
 def linear_inputs(source: Source) -> tuple[str, ...]:
     """Tensors of the model that convolutions and matrix products read."""
     names = {node.inputs[0] for node in source.nodes if node.operation["op"] in LINEAR}
-    return tuple(name for name in source.tensor_names() if name in names)
+    return tuple(name for name, where in source.observed().items() if name in names and where.channel is not None)
 
 
-def observed(model: FloatModel, x: NDArray[np.float32], read: tuple[str, ...]) -> tuple[Ranges, Means]:
-    """Smallest and largest value of every tensor, and the means of the channels of those in `read`."""
-    ranges: Ranges = dict.fromkeys(model.tensors, (np.inf, -np.inf))
+def length(source: Source) -> int | None:
+    """How many tokens an input has, where it is one of tokens."""
+    return source.input_shape[1] if source.reads_tokens else None
+
+
+def vocabulary(source: Source) -> int | None:
+    """Rows of the table that tokens choose from."""
+    tables = [node.operation["weight"] for node in source.nodes if node.operation["op"] == "Embedding"]
+    return len(source.weights[tables[0]]) if tables else None
+
+
+@dataclass(frozen=True)
+class Observer:
+    """A float model and its example inputs; of text, that which fills inputs up is not looked at.
+
+    `tokens` is how many tokens there are, None where inputs are something else.
+    """
+
+    model: FloatModel
+    x: NDArray[np.float32]
+    tokens: int | None
+
+    def batches(self) -> Iterator[Tensors]:
+        """Values of the tensors, batch by batch; NaN where they depend on the token that fills inputs up."""
+        if self.tokens is None:
+            yield from self.model.batches(self.x)
+            return
+        other = self.x.copy()
+        filled = self.x[:, 1] == 0
+        other[:, 0][filled] = (self.x[:, 0][filled] + self.tokens // 2) % self.tokens
+        for values, changed in zip(self.model.batches(self.x), self.model.batches(other), strict=True):
+            yield {name: settled(values[name], changed[name]) for name in values}
+
+
+def settled(values: NDArray[np.float32], changed: NDArray[np.float32]) -> NDArray[np.float32]:
+    """`values`, with NaN for those that are others in `changed`; if all are, as they are."""
+    differ = np.abs(values - changed) > SETTLED * np.abs(values).max(initial=0)
+    return values if differ.all() else np.where(differ, np.float32(np.nan), values)
+
+
+def observed(observer: Observer, seen: Mapping[str, Seen], read: tuple[str, ...]) -> tuple[Ranges, Means]:
+    """Smallest and largest value of every tensor in `seen`, and the means of the channels of those in `read`."""
+    limits: Ranges = dict.fromkeys(observer.model.tensors, (np.inf, -np.inf))
     sums: dict[str, NDArray[np.float64]] = {}
-    for values in model.batches(x):
-        for name in model.tensors:
-            low, high = ranges[name]
-            ranges[name] = (min(low, float(values[name].min())), max(high, float(values[name].max())))
+    for values in observer.batches():
+        for name, (low, high) in limits.items():
+            limits[name] = (min(low, float(np.nanmin(values[name]))), max(high, float(np.nanmax(values[name]))))
         for name in read:
-            sums[name] = sums.get(name, np.float64(0)) + channel_sums(values[name])
-    return ranges, {name: (total / len(x)).tolist() for name, total in sums.items()}
+            where = seen[name]
+            total = channel_sums(values[where.tensor], where.channel or 0) * where.factor
+            sums[name] = sums.get(name, np.float64(0)) + total
+    ranges = {name: scaled(limits[where.tensor], where.factor) for name, where in seen.items()}
+    return ranges, {name: (total / len(observer.x)).tolist() for name, total in sums.items()}
 
 
-def channel_sums(values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Sum over examples of the mean of each channel, for values (N, channels, ...)."""
-    channels = values.shape[1] if values.ndim > 1 else 1
-    means = values.reshape(len(values), channels, -1).mean(axis=2, dtype=np.float64)
-    total: NDArray[np.float64] = means.sum(axis=0)
+def scaled(bounds: tuple[float, float], factor: float) -> tuple[float, float]:
+    """An interval times a factor."""
+    low, high = sorted(bound * factor for bound in bounds)
+    return low, high
+
+
+def channel_sums(values: NDArray[np.float32], axis: int = 0) -> NDArray[np.float64]:
+    """Sum over examples of the mean of each channel, for values (N, ...) that have their channels along `axis`.
+
+    Positions with NaN in any channel do not count.
+    """
+    moved = np.moveaxis(values, axis + 1, 1) if values.ndim > 1 else values
+    channels = moved.shape[1] if moved.ndim > 1 else 1
+    rows = moved.reshape(len(values), channels, -1)
+    present = ~np.isnan(rows).any(axis=1, keepdims=True)
+    sums = np.where(present, rows, np.float32(0)).sum(axis=2, dtype=np.float64)
+    total: NDArray[np.float64] = (sums / np.maximum(present.sum(axis=2), 1)).sum(axis=0)
     return total
 
 
-def clipped(model: FloatModel, x: NDArray[np.float32], ranges: Ranges, percentile: float) -> Ranges:
+def clipped(observer: Observer, ranges: Ranges, seen: Mapping[str, Seen], percentile: float) -> Ranges:
     """The part of each range between `100 - percentile` and `percentile`, to a bin of a histogram of it."""
     counts = {name: np.zeros(BINS, np.int64) for name, (low, high) in ranges.items() if low < high}
-    for values in model.batches(x):
+    for values in observer.batches():
         for name in counts:
-            counts[name] += np.histogram(values[name], BINS, ranges[name])[0]
+            present = values[seen[name].tensor]
+            present = present[~np.isnan(present)] * seen[name].factor
+            counts[name] += np.histogram(present, BINS, ranges[name])[0]
     return {name: central(count, ranges[name], percentile) for name, count in counts.items()}
 
 

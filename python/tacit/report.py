@@ -165,8 +165,9 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
         if report["float_top1"] is not None:
             yield f"top-1 accuracy of the float model: {report['float_top1']:.2%}"
         yield f"labels equal to the float model's: {report['agreement']:.2%}"
-    elif "agreement" in report:
+    elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
+    yield from similarity_lines(report)
     if report.get("max_error") is not None:
         yield f"largest difference from the interpreter: {report['max_error']} in the last place"
     if report.get("real_error") is not None:
@@ -175,6 +176,16 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
         for party in ("client", "server"):
             memory = size(report["peak_memory_bytes"][party])
             yield f"{party}: {duration(report['cpu_seconds'][party])} CPU, {memory} peak memory"
+
+
+def similarity_lines(report: dict[str, Any]) -> Iterator[str]:
+    """How near embeddings are to those of the float model, and how well they rank pairs."""
+    if "cosine_mean" in report:
+        mean, least = report["cosine_mean"], report["cosine_min"]
+        yield f"cosine with the float embedding: {mean:.5f} on average, {least:.5f} at least"
+    for name, whose in (("spearman", ""), ("float_spearman", ", float model")):
+        if report.get(name) is not None:
+            yield f"Spearman's rank correlation with the scores of {report['pairs']} pairs{whose}: {report[name]:.4f}"
 
 
 def show_results(

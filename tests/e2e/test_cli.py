@@ -6,11 +6,19 @@ from conftest import ASSETS
 from networks import Network
 
 COMMANDS = {
-    "compile": ["--suite", "--calibrate", "--weight-bits", "--activation-bits", "--rounding", "--input-range"],
+    "compile": [
+        "--suite",
+        "--calibrate",
+        "--weight-bits",
+        "--activation-bits",
+        "--rounding",
+        "--input-range",
+        "--sequence",
+    ],
     "plan": ["--network", "--reveal"],
     "simulate": [],
     "serve": ["--network", "--listen", "--reveal", "--client-ca", "--plaintext"],
-    "predict": ["--network", "--server", "--pin", "--ca", "--plaintext"],
+    "predict": ["--network", "--server", "--pin", "--ca", "--plaintext", "--tokenizer", "--text"],
     "run": ["--network", "--reveal", "--threads"],
     "evaluate": ["--network", "--mode", "--limit", "--model"],
     "bench model": ["--repeat", "--threads", "--network"],
@@ -27,6 +35,7 @@ COMMANDS = {
     "bench ot": ["--kind", "--count"],
     "reproduce": ["--full", "--list", "--figure"],
     "demo": ["--folder", "--mnist"],
+    "demo-text": ["--folder", "--model"],
 }
 DIGITS = ASSETS / "mnist_digits.npz"
 

@@ -65,10 +65,21 @@ CASES = {
         ["`bad`", "MaxPool", "image"],
     ),
     "double weights": (lambda: constant_of(np.float64), ["MatMul", "float32"]),
-    "product of activations": (
-        lambda: Network(("N", 3, 8, 8)).add("MatMul", inputs=["x", "x"], name="bad"),
+    "constant times activation": (
+        lambda: (network := Network(("N", 3, 8, 8))).add(
+            "MatMul", inputs=[network.constant("w", network.normal(8, 8)), "x"], name="bad"
+        ),
         ["`bad`", "MatMul", "Gemm"],
     ),
+    "softmax over rows": (
+        lambda: Network(("N", 3, 8, 8)).add("Softmax", axis=1, name="bad"),
+        ["`bad`", "Softmax", "transpose"],
+    ),
+    "quotient of activations": (
+        lambda: Network(("N", 3, 8, 8)).add("Softmax", name="s").add("Div", inputs=["x", "s.out"], name="bad"),
+        ["`bad`", "Div", "Softmax"],
+    ),
+    "error function": (lambda: Network(("N", 8)).add("Erf", name="bad"), ["`bad`", "Erf", "formula"]),
     "old opset": (lambda: Network(opset=8).add("Relu"), ["opset 8", "from 9"]),
     "fixed batch": (lambda: Network((8, 3, 8, 8)).add("Relu"), ["`x`", "batch"]),
     "dynamic size": (lambda: Network(("N", 3, "H", "W")).add("Relu"), ["`x`", "fixed size"]),

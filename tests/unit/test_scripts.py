@@ -7,13 +7,18 @@ from pathlib import Path
 
 import kernel_results
 import numpy as np
+import onnx
 import prepare_data
 import pytest
+import random_encoders
 import random_resnets
 import readme_tables
 import real_networks
 from onnx import numpy_helper
 from PIL import Image
+from source_run import evaluate
+from tacit.importers.onnx import import_onnx
+from tacit.plain import FloatModel
 
 SCRIPTS = Path(prepare_data.__file__).parent
 PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}
@@ -21,7 +26,15 @@ NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
 
 
 @pytest.mark.parametrize(
-    "name", ["prepare_data.py", "random_resnets.py", "readme_tables.py", "real_networks.py", "kernel_results.py"]
+    "name",
+    [
+        "prepare_data.py",
+        "random_encoders.py",
+        "random_resnets.py",
+        "readme_tables.py",
+        "real_networks.py",
+        "kernel_results.py",
+    ],
 )
 def test_help(name):
     done = subprocess.run([sys.executable, SCRIPTS / name, "--help"], capture_output=True, text=True, check=True)
@@ -130,3 +143,13 @@ def test_kernel_results_are_those_that_were_asked_for(tmp_path):
         (folder / "estimates.json").write_text(json.dumps({"median": {"point_estimate": median}}))
     assert kernel_results.measured(tmp_path, "bfv") == {"bfv rotate": {"median_ns": 12.3}}
     assert len(kernel_results.measured(tmp_path, "")) == 2
+
+
+def test_random_encoder_layers_import(tmp_path):
+    path = tmp_path / "layer.onnx"
+    onnx.save(random_encoders.layer("minilm", 16), path)
+    source = import_onnx(path)
+    x = np.random.default_rng(0).standard_normal((1, 384, 16)).astype(np.float32)
+    output = evaluate(source, x[0])[source.output]
+    np.testing.assert_allclose(output.ravel(), FloatModel(path)(x)[0], atol=1e-4)
+    assert [node.operation["op"] for node in source.nodes].count("View") == 4

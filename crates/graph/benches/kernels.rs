@@ -56,6 +56,7 @@ fn model() -> Model {
         nonlinear: Nonlinear::Ot,
         activation_bits: 8,
         input_range: [-127, 127],
+        input_rows: vec![],
         tensors: vec![tensor("input", 24), tensor("output", 16)],
         nodes: vec![node],
         input: 0,

@@ -7,7 +7,7 @@
 //! `format` = `tacit`, `version` = `1`, `graph` = JSON. The bytes depend on the
 //! model only.
 
-use crate::ir::{Graph, Model, Node, NodeWeights, Op};
+use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
 use crate::model::{printable, verify_model};
 use crate::{Error, Result};
 use safetensors::{Dtype, tensor::Metadata};
@@ -129,7 +129,7 @@ pub(crate) fn encode(model: &Model) -> Result<Zeroizing<Vec<u8>>> {
     }
     for (node, weights) in weighted_nodes(model) {
         let mut bytes = weights.weight.iter().flat_map(|w| w.to_le_bytes());
-        if let Some(shape) = weight_shape(node) {
+        if let Some(shape) = weight_shape(&model.graph, node) {
             put(weight_name(&node.name), "I32", shape, &mut bytes);
         }
     }
@@ -160,10 +160,14 @@ fn bias_name(node: &str) -> String {
     format!("{node}.bias")
 }
 
-fn weight_shape(node: &Node) -> Option<Vec<usize>> {
-    let Op::Linear(linear) = &node.op else { return None };
-    let conv = &linear.conv;
-    Some(vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]])
+fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
+    match &node.op {
+        Op::Linear(Linear { conv, .. }) => {
+            Some(vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]])
+        }
+        Op::Embedding(table) => Some(vec![table.rows, graph.output_of(node).shape[0]]),
+        _ => None,
+    }
 }
 
 fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
@@ -192,13 +196,19 @@ fn read(source: &mut (impl Read + Seek), size: u64) -> Result<Model> {
             found += 1;
             array(source, start, &header, &name, dtype, shape)
         };
-        let Some(shape) = bias_shape(&graph, node) else { continue };
-        let weight = match weight_shape(node) {
+        let shapes = (weight_shape(&graph, node), bias_shape(&graph, node));
+        if shapes == (None, None) {
+            continue;
+        }
+        let weight = match shapes.0 {
             Some(shape) => tensor(weight_name(&node.name), Dtype::I32, &shape)?,
             None => Zeroizing::default(),
         };
         let weight = weight.as_chunks().0.iter().map(|w| i32::from_le_bytes(*w)).collect();
-        let bias = tensor(bias_name(&node.name), Dtype::I64, &shape)?;
+        let bias = match shapes.1 {
+            Some(shape) => tensor(bias_name(&node.name), Dtype::I64, &shape)?,
+            None => Zeroizing::default(),
+        };
         let bias = bias.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
         weights.insert(index, NodeWeights { weight, bias });
     }

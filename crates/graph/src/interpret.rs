@@ -7,7 +7,7 @@ mod narrow;
 mod wide;
 
 use crate::arrange::arrangement;
-use crate::ir::{Graph, Linear, Model, NodeWeights, Op, Window};
+use crate::ir::{Embedding, Graph, Linear, MatMul, Model, Node, NodeWeights, Op, Window};
 use crate::model::verify_shapes;
 use crate::width::half;
 use crate::{Error, Result};
@@ -114,6 +114,14 @@ fn run(model: &Model, kernels: &Kernels, input: &[i64]) -> Result<Vec<Vec<i64>>>
                 let at = |v: &i64| v.wrapping_sub(*low) as usize % values.len();
                 x.iter().map(|v| values[at(v)]).collect()
             }
+            Op::Embedding(table) => rows(table, &model.weights[&index], x),
+            Op::MatMul(matmul) => {
+                let sides = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
+                multiply(matmul, sides, x, second())
+            }
+            Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } => {
+                function(graph, node, x)?
+            }
         };
     }
     Ok(tensors)
@@ -124,11 +132,76 @@ fn check_input(graph: &Graph, input: &[i64]) -> Result<()> {
     if input.len() != want {
         return Err(Error::Misuse(format!("input has {} values, needs {want}", input.len())));
     }
-    let [low, high] = graph.input_range;
-    match input.iter().find(|v| !(low..=high).contains(*v)) {
-        Some(v) => Err(Error::Misuse(format!("input value {v} is outside {low}..={high}"))),
-        None => Ok(()),
+    for (v, [low, high]) in input.iter().zip(ranges_of_input(graph)) {
+        if !(low..=high).contains(v) {
+            return Err(Error::Misuse(format!("input value {v} is outside {low}..={high}")));
+        }
     }
+    Ok(())
+}
+
+/// The range of each value of the input.
+fn ranges_of_input(graph: &Graph) -> impl Iterator<Item = [i64; 2]> {
+    let rows = match graph.input_rows[..] {
+        [] => std::slice::from_ref(&graph.input_range),
+        _ => &graph.input_rows,
+    };
+    let each = graph.tensors[graph.input].len() / rows.len();
+    rows.iter().flat_map(move |range| std::iter::repeat_n(*range, each))
+}
+
+/// `[columns, length]` out of a table `[rows, columns]`; positions are in range.
+fn rows(table: &Embedding, weights: &NodeWeights, x: &[i64]) -> Vec<i64> {
+    let columns = weights.weight.len() / table.rows.max(1);
+    let entry = |(column, row): (usize, &i64)| {
+        let place = *row as usize * columns + column;
+        weights.weight.get(place).copied().unwrap_or(0)
+    };
+    let places = (0..columns).flat_map(|column| x.iter().map(move |row| (column, row)));
+    places.map(|place| rescale(entry(place).into(), table.shift)).collect()
+}
+
+fn multiply(matmul: &MatMul, [a, b]: [&[usize]; 2], x: &[i64], y: &[i64]) -> Vec<i64> {
+    let [_, _, inner, columns] = MatMul::sides(a, b).unwrap_or([0, 0, 1, 1]);
+    let height = a.get(a.len().saturating_sub(2)).copied().unwrap_or(1);
+    let mut out = Vec::with_capacity(x.len() / inner.max(1) * columns);
+    let pairs = x.chunks_exact(height * inner).zip(y.chunks_exact(inner * columns));
+    for (x, y) in pairs {
+        for row in x.chunks_exact(inner) {
+            let mut sums = vec![0i64; columns];
+            for (factor, row) in row.iter().zip(y.chunks_exact(columns)) {
+                let terms = sums.iter_mut().zip(row);
+                terms.for_each(|(sum, y)| *sum = sum.wrapping_add(factor.wrapping_mul(*y)));
+            }
+            out.extend(sums.into_iter().map(|sum| rescale(sum, matmul.shift)));
+        }
+    }
+    out
+}
+
+fn function(graph: &Graph, node: &Node, x: &[i64]) -> Result<Vec<i64>> {
+    let invalid = |why| Error::invalid("interpret", &node.name, why);
+    Ok(match node.op {
+        Op::Softmax { .. } => {
+            let softmax = graph.softmax(node).map_err(invalid)?;
+            let columns = graph.input_of(node, 0).shape.last().copied().unwrap_or(1);
+            x.chunks_exact(columns).flat_map(|row| softmax.clear(row)).collect()
+        }
+        Op::LayerNorm { .. } => {
+            let norm = graph.layer_norm(node).map_err(invalid)?;
+            let columns = graph.input_of(node, 0).shape[0];
+            let rows = x.len() / columns;
+            let row = |row: usize| {
+                norm.clear(&x.iter().skip(row).step_by(rows).copied().collect::<Vec<_>>())
+            };
+            let results: Vec<Vec<i64>> = (0..rows).map(row).collect();
+            (0..columns).flat_map(|column| results.iter().map(move |row| row[column])).collect()
+        }
+        _ => {
+            let gelu = graph.gelu(node).map_err(invalid)?;
+            x.iter().map(|v| gelu.clear(*v)).collect()
+        }
+    })
 }
 
 fn rescale(accumulator: i64, shift: u32) -> i64 {
@@ -191,13 +264,14 @@ impl Graph {
                 values.len()
             )));
         }
-        let fixed = Fixed { scale: tensor.format.scale, range: self.input_range };
-        let encode = |(index, value): (usize, &f32)| {
+        let ranges = ranges_of_input(self);
+        let encode = |((index, value), range): ((usize, &f32), [i64; 2])| {
+            let fixed = Fixed { scale: tensor.format.scale, range };
             let integer = fixed.encode(f64::from(*value));
             let why = || Error::Misuse(format!("input value {index} is not a finite number"));
             integer.ok_or_else(why)
         };
-        values.iter().enumerate().map(encode).collect()
+        values.iter().enumerate().zip(ranges).map(encode).collect()
     }
 
     /// Real values of output integers.

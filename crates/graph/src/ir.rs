@@ -210,6 +210,46 @@ pub struct Linear {
     pub addend: Option<i64>,
 }
 
+/// Rows of the server's table, at positions that the client knows:
+/// `y[i] = (table[x[i]] + 2^(shift-1)) >> shift`, for an input of shape `[length]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Embedding {
+    /// Rows of the table, e.g. the size of a vocabulary.
+    pub rows: usize,
+    /// Signed width that holds every entry, the rounding term included.
+    pub weight_bits: u32,
+    /// Low bits dropped.
+    pub shift: u32,
+    /// How they are dropped.
+    pub rounding: Rounding,
+}
+
+/// A product of two shared matrices, `[.., rows, inner]` and `[.., inner, columns]`, for
+/// each place on the leading axes: `y = (a*b + 2^(shift-1)) >> shift`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MatMul {
+    /// As in [`Linear`].
+    pub accumulator_bits: u32,
+    /// Low bits dropped from the accumulator.
+    pub shift: u32,
+    /// How they are dropped.
+    pub rounding: Rounding,
+}
+
+impl MatMul {
+    /// Places on the leading axes, rows, inner length and columns of a product of these
+    /// shapes, where they fit.
+    pub fn sides(a: &[usize], b: &[usize]) -> Option<[usize; 4]> {
+        let ([leading @ .., rows, inner], [others @ .., same, columns]) = (a, b) else {
+            return None;
+        };
+        let count = leading.iter().try_fold(1usize, |all, side| all.checked_mul(*side))?;
+        (leading == others && inner == same).then_some([count, *rows, *inner, *columns])
+    }
+}
+
 /// What a node computes, on exact integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -265,6 +305,33 @@ pub enum Op {
         /// The results from there on; 2 to 256 of them, a power of two.
         values: Vec<i64>,
     },
+    /// Rows of a secret table.
+    Embedding(Embedding),
+    /// Product of two tensors as matrices, with rescale.
+    MatMul(MatMul),
+    /// Softmax along the last axis, [`crate::functions::Softmax`].
+    Softmax {
+        /// Differences of two values of a row are below `2^(bits-1)`.
+        bits: u32,
+        /// Real value of one unit of the input.
+        scale: f64,
+    },
+    /// GELU, [`crate::functions::Gelu`].
+    Gelu {
+        /// Bits of absolute values at which it differs from a ReLU.
+        magnitude: u32,
+        /// Real value of one unit of input and output.
+        scale: f64,
+    },
+    /// To mean 0 and deviation 1 along the first axis, [`crate::functions::LayerNorm`].
+    LayerNorm {
+        /// Values lie in `-2^(bits-2)..2^(bits-2)`.
+        bits: u32,
+        /// Deviations below about `2^least` units count as that.
+        least: u32,
+        /// Units of a result of 1.
+        unit: f64,
+    },
 }
 
 fn is_zero(value: &i64) -> bool {
@@ -313,6 +380,9 @@ pub struct Graph {
     pub activation_bits: u32,
     /// Smallest and largest integer of the input; values outside are clipped to it.
     pub input_range: [i64; 2],
+    /// The same for each place on the input's outermost axis where they differ, else nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_rows: Vec<[i64; 2]>,
     /// All tensors.
     pub tensors: Vec<Tensor>,
     /// All steps.
@@ -331,21 +401,39 @@ impl Graph {
         &self.tensors[node.output]
     }
 
+    /// For each tensor whether the client knows its values: the input, and what it shows
+    /// in another order.
+    pub fn known(&self) -> Vec<bool> {
+        let mut known = vec![false; self.tensors.len()];
+        if let Some(input) = known.get_mut(self.input) {
+            *input = true;
+        }
+        for node in &self.nodes {
+            let local = matches!(node.op, Op::Reshape | Op::View(_) | Op::Pad { .. });
+            let of = |input: &usize| known.get(*input).copied() == Some(true);
+            let all = local && node.inputs.iter().all(of);
+            if let Some(output) = known.get_mut(node.output) {
+                *output = all;
+            }
+        }
+        known
+    }
+
     /// The `index`-th tensor that a node reads.
     pub fn input_of(&self, node: &Node, index: usize) -> &Tensor {
         &self.tensors[node.inputs[index]]
     }
 }
 
-/// The server's integers of one linear node, or of an [`Op::Offset`]. `Debug` shows
+/// The server's integers of one linear node, an [`Op::Offset`] or an [`Op::Embedding`]. `Debug` shows
 /// lengths only; the contents are erased on drop.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct NodeWeights {
     /// `[out_channels, in_channels / groups, kernel rows, kernel columns]`, row-major;
-    /// nothing for an offset.
+    /// nothing for an offset; an embedding's table `[rows, columns]`.
     pub weight: Vec<i32>,
     /// `[out_channels]`, at the accumulator's scale, without the rounding term; for an
-    /// offset one per element.
+    /// offset one per element, for an embedding nothing.
     pub bias: Vec<i64>,
 }
 

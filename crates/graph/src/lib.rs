@@ -5,8 +5,10 @@
 
 mod arrange;
 mod canonical;
+mod defined;
 pub mod error;
 pub mod file;
+pub mod functions;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 pub mod interpret;
@@ -16,6 +18,9 @@ pub mod model;
 pub mod passes;
 pub mod shapes;
 pub mod source;
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::indexing_slicing)]
+pub mod testing;
 pub mod verify;
 mod width;
 
@@ -25,8 +30,8 @@ pub use error::Error;
 pub use file::{load, save};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
-    Conv, Format, Graph, Linear, Model, Node, NodeWeights, Nonlinear, Op, Rounding, Tensor,
-    VERSION, View, Window,
+    Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
+    Rounding, Tensor, VERSION, View, Window,
 };
 pub use lower::{Options, lower};
 pub use model::{digest, verify_model};

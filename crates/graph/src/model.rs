@@ -3,7 +3,7 @@
 use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
 use crate::shapes::Check;
 use crate::verify::verify;
-use crate::width::{self, Range};
+use crate::width::{self, Known, Range};
 use crate::{Error, Result};
 use sha2::{Digest, Sha256};
 
@@ -20,15 +20,15 @@ pub fn verify_model(model: &Model) -> Result<()> {
     let graph = &model.graph;
     let ranges = ranges(model);
     for (index, node) in graph.nodes.iter().enumerate() {
-        let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
-        check_accumulator(node, model.weights.get(&index), &inputs)
+        let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
+        check_accumulator(graph, node, model.weights.get(&index), &inputs)
             .and_then(|()| check_readers(graph, node, &inputs))
-            .and_then(|()| check_values(node, &inputs))
+            .and_then(|()| check_values(graph, node, &inputs))
             .map_err(|why| Error::invalid("verify", &node.name, why))?;
     }
     for (index, tensor) in graph.tensors.iter().enumerate() {
         let writer = graph.nodes.iter().find(|node| node.output == index);
-        let need = width::width_of_values(writer, ranges[index], index == graph.output);
+        let need = width::width_of_values(writer, ranges[index].range, index == graph.output);
         if need > tensor.format.bits {
             let why = format!("values need {need} bits, it has {}", tensor.format.bits);
             return Err(Error::invalid("verify", &tensor.name, why));
@@ -48,7 +48,15 @@ pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
                 let fits = weights.weight.is_empty() && weights.bias.len() == want;
                 fits.then_some(()).ok_or(format!("needs {want} constants"))
             }
-            (Op::Linear(_) | Op::Offset, None) => Err("has no weights".into()),
+            (Op::Embedding(table), Some(weights)) => {
+                let columns = model.graph.output_of(node).shape[0];
+                let want = table.rows.saturating_mul(columns);
+                let fits = weights.weight.len() == want && weights.bias.is_empty();
+                let limit = 1i64 << (table.weight_bits - 1);
+                let held = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
+                (fits && held).then_some(()).ok_or(format!("needs {want} entries of its width"))
+            }
+            (Op::Linear(_) | Op::Offset | Op::Embedding(_), None) => Err("has no weights".into()),
             (_, Some(_)) => Err("has weights but is not linear".into()),
             (_, None) => Ok(()),
         };
@@ -73,22 +81,34 @@ fn check_weights(linear: &Linear, weights: &NodeWeights) -> Check<()> {
     fits.then_some(()).ok_or(format!("a weight exceeds {} bits", linear.weight_bits))
 }
 
-/// Ranges of all tensors of a model whose shapes were verified.
-pub(crate) fn ranges(model: &Model) -> Vec<Range> {
+/// What is known of all tensors of a model whose shapes were verified.
+pub(crate) fn ranges(model: &Model) -> Vec<Known> {
     let graph = &model.graph;
-    let mut ranges = vec![Range::new(0, 0); graph.tensors.len()];
-    ranges[graph.input] = width::input_range(graph);
+    let mut ranges = vec![Known::from(Range::new(0, 0)); graph.tensors.len()];
+    ranges[graph.input] = width::input(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
-        let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
-        ranges[node.output] = width::output_range(node, model.weights.get(&index), &inputs);
+        let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
+        ranges[node.output] = width::output(graph, node, model.weights.get(&index), &inputs);
     }
     ranges
 }
 
-fn check_accumulator(node: &Node, weights: Option<&NodeWeights>, inputs: &[Range]) -> Check<()> {
+fn check_accumulator(
+    graph: &Graph,
+    node: &Node,
+    weights: Option<&NodeWeights>,
+    inputs: &[Known],
+) -> Check<()> {
     let (range, bits) = match (&node.op, weights) {
         (Op::Linear(linear), Some(weights)) => {
             (width::accumulator(linear, weights, inputs), linear.accumulator_bits)
+        }
+        (Op::Embedding(table), Some(weights)) => {
+            (width::entries(table, weights), table.weight_bits)
+        }
+        (Op::MatMul(matmul), _) => {
+            let inner = graph.input_of(node, 0).shape.last().copied().unwrap_or(1);
+            (width::product_accumulator(matmul, inner, inputs), matmul.accumulator_bits)
         }
         (Op::Sum { multipliers, accumulator_bits, shift }, _) => {
             (width::sum_accumulator(*multipliers, *shift, inputs), *accumulator_bits)
@@ -99,9 +119,10 @@ fn check_accumulator(node: &Node, weights: Option<&NodeWeights>, inputs: &[Range
     (need <= bits).then_some(()).ok_or(format!("accumulator needs {need} bits, has {bits}"))
 }
 
-fn check_readers(graph: &Graph, node: &Node, inputs: &[Range]) -> Check<()> {
+fn check_readers(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
     for (tensor, range) in node.inputs.iter().map(|i| &graph.tensors[*i]).zip(inputs) {
-        let (need, have) = (width::width_for_reader(node, *range), tensor.format.bits);
+        let (need, have) =
+            (width::width_for_reader(node, tensor.format.signed, range.range), tensor.format.bits);
         if need > have {
             return Err(format!("needs `{}` with {need} bits, it has {have}", tensor.name));
         }
@@ -110,7 +131,7 @@ fn check_readers(graph: &Graph, node: &Node, inputs: &[Range]) -> Check<()> {
 }
 
 /// Values that an operator takes only within bounds of its own.
-fn check_values(node: &Node, inputs: &[Range]) -> Check<()> {
+fn check_values(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
     match &node.op {
         Op::Product { factor_bits } => {
             let fits = inputs.iter().zip(factor_bits).all(|(range, bits)| range.width() <= *bits);
@@ -120,6 +141,20 @@ fn check_values(node: &Node, inputs: &[Range]) -> Check<()> {
             let table = Range::new((*low).into(), i128::from(*low) + values.len() as i128 - 1);
             let inside = table.low <= inputs[0].low && inputs[0].high <= table.high;
             inside.then_some(()).ok_or("looks up beyond its table".into())
+        }
+        Op::Embedding(table) => {
+            let inside = 0 <= inputs[0].low && inputs[0].high < table.rows as i128;
+            inside.then_some(()).ok_or("looks up beyond its table".into())
+        }
+        Op::Softmax { .. } => {
+            let span = i128::from(graph.softmax(node)?.span());
+            let inside = inputs[0].high - inputs[0].low <= span;
+            inside.then_some(()).ok_or(format!("differences exceed {span}"))
+        }
+        Op::LayerNorm { bits, .. } => {
+            let side = 1 << (bits - 2);
+            let inside = -side <= inputs[0].low && inputs[0].high < side;
+            inside.then_some(()).ok_or(format!("values exceed {bits} bits"))
         }
         _ => Ok(()),
     }

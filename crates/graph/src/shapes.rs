@@ -1,7 +1,7 @@
 //! Shape inference for source graphs, which is also their verification.
 
 use crate::arrange::last_viewed;
-use crate::ir::{Conv, View, Window};
+use crate::ir::{Conv, MatMul, View, Window};
 use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,13 @@ impl Program {
                 return Err(format!("combines {a:?} and {b:?}"));
             }
             (SourceOp::Add {} | SourceOp::Multiply {}, _) => return Err(arity(2, inputs.len())),
-            (SourceOp::Concat {}, [first, ..]) => concatenated(first, &inputs)?,
+            (SourceOp::Concat {} | SourceOp::Join {}, [first, ..]) => concatenated(first, &inputs)?,
+            (SourceOp::MatMul {}, [a, b]) => multiplied(a, b)?,
+            (SourceOp::MatMul {} | SourceOp::Mask {}, inputs) if inputs.len() != 2 => {
+                return Err(arity(2, inputs.len()));
+            }
+            (SourceOp::Mask {}, [a, b]) if a == b => a.to_vec(),
+            (SourceOp::Mask {}, [a, b]) => return Err(format!("masks {a:?} by {b:?}")),
             (op, [input]) => self.infer_unary(op, input)?,
             _ => return Err(arity(1, inputs.len())),
         };
@@ -134,7 +140,31 @@ impl Program {
                 let fits = alpha.is_finite() && beta.is_finite();
                 fits.then(|| input.to_vec()).ok_or("has a parameter that is not finite".into())
             }
-            SourceOp::Relu { .. }
+            SourceOp::Embedding { weight } => {
+                let [length] = *input else {
+                    return Err(format!("looks rows up for a tensor of shape {input:?}"));
+                };
+                match self.floats[weight].shape[..] {
+                    [_, columns] => Ok(vec![length, columns]),
+                    _ => Err("its table is no matrix".into()),
+                }
+            }
+            SourceOp::LayerNorm { epsilon, scale, bias } => {
+                for name in [scale, bias].into_iter().flatten() {
+                    self.expect(name, &input[..1])?;
+                }
+                let fits = epsilon.is_finite() && *epsilon >= 0.0 && input[0] > 1;
+                fits.then(|| input.to_vec()).ok_or("normalises too few values".into())
+            }
+            SourceOp::Softmax {} if input.last() == Some(&1) => {
+                Err("a softmax of single values".into())
+            }
+            SourceOp::Softmax {}
+            | SourceOp::Gelu {}
+            | SourceOp::MatMul {}
+            | SourceOp::Mask {}
+            | SourceOp::Join {}
+            | SourceOp::Relu { .. }
             | SourceOp::Identity {}
             | SourceOp::Add {}
             | SourceOp::Multiply {}
@@ -203,6 +233,13 @@ fn concatenated(first: &[usize], inputs: &[&[usize]]) -> Check<Vec<usize>> {
         shape[0] = shape[0].saturating_add(input[0]);
     }
     Ok(shape)
+}
+
+fn multiplied(a: &[usize], b: &[usize]) -> Check<Vec<usize>> {
+    let [_, rows, _, columns] =
+        MatMul::sides(a, b).ok_or_else(|| format!("multiplies {a:?} by {b:?}"))?;
+    let leading = a.iter().take(a.len().saturating_sub(2));
+    Ok(leading.copied().chain([rows, columns]).collect())
 }
 
 fn padded(input: &[usize], before: &[usize], after: &[usize]) -> Check<Vec<usize>> {

@@ -163,6 +163,36 @@ pub enum SourceOp {
         #[serde(default)]
         beta: f64,
     },
+    /// Rows of a table at positions that the input, `[length]`, names; the input is the
+    /// graph's, or shows it in another order.
+    Embedding {
+        /// `[rows, columns]`.
+        weight: String,
+    },
+    /// Product of two tensors as matrices, `[.., rows, inner]` and `[.., inner, columns]`.
+    MatMul {},
+    /// Softmax along the last axis.
+    Softmax {},
+    /// `x * Phi(x)`.
+    Gelu {},
+    /// To mean 0 and deviation 1 along the first axis, then per channel times `scale` plus
+    /// `bias` where there are such.
+    LayerNorm {
+        /// Added to the variance.
+        epsilon: f64,
+        /// `[channels]`.
+        #[serde(default)]
+        scale: Option<String>,
+        /// `[channels]`.
+        #[serde(default)]
+        bias: Option<String>,
+    },
+    /// The first input where the second, of the same shape, is 1; so low where it is 0 that
+    /// a softmax makes it 0. The second is the graph's input, or shows it in another order.
+    Mask {},
+    /// Inputs one after another along the outermost axis, for the one linear node that reads
+    /// them; unlike after [`SourceOp::Concat`] each keeps its own scale.
+    Join {},
     /// Same elements, same order, another shape (also flatten).
     Reshape {
         /// The new shape, without the batch axis.
@@ -232,6 +262,10 @@ impl SourceOp {
                 vec![scale, bias, mean, variance]
             }
             Self::AddConstant { constant } => vec![constant],
+            Self::Embedding { weight } => vec![weight],
+            Self::LayerNorm { scale, bias, .. } => {
+                [scale, bias].into_iter().flatten().map(String::as_str).collect()
+            }
             _ => vec![],
         }
     }

@@ -2,12 +2,14 @@
 //! it does not trust, so nothing here panics or allocates by what it reads.
 
 mod rearranged;
+mod transformer;
 
-use crate::ir::{Graph, Linear, Node, Op, Rounding, Tensor, VERSION, Window};
+use crate::ir::{Embedding, Graph, Linear, MatMul, Node, Op, Rounding, Tensor, VERSION, Window};
 use crate::shapes::{Check, check_conv, check_window, elements};
 use crate::{Error, Result};
 use rearranged::{check_concat, check_lookup, check_pad, check_product, check_view};
 use std::collections::BTreeSet;
+use transformer::{check_embedding, check_functions, check_product_of_matrices};
 
 /// A client looks for the packing of every linear node it is offered.
 const MAX_NODES: usize = 4096;
@@ -44,14 +46,19 @@ pub fn verify(graph: &Graph) -> Result<()> {
     labels(graph).map_err(|why| invalid("labels", why))
 }
 
-/// For each tensor whether the output can be reached from it without a product of
-/// a linear node; its addend is no product. Indices are in range.
+/// For each tensor whether the output can be reached from it without a product with what
+/// the client does not know; an addend is no product. Indices are in range.
 pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
     let mut opened = vec![false; graph.tensors.len()];
     opened[graph.output] = true;
+    let known = graph.known();
     for node in graph.nodes.iter().rev() {
         if opened[node.output] {
-            let multiplied = usize::from(matches!(node.op, Op::Linear(_)));
+            let multiplied = match &node.op {
+                Op::Linear(_) => 1,
+                Op::MatMul(_) if !node.inputs.iter().any(|input| known[*input]) => 2,
+                _ => 0,
+            };
             node.inputs.iter().skip(multiplied).for_each(|input| opened[*input] = true);
         }
     }
@@ -62,7 +69,9 @@ pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
 fn last_rounding(graph: &Graph) -> Result<()> {
     let opened = opened(graph);
     for node in &graph.nodes {
-        if let Op::Linear(Linear { rounding: Rounding::Stochastic, .. }) = node.op
+        if let Op::Linear(Linear { rounding: Rounding::Stochastic, .. })
+        | Op::MatMul(MatMul { rounding: Rounding::Stochastic, .. })
+        | Op::Embedding(Embedding { rounding: Rounding::Stochastic, .. }) = node.op
             && opened[node.output]
         {
             return Err(invalid(&node.name, "its result is opened, so it must round exactly"));
@@ -121,7 +130,11 @@ fn input(graph: &Graph) -> Check<()> {
     ensure(low <= 0 && 0 < high && -bound <= low && high < bound, || {
         format!("range {low}..={high} does not fit {} bits", tensor.format.bits)
     })?;
-    ensure(tensor.format.signed == (low < 0), || "sign and range disagree".into())
+    ensure(tensor.format.signed == (low < 0), || "sign and range disagree".into())?;
+    let rows = &graph.input_rows;
+    let inside = rows.iter().all(|[a, b]| low <= *a && *a <= 0 && 0 <= *b && *b <= high);
+    let fits = rows.is_empty() || rows.len() == tensor.shape[0];
+    ensure(inside && fits, || "ranges of its rows do not fit it".into())
 }
 
 fn labels(graph: &Graph) -> Check<()> {
@@ -167,7 +180,7 @@ fn check_listed(node: &Node, output: &Tensor, pooled: &mut usize) -> Check<()> {
 /// Inputs exist already, the output does not; two inputs only where the operator takes two.
 fn wiring(node: &Node, written: &mut [bool]) -> Check<()> {
     let arity = match &node.op {
-        Op::Sum { .. } | Op::Product { .. } => 2,
+        Op::Sum { .. } | Op::Product { .. } | Op::MatMul(_) => 2,
         Op::Concat => node.inputs.len().max(1),
         Op::Linear(linear) => 1 + usize::from(linear.addend.is_some()),
         _ => 1,
@@ -240,6 +253,11 @@ fn check_node(graph: &Graph, node: &Node) -> Check<()> {
         }
         Op::Product { factor_bits } => check_product(*factor_bits, graph, node, output)?,
         Op::Lookup { values, .. } => check_lookup(values, input, output)?,
+        Op::Embedding(table) => check_embedding(graph, node, table)?,
+        Op::MatMul(matmul) => check_product_of_matrices(graph, node, matmul)?,
+        Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } => {
+            check_functions(graph, node)?
+        }
     };
     ensure(output.format.signed == signed, || "the output's sign is wrong".into())
 }

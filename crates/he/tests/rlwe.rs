@@ -267,3 +267,27 @@ fn seeds_are_fresh_and_secrets_do_not_print() {
          Fresh(<2048 coefficients>) Weights(<hidden>)"
     );
 }
+
+#[test]
+fn short_weights_are_weights_followed_by_zeros() {
+    let params = Params::new(4096, 64).unwrap();
+    let mut session = session(params, 9);
+    let fresh = session.secret.encrypt(params, &[3; 4096], 20, &mut session.rng).unwrap();
+    let operand = fresh.expand(params).unwrap().into_operand().unwrap();
+    for length in [1, 2, 8, 64, 2048, 4096] {
+        let weights: Vec<i64> = (0..length).map(|i| 70_001 * i % 30_011 - 15_000).collect();
+        let mut padded = weights.clone();
+        padded.resize(4096, 0);
+        let product = |weights: Weights| {
+            let mut sum = Accumulator::new(params).unwrap();
+            sum.accumulate(&operand, &weights).unwrap();
+            let mut rng = Random::seeded(length as u64);
+            sum.finish().unwrap().respond(&session.public, &[0, 5, 4095], 64, &mut rng).unwrap()
+        };
+        let short = product(Weights::short(params, &weights).unwrap());
+        assert!(short == product(Weights::new(params, &padded).unwrap()), "{length}");
+    }
+    for length in [0, 3, 8192] {
+        assert!(Weights::short(params, &vec![1; length]).is_err());
+    }
+}

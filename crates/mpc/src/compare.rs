@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | In | `B` of the client and `A` of the server, `bits` wide; random transfers |
-//! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]` |
+//! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]`, and whether the bit below is 1 then |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
 //! | Cost | about 7 bits per bit at radix 4, 9 at radix 2; 2 + levels rounds |
@@ -98,6 +98,7 @@ pub struct Comparison {
     circuit: Circuit,
     greater: Wire,
     middle_zero: Option<Wire>,
+    upper_half: Option<Wire>,
 }
 
 /// Xor shares of what a comparison found.
@@ -107,6 +108,8 @@ pub struct Compared {
     pub greater: Bits,
     /// Whether the sum's bits `low..bits` are all zero; empty without a middle.
     pub middle_zero: Bits,
+    /// Whether besides the bit below the middle is 1; empty where that is not asked.
+    pub upper_half: Bits,
 }
 
 impl Comparison {
@@ -127,15 +130,44 @@ impl Comparison {
         self
     }
 
-    fn new(low: u32, bits: u32, radix: Radix) -> Self {
-        let mut plan = Self {
+    /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether
+    /// they are `2^(low - 1)` or more; `1 < low < bits`.
+    pub fn with_halves(low: u32, bits: u32, radix: Radix) -> Self {
+        let mut plan = Self::empty(low, bits);
+        let below = plan.digits(0..low - 1, false, radix);
+        let bit = plan.digits(low - 1..low, false, radix).pop();
+        let middle = plan.digits(low..bits, true, radix);
+        let (below, depth) = plan.reduce(below);
+        let (middle, middle_depth) = plan.reduce(middle);
+        let (Some(below), Some(bit)) = (below, bit) else { return plan };
+        let carried = plan.merge(depth, &below, &bit);
+        let level = (depth + 1).max(middle_depth);
+        plan.join(Some(carried), middle, level);
+        if let (Some(operand), Some(equal)) = (plan.middle_zero, bit.equal) {
+            let output = plan.circuit.wire();
+            // The bit of the sum: both parties' and the carry into it.
+            let factor = vec![equal, below.greater];
+            let partners = vec![Partner { factor, base: None, output }];
+            plan.circuit.push(level + 1, Gate { operand, partners });
+            plan.upper_half = Some(output);
+        }
+        plan
+    }
+
+    fn empty(low: u32, bits: u32) -> Self {
+        Self {
             bits,
             low,
             leaves: Vec::new(),
             circuit: Circuit::default(),
             greater: 0,
             middle_zero: None,
-        };
+            upper_half: None,
+        }
+    }
+
+    fn new(low: u32, bits: u32, radix: Radix) -> Self {
+        let mut plan = Self::empty(low, bits);
         let low_nodes = plan.digits(0..low, false, radix);
         let middle_nodes = plan.digits(low..bits, true, radix);
         let (below, depth) = plan.reduce(low_nodes);
@@ -316,8 +348,9 @@ pub fn run(
     let mut wires = circuit::run(channel, &plan.circuit, leaves, pads, Role::Server)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
+    let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
     let greater = take(plan.greater).ok_or_else(|| Error::misuse("a comparison of no bits"))?;
-    Ok(Compared { greater, middle_zero })
+    Ok(Compared { greater, middle_zero, upper_half })
 }
 
 /// Compares the low bits of both parties' summands of `x`, with transfers off the front

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use mpc::linear::coefficient::{self, Worker};
 use mpc::linear::falcon::Small;
+use mpc::linear::shared;
 use mpc::{Need, Share, open, prime};
 use ring::Random;
-use wire::{Channel, Error, Phase, Result};
+use wire::{Channel, Error, Phase, Result, Role};
 
 use crate::ahead::{Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
@@ -15,7 +16,7 @@ use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
 use crate::prepared::Prepared;
-use crate::steps::{Action, Fitted, LinearStep, SlotsStep, Step, missing};
+use crate::steps::{Action, Fitted, LinearStep, ProductStep, SlotsStep, Step, missing};
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
@@ -199,13 +200,28 @@ fn apply(
     let input = |i: usize| inputs.get(i).ok_or_else(|| Error::misuse("a step without input"));
     match &step.action {
         Action::Linear(linear) => {
-            let (x, addend) = (input(0)?, inputs.get(1));
+            let bits = linear.layer.plain_bits();
+            let expanded = match linear.positions {
+                Some(sides) => Some(one_hot(channel.role(), sides, input(0)?, bits)),
+                None => None,
+            };
+            let x = match &expanded {
+                Some(expanded) => expanded,
+                None => input(0)?,
+            };
+            let addend = inputs.get(1);
             let y = match ahead {
                 Some(ahead) => finish_ahead(channel, step, linear, party, ahead, x, addend)?,
                 None => multiply(channel, step, linear, party, x, addend, rng)?,
             };
             drop(inputs);
             finish(channel, linear.truncate.as_ref(), y, feed)
+        }
+        Action::Product(product) => {
+            let y = multiply_shared(channel, product, party, input(0)?, input(1)?, rng)?;
+            let y = y.plus(channel.role(), product.half);
+            drop(inputs);
+            finish(channel, product.truncate.as_ref(), y, feed)
         }
         Action::Slots(slots) => slot_products(channel, step, slots, party, input(0)?, rng),
         Action::Known(modulus) => Ok(prime::known(input(0)?, *modulus)),
@@ -246,9 +262,55 @@ fn fit(
     for (share, place) in inputs.into_iter().zip(0..) {
         let width = fitted.narrow.and_then(|widths| widths.get(place).copied());
         let share = share.plus(role, fitted.before);
-        ready.push(share.narrow(width.unwrap_or(share.bits()))?);
+        let share = share.narrow(width.unwrap_or(share.bits()))?;
+        ready.push(match fitted.transpose {
+            Some(sides) => local::transpose(&share, sides),
+            None => share,
+        });
     }
-    Ok(fitted.sliced.run(channel, ready, feed)?.plus(role, fitted.after))
+    let result = fitted.sliced.run(channel, ready, feed)?;
+    let result = match fitted.transpose {
+        Some([rows, columns]) => local::transpose(&result, [columns, rows]),
+        None => result,
+    };
+    Ok(result.plus(role, fitted.after))
+}
+
+/// The client's positions in a table, `length` of each input, as vectors of zeros with a
+/// one, `[rows, length]`; of the server's share of them, which is nothing, zeros. What is
+/// written where does not depend on the positions.
+fn one_hot(role: Role, [rows, length]: [usize; 2], x: &Share, bits: u32) -> Share {
+    let own = u64::from(role == Role::Client);
+    let mut words = Vec::with_capacity(rows.saturating_mul(x.len()));
+    for positions in x.words().chunks(length.max(1)) {
+        for row in 0..rows as u64 {
+            words.extend(positions.iter().map(|position| own & u64::from(*position == row)));
+        }
+    }
+    Share::new(words, bits)
+}
+
+/// A product of two shared tensors.
+fn multiply_shared(
+    channel: &mut Channel,
+    product: &ProductStep,
+    party: &mut Party<'_>,
+    a: &Share,
+    b: &Share,
+    rng: &mut Random,
+) -> Result<Share> {
+    let degree = product.layer.params().degree();
+    let worker = &mut Worker { rng, threads: party.threads() };
+    match party {
+        Party::Client { keys, .. } => {
+            shared::client(channel, &product.layer, keys.for_degree(degree)?, a, b, worker)
+        }
+        Party::Server { keys, .. } => {
+            let (public, unfold) = (keys.for_degree(degree)?, keys.for_unfolding(degree));
+            let keys = shared::ServerKeys { public, unfold };
+            shared::server(channel, &product.layer, keys, a, b, worker)
+        }
+    }
 }
 
 /// The exact truncation that may follow.

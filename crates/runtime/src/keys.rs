@@ -1,7 +1,7 @@
 //! The client's keys: one a session and ring degree, for all moduli of the plan.
 
 use he::bfv;
-use he::rlwe::{Params, PublicKey, SecretKey};
+use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
 use mpc::linear::slots;
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
@@ -10,8 +10,27 @@ use crate::hello::Agreed;
 use crate::plan::Plan;
 use crate::slot_keys;
 
-/// The public keys' bodies, a segment per degree.
+/// The public keys' bodies, a segment per degree; then those of keys for unfolding.
 type Keys = Packed<0x04>;
+
+/// Parameters and levels of the keys for unfolding, one a degree, ascending.
+fn unfolding(plan: &Plan) -> Vec<(Params, usize)> {
+    let mut needed: Vec<(Params, usize)> = Vec::new();
+    for (params, levels) in plan.steps().iter().filter_map(|step| step.unfolding()) {
+        match needed.iter_mut().find(|(known, _)| known.degree() == params.degree()) {
+            Some((_, most)) => *most = levels.max(*most),
+            None => needed.push((params, levels)),
+        }
+    }
+    needed.sort_by_key(|(params, _)| params.degree());
+    needed
+}
+
+/// Segments of one degree's keys for unfolding.
+fn unfold_layout(params: Params, levels: usize) -> Result<Vec<Segment>> {
+    let segments = UnfoldKey::layout(params, levels).map_err(misuse)?.into_iter();
+    Ok(segments.map(|(count, bits)| Segment { count, bits }).collect())
+}
 
 /// For each degree of the plan the largest modulus in use, ascending.
 fn needed(plan: &Plan) -> Result<Vec<Params>> {
@@ -27,15 +46,21 @@ fn needed(plan: &Plan) -> Result<Vec<Params>> {
     Ok(needed)
 }
 
-fn layout(needed: &[Params]) -> Vec<Segment> {
-    needed.iter().map(|p| Segment { count: p.degree(), bits: p.modulus_bits() }).collect()
+fn layout(plan: &Plan, needed: &[Params]) -> Result<Vec<Segment>> {
+    let public = needed.iter().map(|p| Segment { count: p.degree(), bits: p.modulus_bits() });
+    let mut segments: Vec<Segment> = public.collect();
+    for (params, levels) in unfolding(plan) {
+        segments.extend(unfold_layout(params, levels)?);
+    }
+    Ok(segments)
 }
 
 /// What the keys cost.
 pub(crate) fn cost(plan: &Plan) -> Cost {
-    let keys = match needed(plan).as_deref() {
+    let segments = needed(plan).and_then(|needed| layout(plan, &needed));
+    let keys = match segments.as_deref() {
         Ok([]) | Err(_) => Cost::NONE,
-        Ok(needed) => Cost::message(Role::Client, Keys::body_len(&layout(needed))),
+        Ok(segments) => Cost::message(Role::Client, Keys::body_len(segments)),
     };
     keys.then(slot_keys::cost(plan))
 }
@@ -61,6 +86,7 @@ pub(crate) struct ClientKeys {
 /// The server's half.
 pub(crate) struct ServerKeys {
     degrees: Vec<PublicKey>,
+    unfold: Vec<UnfoldKey>,
     slots: Option<slots::ServerKeys>,
 }
 
@@ -74,12 +100,18 @@ impl ClientKeys {
         let needed = needed(plan)?;
         let mut keys = Vec::with_capacity(needed.len());
         let mut bodies = Vec::with_capacity(needed.len());
-        for (params, segment) in needed.iter().zip(layout(&needed)) {
+        for params in &needed {
             let key = SecretKey::generate(*params, rng).map_err(misuse)?;
             let public = key.public_key(&agreed.key_seed(params.degree()), rng).map_err(misuse)?;
-            bodies.push((segment, public.body().to_vec()));
+            bodies.push(public.body().to_vec());
             keys.push(key);
         }
+        for (params, levels) in unfolding(plan) {
+            let key = keys.iter().find(|key| key.params() == params).ok_or_else(unfit)?;
+            let seed = agreed.key_seed(params.degree());
+            bodies.extend(key.unfold_bodies(levels, &seed, rng).map_err(misuse)?);
+        }
+        let bodies: Vec<_> = layout(plan, &needed)?.into_iter().zip(bodies).collect();
         if !bodies.is_empty() {
             channel.send(&Packed::<0x04>(bodies))?;
         }
@@ -99,25 +131,40 @@ impl ClientKeys {
 
 impl ServerKeys {
     pub(crate) fn setup(channel: &mut Channel, plan: &Plan, agreed: &Agreed) -> Result<Self> {
-        let degrees = Self::degrees(channel, &needed(plan)?, agreed)?;
-        Ok(Self { degrees, slots: slot_keys::server(channel, plan, agreed)? })
+        let (degrees, unfold) = Self::degrees(channel, plan, &needed(plan)?, agreed)?;
+        Ok(Self { degrees, unfold, slots: slot_keys::server(channel, plan, agreed)? })
+    }
+
+    /// For layers whose inputs are folded, if there are any of a degree.
+    pub(crate) fn for_unfolding(&self, degree: usize) -> Option<&UnfoldKey> {
+        self.unfold.iter().find(|key| key.params().degree() == degree)
     }
 
     fn degrees(
         channel: &mut Channel,
+        plan: &Plan,
         needed: &[Params],
         agreed: &Agreed,
-    ) -> Result<Vec<PublicKey>> {
+    ) -> Result<(Vec<PublicKey>, Vec<UnfoldKey>)> {
         if needed.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
-        let bodies: Keys = channel.receive(&layout(needed))?;
-        let keys = needed.iter().zip(bodies.into_values()).map(|(params, body)| {
+        let message: Keys = channel.receive(&layout(plan, needed)?)?;
+        let mut bodies = message.into_values();
+        let refused = |e: he::Error| Error::peer("a public key", e.to_string());
+        let mut keys = Vec::with_capacity(needed.len());
+        for params in needed {
+            let (seed, body) = (agreed.key_seed(params.degree()), bodies.next());
+            keys.push(PublicKey::new(*params, &seed, body.ok_or_else(unfit)?).map_err(refused)?);
+        }
+        let mut unfold = Vec::new();
+        for (params, levels) in unfolding(plan) {
             let seed = agreed.key_seed(params.degree());
-            PublicKey::new(*params, &seed, body)
-                .map_err(|e| Error::peer("a public key", e.to_string()))
-        });
-        keys.collect()
+            let count = unfold_layout(params, levels)?.len();
+            let bodies: Vec<Vec<u64>> = bodies.by_ref().take(count).collect();
+            unfold.push(UnfoldKey::new(params, levels, &seed, &bodies).map_err(refused)?);
+        }
+        Ok((keys, unfold))
     }
 
     /// For layers on packed slots.
@@ -129,6 +176,10 @@ impl ServerKeys {
         let key = self.degrees.iter().find(|key| key.params().degree() == degree);
         key.ok_or_else(|| Error::misuse(format!("no key of degree {degree}")))
     }
+}
+
+fn unfit() -> Error {
+    Error::misuse("keys that do not fit the plan")
 }
 
 pub(crate) fn misuse(error: he::Error) -> Error {

@@ -39,6 +39,15 @@ pub(crate) fn arrange(x: &Share, places: &[Option<usize>], inputs: usize) -> Sha
     Share::new(moved.collect(), x.bits())
 }
 
+/// Each matrix of so many rows and columns, its columns one after another.
+pub(crate) fn transpose(x: &Share, [rows, columns]: [usize; 2]) -> Share {
+    let matrices = x.words().chunks_exact((rows * columns).max(1));
+    let turned = matrices.flat_map(|words| {
+        (0..columns).flat_map(move |column| words.iter().skip(column).step_by(columns))
+    });
+    Share::new(turned.copied().collect(), x.bits())
+}
+
 /// Tensors one after another, for each input those of its own; `lengths` are theirs.
 pub(crate) fn concat(parts: &[Share], lengths: &[usize]) -> Share {
     let bits = parts.first().map_or(1, Share::bits);

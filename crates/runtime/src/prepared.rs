@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use graph::{Model, NodeWeights, Op};
-use mpc::linear::coefficient::ServerWeights;
+use graph::{Embedding, Model, NodeWeights, Op, Rounding};
+use mpc::linear::coefficient::{Layer, ServerWeights};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -51,6 +51,21 @@ impl Prepared {
         for step in plan.steps() {
             let Some(node) = step.node else { continue };
             match &step.action {
+                Action::Linear(linear) if linear.positions.is_some() => {
+                    let Op::Embedding(table) = plan.op(node)? else {
+                        return Err(Error::misuse("positions without a table"));
+                    };
+                    let table = table.clone();
+                    let weights = take(&mut model, step, node)?;
+                    let ready = embedded(&linear.layer, &table, &weights.weight, &mut memory)?;
+                    let keep = plan.settings().store() > 0;
+                    let ready = if keep {
+                        ready.keeping(&across(&weights.weight, table.rows))
+                    } else {
+                        ready
+                    };
+                    prepared.weights.insert(node, ready);
+                }
                 Action::Linear(linear) => {
                     let Op::Linear(op) = plan.op(node)? else {
                         return Err(Error::misuse("a linear step without a linear node"));
@@ -80,6 +95,26 @@ impl Prepared {
     }
 }
 
+/// A table as the weights of a layer on vectors that name a row.
+fn embedded(
+    layer: &Layer,
+    table: &Embedding,
+    entries: &[i32],
+    memory: &mut usize,
+) -> Result<ServerWeights> {
+    let weight = across(entries, table.rows);
+    let columns = entries.len() / table.rows.max(1);
+    let half = rounding_term(table.rounding, table.shift);
+    ServerWeights::new(layer, &weight, &vec![half; columns], memory)
+}
+
+/// `[columns, rows]` of `[rows, columns]`.
+fn across(entries: &[i32], rows: usize) -> Zeroizing<Vec<i32>> {
+    let columns = entries.len() / rows.max(1);
+    let column = |column: usize| entries.iter().skip(column).step_by(columns.max(1)).copied();
+    Zeroizing::new((0..columns).flat_map(column).collect())
+}
+
 /// The weights of a step's node.
 fn take(model: &mut Model, step: &Step, node: usize) -> Result<NodeWeights> {
     let weights = model.weights.remove(&node);
@@ -89,9 +124,13 @@ fn take(model: &mut Model, step: &Step, node: usize) -> Result<NodeWeights> {
 /// The bias, with the half unit that turns the exact floor into rounding. The
 /// stochastic rescale rounds by itself.
 fn rounded(bias: &[i64], op: &graph::Linear) -> Vec<i64> {
-    let half = match (op.rounding, op.shift) {
-        (graph::Rounding::Stochastic, _) | (_, 0) => 0,
-        (graph::Rounding::Exact, shift) => 1i64 << (shift - 1),
-    };
+    let half = rounding_term(op.rounding, op.shift);
     bias.iter().map(|b| b + half).collect()
+}
+
+fn rounding_term(rounding: Rounding, shift: u32) -> i64 {
+    match (rounding, shift) {
+        (Rounding::Stochastic, _) | (_, 0) => 0,
+        (Rounding::Exact, shift) => 1i64 << (shift - 1),
+    }
 }

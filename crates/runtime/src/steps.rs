@@ -1,16 +1,18 @@
 //! One step of a plan: a node and the protocol that computes it.
 
-use graph::{Graph, Linear, Rounding, Window};
-use he::rlwe::Params;
+use graph::{Conv, Embedding, Graph, Linear, MatMul, Rounding, Window};
+use he::rlwe::{Params, UnfoldKey};
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Layer;
 use mpc::linear::falcon::Small;
+use mpc::linear::shared;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
 use ring::Modulus;
 use wire::{Cost, Error, Result};
 
+use crate::keys::misuse;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::packed::Packed;
 
@@ -35,6 +37,8 @@ pub struct Step {
 pub enum Action {
     /// Homomorphic linear layer, with its rescale.
     Linear(Box<LinearStep>),
+    /// Homomorphic product of two shared tensors, with its rescale.
+    Product(Box<ProductStep>),
     /// Homomorphic linear layer on packed slots, on shares mod its prime or small ones.
     Slots(Box<SlotsStep>),
     /// What the client knows, mod a prime; local.
@@ -87,6 +91,9 @@ pub enum Action {
 /// A linear layer: products under encryption, then the exact truncation if asked.
 #[derive(Debug)]
 pub struct LinearStep {
+    /// Rows of a table and how many positions in it are the input, of one input, where they
+    /// are: each stands for a vector of zeros with a one.
+    pub positions: Option<[usize; 2]>,
     /// The homomorphic part.
     pub layer: Layer,
     /// The rest of an exact rescale.
@@ -116,6 +123,8 @@ pub struct Fitted {
     pub sliced: Sliced,
     /// Added to the result.
     pub after: i64,
+    /// Sides of the matrix, of one input, that is transposed before and back after.
+    pub transpose: Option<[usize; 2]>,
 }
 
 /// `(m0*x0 + m1*x1 + 2^(shift-1)) >> shift`, all local but the truncation.
@@ -146,8 +155,89 @@ impl LinearStep {
                 Some(truncation(layer.outputs(), width, drop, out_bits, radix)?)
             }
         };
-        Ok(Self { layer, truncate })
+        Ok(Self { positions: None, layer, truncate })
     }
+
+    /// Plans the rows of `table`, `[columns, length]`, of `out_bits` each.
+    ///
+    /// # Errors
+    /// As [`LinearStep::new`].
+    pub(crate) fn embedding(
+        table: &Embedding,
+        [columns, length]: [usize; 2],
+        out_bits: u32,
+        batch: usize,
+    ) -> Result<Self> {
+        let linear = Linear {
+            conv: Conv { in_height: length, ..Conv::fully_connected(table.rows, columns) },
+            accumulator_bits: table.weight_bits,
+            weight_bits: table.weight_bits,
+            shift: table.shift,
+            rounding: table.rounding,
+            addend: None,
+        };
+        let radix = Radix::fastest(columns * length * batch, table.shift);
+        let step = Self::new(&linear, out_bits, radix, batch)?;
+        Ok(Self { positions: Some([table.rows, length]), ..step })
+    }
+}
+
+/// A product of two shared matrices, then the exact truncation if asked.
+#[derive(Debug)]
+pub struct ProductStep {
+    /// The homomorphic part.
+    pub layer: shared::Layer,
+    /// What makes the floor of an exact rescale round.
+    pub half: i64,
+    /// The rest of an exact rescale.
+    pub truncate: Option<Sliced>,
+}
+
+impl ProductStep {
+    /// Plans `matmul` of the sides `[count, rows, inner, columns]`, its left factor known to
+    /// the client or not, one of so many `products` that keys for unfolding may serve.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when no secure parameters hold the precision.
+    pub(crate) fn new(
+        matmul: &MatMul,
+        [count, rows, inner, columns]: [usize; 4],
+        left: shared::Left,
+        out_bits: u32,
+        [batch, products]: [usize; 2],
+    ) -> Result<Self> {
+        let shape = shared::Shape { batch: count * batch, rows, inner, columns };
+        let (shift, rounding) = (matmul.shift, matmul.rounding);
+        let folded = shared::Layer::folded(shape, left, shift, out_bits, rounding).ok();
+        let plain = shared::Layer::new(shape, left, shift, out_bits, rounding);
+        let layer = match (folded, plain) {
+            (Some(folded), Ok(plain)) if !worth_folding(&folded, &plain, products)? => plain,
+            (Some(folded), _) => folded,
+            (None, plain) => plain?,
+        };
+        let drop = matmul.shift + he::rlwe::EXACT_BITS;
+        let half = match (matmul.rounding, matmul.shift) {
+            (Rounding::Stochastic, _) | (_, 0) => 0,
+            (Rounding::Exact, _) => 1i64 << (drop - 1),
+        };
+        let truncate = match matmul.rounding {
+            Rounding::Stochastic => None,
+            Rounding::Exact => {
+                let radix = Radix::fastest(layer.outputs(), matmul.shift);
+                Some(truncation(layer.outputs(), layer.result_bits(), drop, out_bits, radix)?)
+            }
+        };
+        Ok(Self { layer, half, truncate })
+    }
+}
+
+/// Whether as many products as this would save what keys for unfolding take.
+fn worth_folding(folded: &shared::Layer, plain: &shared::Layer, products: usize) -> Result<bool> {
+    let layout = UnfoldKey::layout(folded.params(), folded.levels()).map_err(misuse)?;
+    let keys: u64 = layout.iter().map(|(count, bits)| *count as u64 * u64::from(*bits) / 8).sum();
+    let total = |cost: Cost| cost.client_to_server + cost.server_to_client;
+    let saved = total(plain.cost()).saturating_sub(total(folded.cost()));
+    Ok(saved.saturating_mul(products as u64) > keys)
 }
 
 impl Step {
@@ -167,6 +257,7 @@ impl Step {
     fn sliced(&self) -> Option<&Sliced> {
         match &self.action {
             Action::Linear(step) => step.truncate.as_ref(),
+            Action::Product(step) => step.truncate.as_ref(),
             Action::Nonlinear(sliced) => Some(sliced),
             Action::Fitted(fitted) => Some(&fitted.sliced),
             Action::Sum(sum) => sum.truncate.as_ref(),
@@ -215,6 +306,7 @@ impl Step {
     fn first_cost(&self) -> Cost {
         match &self.action {
             Action::Linear(step) => step.layer.cost(),
+            Action::Product(step) => step.layer.cost(),
             Action::Slots(step) => step.layer.cost(),
             Action::Small(small) => small.as_ref().map_or(Cost::NONE, Small::cost),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
@@ -229,10 +321,21 @@ impl Step {
         std::iter::once(first).chain(self.sliced().into_iter().flat_map(Sliced::parts))
     }
 
+    /// Parameters and levels of the keys with which the server unfolds inputs, if it does.
+    pub(crate) fn unfolding(&self) -> Option<(Params, usize)> {
+        match &self.action {
+            Action::Product(step) if step.layer.levels() > 0 => {
+                Some((step.layer.params(), step.layer.levels()))
+            }
+            _ => None,
+        }
+    }
+
     /// The encryption parameters, if it encrypts.
     pub fn params(&self) -> Option<Params> {
         match &self.action {
             Action::Linear(step) => Some(step.layer.params()),
+            Action::Product(step) => Some(step.layer.params()),
             _ => None,
         }
     }
@@ -248,7 +351,9 @@ impl Step {
     /// What it computes, in one word.
     pub fn operator(&self) -> &'static str {
         match &self.action {
+            Action::Linear(step) if step.positions.is_some() => "embedding",
             Action::Linear(step) if step.layer.is_fully_connected() => "fully connected",
+            Action::Product(_) => "matrix product",
             Action::Slots(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Linear(_) | Action::Slots(_) => "convolution",
             Action::Known(_) => "enter prime",
@@ -269,6 +374,10 @@ impl Step {
     pub fn protocol(&self) -> String {
         match &self.action {
             Action::Linear(step) => {
+                let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
+                format!("{}{how}", step.layer.describe())
+            }
+            Action::Product(step) => {
                 let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
                 format!("{}{how}", step.layer.describe())
             }

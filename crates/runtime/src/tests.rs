@@ -5,6 +5,7 @@ mod batches;
 mod circuits;
 mod hostile;
 mod packed;
+mod transformer;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -155,6 +155,11 @@ fn operator(op: &Op) -> &'static str {
         Op::Pad { .. } => "pad",
         Op::Product { .. } => "product",
         Op::Lookup { .. } => "table",
+        Op::Embedding(_) => "embedding",
+        Op::MatMul(_) => "matrix product",
+        Op::Softmax { .. } => "softmax",
+        Op::Gelu { .. } => "gelu",
+        Op::LayerNorm { .. } => "layer norm",
     }
 }
 

@@ -6,7 +6,7 @@ Nodes that the output does not depend on are dropped.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -178,3 +178,18 @@ def run(single: onnx.ModelProto, node: onnx.NodeProto) -> list[TensorProto] | No
     except Exception:  # noqa: BLE001 (operators raise whatever numpy does; the importer then refuses the node)
         return None
     return [numpy_helper.from_array(np.asarray(value), name) for name, value in zip(names, values, strict=True)]
+
+
+def compute(
+    operator: str, attributes: Mapping[str, Any], inputs: Sequence[NDArray[Any] | None], outputs: int, opset: int
+) -> list[NDArray[Any]] | None:
+    """What one operator gives for `inputs`, where None is an absent one; None where it fails."""
+    named_inputs = [f"i{index}" if value is not None else "" for index, value in enumerate(inputs)]
+    node = helper.make_node(operator, named_inputs, [f"o{index}" for index in range(outputs)], **attributes)
+    stored = [
+        numpy_helper.from_array(value, name)
+        for name, value in zip(named_inputs, inputs, strict=True)
+        if name and value is not None
+    ]
+    values = run(alone(node, stored, [helper.make_opsetid("", opset)]), node)
+    return None if values is None else [numpy_helper.to_array(value) for value in values]

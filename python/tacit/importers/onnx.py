@@ -14,9 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.fold import infer_sizes, simplify
+from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
+from tacit.importers.sequence import OPERATORS, import_sequence
 from tacit.importers.source import Source
+from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 
 OPSETS = range(9, 26)
 Constants = dict[str, NDArray[Any]]
@@ -31,18 +34,30 @@ class Signature(NamedTuple):
     batched: bool
 
 
-def import_onnx(path: Path) -> Source:
-    """Read an ONNX file.
+def import_onnx(path: Path, sequence: int | None = None) -> Source:
+    """Read an ONNX file, or a directory of Hugging Face for inputs of `sequence` tokens.
 
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    model = read(path)
+    model = read(path, sequence)
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
-    shapes = infer_shapes(model, signature)
+    graph_name = model.graph.name or model_name(path)
+    if not model.graph.node:
+        raise UnsupportedError("the model computes nothing; give a model with at least one operator")
     constants: Constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    if is_sequence(model.graph.node, constants):
+        sizes = infer_sizes(model, signature.input_name)
+        calls = [called(node.name, node, sizes, constants) for node in model.graph.node]
+        return import_sequence(graph_name, signature[:3], calls, sizes, opset_of(model))
+    return import_plain(graph_name, model, signature, constants)
+
+
+def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, constants: Constants) -> Source:
+    """A model all of whose tensors are stored as the model has them."""
+    shapes = infer_shapes(model, signature)
     weights: dict[str, NDArray[np.float32]] = {}
     nodes = []
     for node in model.graph.node:
@@ -55,16 +70,38 @@ def import_onnx(path: Path) -> Source:
         written = {step.output for step in converted}
         for unused in set(node.output) - written:
             shapes.pop(unused, None)
-    if not nodes:
-        raise UnsupportedError("the model computes nothing; give a model with at least one operator")
-    graph_name = model.graph.name or model_name(path)
     internal = frozenset(node.output for node in nodes) - shapes.keys()
-    ends = (signature.input_name, signature.input_shape, signature.output_name)
-    return Source(graph_name, *ends, tuple(nodes), weights, internal)
+    return Source(graph_name, *signature[:3], tuple(nodes), weights, internal)
 
 
-def read(path: Path) -> onnx.ModelProto:
-    """Load and check a file, plain or compressed; the opset must be one the converters were written for."""
+def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants) -> bool:
+    """Whether a model has operators of transformers, or products of two activations."""
+    return any(
+        node.op_type not in CONVERTERS or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
+        for node in nodes
+    )
+
+
+def read(path: Path, sequence: int | None = None) -> onnx.ModelProto:
+    """Load and check a model for inputs of `sequence` tokens if it reads tokens.
+
+    It is a file, plain or compressed, or a directory; the opset must be one the converters were written for.
+    """
+    if is_directory_of_model(path):
+        return read_directory(path, needed(path, sequence))
+    model = load(path)
+    return fix_tokens(model, needed(path, sequence or length_of(model))) if reads_tokens(model) else model
+
+
+def needed(path: Path, sequence: int | None) -> int:
+    """The number of tokens, which someone must say."""
+    if sequence is None:
+        raise MisuseError(f"{path} reads text: say how many tokens an input has (--sequence 32)")
+    return sequence
+
+
+def load(path: Path) -> onnx.ModelProto:
+    """Load and check a file."""
     try:
         model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path)
         onnx.checker.check_model(model)
@@ -73,12 +110,17 @@ def read(path: Path) -> onnx.ModelProto:
     except (DecodeError, OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = str(error).strip().splitlines()
         raise MisuseError(f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}") from error
-    versions = {entry.domain: entry.version for entry in model.opset_import}
-    version = versions.get("", versions.get("ai.onnx", 0))
+    version = opset_of(model)
     if version not in OPSETS:
         advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"
         raise UnsupportedError(f"{path} uses opset {version}; {advice}")
     return model
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """Version of ONNX's own operators."""
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    return int(versions.get("", versions.get("ai.onnx", 0)))
 
 
 def sign(model: onnx.ModelProto) -> Signature:
@@ -121,7 +163,8 @@ def refuse(name: str, what: str, instead: str) -> NoReturn:
 
 def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     """Refuse the first node that no converter reads, and count the others by operator."""
-    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in CONVERTERS]
+    known = CONVERTERS.keys() | OPERATORS
+    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in known]
     if not unknown:
         return
     (name, first), *others = unknown
@@ -130,7 +173,7 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     if others:
         which = "is one other node" if len(others) == 1 else f"are {len(others)} other nodes"
         what += f", nor {which} ({', '.join(f'{kind}: {count}' for kind, count in kinds.items())})"
-    advice = f"supported are {', '.join(sorted(CONVERTERS))}; rewrite the layer or simplify the export"
+    advice = f"supported are {', '.join(sorted(known))}; rewrite the layer or simplify the export"
     refuse(name, what, advice)
 
 
@@ -147,6 +190,11 @@ def prepare(name: str, node: onnx.NodeProto, shapes: Mapping[str, Shape], consta
         if tensor and tensor not in constants and tensor not in shapes:
             what = f"{node.op_type} on `{tensor}`, which is no activation of shape (batch, ...)"
             refuse(name, what, "keep the batch as the first dimension and every other size fixed")
+    return called(name, node, shapes, constants)
+
+
+def called(name: str, node: onnx.NodeProto, shapes: Mapping[str, Shape], constants: Constants) -> Call:
+    """The node without ONNX's classes."""
     attributes = {a.name: text(helper.get_attribute_value(a)) for a in node.attribute}
     return Call(name, node.op_type, list(node.input), attributes, shapes, constants, list(node.output))
 
@@ -156,9 +204,9 @@ def text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def expose(path: Path, tensors: Iterable[str]) -> tuple[bytes, Signature]:
+def expose(path: Path, tensors: Iterable[str], sequence: int | None = None) -> tuple[bytes, Signature]:
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
-    model = read(path)
+    model = read(path, sequence)
     signature = sign(model)
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]

@@ -20,10 +20,24 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What calibration sees of a tensor: the model's `tensor` times `factor`.
+
+    `channel` is the axis of it, batch left out, that is the first one here; None if there is none.
+    """
+
+    tensor: str
+    factor: float = 1.0
+    channel: int | None = 0
+
+
+@dataclass(frozen=True)
 class Source:
     """A float network with one input and one output; shapes leave the batch out.
 
-    Tensors in `internal` are made by the import: the model itself does not compute them.
+    Tensors in `internal` are made by the import: the model itself does not compute them. The others are
+    tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
+    the name that the model has for it are known.
     """
 
     name: str
@@ -33,6 +47,9 @@ class Source:
     nodes: tuple[Node, ...]
     weights: Mapping[str, NDArray[np.float32]] = field(repr=False)
     internal: frozenset[str] = frozenset()
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    output_shape: tuple[int, ...] = ()
+    model_output: str = ""
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""
@@ -52,3 +69,12 @@ class Source:
         """The input and every tensor that the model computes, in order: what calibration observes."""
         outputs = (node.output for node in self.nodes)
         return [self.input_name, *(name for name in outputs if name not in self.internal)]
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether the input is `[2, S]`: tokens that choose rows of a table, above their mask."""
+        return any(node.operation["op"] == "Embedding" for node in self.nodes)
+
+    def observed(self) -> dict[str, Seen]:
+        """Of each of `tensor_names`, where it is seen."""
+        return {name: self.seen.get(name, Seen(name)) for name in self.tensor_names()}

@@ -2,12 +2,13 @@
 
 use super::Options;
 use super::scale::Scales;
-use super::weights::{FloatLinear, quantise};
-use crate::ir::{Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION};
+use super::weights::{FloatLinear, Quantised, own_shift, quantise};
+use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
 use crate::shapes::Shapes;
 use crate::source::{Calibration, Means, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Multipliers of a sum have at least this magnitude where possible.
 const SUM_FLOOR: f64 = 64.0;
@@ -17,12 +18,15 @@ const SUM_SHIFT_LIMIT: u32 = 20;
 pub(super) struct Builder<'a> {
     pub(super) scales: Scales<'a>,
     pub(super) shapes: Shapes,
-    options: &'a Options,
+    pub(super) options: &'a Options,
     means: &'a Means,
-    graph: Graph,
+    pub(super) graph: Graph,
     pub(super) weights: BTreeMap<usize, NodeWeights>,
     /// Tensor index by name.
     pub(super) index: BTreeMap<String, usize>,
+    /// Of tensors whose parts along the first axis have scales of their own, by index:
+    /// lengths and scales.
+    pub(super) parts: BTreeMap<usize, Vec<(usize, f64)>>,
 }
 
 pub(super) fn build(
@@ -41,6 +45,7 @@ pub(super) fn build(
         nonlinear: options.nonlinear,
         activation_bits,
         input_range,
+        input_rows: scales.input_rows()?,
         tensors: vec![],
         nodes: vec![],
         input: 0,
@@ -50,7 +55,8 @@ pub(super) fn build(
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());
     let shapes = program.shapes()?;
     let means = &calibration.means;
-    let mut builder = Builder { scales, shapes, options, means, graph, weights, index };
+    let mut builder =
+        Builder { scales, shapes, options, means, graph, weights, index, parts: BTreeMap::new() };
     let input = Format { bits: 1, scale, signed: input_range[0] < 0 };
     builder.tensor(&source.input.name, &source.input.shape, input);
     builder.nodes(&fused_sums(program))?;
@@ -71,11 +77,23 @@ fn fused_sums(program: &Program) -> BTreeMap<usize, usize> {
     fused.collect()
 }
 
+/// Whether both multiply each position of the same image by a matrix.
+fn beside_each_other(a: &SourceNode, b: &SourceNode) -> bool {
+    let dense = |node: &SourceNode| match &node.op {
+        SourceOp::Conv { kernel, stride, padding, groups, .. } => {
+            (*kernel, *stride, *padding, *groups) == ([1, 1], [1, 1], [0; 4], 1)
+        }
+        _ => false,
+    };
+    a.inputs == b.inputs && dense(a) && dense(b)
+}
+
 impl<'a> Builder<'a> {
     fn nodes(&mut self, fused: &BTreeMap<usize, usize>) -> Result<()> {
         let source = &self.scales.program().source;
+        let mut done: BTreeSet<usize> = fused.values().copied().collect();
         for (index, node) in source.nodes.iter().enumerate() {
-            if fused.values().any(|linear| *linear == index) {
+            if !done.insert(index) {
                 continue;
             }
             match (&node.op, fused.get(&index)) {
@@ -85,7 +103,18 @@ impl<'a> Builder<'a> {
                     self.linear(linear, skip, &node.output)?;
                 }
                 (SourceOp::Add {}, None) => self.sum(node)?,
-                (op, _) if op.is_linear() => self.linear(node, None, &node.output)?,
+                (op, _) if op.is_linear() => {
+                    let others = source.nodes.iter().enumerate().skip(index + 1);
+                    let beside = others.filter(|(other, _)| !done.contains(other));
+                    let beside = beside.filter(|(_, other)| beside_each_other(node, other));
+                    let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
+                    done.extend(places);
+                    nodes.insert(0, node);
+                    match nodes[..] {
+                        [node] => self.linear(node, None, &node.output)?,
+                        _ => self.side_by_side(&nodes)?,
+                    }
+                }
                 _ => self.other(node)?,
             }
         }
@@ -127,47 +156,120 @@ impl<'a> Builder<'a> {
     }
 
     fn linear(&mut self, node: &SourceNode, skip: Option<&String>, output: &str) -> Result<()> {
-        let program = self.scales.program();
         let input = &node.inputs[0];
-        let conv = program
-            .conv(&node.op, &self.shapes[input])
-            .map_err(|why| Error::invalid("lower", &node.name, why))?;
-        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
-        else {
-            return Err(Error::invalid("lower", &node.name, "is not linear"));
-        };
+        let conv = self.conv(node)?;
         let output_scale = self.scales.of(output)?;
-        let float = FloatLinear {
-            name: &node.name,
-            weight: &program.floats[weight].data,
-            bias: bias.as_ref().map(|name| program.floats[name].data.as_slice()),
-            channels: conv.out_channels,
-            groups: conv.groups,
-            means: self.means_of(input, conv.in_channels),
-            input_scale: self.format(input).scale,
-            output_scale,
-        };
-        let quantised = quantise(&float, self.options.weight_bits)?;
+        let quantised = self.quantised(node, output_scale, None)?;
         let addend = skip
             .map(|skip| {
                 multiplier(self.format(skip).scale / quantised.accumulator_scale, &node.name)
             })
             .transpose()?;
-        let op = Op::Linear(Linear {
-            conv,
-            accumulator_bits: 0,
-            weight_bits: quantised.weight_bits,
-            shift: quantised.shift,
-            rounding: self.options.rounding,
-            addend,
-        });
         let inputs = [input].into_iter().chain(skip).map(|name| self.index[name]).collect();
         let shape = self.shapes[output].clone();
         let format = Format { bits: 1, scale: output_scale, signed: true };
         let output = self.tensor(output, &shape, format);
-        self.weights.insert(self.graph.nodes.len(), quantised.weights);
-        self.push(&node.name, op, inputs, output);
+        self.push_linear(&node.name, (conv, addend), quantised, inputs, output);
         Ok(())
+    }
+
+    fn conv(&self, node: &SourceNode) -> Result<Conv> {
+        let conv = self.scales.program().conv(&node.op, &self.shapes[&node.inputs[0]]);
+        conv.map_err(|why| Error::invalid("lower", &node.name, why))
+    }
+
+    /// The integers of a linear node, at a shift of `least` or more.
+    fn quantised(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
+        let program = self.scales.program();
+        let conv = self.conv(node)?;
+        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
+        else {
+            return Err(Error::invalid("lower", &node.name, "is not linear"));
+        };
+        let input = &node.inputs[0];
+        let weight = self.in_one_scale(&program.floats[weight].data, self.index[input]);
+        let float = FloatLinear {
+            name: &node.name,
+            weight: &weight,
+            bias: bias.as_ref().map(|name| program.floats[name].data.as_slice()),
+            channels: conv.out_channels,
+            groups: conv.groups,
+            means: self.means_of(input, conv.in_channels),
+            input_scale: self.format(input).scale,
+            output_scale: scale,
+        };
+        let bits = self.options.weight_bits;
+        quantise(&float, bits, own_shift(&float, bits).max(least.unwrap_or(0)))
+    }
+
+    fn push_linear(
+        &mut self,
+        name: &str,
+        (conv, addend): (Conv, Option<i64>),
+        quantised: Quantised,
+        inputs: Vec<usize>,
+        output: usize,
+    ) {
+        let Quantised { weights, weight_bits, shift, .. } = quantised;
+        let rounding = self.options.rounding;
+        let op =
+            Op::Linear(Linear { conv, accumulator_bits: 0, weight_bits, shift, rounding, addend });
+        self.weights.insert(self.next(), weights);
+        self.push(name, op, inputs, output);
+    }
+
+    /// Layers that multiply each position of one input by a matrix, as one: the input is
+    /// encrypted once. Each result keeps a scale of its own.
+    fn side_by_side(&mut self, nodes: &[&SourceNode]) -> Result<()> {
+        let [first, ..] = nodes else { return Ok(()) };
+        let scales = nodes.iter().map(|node| self.scales.of(&node.output));
+        let scales = scales.collect::<Result<Vec<f64>>>()?;
+        let mut shift = None;
+        for _ in 0..2 {
+            // The largest shift of all, then all at that.
+            for (node, scale) in nodes.iter().zip(&scales) {
+                shift = shift.max(Some(self.quantised(node, *scale, shift)?.shift));
+            }
+        }
+        let mut conv = self.conv(first)?;
+        conv.out_channels = 0;
+        let mut all: Option<Quantised> = None;
+        for (node, scale) in nodes.iter().zip(&scales) {
+            let mut one = self.quantised(node, *scale, shift)?;
+            conv.out_channels += one.weights.bias.len();
+            match &mut all {
+                Some(all) => {
+                    all.weights.weight.append(&mut one.weights.weight);
+                    all.weights.bias.append(&mut one.weights.bias);
+                    all.weight_bits = all.weight_bits.max(one.weight_bits);
+                }
+                None => all = Some(one),
+            }
+        }
+        let Some(all) = all else { return Ok(()) };
+        let (name, output) = self.before(first, "all");
+        let [height, width] = [conv.out_height(), conv.out_width()];
+        let format = Format { bits: 1, scale: 1.0, signed: true };
+        let output = self.tensor(&output, &[conv.out_channels, height, width], format);
+        let input = self.index[&first.inputs[0]];
+        self.push_linear(&name, (conv, None), all, vec![input], output);
+        let mut start = 0;
+        for (node, scale) in nodes.iter().zip(scales) {
+            let view = View { start, strides: vec![height * width, width, 1] };
+            start += self.shapes[&node.output].iter().product::<usize>();
+            self.write(node, Op::View(view), vec![output], Format { scale, ..format });
+        }
+        Ok(())
+    }
+
+    /// Weights of one 1x1 kernel, each times the scale of what it multiplies in that of the
+    /// whole input.
+    fn in_one_scale(&self, weight: &'a [f32], input: usize) -> Cow<'a, [f32]> {
+        let Some(parts) = self.parts.get(&input) else { return weight.into() };
+        let whole = self.format_of(input).scale;
+        let factors = parts.iter().flat_map(|(n, scale)| std::iter::repeat_n(scale / whole, *n));
+        let products = weight.iter().zip(factors.cycle());
+        products.map(|(w, factor)| (f64::from(*w) * factor) as f32).collect()
     }
 
     /// The mean of each of a tensor's channels, where all are known.

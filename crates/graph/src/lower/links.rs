@@ -16,7 +16,9 @@ impl<'a> Links<'a> {
         let mut links = Self { parents: BTreeMap::new(), fixed: &program.source.input.name };
         for node in &program.source.nodes {
             if let Some(ratio) = ratio(node) {
-                for input in &node.inputs {
+                // A mask chooses, whatever its own scale.
+                let tied = if let SourceOp::Mask {} = node.op { 1 } else { usize::MAX };
+                for input in node.inputs.iter().take(tied) {
                     links.tie(input, &node.output, ratio);
                 }
             }
@@ -62,6 +64,8 @@ fn ratio(node: &SourceNode) -> Option<f64> {
         | SourceOp::View { .. }
         | SourceOp::Pad { .. }
         | SourceOp::AddConstant { .. }
+        | SourceOp::Gelu {}
+        | SourceOp::Mask {}
         | SourceOp::Concat {} => Some(1.0),
         SourceOp::AveragePool { kernel, .. } => Some(1.0 / (kernel[0] * kernel[1]) as f64),
         SourceOp::Scale { factor } => Some(factor.abs()),

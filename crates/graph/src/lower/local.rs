@@ -28,6 +28,13 @@ impl Builder<'_> {
                 let constant = &self.scales.program().floats[constant];
                 self.offset(node, constant)
             }
+            SourceOp::Embedding { weight } => self.embedding(node, weight),
+            SourceOp::MatMul {} => self.matmul(node),
+            SourceOp::Mask {} => self.mask(node),
+            SourceOp::Softmax {} => self.softmax(node),
+            SourceOp::Gelu {} => self.gelu(node),
+            SourceOp::LayerNorm { .. } => self.layer_norm(node),
+            SourceOp::Join {} => self.join(node),
             _ => self.local(node),
         }
     }
@@ -61,7 +68,7 @@ impl Builder<'_> {
     }
 
     /// Adds the node under its own name, with its output.
-    fn write(&mut self, node: &SourceNode, op: Op, inputs: Vec<usize>, format: Format) {
+    pub(super) fn write(&mut self, node: &SourceNode, op: Op, inputs: Vec<usize>, format: Format) {
         let shape = self.shapes[&node.output].clone();
         let output = self.tensor(&node.output, &shape, format);
         self.push(&node.name, op, inputs, output);
@@ -106,7 +113,7 @@ impl Builder<'_> {
     }
 
     /// Names of a node in front of `node` and its tensor.
-    fn before(&self, node: &SourceNode, step: &str) -> (String, String) {
+    pub(super) fn before(&self, node: &SourceNode, step: &str) -> (String, String) {
         let output = self.scales.program().source.fresh(&format!("{}.{step}", node.output));
         (format!("{}.{step}", node.name), output)
     }
@@ -191,7 +198,7 @@ impl Builder<'_> {
     }
 
     /// `x` clipped to the window of at least `bits` around a range, in front of `node`.
-    fn clipped(
+    pub(super) fn clipped(
         &mut self,
         node: &SourceNode,
         step: &str,

@@ -5,6 +5,7 @@ mod build;
 mod links;
 mod local;
 mod scale;
+mod transformer;
 mod weights;
 mod widths;
 
@@ -86,8 +87,14 @@ fn check(options: &Options) -> Result<()> {
 fn make_last_exact(graph: &mut Graph) {
     let opened = crate::verify::opened(graph);
     for node in &mut graph.nodes {
-        if let (Op::Linear(linear), true) = (&mut node.op, opened[node.output]) {
-            linear.rounding = Rounding::Exact;
+        let rounding = match &mut node.op {
+            Op::Linear(linear) => &mut linear.rounding,
+            Op::MatMul(matmul) => &mut matmul.rounding,
+            Op::Embedding(table) => &mut table.rounding,
+            _ => continue,
+        };
+        if opened[node.output] {
+            *rounding = Rounding::Exact;
         }
     }
 }

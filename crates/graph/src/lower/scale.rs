@@ -12,9 +12,9 @@ const TOLERANCE: f64 = 1e-6;
 const TABLE_BITS: u32 = 8;
 
 pub(super) struct Scales<'a> {
-    program: &'a Program,
+    pub(super) program: &'a Program,
     calibration: &'a Ranges,
-    activation_bits: u32,
+    pub(super) activation_bits: u32,
     links: Links<'a>,
 }
 
@@ -47,6 +47,9 @@ impl<'a> Scales<'a> {
     /// Scale and clip bounds of the graph's input: unsigned when no negative
     /// value was seen, else symmetric.
     pub(super) fn input(&self) -> Result<(f64, [i64; 2])> {
+        if let Some(rows) = self.vocabulary() {
+            return Ok((1.0, [0, rows as i64 - 1]));
+        }
         let (low, high) = self.seen(&self.program.source.input.name)?;
         let levels = (1i64 << self.activation_bits) - 1;
         if low >= 0.0 {
@@ -116,7 +119,7 @@ impl<'a> Scales<'a> {
                 let scale = |(low, high): (f64, f64)| positive(high - low) / levels;
                 ranges.into_iter().map(|(input, range)| (input.as_str(), scale(range))).collect()
             }
-            _ => vec![],
+            _ => self.transformer_demands(node)?,
         })
     }
 
@@ -125,7 +128,11 @@ impl<'a> Scales<'a> {
         let Some(producer) = self.program.source.producer(tensor) else { return true };
         let node = &self.program.source.nodes[producer];
         match &node.op {
-            SourceOp::Relu { .. } | SourceOp::Clip { .. } | SourceOp::Table { .. } => true,
+            SourceOp::Relu { .. }
+            | SourceOp::Clip { .. }
+            | SourceOp::Table { .. }
+            | SourceOp::Softmax {}
+            | SourceOp::LayerNorm { .. } => true,
             SourceOp::MaxPool { .. }
             | SourceOp::AveragePool { .. }
             | SourceOp::Reshape { .. }
@@ -288,17 +295,18 @@ impl<'a> Scales<'a> {
 
 /// Whether an operator chooses the scale of what it computes.
 fn computes(op: &SourceOp) -> bool {
-    op.is_linear()
-        || matches!(op, SourceOp::Add {} | SourceOp::Multiply {} | SourceOp::Table { .. })
+    use SourceOp::{Add, Embedding, MatMul, Multiply, Table};
+    let others = matches!(op, Add {} | Multiply {} | Table { .. } | Embedding { .. } | MatMul {});
+    op.is_linear() || others
 }
 
 /// The largest integer of so many bits.
-fn levels(bits: u32) -> f64 {
+pub(super) fn levels(bits: u32) -> f64 {
     f64::from((1u32 << bits) - 1)
 }
 
 /// A usable range: 1 for a tensor that was always zero, never so small that
 /// dividing by it overflows.
-fn positive(range: f64) -> f64 {
+pub(super) fn positive(range: f64) -> f64 {
     if range > 0.0 { range.max(1e-30) } else { 1.0 }
 }

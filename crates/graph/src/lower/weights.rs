@@ -48,20 +48,40 @@ pub(super) struct Quantised {
     pub(super) accumulator_scale: f64,
 }
 
-pub(super) fn quantise(linear: &FloatLinear<'_>, weight_bits: u32) -> Result<Quantised> {
-    let largest = f64::from((1u32 << (weight_bits - 1)) - 1);
-    let rows = || linear.weight.chunks_exact((linear.weight.len() / linear.channels).max(1));
+/// The least shift that suits a layer.
+pub(super) fn own_shift(linear: &FloatLinear<'_>, weight_bits: u32) -> u32 {
+    choose_shift(ratios(linear, weight_bits).into_iter().fold(0.0, f64::max))
+}
+
+/// Multiplier of each channel at shift 0, before rounding up.
+fn ratios(linear: &FloatLinear<'_>, weight_bits: u32) -> Vec<f64> {
     let peak = |row: &[f32]| row.iter().map(|w| f64::from(w.abs())).fold(0.0, f64::max);
-    // Multiplier of each channel at shift 0, before rounding up.
-    let ratio = linear.input_scale / (linear.output_scale * largest);
-    let ratios: Vec<f64> = rows().map(|row| peak(row) * ratio).collect();
-    let shift = choose_shift(ratios.iter().copied().fold(0.0, f64::max));
+    let ratio = linear.input_scale / (linear.output_scale * largest(weight_bits));
+    rows(linear).map(|row| peak(row) * ratio).collect()
+}
+
+fn largest(weight_bits: u32) -> f64 {
+    f64::from((1u32 << (weight_bits - 1)) - 1)
+}
+
+fn rows<'a>(linear: &FloatLinear<'a>) -> impl Iterator<Item = &'a [f32]> {
+    linear.weight.chunks_exact((linear.weight.len() / linear.channels).max(1))
+}
+
+/// The integers at a shift, [`own_shift`] or more.
+pub(super) fn quantise(
+    linear: &FloatLinear<'_>,
+    weight_bits: u32,
+    shift: u32,
+) -> Result<Quantised> {
+    let largest = largest(weight_bits);
+    let ratios = ratios(linear, weight_bits);
     let accumulator_scale = linear.output_scale / f64::from(shift).exp2();
     let weight_scale = accumulator_scale / linear.input_scale;
 
     let mut top = 1.0f64;
     let mut weight = Vec::with_capacity(linear.weight.len());
-    for (row, ratio) in rows().zip(&ratios) {
+    for (row, ratio) in rows(linear).zip(&ratios) {
         let multiplier = (ratio * f64::from(shift).exp2()).ceil().max(1.0);
         if multiplier.is_nan() || multiplier > MULTIPLIER_LIMIT {
             let what = "its weights are far too large for the calibrated range of its output";
@@ -125,6 +145,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn whole(linear: &FloatLinear<'_>, bits: u32) -> Result<Quantised> {
+        quantise(linear, bits, own_shift(linear, bits))
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
@@ -140,7 +164,7 @@ mod tests {
                 groups: 1, means: None,
                 input_scale, output_scale,
             };
-            let q = quantise(&linear, 8).unwrap();
+            let q = whole(&linear, 8).unwrap();
             prop_assert!(q.weight_bits == 12 || q.shift == 0);
             let scale = q.accumulator_scale / input_scale;
             for (row, ints) in weight.chunks(4).zip(q.weights.weight.chunks(4)) {
@@ -187,8 +211,8 @@ mod tests {
             [0, 1, 2, 3]
                 .map(|o| (output(o, &ints, bias(o)) - wanted(o)).abs() / q.accumulator_scale)
         };
-        let plain = quantise(&linear(None), 3).unwrap();
-        let corrected = quantise(&linear(Some(&means)), 3).unwrap();
+        let plain = whole(&linear(None), 3).unwrap();
+        let corrected = whole(&linear(Some(&means)), 3).unwrap();
         assert_eq!(plain.weights.weight, corrected.weights.weight);
         assert!(errors(&plain).iter().all(|error| *error > 10.0));
         assert!(errors(&corrected).iter().all(|error| *error <= 0.5001));
@@ -206,8 +230,8 @@ mod tests {
             input_scale: 1.0,
             output_scale: 1.0,
         };
-        let zero = quantise(&linear(&[0.0; 4]), 8).unwrap();
+        let zero = whole(&linear(&[0.0; 4]), 8).unwrap();
         assert_eq!((zero.weights.weight.as_slice(), zero.shift), (&[0; 4][..], SHIFT_OF_ZERO));
-        assert!(matches!(quantise(&linear(&[1e30]), 8), Err(Error::Unsupported { .. })));
+        assert!(matches!(whole(&linear(&[1e30]), 8), Err(Error::Unsupported { .. })));
     }
 }

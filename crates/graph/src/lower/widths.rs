@@ -1,12 +1,15 @@
 //! Share widths: every value fits, and every reader finds the width it needs.
 
-use crate::ir::{Format, Graph, Linear, Model, Node, Op, Tensor};
+use crate::ir::{Format, Graph, Linear, MatMul, Model, Node, Op, Tensor};
 use crate::model::ranges;
-use crate::width::{self, Range};
+use crate::width::{self, Known};
 use crate::{Error, Result};
 
 /// Widest accumulator that the linear protocols are given.
-const WIDEST: u32 = 40;
+const WIDEST: u32 = 48;
+/// Bits from the largest deviation of a row to the smallest that a norm tells apart, and
+/// two for the range of values.
+const DEVIATIONS: u32 = 11;
 /// Bits on the wire that are worth the two rounds of an extension.
 const WORTH_EXTENDING: usize = 1 << 22;
 
@@ -14,6 +17,8 @@ const WORTH_EXTENDING: usize = 1 << 22;
 /// smallest values that satisfy [`crate::verify_model`], with extensions where a
 /// reader needs much wider shares than a tensor's values.
 pub(super) fn assign(model: &mut Model) -> Result<()> {
+    choose(model);
+    // Functions know their inputs' widths now.
     choose(model);
     while let Some(tensor) = narrow(model) {
         extend(model, tensor);
@@ -27,7 +32,8 @@ fn choose(model: &mut Model) {
     let graph = &mut model.graph;
     let mut bits = values(graph, &ranges);
     for (index, node) in graph.nodes.iter_mut().enumerate() {
-        let inputs: Vec<Range> = node.inputs.iter().map(|i| ranges[*i]).collect();
+        let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
+        let inner = graph.tensors[node.inputs[0]].shape.last().copied().unwrap_or(1);
         match &mut node.op {
             Op::Linear(linear) => {
                 let range = width::accumulator(linear, &model.weights[&index], &inputs);
@@ -36,6 +42,20 @@ fn choose(model: &mut Model) {
             Op::Sum { multipliers, accumulator_bits, shift } => {
                 let range = width::sum_accumulator(*multipliers, *shift, &inputs);
                 *accumulator_bits = range.width().max(2);
+            }
+            Op::MatMul(matmul) => {
+                let range = width::product_accumulator(matmul, inner, &inputs);
+                matmul.accumulator_bits = range.width().max(2);
+            }
+            Op::Softmax { bits, .. } => {
+                let span = inputs[0].high - inputs[0].low;
+                // A quarter more leaves room for what differences are clipped to.
+                *bits = (129 - (span + span / 4).leading_zeros()).max(5);
+            }
+            Op::LayerNorm { bits, least, .. } => {
+                let side = inputs[0].high.max(-1 - inputs[0].low).max(0);
+                *bits = (130 - side.leading_zeros()).max(5);
+                *least = bits.saturating_sub(DEVIATIONS);
             }
             Op::Product { factor_bits } => *factor_bits = [0, 1].map(|i| inputs[i].width()),
             _ => {}
@@ -49,6 +69,7 @@ fn choose(model: &mut Model) {
         for node in graph.nodes.iter_mut().rev() {
             let out = bits[node.output];
             if let Op::Linear(Linear { accumulator_bits, shift, .. })
+            | Op::MatMul(MatMul { accumulator_bits, shift, .. })
             | Op::Sum { accumulator_bits, shift, .. } = &mut node.op
             {
                 *accumulator_bits = (*accumulator_bits).max(out + *shift);
@@ -56,7 +77,8 @@ fn choose(model: &mut Model) {
             let keeps = keeps_width(&node.op);
             for input in &node.inputs {
                 let own = if keeps { out } else { 1 };
-                let need = width::width_for_reader(node, ranges[*input]).max(own);
+                let signed = graph.tensors[*input].format.signed;
+                let need = width::width_for_reader(node, signed, ranges[*input].range).max(own);
                 bits[*input] = bits[*input].max(need);
             }
             if keeps {
@@ -77,10 +99,16 @@ fn choose(model: &mut Model) {
 }
 
 /// Widths that the values alone need.
-fn values(graph: &Graph, ranges: &[Range]) -> Vec<u32> {
-    let width = |(index, range): (usize, &Range)| {
+fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
+    let width = |(index, known): (usize, &Known)| {
         let writer = graph.nodes.iter().find(|node| node.output == index);
-        width::width_of_values(writer, *range, index == graph.output)
+        match writer {
+            // Their results have a width of their own.
+            Some(Node { op: Op::Softmax { .. } | Op::LayerNorm { .. }, .. }) => {
+                graph.tensors[index].format.bits
+            }
+            _ => width::width_of_values(writer, known.range, index == graph.output),
+        }
     };
     ranges.iter().enumerate().map(width).collect()
 }
@@ -157,9 +185,9 @@ fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
 /// The width at which a node works on shares that it is given and passes on.
 fn accumulator(node: &Node) -> Option<u32> {
     match &node.op {
-        Op::Linear(Linear { accumulator_bits, .. }) | Op::Sum { accumulator_bits, .. } => {
-            Some(*accumulator_bits)
-        }
+        Op::Linear(Linear { accumulator_bits, .. })
+        | Op::MatMul(MatMul { accumulator_bits, .. })
+        | Op::Sum { accumulator_bits, .. } => Some(*accumulator_bits),
         _ => None,
     }
 }

@@ -66,7 +66,8 @@ impl Affine {
         }
     }
 
-    fn to_convolution(&self, program: &mut Program, base: &str) -> SourceOp {
+    /// A depthwise convolution that does it.
+    pub(super) fn to_convolution(&self, program: &mut Program, base: &str) -> SourceOp {
         let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
         let weight =
             FloatTensor { shape: vec![self.factor.len(), 1, 1, 1], data: narrow(&self.factor) };

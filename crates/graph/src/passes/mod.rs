@@ -8,6 +8,7 @@ mod fold_batch_norm;
 mod fuse_bias;
 mod identity;
 mod merge_relu;
+mod norm_into_linear;
 mod pool_before_relu;
 mod relu_past_concat;
 
@@ -24,12 +25,13 @@ pub struct Pass {
 
 /// The order in which [`run`] applies them. Biases are fused twice: before
 /// batch normalisation, so that it finds the convolution, and after it.
-pub const PASSES: [Pass; 10] = [
+pub const PASSES: [Pass; 11] = [
     Pass { name: "remove-dead", run: dead::run },
     Pass { name: "remove-identity", run: identity::run },
     Pass { name: "fuse-bias", run: fuse_bias::run },
     Pass { name: "fold-batch-norm", run: fold_batch_norm::run },
     Pass { name: "fuse-bias", run: fuse_bias::run },
+    Pass { name: "norm-into-linear", run: norm_into_linear::run },
     Pass { name: "affine-to-convolution", run: affine::run },
     Pass { name: "relu-past-concat", run: relu_past_concat::run },
     Pass { name: "pool-before-relu", run: pool_before_relu::run },

@@ -90,9 +90,64 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
             Op::Lookup { low, values } => {
                 x.iter().map(|v| i128::from(values[(v - i128::from(*low)) as usize])).collect()
             }
+            Op::Embedding(table) => {
+                let entries = &model.weights[&index].weight;
+                let (columns, length) = (to.shape[0], to.shape[1]);
+                let entry = |i: usize| entries[x[i % length] as usize * columns + i / length];
+                let rows = (0..to.len()).map(|i| i128::from(entry(i)));
+                let width = table.weight_bits.max(to.format.bits + table.shift);
+                rows.map(|v| rescale(v, width, table.shift, to)).collect()
+            }
+            Op::MatMul(matmul) => {
+                let b = &values[node.inputs[1]];
+                let inner = from.shape[from.shape.len() - 1];
+                let columns = to.shape[to.shape.len() - 1];
+                let height = to.shape[to.shape.len() - 2];
+                let sum = |i: usize| {
+                    let (row, column) = (i / columns, i % columns);
+                    let first = row / height * inner;
+                    let terms =
+                        (0..inner).map(|k| x[row * inner + k] * b[(first + k) * columns + column]);
+                    terms.sum::<i128>()
+                };
+                let sums = (0..to.len()).map(sum);
+                sums.map(|s| rescale(s, matmul.accumulator_bits, matmul.shift, to)).collect()
+            }
+            Op::Softmax { .. } => {
+                let softmax = graph.softmax(node).unwrap();
+                let rows = x.chunks(from.shape[from.shape.len() - 1]);
+                let rows = rows.flat_map(|row| {
+                    let low = row.iter().min().unwrap();
+                    assert!(row.iter().all(|v| v - low <= softmax.span().into()), "{}", node.name);
+                    softmax.clear(&row.iter().map(|v| *v as i64).collect::<Vec<_>>())
+                });
+                rows.map(i128::from).collect()
+            }
+            Op::Gelu { .. } => {
+                let gelu = graph.gelu(node).unwrap();
+                x.iter().map(|v| i128::from(gelu.clear(*v as i64))).collect()
+            }
+            Op::LayerNorm { bits, .. } => {
+                assert!(x.iter().all(|v| fits(2 * v, *bits)), "{}", node.name);
+                let norm = graph.layer_norm(node).unwrap();
+                let rows = x.len() / from.shape[0];
+                let mut y = vec![0; x.len()];
+                for row in 0..rows {
+                    let values: Vec<i64> =
+                        x.iter().skip(row).step_by(rows).map(|v| *v as i64).collect();
+                    let results = norm.clear(&values);
+                    y.iter_mut()
+                        .skip(row)
+                        .step_by(rows)
+                        .zip(results)
+                        .for_each(|(y, v)| *y = v.into());
+                }
+                y
+            }
             Op::Reshape => x.clone(),
         };
-        let rescales = matches!(node.op, Op::Linear(_) | Op::Sum { .. });
+        let rescales =
+            matches!(node.op, Op::Linear(_) | Op::Sum { .. } | Op::MatMul(_) | Op::Embedding(_));
         values[node.output] =
             if rescales { y.into_iter().map(|v| v + error()).collect() } else { y };
     }

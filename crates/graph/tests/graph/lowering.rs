@@ -110,7 +110,12 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
             | Op::Sum { .. }
             | Op::Offset
             | Op::Product { .. }
-            | Op::Lookup { .. } => {}
+            | Op::Lookup { .. }
+            | Op::Embedding(_)
+            | Op::MatMul(_)
+            | Op::Softmax { .. }
+            | Op::Gelu { .. }
+            | Op::LayerNorm { .. } => {}
         }
     }
     bounds

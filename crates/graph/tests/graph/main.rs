@@ -9,3 +9,4 @@ mod hostile;
 mod lowering;
 mod models;
 mod numbers;
+mod transformer;

@@ -4,10 +4,10 @@ use std::fmt;
 
 use ring::Seed;
 use ring::word::mask;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::key::CIPHER_DOMAIN;
-use super::ntt::{Kernel, LARGEST_COEFFICIENT, LARGEST_NORM, Sum, Transformed};
+use super::ntt::{Compact, Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
 use super::params::Params;
 use super::sample;
 use crate::error::{Error, Result, expect_len};
@@ -41,8 +41,15 @@ pub struct Operand {
 /// A polynomial of plain weights in the evaluation basis.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Weights {
-    poly: Transformed,
+    poly: Stored,
     norm: u64,
+}
+
+/// Transforms of weights, or as many of their values as differ.
+#[derive(Zeroize, ZeroizeOnDrop)]
+enum Stored {
+    Whole(Transformed),
+    Compact(Compact),
 }
 
 /// A sum of products of ciphertexts and weights.
@@ -50,6 +57,8 @@ pub struct Accumulator {
     params: Params,
     c0: Sum,
     c1: Sum,
+    /// What compact weights are expanded into.
+    whole: Option<Transformed>,
 }
 
 impl Fresh {
@@ -99,34 +108,80 @@ impl Ciphertext {
     pub fn into_operand(self) -> Result<Operand> {
         let kernel = Kernel::of(self.params.degree())?;
         let bits = self.params.modulus_bits();
-        let [c0, c1] = [&self.c0, &self.c1].map(|half| kernel.unsigned(half, bits, LARGEST_NORM));
+        let norm = largest_norm(bits);
+        let [c0, c1] = [&self.c0, &self.c1].map(|half| kernel.unsigned(half, bits, norm));
         Ok(Operand { params: self.params, c0, c1 })
     }
 }
 
 impl Weights {
-    /// Transforms N plain coefficients of magnitude at most 2^31, their
-    /// magnitudes adding up to at most 2^34. Zeros are not treated specially.
+    /// The most that the magnitudes of all weights in one [`Accumulator`] may add up to:
+    /// 2^35 at K = 64, twice that for every bit less.
+    pub const fn largest_norm(params: Params) -> u64 {
+        largest_norm(params.modulus_bits())
+    }
+
+    /// Transforms N plain coefficients of magnitude at most 2^31, their magnitudes
+    /// adding up to at most [`Weights::largest_norm`]. Zeros are not treated specially.
     ///
     /// # Errors
     /// [`Error::Shape`] beyond these limits.
     pub fn new(params: Params, coefficients: &[i64]) -> Result<Self> {
         expect_len("weight polynomial", params.degree(), coefficients.len())?;
-        let kernel = Kernel::of(params.degree())?;
+        Self::short(params, coefficients)
+    }
+
+    /// The same for the lowest coefficients, so many that N is a multiple of them; the
+    /// others are zero. Takes less time.
+    ///
+    /// # Errors
+    /// As [`Weights::new`].
+    pub fn short(params: Params, coefficients: &[i64]) -> Result<Self> {
+        if coefficients.is_empty() || !params.degree().is_multiple_of(coefficients.len()) {
+            let wanted = format!("a divisor of {}", params.degree());
+            return Err(Error::shape("short weight polynomial", wanted, coefficients.len()));
+        }
+        let norm = Self::norm(params, coefficients)?;
+        let poly = Kernel::of(params.degree())?.signed(coefficients, 2);
+        Ok(Self { poly: Stored::Whole(poly), norm })
+    }
+
+    /// The same of a polynomial in X^step, which takes a part of the memory: a coefficient
+    /// for each of its powers.
+    ///
+    /// # Errors
+    /// As [`Weights::new`], and when `step` is no power of two that divides the degree.
+    pub fn in_power(params: Params, step: usize, coefficients: &[i64]) -> Result<Self> {
+        let degree = params.degree();
+        if !step.is_power_of_two() || step > degree {
+            return Err(Error::shape("step of weights", "a power of two within the degree", step));
+        }
+        expect_len("weight polynomial", degree / step, coefficients.len())?;
+        let mut all = Zeroizing::new(vec![0; degree]);
+        let places = all.iter_mut().step_by(step);
+        places.zip(coefficients).for_each(|(place, weight)| *place = *weight);
+        let norm = Self::norm(params, &all)?;
+        let poly = Kernel::of(degree)?.compact(&all, step);
+        Ok(Self { poly: Stored::Compact(poly), norm })
+    }
+
+    fn norm(params: Params, coefficients: &[i64]) -> Result<u64> {
         let (mut largest, mut norm) = (0u64, 0u64);
         for coefficient in coefficients {
             largest |= coefficient.unsigned_abs();
             norm = norm.saturating_add(coefficient.unsigned_abs());
         }
-        if largest > LARGEST_COEFFICIENT || norm > LARGEST_NORM {
-            return Err(Error::shape("weights", "at most 2^31 each and 2^34 together", "more"));
+        let most = Self::largest_norm(params);
+        if largest > LARGEST_COEFFICIENT || norm > most {
+            let wanted = format!("at most 2^31 each and {most} together");
+            return Err(Error::shape("weights", wanted, "more"));
         }
-        Ok(Self { poly: kernel.signed(coefficients, 2), norm })
+        Ok(norm)
     }
 
-    /// Memory that one takes, in bytes.
-    pub const fn bytes(params: Params) -> usize {
-        2 * 8 * params.degree()
+    /// Memory that one in X^step takes, in bytes.
+    pub const fn bytes(params: Params, step: usize) -> usize {
+        2 * 8 * params.degree() / step
     }
 }
 
@@ -137,21 +192,29 @@ impl Accumulator {
     /// None for parameters that exist.
     pub fn new(params: Params) -> Result<Self> {
         let kernel = Kernel::of(params.degree())?;
-        Ok(Self { params, c0: kernel.zero(2), c1: kernel.zero(2) })
+        Ok(Self { params, c0: kernel.zero(2), c1: kernel.zero(2), whole: None })
     }
 
     /// Adds `operand * weights`.
     ///
     /// # Errors
     /// [`Error::Shape`] when parameters differ or the weights' magnitudes add up
-    /// to more than 2^34 (see the product kernel's bound).
+    /// to more than [`Weights::largest_norm`].
     pub fn accumulate(&mut self, operand: &Operand, weights: &Weights) -> Result<()> {
         if operand.params != self.params {
             return Err(Error::shape("operand parameters", self.params, operand.params));
         }
         let kernel = Kernel::of(self.params.degree())?;
-        kernel.accumulate(&mut self.c0, &operand.c0, &weights.poly, weights.norm)?;
-        kernel.accumulate(&mut self.c1, &operand.c1, &weights.poly, weights.norm)
+        let poly = match &weights.poly {
+            Stored::Whole(poly) => poly,
+            Stored::Compact(compact) => {
+                let whole = self.whole.get_or_insert_with(|| kernel.blank());
+                kernel.expand(compact, whole);
+                whole
+            }
+        };
+        kernel.accumulate(&mut self.c0, &operand.c0, poly, weights.norm)?;
+        kernel.accumulate(&mut self.c1, &operand.c1, poly, weights.norm)
     }
 
     /// The sum as a ciphertext.

@@ -114,10 +114,19 @@ impl SecretKey {
     }
 
     /// `a`, mod 2^bits, times the secret.
-    fn times_secret(&self, a: &[u64], bits: u32) -> Result<Zeroizing<Vec<u64>>> {
+    pub(super) fn times_secret(&self, a: &[u64], bits: u32) -> Result<Zeroizing<Vec<u64>>> {
         let kernel = Kernel::of(self.params.degree())?;
         let norm = self.params.degree() as u64;
         kernel.product(&kernel.unsigned(a, bits, norm), &self.secret, norm).map(Zeroizing::new)
+    }
+}
+
+impl SecretKey {
+    /// The secret's coefficients mod 2^64.
+    pub(super) fn coefficients(&self) -> Result<Zeroizing<Vec<u64>>> {
+        let mut one = vec![0; self.params.degree()];
+        one.iter_mut().take(1).for_each(|first| *first = 1);
+        self.times_secret(&one, self.params.modulus_bits())
     }
 }
 

@@ -24,6 +24,7 @@
 
 mod cipher;
 pub mod direct;
+mod gadget;
 mod key;
 pub mod noise;
 mod ntt;
@@ -31,10 +32,13 @@ mod params;
 pub mod rescale;
 mod response;
 pub(crate) mod sample;
+mod unfold;
 
 pub use cipher::{Accumulator, Ciphertext, Fresh, Operand, Weights};
 pub use direct::Direct;
+pub use gadget::MOST_LEVELS;
 pub use key::{PublicKey, SecretKey};
 pub use params::{LEAST_MODULUS_BITS, Params, TABLE};
 pub use rescale::EXACT_BITS;
 pub use response::Response;
+pub use unfold::UnfoldKey;

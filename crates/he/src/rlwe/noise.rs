@@ -19,6 +19,7 @@
 //! below 2N/3 + sqrt(N t / 2) (Hoeffding), with t = 64 ln 2. A sum S of proxy V
 //! exceeds sqrt(2 V ln2 (f + 1)) in magnitude with probability below 2^-f.
 
+use super::gadget::growth;
 use super::params::{LEAST_MODULUS_BITS, Params, TABLE};
 use super::rescale::EXACT_BITS;
 use super::sample::{NARROW, WIDE};
@@ -48,6 +49,7 @@ pub struct Noise {
     params: Params,
     load: Load,
     response_bits: u32,
+    responses: u32,
 }
 
 impl Load {
@@ -60,12 +62,24 @@ impl Load {
     pub fn bounded(count: usize, largest: u64) -> Self {
         Self { squares: count as f64 * (largest as f64).powi(2) }
     }
+
+    /// The same weights times ciphertexts that were unfolded before
+    /// ([`super::Ciphertext::unfold`]).
+    pub fn unfolded(self, params: Params, levels: usize) -> Self {
+        Self { squares: self.squares * growth(params, levels) }
+    }
 }
 
 impl Noise {
     /// The noise of a response with `response_bits` = K' bits.
     pub const fn new(params: Params, load: Load, response_bits: u32) -> Self {
-        Self { params, load, response_bits }
+        Self { params, load, response_bits, responses: 1 }
+    }
+
+    /// Of the sum of so many responses, the load being that of all of them.
+    #[must_use]
+    pub const fn summed(self, responses: u32) -> Self {
+        Self { responses, ..self }
     }
 
     /// Bound on the phase's error before the response is shortened, in units of 1
@@ -93,15 +107,18 @@ impl Noise {
         let shortened = self.response_bits < self.params.modulus_bits();
         let rounding = if shortened { coarse } else { 0.0 };
         let secret = secret_norm(self.params.degree());
-        let proxy = self.phase_proxy() * unit * unit + rounding * rounding * secret / 12.0;
-        // The floor of c0 and the client's own floor are one floor together.
-        local.max(rounding) + tail(failure_bits) * proxy.sqrt()
+        let responses = f64::from(self.responses);
+        let rounded = responses * rounding * rounding * secret / 12.0;
+        let proxy = self.phase_proxy() * unit * unit + rounded;
+        // One floor of c0 and the client's own floor are one floor together.
+        local.max(rounding) + (responses - 1.0) * rounding + tail(failure_bits) * proxy.sqrt()
     }
 
     fn phase_proxy(&self) -> f64 {
         let degree = self.params.degree();
         let variance = NARROW * NARROW;
-        variance * (self.load.squares + error_norm(degree) + secret_norm(degree)) + WIDE * WIDE
+        let each = variance * (error_norm(degree) + secret_norm(degree)) + WIDE * WIDE;
+        variance * self.load.squares + f64::from(self.responses) * each
     }
 }
 
@@ -176,11 +193,25 @@ pub fn stochastic_at(
     out_bits: u32,
     load: Load,
 ) -> Result<(Params, u32)> {
+    stochastic_within(degree, plain_bits, out_bits, load, stochastic_error(degree))
+}
+
+/// [`stochastic_at`] for an error below `bound`, in units of the output.
+///
+/// # Errors
+/// [`Error::TooLarge`] when the degree's largest modulus is not enough.
+pub fn stochastic_within(
+    degree: usize,
+    plain_bits: u32,
+    out_bits: u32,
+    load: Load,
+    bound: f64,
+) -> Result<(Params, u32)> {
     let response_bits = out_bits + STOCHASTIC_SPARE;
     let least = plain_bits.max(out_bits + 20);
     search(degree, least, |params| {
         let noise = Noise::new(params, load, response_bits);
-        noise.rescale_error(out_bits, PER_COEFFICIENT) < stochastic_error(degree)
+        noise.rescale_error(out_bits, PER_COEFFICIENT) < bound
     })
     .map(|(params, _)| (params, response_bits))
 }

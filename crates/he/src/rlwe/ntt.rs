@@ -8,18 +8,21 @@
 
 use std::sync::OnceLock;
 
-use ring::word::{signed, spread};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::error::{Error, Result};
 use crate::simd::ntt::{LAZY, Transform, power};
+use crate::simd::recombine::Recombine;
 use crate::simd::{Level, convert};
 
 /// The two largest primes below 2^50 that are 1 mod 2^13, the smaller first.
 const PRIMES: [u64; 2] = [1_125_899_906_629_633, 1_125_899_906_826_241];
 
-/// Largest sum of the L1 norms of the signed factors of one [`Sum`].
-pub(crate) const LARGEST_NORM: u64 = 1 << 34;
+/// Largest sum of the L1 norms of the signed factors of one [`Sum`], their partners being
+/// mod 2^bits, up to 64: sums are at most 2^98 in magnitude.
+pub(crate) const fn largest_norm(bits: u32) -> u64 {
+    1 << if bits > 37 { 99 - bits } else { 62 }
+}
 
 /// Largest magnitude of one coefficient of a signed factor.
 pub(crate) const LARGEST_COEFFICIENT: u64 = 1 << 31;
@@ -27,14 +30,14 @@ pub(crate) const LARGEST_COEFFICIENT: u64 = 1 << 31;
 /// Bits of the largest magnitude that one prime tells apart.
 const ONE_PRIME: u32 = 48;
 
-/// PRIMES\[0\]^-1 mod PRIMES\[1\], and that times 2^64 / PRIMES\[1\] (Shoup).
+/// PRIMES\[0\]^-1 mod PRIMES\[1\].
 const INVERSE: u64 = power(PRIMES[0], PRIMES[1] - 2, PRIMES[1]);
-const INVERSE_SHOUP: u64 = (((INVERSE as u128) << 64) / PRIMES[1] as u128) as u64;
 
 /// The transforms of one ring degree.
 pub(crate) struct Kernel {
     level: Level,
     transforms: [Transform; 2],
+    recombine: Recombine,
 }
 
 /// A polynomial in the evaluation basis of the first prime or both.
@@ -45,11 +48,20 @@ pub(crate) struct Transformed {
     bits: u32,
 }
 
+/// A polynomial in X^step in the evaluation basis: one of `step` equal values each.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Compact {
+    residues: Vec<Vec<f64>>,
+    step: usize,
+}
+
 /// A sum of products in the evaluation basis.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Sum {
     residues: Vec<Vec<f64>>,
     norm: u64,
+    /// Most bits of an unsigned factor.
+    bits: u32,
     /// Products since the last reduction.
     pending: usize,
 }
@@ -76,7 +88,7 @@ impl Kernel {
 
     fn build(degree: usize, level: Level) -> Self {
         let transforms = PRIMES.map(|prime| Transform::new(level, degree, prime));
-        Self { level, transforms }
+        Self { level, transforms, recombine: Recombine::new(PRIMES, INVERSE) }
     }
 
     /// Transforms a polynomial with coefficients mod 2^bits, to be multiplied by signed
@@ -87,39 +99,89 @@ impl Kernel {
             if bits <= 50 {
                 convert::centred(self.level, coefficients, bits, &mut values);
             } else {
-                let reduced = coefficients.iter().map(|c| centred(signed(*c, bits), prime));
-                values.iter_mut().zip(reduced).for_each(|(to, value)| *to = value);
+                convert::wide(self.level, coefficients, bits, prime, &mut values);
             }
             values
         };
-        self.transform(values, bits, primes(bits, norm))
+        self.transform(values, coefficients.len(), bits, primes(bits, norm))
     }
 
     /// Transforms a polynomial with coefficients up to [`LARGEST_COEFFICIENT`] in
-    /// magnitude for the first `primes` primes.
+    /// magnitude for the first `primes` primes. Of a shorter list, whose length is a power
+    /// of two, the rest is zero.
     pub(crate) fn signed(&self, coefficients: &[i64], primes: usize) -> Transformed {
-        self.transform(|_| coefficients.iter().map(|c| *c as f64).collect(), 33, primes)
+        let mut values = vec![0.0; coefficients.len()];
+        convert::small(self.level, coefficients, &mut values);
+        let transformed = self.small(&values, primes);
+        values.zeroize();
+        transformed
     }
 
-    fn transform(&self, values: impl Fn(u64) -> Vec<f64>, bits: u32, primes: usize) -> Transformed {
+    /// [`Kernel::signed`] of integers that are held as f64.
+    pub(crate) fn small(&self, coefficients: &[f64], primes: usize) -> Transformed {
+        let values = |_| {
+            let mut values = vec![0.0; self.transforms[0].degree()];
+            values.iter_mut().zip(coefficients).for_each(|(to, from)| *to = *from);
+            values
+        };
+        self.transform(values, coefficients.len(), 33, primes)
+    }
+
+    fn transform(
+        &self,
+        values: impl Fn(u64) -> Vec<f64>,
+        filled: usize,
+        bits: u32,
+        primes: usize,
+    ) -> Transformed {
         let residues = self.transforms.iter().zip(PRIMES).take(primes).map(|(transform, prime)| {
             let mut residues = values(prime);
-            transform.forward(&mut residues);
+            transform.forward_filled(&mut residues, filled);
             residues
         });
         Transformed { residues: residues.collect(), bits }
     }
 
+    /// [`Kernel::signed`] for both primes, of a polynomial in X^step with only those
+    /// coefficients, `step` a power of two.
+    pub(crate) fn compact(&self, coefficients: &[i64], step: usize) -> Compact {
+        let whole = self.signed(coefficients, PRIMES.len());
+        let residues = self.transforms.iter().zip(&whole.residues).map(|(transform, whole)| {
+            let mut residues = vec![0.0; whole.len() / step];
+            for (place, value) in whole.iter().enumerate() {
+                if let Some(residue) = residues.get_mut(transform.block_of(place, step)) {
+                    *residue = *value;
+                }
+            }
+            residues
+        });
+        Compact { residues: residues.collect(), step }
+    }
+
+    /// The whole of a polynomial in X^step, written over `whole`.
+    pub(crate) fn expand(&self, compact: &Compact, whole: &mut Transformed) {
+        let transforms = self.transforms.iter().zip(&compact.residues);
+        for ((transform, residues), whole) in transforms.zip(&mut whole.residues) {
+            transform.spread(residues, compact.step, whole);
+        }
+    }
+
+    /// Something to expand into.
+    pub(crate) fn blank(&self) -> Transformed {
+        let zeros = vec![0.0; self.transforms[0].degree()];
+        Transformed { residues: vec![zeros; PRIMES.len()], bits: 33 }
+    }
+
     /// The empty sum of products with `primes` primes.
     pub(crate) fn zero(&self, primes: usize) -> Sum {
         let degree = self.transforms[0].degree();
-        Sum { residues: vec![vec![0.0; degree]; primes], norm: 0, pending: 0 }
+        Sum { residues: vec![vec![0.0; degree]; primes], norm: 0, bits: 1, pending: 0 }
     }
 
     /// Adds `a * b`, where `norm` is the L1 norm of the signed factor b.
     ///
     /// # Errors
-    /// [`Error::Shape`] when the norms add up to more than [`LARGEST_NORM`], or to more
+    /// [`Error::Shape`] when the norms add up to more than [`largest_norm`], or to more
     /// than the sum's primes tell apart, or when a factor lacks one of these.
     pub(crate) fn accumulate(
         &self,
@@ -129,16 +191,14 @@ impl Kernel {
         norm: u64,
     ) -> Result<()> {
         sum.norm = sum.norm.saturating_add(norm);
-        if sum.norm > LARGEST_NORM {
-            return Err(Error::shape("sum of weight magnitudes", "at most 2^34", "more"));
+        sum.bits = sum.bits.max(a.bits);
+        if sum.norm > largest_norm(sum.bits) {
+            let most = format!("at most {}", largest_norm(sum.bits));
+            return Err(Error::shape("sum of weight magnitudes", most, "more"));
         }
-        let primes = sum.residues.len();
-        if primes < self::primes(a.bits, sum.norm) || primes > a.primes().min(b.primes()) {
-            return Err(Error::shape(
-                "primes of a product",
-                self::primes(a.bits, sum.norm),
-                primes,
-            ));
+        let (primes, least) = (sum.residues.len(), self::primes(sum.bits, sum.norm));
+        if primes < least || primes > a.primes().min(b.primes()) {
+            return Err(Error::shape("primes of a product", least, primes));
         }
         let factors = a.residues.iter().zip(&b.residues);
         let residues = sum.residues.iter_mut().zip(factors);
@@ -165,11 +225,11 @@ impl Kernel {
         for (transform, residues) in self.transforms.iter().zip(&mut sum.residues) {
             transform.backward(residues);
         }
-        match sum.residues.as_slice() {
-            [first, second] => first.iter().zip(second).map(|(x, y)| recombine(*x, *y)).collect(),
+        match sum.residues.as_mut_slice() {
+            [first, second] => self.recombine.words(self.level, first, second),
             rest => {
                 let mut words = vec![0; self.transforms[0].degree()];
-                for values in rest {
+                for values in rest.iter() {
                     convert::add_shifted(self.level, &mut words, values, 0, u64::BITS);
                 }
                 words
@@ -195,31 +255,6 @@ pub(crate) const fn primes(bits: u32, norm: u64) -> usize {
     if bits - 1 + norm <= ONE_PRIME { 1 } else { 2 }
 }
 
-/// `value` mod the prime, about half of it in magnitude at most.
-fn centred(value: i64, prime: u64) -> f64 {
-    /// Adding and subtracting it rounds to an integer.
-    const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
-    let quotient = (value as f64 * (1.0 / prime as f64) + ROUND) - ROUND;
-    value.wrapping_sub((quotient as i64).wrapping_mul(prime as i64)) as f64
-}
-
-/// The low 64 bits of the integer of least magnitude that is `x` mod PRIMES\[0\]
-/// and `y` mod PRIMES\[1\], both centred.
-fn recombine(x: f64, y: f64) -> u64 {
-    let [p, q] = PRIMES;
-    let canonical = |value: f64, prime: u64| {
-        let value = value as i64;
-        (value as u64).wrapping_add(prime & (value >> 63) as u64)
-    };
-    let (x, y) = (canonical(x, p), canonical(y, q));
-    let difference = y + q - x;
-    let quotient = ((u128::from(difference) * u128::from(INVERSE_SHOUP)) >> 64) as u64;
-    let t = difference.wrapping_mul(INVERSE).wrapping_sub(quotient.wrapping_mul(q));
-    let t = t.wrapping_sub(q & spread(1 ^ (t.wrapping_sub(q) >> 63)));
-    let centred = t.wrapping_sub(q & spread((q / 2).wrapping_sub(t) >> 63));
-    x.wrapping_add(p.wrapping_mul(centred))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -227,6 +262,7 @@ mod tests {
     use crate::rlwe::TABLE;
     use proptest::prelude::*;
     use ring::Random;
+    use ring::word::{signed, spread};
 
     /// Schoolbook product mod X^N + 1 and 2^64.
     fn naive(a: &[u64], b: &[i64]) -> Vec<u64> {
@@ -255,7 +291,8 @@ mod tests {
     fn primes_leave_room_for_the_documented_bound() {
         let [p, q] = PRIMES.map(u128::from);
         assert!(p < q && q < 1 << 50 && p / 4 > 1 << (ONE_PRIME - 1));
-        assert!(p * q / 2 - p > (1u128 << 63) * u128::from(LARGEST_NORM));
+        assert!(p * q / 2 - p > 1u128 << 98);
+        assert!((1..=64).all(|bits| u128::from(largest_norm(bits)) << (bits - 1) <= 1 << 98));
         assert_eq!(PRIMES[0] as u128 * INVERSE as u128 % q, 1);
         assert_eq!([primes(37, 4096), primes(38, 4096)], [1, 2]);
         assert_eq!([primes(38, 2048), primes(38, 2049), primes(64, 1)], [1, 2, 2]);
@@ -264,15 +301,17 @@ mod tests {
     #[test]
     fn products_equal_the_schoolbook_at_the_extremes() {
         for (degree, _) in TABLE {
-            let largest = (LARGEST_NORM / degree as u64) as i64;
+            let most = |bits| (largest_norm(bits) / degree as u64).min(LARGEST_COEFFICIENT) as i64;
+            let (largest, wide) = (most(64), most(48));
             let narrow = ONE_PRIME + 1 - degree.ilog2();
             for (level, kernel) in kernels(degree) {
-                for (bits, weight) in [(64, largest), (64, -largest), (narrow, 1), (narrow, -1)] {
+                let wide = [(64, largest), (64, -largest), (48, wide), (48, -wide)];
+                for (bits, weight) in wide.into_iter().chain([(narrow, 1), (narrow, -1)]) {
                     for value in [1u64 << (bits - 1), (1 << (bits - 1)) - 1, u64::MAX] {
                         let value = value & ring::word::mask(bits);
                         let (a, b) = (vec![value; degree], vec![weight; degree]);
                         let x = kernel.unsigned(&a, bits, norm(&b));
-                        assert_eq!(x.primes(), if bits == 64 { 2 } else { 1 });
+                        assert_eq!(x.primes(), if bits >= 48 { 2 } else { 1 });
                         let got = kernel.product(&x, &kernel.signed(&b, 2), norm(&b)).unwrap();
                         let centred: Vec<u64> = a.iter().map(|a| signed(*a, bits) as u64).collect();
                         assert_eq!(got, naive(&centred, &b), "{level:?}");
@@ -284,11 +323,28 @@ mod tests {
     }
 
     #[test]
+    fn polynomials_in_a_power_are_kept_compact() {
+        let mut rng = Random::seeded(9);
+        for (degree, step) in [(2048, 2), (2048, 16), (2048, 32), (2048, 64), (4096, 128)] {
+            for (_, kernel) in kernels(degree) {
+                let mut values = vec![0; degree];
+                let words = rng.uniform(degree / step, 20);
+                values.iter_mut().step_by(step).zip(words).for_each(|(v, w)| *v = signed(w, 20));
+                let compact = kernel.compact(&values, step);
+                assert_eq!(compact.residues.iter().map(Vec::len).sum::<usize>(), 2 * degree / step);
+                let mut whole = kernel.blank();
+                kernel.expand(&compact, &mut whole);
+                assert_eq!(whole.residues, kernel.signed(&values, 2).residues);
+            }
+        }
+    }
+
+    #[test]
     fn what_the_primes_do_not_tell_apart_is_refused() {
         let kernel = Kernel::of(2048).unwrap();
         let (a, b) = (kernel.unsigned(&[1; 2048], 64, 9), kernel.signed(&[1; 2048], 2));
         let mut sum = kernel.zero(2);
-        kernel.accumulate(&mut sum, &a, &b, LARGEST_NORM).unwrap();
+        kernel.accumulate(&mut sum, &a, &b, largest_norm(64)).unwrap();
         assert!(kernel.accumulate(&mut sum, &a, &b, 1).is_err());
         let a = kernel.unsigned(&[1; 2048], 38, 2048);
         assert!(kernel.product(&a, &b, 2048).is_ok());
@@ -312,7 +368,7 @@ mod tests {
                     let b: Vec<i64> = rng.uniform(degree, bits).iter().enumerate()
                         .map(|(at, w)| if i < 2 || at % 97 == 0 { signed(*w, bits) } else { 0 })
                         .collect();
-                    let (x, y) = (kernel.unsigned(&a, width, LARGEST_NORM), kernel.signed(&b, 2));
+                    let (x, y) = (kernel.unsigned(&a, width, largest_norm(width)), kernel.signed(&b, 2));
                     kernel.accumulate(&mut sum, &x, &y, norm(&b)).unwrap();
                     let centred: Vec<u64> = a.iter().map(|a| signed(*a, width) as u64).collect();
                     for (w, n) in want.iter_mut().zip(naive(&centred, &b)) {

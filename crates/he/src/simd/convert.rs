@@ -34,6 +34,48 @@ pub(crate) fn residues(level: Level, values: &[i64], prime: u64, out: &mut [f64]
     }
 }
 
+/// Words mod 2^bits, centred, mod a prime of 50 bits, about half of it at most.
+pub(crate) fn wide(level: Level, values: &[u64], bits: u32, prime: u64, out: &mut [f64]) {
+    match level.0 {
+        Width::Scalar => wide_each(values, bits, prime, out),
+        // SAFETY: the level says that the instructions exist.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma256 => unsafe { wide256(values, bits, prime, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma512 => unsafe { wide512(values, bits, prime, out) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => wide_each(values, bits, prime, out),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide256(values: &[u64], bits: u32, prime: u64, out: &mut [f64]) {
+    wide_each(values, bits, prime, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn wide512(values: &[u64], bits: u32, prime: u64, out: &mut [f64]) {
+    wide_each(values, bits, prime, out);
+}
+
+/// The quotient is below 2^14, so that it is a half off at most, and very little.
+#[inline(always)]
+fn wide_each(values: &[u64], bits: u32, prime: u64, out: &mut [f64]) {
+    /// Adding and subtracting it rounds to an integer, which the low bits tell.
+    const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
+    let (unused, inverse) = (u64::BITS - bits, 1.0 / prime as f64);
+    for (out, value) in out.iter_mut().zip(values) {
+        let value = ((value << unused) as i64) >> unused;
+        let rounded = value as f64 * inverse + ROUND;
+        let quotient = rounded.to_bits().wrapping_sub(ROUND.to_bits());
+        let rest = (value as u64).wrapping_sub(quotient.wrapping_mul(prime));
+        *out = f64::from_bits(rest.wrapping_add(ROUND.to_bits())) - ROUND;
+    }
+}
+
 /// 2^52: with integers below it added, the low bits are the integer.
 const WHOLE: f64 = (1u64 << 52) as f64;
 
@@ -265,6 +307,25 @@ mod tests {
                 for (out, value) in out.iter().zip(&values) {
                     assert!(out.abs() <= prime as f64 / 2.0 + 1.0, "{level:?}");
                     assert_eq!((*out as i64 - value) % prime as i64, 0, "{level:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wide_words_mod_a_prime_on_every_level() {
+        let mut rng = Random::seeded(6);
+        for (bits, prime) in [(51, 1_125_899_906_629_633), (64, 1_125_899_906_826_241u64)] {
+            let half = 1u64 << (bits - 1);
+            let edges = [0, 1, half, half - 1, mask(bits), prime / 2, prime / 2 + 1, prime];
+            let values: Vec<u64> = rng.uniform(100, bits).into_iter().chain(edges).collect();
+            for level in Level::available() {
+                let mut out = vec![0.5; values.len()];
+                wide(level, &values, bits, prime, &mut out);
+                for (out, value) in out.iter().zip(&values) {
+                    assert!(out.abs() <= prime as f64 / 2.0 + 1.0, "{level:?}");
+                    let rest = i128::from(signed(*value, bits)) - *out as i128;
+                    assert_eq!(rest % i128::from(prime), 0, "{level:?}");
                 }
             }
         }

@@ -9,10 +9,12 @@ use std::sync::OnceLock;
 #[macro_use]
 mod kernel;
 pub(crate) mod convert;
+pub(crate) mod digits;
 pub(crate) mod direct;
 pub(crate) mod gauss;
 mod modulus;
 pub(crate) mod ntt;
+pub(crate) mod recombine;
 pub(crate) mod residue;
 pub(crate) mod sums;
 mod vector;

@@ -100,18 +100,59 @@ impl Transform {
     /// # Panics
     /// For another length.
     pub(crate) fn forward(&self, values: &mut [f64]) {
-        assert_eq!(values.len(), self.degree);
+        self.forward_filled(values, self.degree);
+    }
+
+    /// The same for values that are zero from `filled` on, a power of two, which saves the
+    /// levels of longer blocks.
+    ///
+    /// # Panics
+    /// For another length, or a prefix that is none or no power of two.
+    pub(crate) fn forward_filled(&self, values: &mut [f64], filled: usize) {
+        assert!(values.len() == self.degree && filled.is_power_of_two() && filled <= self.degree);
+        let filled = filled.max(self.level.lanes());
+        let (prefix, rest) = values.split_at_mut(filled);
+        rest.chunks_exact_mut(filled).for_each(|block| block.copy_from_slice(prefix));
         match self.level.0 {
             // SAFETY: a vector of one needs no instructions; the length was checked.
-            Width::Scalar => unsafe { forward::<f64>(self, values) },
+            Width::Scalar => unsafe { forward::<f64>(self, values, filled) },
             // SAFETY: the level says that the instructions exist; the length was checked.
             #[cfg(target_arch = "x86_64")]
-            Width::Fma256 => unsafe { forward256(self, values) },
+            Width::Fma256 => unsafe { forward256(self, values, filled) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Width::Fma512 => unsafe { forward512(self, values) },
+            Width::Fma512 => unsafe { forward512(self, values, filled) },
             #[cfg(not(target_arch = "x86_64"))]
             _ => unreachable!(),
+        }
+    }
+
+    /// Which value of a polynomial in X^size, `size` a power of two, stands at a place of its
+    /// transform: the last levels change nothing, so values come in blocks of that size.
+    pub(crate) fn block_of(&self, place: usize, size: usize) -> usize {
+        let lanes = self.level.lanes();
+        let (block, inside) = (place / (lanes * lanes), place % (lanes * lanes));
+        let natural = block * lanes * lanes + inside % lanes * lanes + inside / lanes;
+        natural / size
+    }
+
+    /// The transform of a polynomial in X^size out of its values in the order of
+    /// [`Transform::block_of`].
+    pub(crate) fn spread(&self, values: &[f64], size: usize, whole: &mut [f64]) {
+        let lanes = self.level.lanes();
+        if size >= lanes * lanes {
+            let blocks = whole.chunks_exact_mut(size).zip(values);
+            blocks.for_each(|(block, value)| block.fill(*value));
+            return;
+        }
+        match lanes {
+            8 if size >= 8 => repeat::<8, 64>(values, size, whole),
+            4 if size >= 4 => repeat::<4, 16>(values, size, whole),
+            _ => {
+                for (place, value) in whole.iter_mut().enumerate() {
+                    *value = values.get(self.block_of(place, size)).copied().unwrap_or(0.0);
+                }
+            }
         }
     }
 
@@ -165,15 +206,28 @@ impl Transform {
     }
 }
 
+/// [`Transform::spread`] where the vectors of a block are alike: of `LANES` values, as many
+/// to a block of `SQUARE`.
+fn repeat<const LANES: usize, const SQUARE: usize>(values: &[f64], size: usize, whole: &mut [f64]) {
+    let each = SQUARE / size;
+    let blocks = whole.as_chunks_mut::<SQUARE>().0.iter_mut().zip(values.chunks_exact(each));
+    for (block, values) in blocks {
+        let mut vector = [0.0; LANES];
+        let groups = vector.chunks_exact_mut(LANES / each).zip(values);
+        groups.for_each(|(group, value)| group.iter_mut().for_each(|lane| *lane = *value));
+        block.as_chunks_mut::<LANES>().0.iter_mut().for_each(|lanes| *lanes = vector);
+    }
+}
+
 macro_rules! enable {
     ($features:literal, $vector:ty, $forward:ident, $backward:ident, $multiply_add:ident) => {
         /// # Safety
         /// The features; the transform's lengths.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $forward(transform: &Transform, values: &mut [f64]) {
+        unsafe fn $forward(transform: &Transform, values: &mut [f64], filled: usize) {
             // SAFETY: the caller's promise.
-            unsafe { forward::<$vector>(transform, values) }
+            unsafe { forward::<$vector>(transform, values, filled) }
         }
 
         /// # Safety
@@ -292,6 +346,28 @@ mod tests {
     fn expect(got: f64, want: i64, prime: u64) {
         assert!(got.abs() <= prime as f64 / 2.0 + 1.0 && got.fract() == 0.0, "{got} mod {prime}");
         assert_eq!((got as i64 - want) % prime as i64, 0, "mod {prime}");
+    }
+
+    #[test]
+    fn short_polynomials_transform_like_others() {
+        for (prime, degree) in
+            PRIMES.into_iter().flat_map(|p| [128, 2048, 4096, 8192].map(|n| (p, n)))
+        {
+            for level in Level::available() {
+                let transform = Transform::new(level, degree, prime);
+                for filled in (0..=degree.ilog2()).map(|bits| 1 << bits) {
+                    for list in lists(degree, prime) {
+                        let mut values: Vec<f64> = list.iter().map(|x| *x as f64).collect();
+                        values[filled..].fill(0.0);
+                        transform.forward_filled(&mut values, filled);
+                        transform.backward(&mut values);
+                        let want = list.iter().take(filled).copied();
+                        let want = want.chain(std::iter::repeat(0));
+                        values.iter().zip(want).for_each(|(x, want)| expect(*x, want, prime));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

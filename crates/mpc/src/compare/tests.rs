@@ -25,6 +25,10 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
                 u64::from(middle == 0),
                 "{x} + {y}"
             );
+            if plan.upper_half.is_some() {
+                let half = u64::from(middle == 0) & (sum >> (plan.low - 1));
+                assert_eq!(ours.upper_half.get(i) ^ theirs.upper_half.get(i), half, "{x} + {y}");
+            }
         }
     }
 }
@@ -42,6 +46,9 @@ fn all_small_pairs_compare() {
                 let plan = Comparison::with_middle(low, bits, radix);
                 check(&plan, &x, &y, &mut rng);
                 check(&plan.gates_from(Some(Role::Server)), &x, &y, &mut rng);
+                if low > 1 {
+                    check(&Comparison::with_halves(low, bits, radix), &x, &y, &mut rng);
+                }
             }
         }
     }
@@ -57,5 +64,6 @@ fn wide_pairs_compare() {
         x.extend(x.clone());
         check(&Comparison::with_middle(low, bits, Radix::Four), &x, &y, &mut rng);
         check(&Comparison::carry(bits, Radix::Four), &x, &y, &mut rng);
+        check(&Comparison::with_halves(low.max(2), bits, Radix::Sixteen), &x, &y, &mut rng);
     }
 }

@@ -1,17 +1,20 @@
 //! Functions of transformers.
 
+use graph::functions;
+use graph::functions::inverse::Power;
+
 use super::{COUNT, Protocol, of_values};
 use crate::compare::Radix;
-use crate::transformer::gelu::{self, Calibration, Gelu};
-use crate::transformer::inverse::{self, Inverse, Power};
+use crate::transformer::gelu::{self, Gelu};
+use crate::transformer::inverse::{self, Inverse};
 use crate::transformer::layernorm::{self, LayerNorm};
 use crate::transformer::softmax::{self, Softmax};
 
 pub(super) fn protocols() -> Vec<Protocol> {
     vec![
-        gelu("gelu, saturating", 12, 7, 8, Radix::Sixteen),
-        gelu("gelu of eight bits", 8, 7, 12, Radix::Four),
-        gelu("gelu of lines", 10, 9, 14, Radix::Four),
+        gelu("gelu", 12, 6, 8, Radix::Sixteen),
+        gelu("gelu of eight bits, extended", 8, 7, 20, Radix::Four),
+        gelu("gelu of lines", 12, 9, 14, Radix::Four),
         softmax(),
         inverse(),
         layer_norm(),
@@ -20,9 +23,8 @@ pub(super) fn protocols() -> Vec<Protocol> {
 
 #[allow(clippy::unwrap_used)]
 fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Radix) -> Protocol {
-    let calibration = Calibration { magnitude, scale: 8.0 / f64::from(1 << magnitude) };
-    let plan = Gelu::new(COUNT, bits, calibration, out_bits, radix).unwrap();
-    let clear = plan.clone();
+    let clear = functions::Gelu::new(magnitude, 4.0 / f64::from(1 << magnitude)).unwrap();
+    let plan = Gelu::new(COUNT, bits, &clear, out_bits, radix).unwrap();
     Protocol {
         name,
         bits,
@@ -37,8 +39,8 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
 /// Of rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn softmax() -> Protocol {
-    let plan = Softmax::new([COUNT / 8, 8], 10, 0.0625, 8, Radix::Four).unwrap();
-    let clear = plan.clone();
+    let clear = functions::Softmax::new(8, 10, 0.0625, 8).unwrap();
+    let plan = Softmax::new(COUNT / 8, &clear, Radix::Four).unwrap();
     Protocol {
         name: "softmax of rows",
         bits: 10,
@@ -53,8 +55,9 @@ fn softmax() -> Protocol {
 /// Roots, of the values with a quarter of the range added.
 #[allow(clippy::unwrap_used)]
 fn inverse() -> Protocol {
-    let plan = Inverse::new(COUNT, Power::Root, [12, 4], 500.0, 10, Radix::Four).unwrap();
-    let (clear, bits) = (plan.clone(), plan.bits());
+    let clear = functions::inverse::Inverse::new(Power::Root, [12, 4], 500.0, 10).unwrap();
+    let plan = Inverse::new(COUNT, &clear, Radix::Four).unwrap();
+    let bits = plan.bits();
     let quarter = 1i64 << (bits - 2);
     Protocol {
         name: "inverse root",
@@ -73,9 +76,9 @@ fn inverse() -> Protocol {
 /// Of rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn layer_norm() -> Protocol {
-    let calibration = layernorm::Calibration { least: 3, unit: 16.0 };
-    let plan = LayerNorm::new([COUNT / 8, 8], 10, calibration, 8, Radix::Four).unwrap();
-    let clear = plan.clone();
+    let calibration = functions::Calibration { least: 3, unit: 16.0 };
+    let clear = functions::LayerNorm::new(8, 10, calibration, 8).unwrap();
+    let plan = LayerNorm::new(COUNT / 8, &clear, Radix::Four).unwrap();
     Protocol {
         name: "layer norm",
         bits: 10,

@@ -6,18 +6,17 @@
 //! | Out | shares of about `unit * (x - mean)/max(deviation, least)` mod 2^out_bits, mean and deviation of x's row |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a square, an extension, a product with the row's factor and a truncation per element, signs known; an inverse root and two products per row ([`LayerNorm::cost`]) |
-//! | Error | at most 0.9 last places for 9-bit shares of up to 768 columns |
+//! | Cost | a square with an extension, a product with the row's factor and, unless results are finer, a truncation per element, signs known; for wide results another extension; an inverse root and two products per row ([`LayerNorm::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), inverse root by normalisation and a table |
 //!
-//! With `s = sum x` and `v = n*sum x^2 - s^2 = (n*deviation)^2`, of x moved above zero, the
-//! result is `x*f - s*f/n` for `f = unit*n/sqrt(v)`. The scale of x cancels, so there is none.
-//! Scaling by gamma and moving by beta are left to the linear layer that follows.
+//! The function is [`functions::LayerNorm`].
 
+use graph::functions;
 use wire::{Channel, Cost, Error, Result};
 
-use super::inverse::{self, Inverse, Power};
+use super::inverse::{self, Inverse};
 use super::rows::{self, Rows};
+use super::squares::{self, Squares};
 use crate::compare::Radix;
 use crate::extend::{self, Extend, Sign};
 use crate::multiply::{self, Factor, Multiply};
@@ -26,33 +25,13 @@ use crate::share::Share;
 use crate::square::{self, Square};
 use crate::truncate::{self, Truncate};
 
-/// Bits of the quotient by n beyond those that count.
-const GUARD: u32 = 6;
-
-/// What is known of the rows, and what is wanted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Calibration {
-    /// Deviations below about 2^least last places are taken for that.
-    pub least: u32,
-    /// Last places of a result of 1.
-    pub unit: f64,
-}
-
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
 pub struct LayerNorm {
     rows: usize,
-    cols: usize,
-    bits: u32,
-    calibration: Calibration,
-    /// Bits after the point of the product with the factor.
-    fraction: u32,
-    /// Width of sums.
-    sum_bits: u32,
-    /// 2^shift/cols, and shift.
-    quotient: (i64, u32),
-    wide: Extend,
-    squares: Square,
+    function: functions::LayerNorm,
+    /// Of inputs, extended on the way.
+    squares: Squares,
     /// Of the sums of squares, where they are needed wider.
     sum: Option<Extend>,
     squared: Square,
@@ -60,129 +39,70 @@ pub struct LayerNorm {
     shifted: Multiply,
     mean: Truncate,
     product: Rows,
-    rounding: Truncate,
+    /// Unless results are fine enough.
+    rounding: Option<Truncate>,
+    extension: Option<Extend>,
 }
 
 impl LayerNorm {
-    /// `rows` of `cols` (2 to 8192) values of `bits` (5 to 16) to results of `out_bits`.
+    /// `rows` of as many values as the function has columns.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for other sizes, for a least deviation above a quarter of the
-    /// largest, and where `unit*sqrt(cols)` does not fit into the result.
-    pub fn new(
-        [rows, cols]: [usize; 2],
-        bits: u32,
-        calibration: Calibration,
-        out_bits: u32,
-        radix: Radix,
-    ) -> Result<Self> {
-        let Calibration { least, unit } = calibration;
-        let count = rows.checked_mul(cols).filter(|_| (2..=8192).contains(&cols));
-        let widths = (5..=16).contains(&bits) && (3..=24).contains(&out_bits);
-        let (Some(count), true) = (count, widths && least + 4 <= bits && unit.is_normal()) else {
-            return Err(Error::misuse("a layer norm of these sizes"));
-        };
-        let largest = unit * (cols as f64).sqrt() + 1.0;
-        if unit < 0.0 || largest > (1u64 << (out_bits - 1)) as f64 {
-            return Err(Error::misuse("a layer norm whose results are wider than its output"));
-        }
-        let (up, down) = (cols.next_power_of_two().ilog2(), cols.ilog2());
-        let (fraction, root) = (bits, [2 * (least + down), up - down + bits - 2 - least]);
-        let peak = unit * cols as f64 * (1u64 << fraction) as f64 / (1u64 << (least + down)) as f64;
-        let factor = (peak.max(4.0) as u64).ilog2() + 2;
-        let sum = bits + up;
-        let element = (out_bits + fraction).max(sum);
-        let root = Inverse::new(rows, Power::Root, root, peak, factor, radix)?;
-        let variance = root.bits();
-        let squares = 2 * (bits - 1) + up + 1;
-        let shift = sum + factor + GUARD - fraction;
-        let moved = (sum + factor + shift - down).max(element + shift);
+    /// [`Error::Misuse`] for other sizes than protocols have.
+    pub fn new(rows: usize, function: &functions::LayerNorm, radix: Radix) -> Result<Self> {
+        let functions::LayerNorm { cols, bits, element, moved, sum_bits, .. } = *function;
+        let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
+        let count = count.ok_or_else(|| Error::misuse("a layer norm of these sizes"))?;
+        let (variance, factor) = (function.root.bits, function.root.out_bits);
+        let squares = 2 * (bits - 1) + cols.next_power_of_two().ilog2() + 1;
         let known = |bits| Factor { bits, sign: Sign::NonNegative };
         let extend = |count, from, to| Extend::new(count, from, to, Sign::NonNegative, radix);
+        let (fraction, shift) = (function.fraction, function.quotient.1);
+        let [inner, out_bits] = [function.inner, function.out_bits];
+        let rounding = || Truncate::new(count, element, fraction, inner, radix);
         Ok(Self {
             rows,
-            cols,
-            bits,
-            calibration,
-            fraction,
-            quotient: (((1u64 << shift) as f64 / cols as f64).round() as i64, shift),
-            wide: extend(count, bits, element)?,
-            squares: Square::new(count, known(bits), squares, radix)?,
+            squares: Squares::new(count, bits, element, squares)?,
             sum: (squares < variance).then(|| extend(rows, squares, variance)).transpose()?,
-            squared: Square::new(rows, known(sum), variance, radix)?,
-            root,
-            shifted: Multiply::new(rows, [known(sum), known(factor)], moved, radix)?,
+            squared: Square::new(rows, known(sum_bits), variance, radix)?,
+            root: Inverse::new(rows, &function.root, radix)?,
+            shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
             mean: Truncate::new(rows, moved, shift, element, radix)?,
             product: Rows::new(rows, cols, element, factor)?,
-            rounding: Truncate::new(count, element, fraction, out_bits, radix)?,
-            sum_bits: sum,
+            rounding: (fraction > 0).then(rounding).transpose()?,
+            extension: (inner < out_bits).then(|| extend(count, inner, out_bits)).transpose()?,
+            function: function.clone(),
         })
     }
 
-    /// Values in each row.
-    pub fn cols(&self) -> usize {
-        self.cols
+    /// What is computed of each row.
+    pub fn function(&self) -> &functions::LayerNorm {
+        &self.function
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        let sums = self.wide.need() + self.squares.need();
-        let variance = self.sum.as_ref().map(Extend::need).unwrap_or_default();
-        let factor = sums + variance + self.squared.need() + self.root.need();
+        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::need).unwrap_or_default();
+        let sums = self.squares.need() + extend(&self.sum);
+        let factor = sums + self.squared.need() + self.root.need();
         let mean = factor + self.shifted.need() + self.mean.need();
-        mean + self.product.need() + self.rounding.need()
+        let rounding = self.rounding.as_ref().map(Truncate::need).unwrap_or_default();
+        mean + self.product.need() + rounding + extend(&self.extension)
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        let sums = self.wide.cost().then(self.squares.cost());
-        let variance = sums.then(self.sum.as_ref().map_or(Cost::NONE, Extend::cost));
+        let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
+        let variance = self.squares.cost().then(extend(&self.sum));
         let factor = variance.then(self.squared.cost()).then(self.root.cost());
         let mean = factor.then(self.shifted.cost()).then(self.mean.cost());
-        mean.then(self.product.cost()).then(self.rounding.cost())
-    }
-
-    /// What is added to make inputs non-negative.
-    fn offset(&self) -> i64 {
-        1 << (self.bits - 2)
-    }
-
-    fn half(&self) -> i64 {
-        1 << (self.fraction - 1)
-    }
-
-    /// The result for one row in the clear, bit for bit.
-    pub fn clear(&self, row: &[i64]) -> Vec<i64> {
-        let row: Vec<i64> = row.iter().map(|x| x + self.offset()).collect();
-        let sum: i64 = row.iter().sum();
-        let squares: i64 = row.iter().map(|x| x * x).sum();
-        let factor = self.root.clear(self.cols as i64 * squares - sum * sum);
-        let (quotient, shift) = self.quotient;
-        let mean = ((i128::from(sum * factor) * i128::from(quotient)) >> shift) as i64;
-        row.iter().map(|x| (x * factor - mean + self.half()) >> self.fraction).collect()
-    }
-
-    /// The largest distance of [`LayerNorm::clear`] from the real function on one row, in
-    /// last places.
-    pub fn error(&self, row: &[i64]) -> f64 {
-        let cols = self.cols as f64;
-        let mean = row.iter().sum::<i64>() as f64 / cols;
-        let variance = row.iter().map(|x| (*x as f64 - mean).powi(2)).sum::<f64>() / cols;
-        let deviation = variance.sqrt().max(self.least());
-        let real = |x: &i64| self.calibration.unit * (*x as f64 - mean) / deviation;
-        let pairs = row.iter().zip(self.clear(row));
-        pairs.map(|(x, got)| (got as f64 - real(x)).abs()).fold(0.0, f64::max)
-    }
-
-    /// The deviation for which smaller ones are taken, in last places: between half of
-    /// `2^least` and that.
-    pub fn least(&self) -> f64 {
-        (1u64 << (self.calibration.least + self.cols.ilog2())) as f64 / self.cols as f64
+        let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
+        mean.then(self.product.cost()).then(rounding).then(extend(&self.extension))
     }
 
     /// The sums of rows, mod 2^bits.
     fn sums(&self, x: &Share, bits: u32) -> Share {
-        let rows = x.words().chunks(self.cols);
+        let rows = x.words().chunks(self.function.cols);
         let sum = |row: &[u64]| row.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
         Share::new(rows.map(sum).collect(), bits)
     }
@@ -205,7 +125,8 @@ impl LayerNorm {
         };
         let now = pads.split(role, &self.squared.need())?;
         let squared = square::run(channel, &self.squared, sum, now)?;
-        let scaled = squares.words().iter().map(|word| word.wrapping_mul(self.cols as u64));
+        let scaled =
+            squares.words().iter().map(|word| word.wrapping_mul(self.function.cols as u64));
         Ok(Share::new(scaled.collect(), self.root.bits()).add_scaled(&squared, -1))
     }
 
@@ -220,10 +141,25 @@ impl LayerNorm {
         let role = channel.role();
         let now = pads.split(role, &self.shifted.need())?;
         let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
-        let quotient = self.quotient.0 as u64;
+        let quotient = self.function.quotient.0 as u64;
         let scaled = product.words().iter().map(|word| word.wrapping_mul(quotient)).collect();
         let now = pads.split(role, &self.mean.need())?;
         truncate::run(channel, &self.mean, &Share::new(scaled, self.shifted.out_bits()), now)
+    }
+
+    /// Rounds and extends results, as far as that is needed.
+    fn finished(&self, channel: &mut Channel, exact: &Share, mut pads: Pads) -> Result<Share> {
+        let role = channel.role();
+        let rounded = match &self.rounding {
+            Some(plan) => {
+                let now = pads.split(role, &plan.need())?;
+                truncate::run(channel, plan, &exact.plus(role, self.function.half()), now)?
+            }
+            None => exact.narrow(self.function.inner)?,
+        };
+        let Some(plan) = &self.extension else { return Ok(rounded) };
+        let [_, most] = self.function.range();
+        Ok(extend::run(channel, plan, &rounded.plus(role, most), pads)?.plus(role, -most))
     }
 }
 
@@ -233,14 +169,13 @@ impl LayerNorm {
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -> Result<Share> {
-    x.check(plan.rows * plan.cols, plan.bits, "layer norm")?;
+    x.check(plan.rows * plan.function.cols, plan.function.bits, "layer norm")?;
     let role = channel.role();
-    let x = x.plus(role, plan.offset());
-    let now = pads.split(role, &plan.wide.need())?;
-    let wide = extend::run(channel, &plan.wide, &x, now)?;
+    let x = x.plus(role, plan.function.offset());
     let now = pads.split(role, &plan.squares.need())?;
-    let squares = square::run(channel, &plan.squares, &x, now)?;
-    let (sum, squares) = (plan.sums(&wide, plan.sum_bits), plan.sums(&squares, squares.bits()));
+    let [wide, squares] = squares::run(channel, &plan.squares, &x, now)?;
+    let (sum, squares) =
+        (plan.sums(&wide, plan.function.sum_bits), plan.sums(&squares, squares.bits()));
     let variance = plan.variance(channel, squares, &sum, &mut pads)?;
     let now = pads.split(role, &plan.root.need())?;
     let factor = inverse::run(channel, &plan.root, &variance, now)?;
@@ -248,11 +183,11 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
     let now = pads.split(role, &plan.product.need())?;
     let product = rows::run(channel, &plan.product, &wide, &factor, now)?;
     let mut centred = Vec::with_capacity(product.len());
-    for (row, moved) in product.words().chunks(plan.cols).zip(moved.words()) {
+    for (row, moved) in product.words().chunks(plan.function.cols).zip(moved.words()) {
         centred.extend(row.iter().map(|x| x.wrapping_sub(*moved)));
     }
     let centred = Share::new(centred, product.bits());
-    truncate::run(channel, &plan.rounding, &centred.plus(role, plan.half()), pads)
+    plan.finished(channel, &centred, pads)
 }
 
 #[cfg(test)]
@@ -275,20 +210,23 @@ mod tests {
         }
     }
 
-    fn plan(sizes: [usize; 2], bits: u32, least: u32, unit: f64, out_bits: u32) -> LayerNorm {
-        let calibration = Calibration { least, unit };
-        LayerNorm::new(sizes, bits, calibration, out_bits, Radix::Sixteen).unwrap()
-    }
-
     #[test]
     fn rows_come_out_as_in_the_clear() {
         let mut rng = Random::seeded(76);
-        for (cols, bits, least, unit, out_bits) in
-            [(768, 9, 2, 16.0, 10), (2, 5, 1, 4.0, 6), (5, 12, 3, 100.0, 16), (64, 8, 0, 7.0, 8)]
-        {
+        for (cols, bits, least, unit, out_bits) in [
+            (768, 9, 2, 16.0, 10),
+            (768, 9, 2, 8192.0, 19),
+            (384, 9, 3, 100.0, 40),
+            (384, 12, 4, 8192.0, 44),
+            (2, 5, 1, 4.0, 6),
+            (5, 12, 3, 100.0, 16),
+            (64, 8, 0, 7.0, 8),
+        ] {
             let values: Vec<i64> =
                 (0..9).flat_map(|kind| row(&mut rng, cols, bits, kind)).collect();
-            let plan = plan([9, cols], bits, least, unit, out_bits);
+            let calibration = functions::Calibration { least, unit };
+            let function = functions::LayerNorm::new(cols, bits, calibration, out_bits).unwrap();
+            let plan = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
             let (client, server) = split(&mut rng, &values, bits);
             let (c, s) = both(
                 &mut rng,
@@ -298,37 +236,15 @@ mod tests {
             );
             assert_eq!(c.cost, plan.cost());
             let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
-            let want: Vec<i64> = values.chunks(cols).flat_map(|row| plan.clear(row)).collect();
+            let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
             assert_eq!(got, want, "{cols} {bits}");
         }
     }
 
     #[test]
-    fn errors_are_as_stated() {
-        let mut rng = Random::seeded(77);
-        for (cols, unit) in [(768, 16.0), (512, 16.0), (100, 40.0), (7, 100.0)] {
-            let plan = plan([1, cols], 9, 2, unit, 10);
-            for kind in 0..3000 {
-                let error = plan.error(&row(&mut rng, cols, 9, kind));
-                assert!(error <= 0.9, "{cols} {kind}: {error}");
-            }
-            let quarter = 128i64;
-            for apart in 1..cols {
-                let pair: Vec<i64> =
-                    (0..cols).map(|at| if at < apart { -quarter } else { quarter - 1 }).collect();
-                assert!(plan.error(&pair) <= 0.9, "{cols} {apart}: {}", plan.error(&pair));
-            }
-        }
-    }
-
-    #[test]
-    fn misfits_are_refused() {
-        let new = |cols, bits, least, unit, out_bits| {
-            let calibration = Calibration { least, unit };
-            LayerNorm::new([1, cols], bits, calibration, out_bits, Radix::Four)
-        };
-        assert!(new(768, 9, 2, 16.0, 9).is_err() && new(1, 9, 2, 1.0, 9).is_err());
-        assert!(new(768, 9, 6, 16.0, 10).is_err() && new(768, 17, 2, 16.0, 10).is_err());
-        assert!(new(768, 9, 2, -1.0, 10).is_err() && new(768, 9, 2, f64::NAN, 10).is_err());
+    fn more_values_than_there_can_be_are_refused() {
+        let calibration = functions::Calibration { least: 2, unit: 16.0 };
+        let function = functions::LayerNorm::new(768, 9, calibration, 10).unwrap();
+        assert!(LayerNorm::new(usize::MAX, &function, Radix::Four).is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! Non-linear functions of transformers, composed of the protocols on shares. Each is
-//! integer arithmetic with a clear function that equals it bit for bit; its distance
-//! from the real function is stated and tested.
+//! Non-linear functions of transformers, composed of the protocols on shares. Each equals,
+//! bit for bit, integer arithmetic that [`graph::functions`] defines, whose distance from
+//! the real function is stated and tested there.
 
 mod curve;
 mod digits;
@@ -8,7 +8,7 @@ mod exponent;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
-mod real;
 mod rows;
 pub mod softmax;
+mod squares;
 mod steps;

@@ -53,11 +53,6 @@ impl Steps {
     pub(super) fn cost(&self) -> Cost {
         self.signs.cost()
     }
-
-    /// How many thresholds `y` has reached.
-    pub(super) fn reached(&self, y: i64) -> usize {
-        self.thresholds.iter().filter(|threshold| y >= **threshold).count()
-    }
 }
 
 /// Finds which thresholds are reached: those of all values for the first, then for the

@@ -119,6 +119,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         nonlinear: graph::Nonlinear::Ot,
         activation_bits: shape.activation_bits,
         input_range: [-bound, bound - 1],
+        input_rows: vec![],
         tensors: vec![
             tensor("input", sides, accumulator_bits),
             tensor("output", results, accumulator_bits - shift),

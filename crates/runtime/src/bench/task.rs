@@ -338,6 +338,7 @@ fn empty(name: &str, input: &Input) -> Graph {
         nonlinear: graph::Nonlinear::Ot,
         activation_bits: input.width,
         input_range: [0, 1],
+        input_rows: vec![],
         tensors: vec![tensor],
         nodes: Vec::new(),
         input: 0,

@@ -433,7 +433,7 @@ fn nonsense_is_refused() {
             radix,
         },
         Operation::Gelu { rows: usize::MAX, cols: 2, bits: 8, out_bits: 8, range: 8.0, radix },
-        gelu(9, 8, 8.0),
+        gelu(9, 24, 8.0),
         softmax(1, 9),
         layer_norm(1, 10),
         layer_norm(2000, 10),

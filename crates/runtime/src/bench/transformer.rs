@@ -1,7 +1,8 @@
 //! Non-linear functions of transformers, and their results in the clear.
 
-use mpc::transformer::gelu::{Calibration, Gelu};
-use mpc::transformer::layernorm::{self, LayerNorm};
+use graph::functions;
+use mpc::transformer::gelu::Gelu;
+use mpc::transformer::layernorm::LayerNorm;
 use mpc::transformer::softmax::Softmax;
 use wire::{Error, Result};
 
@@ -25,8 +26,10 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let radix = digits(radix, count, bits.saturating_sub(1))?;
             let width = bits.saturating_sub(1);
             let scale = step(range, width);
+            let function = functions::Softmax::new(cols, bits, scale, out_bits);
+            let function = function.map_err(Error::Misuse)?;
             let softmax = Sliced::rows(rows, cols, |rows| {
-                let plan = Softmax::new([rows, cols], bits, scale, out_bits, radix)?;
+                let plan = Softmax::new(rows, &function, radix)?;
                 Ok(Nonlinear::Softmax(Box::new(plan)))
             })?;
             let input = Input { width, ..Input::plain(count, bits) };
@@ -35,12 +38,14 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
         Operation::LayerNorm { rows, cols, bits, out_bits, range, radix } => {
             let count = rows.saturating_mul(cols);
             let radix = digits(radix, count, bits)?;
-            let calibration = layernorm::Calibration {
+            let calibration = functions::Calibration {
                 least: bits.saturating_sub(7),
                 unit: 1.0 / step(range, out_bits),
             };
+            let function = functions::LayerNorm::new(cols, bits, calibration, out_bits);
+            let function = function.map_err(Error::Misuse)?;
             let norm = Sliced::rows(rows, cols, |rows| {
-                let plan = LayerNorm::new([rows, cols], bits, calibration, out_bits, radix)?;
+                let plan = LayerNorm::new(rows, &function, radix)?;
                 Ok(Nonlinear::LayerNorm(Box::new(plan)))
             })?;
             let input = Input { width: bits.saturating_sub(1), ..Input::plain(count, bits) };
@@ -57,14 +62,17 @@ fn gelu(
     radix: Option<u32>,
 ) -> Result<Planned> {
     let radix = digits(radix, count, bits.saturating_sub(1))?;
-    let (magnitude, scale) = (out_bits.saturating_sub(1), step(range, out_bits));
+    let scale = step(range, out_bits);
+    let magnitude = functions::Gelu::least(scale)
+        .ok_or_else(|| Error::misuse("GELU of so small a range has too many values"))?;
+    let function = functions::Gelu::new(magnitude, scale).map_err(Error::Misuse)?;
     let gelu = Sliced::new(count, |count| {
-        let plan = Gelu::new(count, bits, Calibration { magnitude, scale }, out_bits, radix)?;
+        let plan = Gelu::new(count, bits, &function, out_bits, radix)?;
         Ok(Nonlinear::Gelu(Box::new(plan)))
     })?;
-    // Wider inputs may not be so large that saturation wraps around.
-    let width = if bits > out_bits { bits - 1 } else { bits };
-    let input = Input { width, ..Input::plain(count, bits) };
+    // Wider inputs may not be so large that moving them wraps around, or the result is too wide.
+    let width = if bits > magnitude + 2 { bits - 1 } else { bits };
+    let input = Input { width: width.min(out_bits), ..Input::plain(count, bits) };
     Ok((input, Output::signed(out_bits), Action::Nonlinear(gelu)))
 }
 
@@ -78,18 +86,21 @@ fn step(range: f64, bits: u32) -> f64 {
 pub(super) fn clear(plan: &Nonlinear, values: &[i64]) -> Option<(Vec<i64>, f64)> {
     match plan {
         Nonlinear::Gelu(plan) => {
-            let error = values.iter().map(|x| plan.error(*x)).fold(0.0, f64::max);
-            Some((values.iter().map(|x| plan.clear(*x)).collect(), error))
+            let function = plan.function();
+            let error = values.iter().map(|x| function.error(*x)).fold(0.0, f64::max);
+            Some((values.iter().map(|x| function.clear(*x)).collect(), error))
         }
         Nonlinear::Softmax(plan) => {
-            let rows = || values.chunks(plan.cols());
-            let error = rows().map(|row| plan.error(row)).fold(0.0, f64::max);
-            Some((rows().flat_map(|row| plan.clear(row)).collect(), error))
+            let function = plan.function();
+            let rows = || values.chunks(function.cols);
+            let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
+            Some((rows().flat_map(|row| function.clear(row)).collect(), error))
         }
         Nonlinear::LayerNorm(plan) => {
-            let rows = || values.chunks(plan.cols());
-            let error = rows().map(|row| plan.error(row)).fold(0.0, f64::max);
-            Some((rows().flat_map(|row| plan.clear(row)).collect(), error))
+            let function = plan.function();
+            let rows = || values.chunks(function.cols);
+            let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
+            Some((rows().flat_map(|row| function.clear(row)).collect(), error))
         }
         _ => None,
     }

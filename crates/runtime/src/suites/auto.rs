@@ -1,22 +1,25 @@
 //! The default suite: coefficient-packed RLWE for linear layers, oblivious
 //! transfer for the rest (ENGINE sections 2 and 4).
 
-use graph::{Graph, Node, Op};
+use graph::{Graph, MatMul, Node, Op};
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::garbled::Ring;
+use mpc::linear::shared::Left;
 use mpc::lookup::Lookup;
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::square::Square;
 use wire::{Error, Result};
 
-use super::circuits;
+use super::{circuits, transformer};
 use crate::batch::repeated;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
-use crate::steps::{Action, Fitted, LinearStep, Step, SumStep, max_pool, truncation, windows};
+use crate::steps::{
+    Action, Fitted, LinearStep, ProductStep, Step, SumStep, max_pool, truncation, windows,
+};
 
 /// Most ciphertexts of a plan, both ways: pricing a plan takes time for each, and a
 /// client prices the plan of a server it does not trust.
@@ -27,9 +30,11 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
         let action = chosen(graph, node, settings.batch()).map_err(|e| at(&node.name, e))?;
-        if let Action::Linear(linear) = &action {
-            ciphertexts = ciphertexts.saturating_add(linear.layer.ciphertexts());
-        }
+        ciphertexts = ciphertexts.saturating_add(match &action {
+            Action::Linear(linear) => linear.layer.ciphertexts(),
+            Action::Product(product) => product.layer.ciphertexts(),
+            _ => 0,
+        });
         if ciphertexts > MOST_CIPHERTEXTS {
             let why = format!("up to it the plan takes more than {MOST_CIPHERTEXTS} ciphertexts");
             return Err(at(&node.name, Error::misuse(why)));
@@ -175,11 +180,33 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
             })?;
             fitted(Some([bits; 2]), low.wrapping_neg(), sliced, 0)
         }
+        Op::Embedding(table) => {
+            let [columns, length] = output.shape[..] else {
+                return Err(Error::misuse("an embedding that makes no matrix"));
+            };
+            let step = LinearStep::embedding(table, [columns, length], out_bits, batch)?;
+            Action::Linear(Box::new(step))
+        }
+        Op::MatMul(matmul) => product(graph, node, matmul, batch)?,
+        Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } => {
+            transformer::action(graph, node, batch)?
+        }
     })
 }
 
+fn product(graph: &Graph, node: &Node, matmul: &MatMul, batch: usize) -> Result<Action> {
+    let [a, b] = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
+    let sides = MatMul::sides(a, b).ok_or_else(|| Error::misuse("matrices that do not fit"))?;
+    let known = node.inputs.first().is_some_and(|a| graph.known().get(*a) == Some(&true));
+    let left = if known { Left::Client } else { Left::Shared };
+    let out_bits = graph.output_of(node).format.bits;
+    let products = graph.nodes.iter().filter(|node| matches!(node.op, Op::MatMul(_))).count();
+    let step = ProductStep::new(matmul, sides, left, out_bits, [batch, products])?;
+    Ok(Action::Product(Box::new(step)))
+}
+
 fn fitted(narrow: Option<[u32; 2]>, before: i64, sliced: Sliced, after: i64) -> Action {
-    Action::Fitted(Box::new(Fitted { narrow, before, sliced, after }))
+    Action::Fitted(Box::new(Fitted { narrow, before, sliced, after, transpose: None }))
 }
 
 /// A refusal, with the node that it is about.

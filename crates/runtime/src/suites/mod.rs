@@ -5,6 +5,7 @@ mod circuits;
 mod falcon;
 mod garbled;
 mod slots;
+mod transformer;
 
 use graph::{Graph, Nonlinear};
 use mpc::linear::falcon::AcceptLeakage;

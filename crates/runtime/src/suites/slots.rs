@@ -196,7 +196,13 @@ fn entry(Facts { bits, sign, known }: Facts, inputs: usize, prime: Modulus) -> R
     let sliced = Sliced::new(inputs, |count| {
         Enter::new(count, bits, prime, sign, Radix::fastest(count, bits)).map(Nonlinear::Enter)
     })?;
-    Ok(Action::Fitted(Box::new(Fitted { narrow: Some([bits; 2]), before: 0, sliced, after: 0 })))
+    Ok(Action::Fitted(Box::new(Fitted {
+        narrow: Some([bits; 2]),
+        before: 0,
+        sliced,
+        after: 0,
+        transpose: None,
+    })))
 }
 
 fn round(graph: &Graph, node: &Node, linear: &Linear, outputs: usize) -> Result<Action> {

@@ -10,22 +10,26 @@ use crate::simd::vector::Vector;
 /// stays in the nearest memory meanwhile.
 const CHUNK: usize = 2048;
 
+/// With zeros from `filled` on, levels of longer blocks only copy what is below: that has
+/// been done.
+///
 /// # Safety
 /// The instructions of `V`, a transform for its lanes, and as many values as its degree.
 #[inline(always)]
-pub(super) unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64]) {
+pub(super) unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64], filled: usize) {
     let (degree, [lazy, _]) = (transform.degree, transform.lazy);
-    let chunk = degree.min(CHUNK);
+    let (chunk, half) = (degree.min(CHUNK), filled / 2);
     let pointer = values.as_mut_ptr();
     // SAFETY: the caller's promise; all places are below the degree.
     unsafe {
         let mut levels = 0;
-        forward_levels::<V>(transform, pointer, 0..degree, degree / 2, chunk, &mut levels);
+        forward_levels::<V>(transform, pointer, 0..degree, half, chunk, &mut levels);
         let before = levels;
         for start in (0..degree).step_by(chunk) {
             let range = start..start + chunk;
             levels = before;
-            forward_levels::<V>(transform, pointer, range, chunk / 2, V::LANES, &mut levels);
+            let half = half.min(chunk / 2);
+            forward_levels::<V>(transform, pointer, range, half, V::LANES, &mut levels);
             let more = levels % lazy + V::LANES.ilog2() > lazy;
             forward_inner::<V>(transform, pointer, start..start + chunk, more);
         }

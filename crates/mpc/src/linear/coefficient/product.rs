@@ -188,6 +188,7 @@ fn interleave(layer: &Layer, plan: &Direct, weight: &[i32]) -> Zeroizing<Vec<i32
 
 fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<Vec<Polynomial>> {
     let (packing, powers, degree) = (&layer.packing, layer.packing.powers(), layer.params.degree());
+    let step = step(&powers, degree);
     let polynomials = packing.blocks().map(|(group, output, input)| {
         let mut plain = Zeroizing::new(vec![0; degree]);
         for (power, from) in powers.iter().zip(packing.weights(group, output, input)) {
@@ -196,10 +197,10 @@ fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<Vec<Po
                 *to = *value;
             }
         }
-        match memory.checked_sub(Weights::bytes(layer.params)) {
+        match memory.checked_sub(Weights::bytes(layer.params, step)) {
             Some(left) => {
                 *memory = left;
-                ready(layer, &plain).map(Polynomial::Ready)
+                ready(layer, &plain, step).map(Polynomial::Ready)
             }
             None => Ok(Polynomial::Plain(plain)),
         }
@@ -207,9 +208,21 @@ fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<Vec<Po
     polynomials.collect()
 }
 
-fn ready(layer: &Layer, plain: &[i32]) -> Result<Weights> {
-    let wide: Vec<i64> = plain.iter().map(|w| i64::from(*w)).collect();
-    Weights::new(layer.params, &Zeroizing::new(wide)).map_err(misuse)
+/// A polynomial with weights at multiples of `step` only.
+fn ready(layer: &Layer, plain: &[i32], step: usize) -> Result<Weights> {
+    let wide =
+        Zeroizing::new(plain.iter().step_by(step).map(|w| i64::from(*w)).collect::<Vec<_>>());
+    match step {
+        1 => Weights::new(layer.params, &wide),
+        step => Weights::in_power(layer.params, step, &wide),
+    }
+    .map_err(misuse)
+}
+
+/// The largest power of two that divides all powers at which weights stand.
+fn step(powers: &[usize], degree: usize) -> usize {
+    let all = powers.iter().fold(degree, |all, power| all | power);
+    1 << all.trailing_zeros()
 }
 
 /// The sums of one tile, to which its ciphertexts are added as they arrive.
@@ -278,7 +291,7 @@ impl Tile<'_> {
                         match weights {
                             Polynomial::Ready(weights) => sum.accumulate(operand, weights),
                             Polynomial::Plain(plain) => {
-                                sum.accumulate(operand, &ready(layer, plain)?)
+                                sum.accumulate(operand, &ready(layer, plain, 1)?)
                             }
                         }
                         .map_err(misuse)?;

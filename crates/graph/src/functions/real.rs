@@ -2,7 +2,7 @@
 //! parties derive the same widths from them on every machine.
 
 /// `e^-x` for x >= 0, to about 1e-13 of itself.
-pub(super) fn exp_minus(x: f64) -> f64 {
+pub fn exp_minus(x: f64) -> f64 {
     const HALVINGS: i32 = 10;
     if x > 745.0 {
         return 0.0;
@@ -13,7 +13,7 @@ pub(super) fn exp_minus(x: f64) -> f64 {
 }
 
 /// Standard normal distribution function at -x for x >= 0, to about 1e-13.
-pub(super) fn normal_tail(x: f64) -> f64 {
+pub fn normal_tail(x: f64) -> f64 {
     const MOST_TERMS: i32 = 300;
     /// One over the square root of two pi.
     const PEAK: f64 = 0.398_942_280_401_432_7;

@@ -1,0 +1,26 @@
+//! Non-linear functions of transformers on integers: what the interpreter computes and
+//! the protocols on shares equal bit for bit.
+//!
+//! Tables and lines come from [`real`], which is made of exactly rounded operations
+//! alone, so that both parties derive the same ones on every machine. Constructors see
+//! numbers of graphs from outside: they refuse what no protocol has, at once.
+
+pub mod curve;
+pub mod exponent;
+pub mod gelu;
+pub mod inverse;
+pub mod layernorm;
+pub mod real;
+pub mod softmax;
+
+pub use gelu::Gelu;
+pub use layernorm::{Calibration, LayerNorm};
+pub use softmax::Softmax;
+
+/// Why a function is refused.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// Whether `scale` is what one last place can stand for.
+fn is_scale(scale: f64) -> bool {
+    scale.is_normal() && scale > 0.0
+}

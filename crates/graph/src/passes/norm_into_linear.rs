@@ -1,0 +1,212 @@
+//! Takes factors and constants of layer norms over into what reads them: a dense 1x1
+//! convolution multiplies its weights by them; a sum with such a convolution's result
+//! becomes one convolution of both inputs, which holds the factors on a diagonal. What else
+//! reads a norm reads a depthwise convolution of the bare one.
+
+use super::affine::Affine;
+use crate::Result;
+use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
+
+/// A norm without factors, and what was taken off it.
+struct Bare {
+    /// What the norm computed before.
+    full: String,
+    /// What it computes now.
+    bare: String,
+    affine: Affine,
+}
+
+pub(super) fn run(mut program: Program) -> Result<Program> {
+    let mut index = 0;
+    while index < program.source.nodes.len() {
+        if let Some(bare) = strip(&mut program, index)? {
+            while take_over(&mut program, &bare)? {}
+        }
+        index += 1;
+    }
+    Ok(program)
+}
+
+/// Moves the factors of a norm of an image to a depthwise convolution behind it.
+fn strip(program: &mut Program, index: usize) -> Result<Option<Bare>> {
+    let shapes = program.shapes()?;
+    let node = program.source.nodes[index].clone();
+    let SourceOp::LayerNorm { scale, bias, epsilon } = &node.op else { return Ok(None) };
+    let [channels, _, _] = shapes[&node.output][..] else { return Ok(None) };
+    if scale.is_none() && bias.is_none() {
+        return Ok(None);
+    }
+    let values = |name: &Option<String>, absent: f64| match name {
+        Some(name) => program.floats[name].data.iter().map(|v| f64::from(*v)).collect(),
+        None => vec![absent; channels],
+    };
+    let affine = Affine { factor: values(scale, 1.0), offset: values(bias, 0.0) };
+    let bare = program.source.fresh(&format!("{}.bare", node.output));
+    let epsilon = *epsilon;
+    let op = affine.to_convolution(program, &node.name);
+    let nodes = &mut program.source.nodes;
+    nodes[index].output.clone_from(&bare);
+    nodes[index].op = SourceOp::LayerNorm { epsilon, scale: None, bias: None };
+    let name = format!("{}.affine", node.name);
+    let full = node.output;
+    nodes.insert(
+        index + 1,
+        SourceNode { name, inputs: vec![bare.clone()], output: full.clone(), op },
+    );
+    Ok(Some(Bare { full, bare, affine }))
+}
+
+/// Lets one reader do without the factors; false when none is left that could.
+fn take_over(program: &mut Program, norm: &Bare) -> Result<bool> {
+    let readers = program.source.nodes.iter().enumerate();
+    let readers = readers.filter(|(_, node)| node.inputs.contains(&norm.full));
+    let readers: Vec<usize> = readers.map(|(index, _)| index).collect();
+    for index in readers {
+        let node = &program.source.nodes[index];
+        if is_dense(program, node) {
+            fold(program, index, norm);
+            return Ok(true);
+        }
+        if let (SourceOp::Add {}, [a, b]) = (&node.op, &node.inputs[..]) {
+            let other = if *a == norm.full { b } else { a };
+            let linear = program.source.single_use_linear(other).filter(|_| a != b);
+            if let Some(linear) = linear
+                && is_dense(program, &program.source.nodes[linear])
+            {
+                join(program, [linear, index], norm)?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Whether `node` multiplies each position by one matrix.
+fn is_dense(program: &Program, node: &SourceNode) -> bool {
+    match &node.op {
+        SourceOp::Conv { kernel, stride, padding, groups, .. } => {
+            let plain = (*kernel, *stride, *padding) == ([1, 1], [1, 1], [0; 4]);
+            let joined = program.source.producer(&node.inputs[0]).is_some_and(|producer| {
+                matches!(program.source.nodes[producer].op, SourceOp::Join {})
+            });
+            plain && *groups == 1 && !joined
+        }
+        _ => false,
+    }
+}
+
+/// `W*(f*x + o) + b = (W*f)*x + (b + W*o)`.
+fn fold(program: &mut Program, index: usize, norm: &Bare) {
+    let (weight, bias) = weights(program, index);
+    let channels = norm.affine.factor.len();
+    let rows = weight.data.chunks_exact(channels);
+    let moved = rows.zip(&bias).map(|(row, bias)| {
+        let terms = row.iter().zip(&norm.affine.offset);
+        (bias + terms.map(|(w, o)| f64::from(*w) * o).sum::<f64>()) as f32
+    });
+    let moved = moved.collect();
+    let mut scaled = weight.clone();
+    for row in scaled.data.chunks_exact_mut(channels) {
+        let pairs = row.iter_mut().zip(&norm.affine.factor);
+        pairs.for_each(|(w, factor)| *w = (f64::from(*w) * factor) as f32);
+    }
+    store(program, index, scaled, moved);
+    let inputs = &mut program.source.nodes[index].inputs;
+    inputs.iter_mut().for_each(|input| input.clone_from(&norm.bare));
+}
+
+/// `W*u + f*x + o` as one matrix times both.
+fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result<()> {
+    let (weight, bias) = weights(program, linear);
+    let outputs = bias.len();
+    let inner = weight.data.len() / outputs;
+    let mut data = Vec::with_capacity(weight.data.len() + outputs * outputs);
+    for (channel, row) in weight.data.chunks_exact(inner).enumerate() {
+        data.extend_from_slice(row);
+        let factor =
+            |other: usize| if other == channel { norm.affine.factor[channel] } else { 0.0 };
+        data.extend((0..outputs).map(|other| factor(other) as f32));
+    }
+    let both = FloatTensor { shape: vec![outputs, inner + outputs, 1, 1], data };
+    let moved = bias.iter().zip(&norm.affine.offset).map(|(b, o)| (b + o) as f32).collect();
+    store(program, linear, both, moved);
+    let output = program.source.nodes[sum].output.clone();
+    let joined = program.source.fresh(&format!("{output}.joined"));
+    let mut product = program.source.nodes.remove(linear);
+    let name = format!("{}.join", product.name);
+    let inputs = vec![product.inputs[0].clone(), norm.bare.clone()];
+    product.inputs = vec![joined.clone()];
+    product.output = output;
+    let join = SourceNode { name, inputs, output: joined, op: SourceOp::Join {} };
+    // The product stood before the sum.
+    program.source.nodes.splice(sum - 1..sum, [join, product]);
+    program.shapes().map(drop)
+}
+
+fn weights(program: &Program, index: usize) -> (FloatTensor, Vec<f64>) {
+    let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) =
+        &program.source.nodes[index].op
+    else {
+        return (FloatTensor::vector(vec![]), vec![]);
+    };
+    let weight = program.floats[weight].clone();
+    let bias = bias.as_ref().map(|name| &program.floats[name].data);
+    let zeros = || vec![0.0; weight.shape[0]];
+    let bias = bias.map_or_else(zeros, |b| b.iter().map(|v| f64::from(*v)).collect());
+    (weight, bias)
+}
+
+fn store(program: &mut Program, index: usize, new: FloatTensor, constant: Vec<f32>) {
+    let base = program.source.nodes[index].name.clone();
+    let new_weight = program.store(&format!("{base}.weight"), new);
+    let new_bias = program.store(&format!("{base}.bias"), FloatTensor::vector(constant));
+    if let SourceOp::Conv { weight, bias, .. } = &mut program.source.nodes[index].op {
+        *weight = new_weight;
+        *bias = Some(new_bias);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::tests::{conv, floats, node, program};
+    use super::*;
+
+    /// A norm whose result a convolution, a sum with a convolution's result, and something
+    /// else read.
+    #[test]
+    fn readers_take_factors_over() {
+        let weights = floats(&[
+            ("w", &[2, 2, 1, 1], &[1.0, 2.0, 3.0, 4.0]),
+            ("f", &[2], &[10.0, 0.5]),
+            ("o", &[2], &[1.0, -1.0]),
+        ]);
+        let norm =
+            SourceOp::LayerNorm { epsilon: 0.0, scale: Some("f".into()), bias: Some("o".into()) };
+        let nodes = vec![
+            node(&["x"], "n", norm),
+            node(&["n"], "a", conv("w")),
+            node(&["a"], "g", SourceOp::Gelu {}),
+            node(&["g"], "b", conv("w")),
+            node(&["b", "n"], "c", SourceOp::Add {}),
+            node(&["c", "n"], "y", SourceOp::Multiply {}),
+        ];
+        let after = run(program(&[2, 3, 1], nodes, weights)).unwrap();
+        after.shapes().unwrap();
+        let by =
+            |output: &str| after.source.nodes.iter().find(|node| node.output == output).unwrap();
+        assert_eq!(by("a").inputs, ["n.bare"]);
+        let held = |output: &str| match &by(output).op {
+            SourceOp::Conv { weight, bias: Some(bias), .. } => {
+                (after.floats[weight].data.clone(), after.floats[bias].data.clone())
+            }
+            other => unreachable!("{other:?}"),
+        };
+        assert_eq!(held("a"), (vec![10.0, 1.0, 30.0, 2.0], vec![-1.0, -1.0]));
+        assert_eq!(by("c.joined").inputs, ["g", "n.bare"]);
+        let both = vec![1.0, 2.0, 10.0, 0.0, 3.0, 4.0, 0.0, 0.5];
+        assert_eq!(held("c"), (both, vec![1.0, -1.0]));
+        assert_eq!(held("n"), (vec![10.0, 0.5], vec![1.0, -1.0]));
+        assert_eq!(by("y").inputs, ["c", "n"]);
+    }
+}

@@ -1,0 +1,241 @@
+//! The public plan and what it costs.
+
+use graph::Rounding;
+use he::rlwe::{EXACT_BITS, Params};
+use wire::{Cost, Error, Packed, Result, Role, Segment};
+
+use super::ServerKeys;
+use super::plan::{self, Precision};
+use super::shape::{Left, Shape};
+use super::term::{Sizes, Term, pairs};
+use crate::linear::coefficient::chunks;
+
+/// Ciphertexts from the client: seed and body of each.
+pub(super) type Inputs = Packed<0x50>;
+/// Responses from the server: c1 and the useful part of c0 of each.
+pub(super) type Responses = Packed<0x51>;
+
+/// Widest P: products in the clear are mod 2^32, and so are multipliers.
+const WIDEST: u32 = 32;
+
+/// The public plan of a product of shared matrices.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub(super) shape: Shape,
+    pub(super) left: Left,
+    /// One that sends both factors, or one for each factor that is sent folded.
+    pub(super) terms: Vec<Term>,
+    /// Of unfolding, 0 if nothing is folded.
+    pub(super) levels: usize,
+    pub(super) params: Params,
+    pub(super) response_bits: u32,
+    pub(super) precision: Precision,
+}
+
+/// Which block of the result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) item: usize,
+    pub(super) term: usize,
+    pub(super) row: usize,
+    pub(super) column: usize,
+}
+
+impl Layer {
+    /// Plans products that are divided by `2^shift` for results of `out_bits`. Stochastic
+    /// rounding yields shares mod 2^out_bits, exact rounding shares mod
+    /// 2^(out_bits + shift + 4), see [`super`].
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for empty or gigantic matrices, an accumulator of more than
+    /// 32 bits, or when no secure parameters hold the precision.
+    pub fn new(
+        shape: Shape,
+        left: Left,
+        shift: u32,
+        out_bits: u32,
+        rounding: Rounding,
+    ) -> Result<Self> {
+        let precision = precision(shape, shift, out_bits, rounding)?;
+        plan::plain(shape, left, precision).ok_or_else(|| refusal(shape, precision))
+    }
+
+    /// The same with factors folded, for servers that hold keys of [`Layer::levels`]. Takes
+    /// fewer bytes and more work, and more precision.
+    ///
+    /// # Errors
+    /// As [`Layer::new`], more often.
+    pub fn folded(
+        shape: Shape,
+        left: Left,
+        shift: u32,
+        out_bits: u32,
+        rounding: Rounding,
+    ) -> Result<Self> {
+        let precision = precision(shape, shift, out_bits, rounding)?;
+        plan::unfolded(shape, left, precision).ok_or_else(|| refusal(shape, precision))
+    }
+
+    /// Encryption parameters. Keys for unfolding have to have the same.
+    pub fn params(&self) -> Params {
+        self.params
+    }
+
+    /// Levels of unfolding, 0 if nothing is folded.
+    pub fn levels(&self) -> usize {
+        self.levels
+    }
+
+    /// P: width to which shares of both factors are reduced.
+    pub fn plain_bits(&self) -> u32 {
+        self.precision.plain_bits
+    }
+
+    /// Width of the resulting shares.
+    pub fn result_bits(&self) -> u32 {
+        match self.precision.rounding {
+            Rounding::Stochastic => self.precision.out_bits,
+            Rounding::Exact => self.precision.plain_bits + EXACT_BITS,
+        }
+    }
+
+    /// Values of all results.
+    pub fn outputs(&self) -> usize {
+        self.shape.batch * self.shape.outputs()
+    }
+
+    /// Ciphertexts both ways.
+    pub fn ciphertexts(&self) -> usize {
+        let (inputs, responses) = self.counts();
+        inputs + responses
+    }
+
+    /// Parameters and blocks, for people.
+    pub fn describe(&self) -> String {
+        let (inputs, responses) = self.counts();
+        let block = |term: &Term| {
+            let Sizes { rows, inner, columns } = term.block();
+            format!("{rows}x{inner} by {inner}x{columns}")
+        };
+        let blocks: Vec<String> = self.terms.iter().map(block).collect();
+        let blocks = blocks.join(" and ");
+        let folded = match self.levels {
+            0 => String::new(),
+            levels => format!(" of up to {} blocks", 1 << levels),
+        };
+        format!("RLWE {}, {inputs} in{folded}, {responses} out, blocks {blocks}", self.params)
+    }
+
+    /// What a run costs.
+    pub fn cost(&self) -> Cost {
+        let inputs = chunks(self.input_layouts());
+        let responses = chunks(self.response_layouts());
+        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
+        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
+        up.chain(down).collect()
+    }
+
+    /// Whether `keys` can answer this layer.
+    pub(super) fn check_keys(&self, keys: &ServerKeys<'_>) -> Result<()> {
+        let unfolds = match keys.unfold {
+            Some(key) => key.params() == self.params && key.levels() >= self.levels,
+            None => false,
+        };
+        if self.params.within(&keys.public.params()) && (self.levels == 0 || unfolds) {
+            Ok(())
+        } else {
+            Err(Error::misuse("keys that do not fit the product of matrices"))
+        }
+    }
+
+    /// Blocks of the left factor of `term`, of all items.
+    pub(super) fn blocks(&self, term: &Term) -> usize {
+        let Sizes { rows, inner, .. } = term.grid();
+        rows.saturating_mul(inner).saturating_mul(self.shape.batch)
+    }
+
+    /// Inputs and responses, saturating.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let each = self.terms.iter().map(|term| {
+            let Sizes { rows, inner, columns } = term.grid();
+            let left = self.blocks(term).div_ceil(1 << self.levels);
+            let all = |each: usize| each.saturating_mul(self.shape.batch);
+            let right = if self.sends_right() { all(inner.saturating_mul(columns)) } else { 0 };
+            (left.saturating_add(right), all(rows.saturating_mul(columns)))
+        });
+        each.fold((0, 0), |all, each| (all.0.saturating_add(each.0), all.1.saturating_add(each.1)))
+    }
+
+    /// Whether the only term multiplies ciphertexts of both factors.
+    pub(super) fn sends_right(&self) -> bool {
+        self.levels == 0 && self.left == Left::Shared
+    }
+
+    /// Bits of the plaintext as it is encrypted: unfolding makes it larger.
+    pub(super) fn encrypted_bits(&self) -> u32 {
+        self.precision.plain_bits + self.levels as u32
+    }
+
+    /// Layout of each input ciphertext.
+    pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
+        let seed = Segment { count: 2, bits: 64 };
+        let body = Segment { count: self.params.degree(), bits: self.params.modulus_bits() };
+        vec![vec![seed, body]; self.counts().0]
+    }
+
+    /// The responses' places, in the order in which they are sent.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        pairs(self.shape.batch, self.terms.len()).flat_map(|(item, term)| {
+            let grid = self.terms.get(term).map(Term::grid);
+            let blocks = grid.map(|grid| pairs(grid.rows, grid.columns)).into_iter().flatten();
+            blocks.map(move |(row, column)| Place { item, term, row, column })
+        })
+    }
+
+    /// Coefficients that are sent of a response, and entries of all results.
+    pub(super) fn outputs_at(&self, place: Place) -> impl Iterator<Item = (usize, usize)> {
+        let first = place.item * self.shape.outputs();
+        let term = self.terms.get(place.term);
+        let outputs = term.map(|term| term.outputs(place.row, place.column));
+        outputs.into_iter().flatten().map(move |(at, to)| (at, first + to))
+    }
+
+    /// Layout of each response.
+    pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
+        let bits = self.response_bits;
+        let of = |place| {
+            let useful = self.outputs_at(place).count();
+            vec![Segment { count: self.params.degree(), bits }, Segment { count: useful, bits }]
+        };
+        self.places().map(of).collect()
+    }
+
+    /// Bytes both ways without headers.
+    pub(super) fn payload(&self) -> u64 {
+        let (inputs, responses) = self.counts();
+        let (degree, bits) = (self.params.degree() as u64, u64::from(self.response_bits));
+        let input = degree * u64::from(self.params.modulus_bits()) / 8 + 16;
+        let useful = (self.outputs() * self.terms.len()) as u64;
+        inputs as u64 * input + (responses as u64 * degree + useful) * bits / 8
+    }
+}
+
+fn precision(shape: Shape, shift: u32, out_bits: u32, rounding: Rounding) -> Result<Precision> {
+    let plain_bits = out_bits.saturating_add(shift);
+    if shape.is_sound() && out_bits > 0 && plain_bits <= WIDEST {
+        return Ok(Precision { plain_bits, out_bits, rounding });
+    }
+    Err(Error::misuse(
+        "a product of matrices without values, with too many, or of more than 32 bits",
+    ))
+}
+
+fn refusal(shape: Shape, precision: Precision) -> Error {
+    let Shape { batch, rows, inner, columns } = shape;
+    Error::misuse(format!(
+        "{batch} products {rows}x{inner} times {inner}x{columns} with {}-bit accumulators need \
+         more ciphertexts or more precision than 128-bit secure parameters have; use fewer \
+         activation bits, smaller matrices or stochastic rounding",
+        precision.plain_bits
+    ))
+}

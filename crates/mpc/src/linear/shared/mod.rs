@@ -1,0 +1,257 @@
+//! Products of two shared matrices under coefficient-packed RLWE.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `a` and `b` mod 2^P or wider, row-major `[batch, rows, inner]` and `[batch, inner, columns]`; or `a` known to the client |
+//! | Out | stochastic: shares mod 2^out of `a*b / 2^shift`, off by less than [`noise::stochastic_error`](he::rlwe::noise::stochastic_error); exact: shares mod 2^(P+4) of `16*a*b + e`, 0 < e < 16; row-major `[batch, rows, columns]` |
+//! | Reveals | to the client: phases masked by uniform R; to the server: ciphertexts |
+//! | Security | semi-honest, under RLWE; the functionality is the product of the client's perturbed shares and the server's, plus noise that depends on neither factor (ENGINE section 2) |
+//! | Cost | `inputs*(16 + N*K/8)` up, `responses*N*K'/8 + outputs*K'/8` down, 2 rounds ([`Layer::cost`]) |
+//! | Paper | Hao, Li, Chen, Xing, Xu, Zhang, "Iron" (NeurIPS 2022), section 3.1; Lu et al., "BumbleBee" (NDSS 2025), section IV |
+//!
+//! P is `out + shift`. With `a = a0 + a1` and `b = b0 + b1`, client first, the client sends
+//! its shares encrypted and the server answers with `(Enc(a0) + a1)*b1 + Enc(b0)*a1`, one
+//! response for each block of the result; `a0*b0` the client adds in the clear before it
+//! rounds. An `a` that the client knows leaves `Enc(a0)*b1`: nothing of `b0` is sent.
+//!
+//! The server's multipliers are its shares, uniform mod 2^P: noise is bounded for all of
+//! them at their largest magnitude.
+//!
+//! Blocks of a left factor are few coefficients far apart. A server that holds
+//! [`UnfoldKey`]s takes up to 16 of them in one ciphertext and unfolds it. Since `b` comes
+//! as the left factor of `b^T * a^T` then, it answers both products for themselves, and the
+//! client adds them up.
+
+mod arrivals;
+mod clear;
+mod layer;
+mod plan;
+mod product;
+mod shape;
+mod term;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use graph::Rounding;
+use he::rlwe::{PublicKey, Response, SecretKey, UnfoldKey, rescale};
+use ring::Random;
+use ring::word::mask;
+use wire::{Channel, Error, Result};
+use zeroize::Zeroizing;
+
+use arrivals::Arrivals;
+pub use layer::Layer;
+use layer::{Place, Responses};
+use product::Part;
+pub use shape::{Left, Shape};
+use term::fold;
+
+use super::coefficient::{Worker, chunks, misuse, send_chunks, words_of};
+use crate::parallel;
+use crate::share::Share;
+
+/// The client's side: encrypts its shares, decrypts the responses.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares or key do not fit the layer, [`Error::Peer`],
+/// [`Error::Transport`].
+pub fn client(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    a: &Share,
+    b: &Share,
+    worker: &mut Worker<'_>,
+) -> Result<Share> {
+    check(layer, a, b)?;
+    send_inputs(channel, layer, key, a.words(), b.words(), worker)?;
+    let known = clear::products(layer.shape, a.words(), b.words());
+    let phases = receive_phases(channel, layer, key, worker.threads)?;
+    client_share(layer, &phases, &known)
+}
+
+/// The client's keys on the server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerKeys<'a> {
+    /// Of the degree of the layer.
+    pub public: &'a PublicKey,
+    /// For layers that are folded.
+    pub unfold: Option<&'a UnfoldKey>,
+}
+
+impl<'a> From<&'a PublicKey> for ServerKeys<'a> {
+    fn from(public: &'a PublicKey) -> Self {
+        Self { public, unfold: None }
+    }
+}
+
+/// The server's side: multiplies by its shares, masks.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares or keys do not fit the layer, [`Error::Peer`],
+/// [`Error::Transport`].
+pub fn server<'k>(
+    channel: &mut Channel,
+    layer: &Layer,
+    keys: impl Into<ServerKeys<'k>>,
+    a: &Share,
+    b: &Share,
+    worker: &mut Worker<'_>,
+) -> Result<Share> {
+    let keys = keys.into();
+    check(layer, a, b)?;
+    layer.check_keys(&keys)?;
+    let mut arrivals = Arrivals::new(layer);
+    let mut folded = match keys.unfold {
+        Some(key) if layer.levels > 0 => arrivals.folded(channel, key, a.words())?,
+        _ => Vec::new(),
+    };
+    let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
+    // Nothing is sent before everything has arrived: both could wait for each other.
+    let mut responses = Vec::new();
+    let places: Vec<Place> = layer.places().collect();
+    let mut places = places.chunk_by(|one, other| one.item == other.item);
+    let items = a.words().chunks_exact(layer.shape.left());
+    for own in items.zip(b.words().chunks_exact(layer.shape.right())) {
+        let parts = match layer.levels {
+            0 => Part::receive(channel, layer, &mut arrivals, own, worker.threads)?,
+            _ => Part::unfold(layer, &mut folded, own, worker)?,
+        };
+        let places = places.next().unwrap_or_default().to_vec();
+        responses.extend(product::respond(layer, &parts, places, keys.public, &mut masks, worker)?);
+    }
+    let (layouts, mut responses) = (chunks(layer.response_layouts()), responses.into_iter());
+    send_chunks(channel, &layouts, &mut responses.by_ref().map(Ok), wire::Packed::<0x51>)?;
+    server_share(layer, &masks)
+}
+
+fn check(layer: &Layer, a: &Share, b: &Share) -> Result<()> {
+    let batch = layer.shape.batch;
+    let fits =
+        |share: &Share, each| share.len() == batch * each && share.bits() >= layer.plain_bits();
+    if fits(a, layer.shape.left()) && fits(b, layer.shape.right()) {
+        return Ok(());
+    }
+    Err(Error::misuse("shares that do not fit their product of matrices"))
+}
+
+/// The polynomials that the client encrypts.
+fn polynomials<'a>(
+    layer: &'a Layer,
+    a: &'a [u64],
+    b: &'a [u64],
+) -> Box<dyn Iterator<Item = Zeroizing<Vec<u64>>> + 'a> {
+    let (bits, degree) = (layer.plain_bits(), layer.params.degree());
+    let items = || a.chunks_exact(layer.shape.left()).zip(b.chunks_exact(layer.shape.right()));
+    let blocks = layer.terms.iter().flat_map(move |term| {
+        items().map(move |(a, b)| {
+            let (left, right) = term.factors(a, b);
+            let mut blocks = term.left(left, bits, degree);
+            if layer.sends_right() {
+                blocks.extend(term.right(right, bits, degree));
+            }
+            blocks
+        })
+    });
+    if layer.levels == 0 {
+        return Box::new(blocks.flatten());
+    }
+    let terms = layer.terms.iter().map(move |term| {
+        let left = |(a, b)| term.left(term.factors(a, b).0, bits, degree);
+        items().flat_map(left).collect::<Vec<_>>()
+    });
+    Box::new(
+        terms.flat_map(|blocks| blocks.chunks(1 << layer.levels).map(fold).collect::<Vec<_>>()),
+    )
+}
+
+/// Sends the blocks of the client's shares, encrypted.
+fn send_inputs(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    a: &[u64],
+    b: &[u64],
+    worker: &mut Worker<'_>,
+) -> Result<()> {
+    let (bits, threads) = (layer.encrypted_bits(), worker.threads);
+    let mut blocks = polynomials(layer, a, b);
+    let encrypt = |(values, mut rng): (Zeroizing<Vec<u64>>, Random)| {
+        let fresh = key.encrypt(layer.params, &values, bits, &mut rng).map_err(misuse)?;
+        Ok(vec![words_of(&fresh.seed), fresh.body])
+    };
+    let mut done = VecDeque::new();
+    let mut fresh = std::iter::from_fn(|| {
+        if done.is_empty() {
+            let some = blocks.by_ref().take(parallel::batch(threads));
+            let some = some.map(|values| (values, worker.rng.child())).collect();
+            done.extend(parallel::map(threads, some, encrypt));
+        }
+        done.pop_front()
+    });
+    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x50>)
+}
+
+/// The sums of all phases of each entry.
+fn receive_phases(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    threads: usize,
+) -> Result<Zeroizing<Vec<u64>>> {
+    let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
+    let mut places = layer.places();
+    let decrypt = |(place, response): (Place, Response)| {
+        let (keep, to): (Vec<_>, Vec<_>) = layer.outputs_at(place).unzip();
+        Ok((to, key.decrypt(&response, &keep).map_err(misuse)?))
+    };
+    for layout in chunks(layer.response_layouts()) {
+        let message: Responses = channel.receive(&layout)?;
+        let mut parts = message.into_values();
+        let mut answers = Vec::new();
+        while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
+            let place = places.next().ok_or_else(|| Error::misuse("too many responses"))?;
+            answers.push((place, Response { c1, c0, bits: layer.response_bits }));
+        }
+        for opened in parallel::map(threads, answers, decrypt) {
+            let (to, opened) = opened?;
+            add_at(&mut phases, to.into_iter(), &opened);
+        }
+    }
+    Ok(phases)
+}
+
+fn client_share(layer: &Layer, phases: &[u64], known: &[u64]) -> Result<Share> {
+    let (plain, response) = (layer.plain_bits(), layer.response_bits);
+    let width = plain.max(response);
+    let sums = phases.iter().zip(known).map(|(phase, known)| {
+        (phase << (width - response)).wrapping_add(known << (width - plain)) & mask(width)
+    });
+    let sums = Zeroizing::new(sums.collect::<Vec<u64>>());
+    let words = match layer.precision.rounding {
+        Rounding::Stochastic => rescale::client(&sums, width, layer.precision.out_bits),
+        Rounding::Exact => rescale::exact_client(&sums, width, plain),
+    };
+    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
+}
+
+fn server_share(layer: &Layer, masks: &[u64]) -> Result<Share> {
+    let modulus = layer.params.modulus_bits();
+    let words = match layer.precision.rounding {
+        Rounding::Stochastic => rescale::server(masks, modulus, layer.precision.out_bits),
+        Rounding::Exact => rescale::exact_server(masks, modulus, layer.plain_bits()),
+    };
+    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
+}
+
+/// Adds `values` to the entries `to`, mod 2^64.
+fn add_at(all: &mut [u64], to: impl Iterator<Item = usize>, values: &[u64]) {
+    for (index, value) in to.zip(values) {
+        if let Some(slot) = all.get_mut(index) {
+            *slot = slot.wrapping_add(*value);
+        }
+    }
+}

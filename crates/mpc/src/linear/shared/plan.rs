@@ -1,0 +1,211 @@
+//! The search for parameters and blocks: of the fewest bytes, among them those of the
+//! least work, among them the first.
+
+use graph::Rounding;
+use he::rlwe::{self, EXACT_BITS, MOST_LEVELS, Params, UnfoldKey, Weights, noise};
+
+use super::layer::Layer;
+use super::shape::{Left, Shape};
+use super::term::{Sizes, Term};
+
+/// Most blocks from the client, and most responses.
+const MOST_BLOCKS: usize = 1 << 20;
+
+/// What the client's own products add to the error: they are exact, phases are not.
+const COARSE: f64 = 1.0 / (1 << noise::STOCHASTIC_SPARE) as f64;
+
+/// Work of taking in a block or a multiplier's, of a response and of a product, in
+/// transforms mod one prime.
+const OPERAND: usize = 4;
+const MULTIPLIER: usize = 2;
+const RESPONSE: usize = 10;
+const PRODUCT: usize = 1;
+
+/// Widths of the result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Precision {
+    pub(super) plain_bits: u32,
+    pub(super) out_bits: u32,
+    pub(super) rounding: Rounding,
+}
+
+/// Bytes and work.
+type Price = (u64, usize);
+
+/// The best plan that sends both factors block by block.
+pub(super) fn plain(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
+    let mut best: Option<(Price, Layer)> = None;
+    for (degree, _) in rlwe::TABLE {
+        for block in blocks(shape.sizes(), degree, 1) {
+            let Some((params, response_bits)) = parameters(shape, left, block, degree, precision)
+            else {
+                continue;
+            };
+            let terms = vec![Term::new(shape.sizes(), block)];
+            let layer = Layer { shape, left, terms, levels: 0, params, response_bits, precision };
+            keep(&mut best, layer);
+        }
+    }
+    best.map(|(_, layer)| layer)
+}
+
+/// The best plan that sends the left factor of each term folded.
+pub(super) fn unfolded(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
+    let mut best: Option<(Price, Layer)> = None;
+    for (degree, most) in rlwe::TABLE {
+        let Ok(params) = Params::new(degree, most) else { continue };
+        for levels in 1..=MOST_LEVELS {
+            if let Some(layer) = at_levels(shape, left, params, levels, precision) {
+                keep(&mut best, layer);
+            }
+        }
+    }
+    best.map(|(_, layer)| layer)
+}
+
+fn keep(best: &mut Option<(Price, Layer)>, layer: Layer) {
+    let (inputs, responses) = layer.counts();
+    if inputs.saturating_mul(1 << layer.levels).max(responses) > MOST_BLOCKS {
+        return;
+    }
+    let price = (layer.payload(), work(&layer));
+    if best.as_ref().is_none_or(|(known, _)| price < *known) {
+        *best = Some((price, layer));
+    }
+}
+
+/// Each term is planned as if the other's noise were its own: then both fit together.
+fn at_levels(
+    shape: Shape,
+    left: Left,
+    params: Params,
+    levels: usize,
+    precision: Precision,
+) -> Option<Layer> {
+    let (sizes, spare) = (shape.sizes(), noise::STOCHASTIC_SPARE.max(noise::EXACT_SPARE));
+    if precision.plain_bits + spare + levels as u32 > params.modulus_bits() {
+        return None;
+    }
+    let makers: &[fn(Sizes, Sizes) -> Term] = match left {
+        Left::Shared => &[Term::new, Term::transposed],
+        Left::Client => &[Term::new],
+    };
+    let responses = makers.len() as u32;
+    let response_bits = responses - 1
+        + match precision.rounding {
+            Rounding::Stochastic => precision.out_bits + noise::STOCHASTIC_SPARE,
+            Rounding::Exact => precision.plain_bits + noise::EXACT_SPARE,
+        };
+    let term = |(maker, sizes): (&fn(Sizes, Sizes) -> Term, Sizes)| {
+        let mut best: Option<(Price, Layer)> = None;
+        for block in blocks(sizes, params.degree(), 1 << levels) {
+            let multipliers = makers.len() * shape.inner * block.columns;
+            let norm = (multipliers as u64).checked_mul(largest(precision));
+            let load = noise::Load::bounded(multipliers, largest(precision));
+            let load = load.unfolded(params, levels);
+            let noise = noise::Noise::new(params, load, response_bits).summed(responses);
+            let fits = norm.is_some_and(|norm| norm <= Weights::largest_norm(params));
+            if fits && enough(noise, params, precision) {
+                let terms = vec![maker(shape.sizes(), block)];
+                keep(
+                    &mut best,
+                    Layer { shape, left, terms, levels, params, response_bits, precision },
+                );
+            }
+        }
+        best.and_then(|(_, layer)| layer.terms.into_iter().next())
+    };
+    let terms = makers.iter().zip([sizes, sizes.transposed()]).map(term);
+    let terms = terms.collect::<Option<Vec<_>>>()?;
+    Some(Layer { shape, left, terms, levels, params, response_bits, precision })
+}
+
+/// Whether results are as near as the protocol promises.
+fn enough(noise: noise::Noise, params: Params, precision: Precision) -> bool {
+    let Precision { plain_bits, out_bits, rounding } = precision;
+    match rounding {
+        Rounding::Stochastic => {
+            let error = noise.rescale_error(out_bits, noise::PER_COEFFICIENT) + COARSE;
+            error < noise::stochastic_error(params.degree())
+        }
+        Rounding::Exact => {
+            let error = noise.rescale_error(plain_bits + EXACT_BITS, noise::PER_TENSOR);
+            error < f64::from(1u32 << (EXACT_BITS - 1))
+        }
+    }
+}
+
+/// Parameters and K' at `degree`, if there are any: all multipliers of a response count,
+/// those of both sums.
+fn parameters(
+    shape: Shape,
+    left: Left,
+    block: Sizes,
+    degree: usize,
+    precision: Precision,
+) -> Option<(Params, u32)> {
+    let Precision { plain_bits, out_bits, rounding } = precision;
+    let by_left = if left == Left::Shared { block.rows } else { 0 };
+    let multipliers = shape.inner.checked_mul(block.columns + by_left)?;
+    let load = noise::Load::bounded(multipliers, largest(precision));
+    let bound = noise::stochastic_error(degree) - COARSE;
+    let chosen = match rounding {
+        Rounding::Exact => noise::exact_at(degree, plain_bits, load),
+        Rounding::Stochastic => noise::stochastic_within(degree, plain_bits, out_bits, load, bound),
+    };
+    let norm = largest(precision).checked_mul(multipliers as u64)?;
+    chosen.ok().filter(|(params, _)| norm <= Weights::largest_norm(*params))
+}
+
+/// The largest magnitude of a multiplier.
+fn largest(precision: Precision) -> u64 {
+    1 << (precision.plain_bits - 1)
+}
+
+/// Blocks that fill a polynomial, cut evenly, with columns in multiples of `step`; when that
+/// is above 1, those with half the columns as well, and so on: they make less noise.
+fn blocks(sizes: Sizes, degree: usize, step: usize) -> impl Iterator<Item = Sizes> {
+    even(sizes.rows, degree / step).flat_map(move |rows| {
+        even(sizes.inner, degree / step / rows).flat_map(move |inner| {
+            let most = degree / (rows * inner);
+            let columns = sizes.columns.min(most);
+            let columns = sizes.columns.div_ceil(sizes.columns.div_ceil(columns));
+            let first = columns.next_multiple_of(step).min(most / step * step);
+            let half = move |columns: &usize| {
+                (step > 1 && *columns > step).then(|| (columns / 2).next_multiple_of(step))
+            };
+            std::iter::successors(Some(first), half).map(move |columns| Sizes {
+                rows,
+                inner,
+                columns,
+            })
+        })
+    })
+}
+
+/// Sizes up to `most` of equal parts of `whole`, the last part being smaller.
+fn even(whole: usize, most: usize) -> impl Iterator<Item = usize> {
+    (1..=most.min(whole)).filter(move |size| whole.div_ceil(whole.div_ceil(*size)) == *size)
+}
+
+/// Work of the server.
+fn work(layer: &Layer) -> usize {
+    let (inputs, _) = layer.counts();
+    let unfolding = match layer.levels {
+        0 => 0,
+        levels => inputs * UnfoldKey::transforms(layer.params, levels),
+    };
+    let both = layer.levels == 0 && layer.left == Left::Shared;
+    let each = layer.terms.iter().map(|term| {
+        let Sizes { rows, inner, columns } = term.grid();
+        let (left, right, responses) = (rows * inner, inner * columns, rows * columns);
+        let crossed = if both { 2 } else { 1 };
+        let operands = if both { left + right } else { left };
+        let multipliers = if both { left + right } else { right };
+        operands * OPERAND
+            + multipliers * MULTIPLIER
+            + responses * (RESPONSE + crossed * inner * PRODUCT)
+    });
+    let all = layer.shape.batch.saturating_mul(each.sum()).saturating_add(unfolding);
+    all.saturating_mul(layer.params.degree())
+}

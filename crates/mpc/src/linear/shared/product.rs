@@ -1,0 +1,133 @@
+//! The server's products: the client's blocks times its own.
+
+use he::rlwe::{Accumulator, Ciphertext, Operand, PublicKey, Weights};
+use ring::Random;
+use ring::word::signed;
+use wire::{Channel, Error, Result};
+use zeroize::Zeroizing;
+
+use super::add_at;
+use super::arrivals::{Arrivals, Folded};
+use super::layer::{Layer, Place};
+use super::shape::Left;
+use super::term::Term;
+use crate::linear::coefficient::{Worker, misuse};
+use crate::parallel;
+
+/// Both factors of one term of one product, in the evaluation basis.
+pub(super) struct Part<'a> {
+    term: &'a Term,
+    /// Of the left factor the client's share, and the server's if it is to be added.
+    left: Vec<Operand>,
+    /// The client's share of the right factor, if it sends that.
+    right: Vec<Operand>,
+    own_left: Vec<Weights>,
+    own_right: Vec<Weights>,
+}
+
+/// Responses, as they are sent.
+type Answers = Vec<Vec<Vec<u64>>>;
+
+impl<'a> Part<'a> {
+    /// Takes the ciphertexts of the next product, of which `a` and `b` are the server's
+    /// shares.
+    pub(super) fn receive(
+        channel: &mut Channel,
+        layer: &'a Layer,
+        arrivals: &mut Arrivals<'_>,
+        (a, b): (&[u64], &[u64]),
+        threads: usize,
+    ) -> Result<Vec<Self>> {
+        let (bits, degree) = (layer.precision.plain_bits, layer.params.degree());
+        let term = layer.terms.first().ok_or_else(unfit)?;
+        let (left, right) = (term.left(a, bits, degree), term.right(b, bits, term.filled()));
+        let own_right = weights(layer, &right, threads)?;
+        let (known, own_left, count) = match layer.left {
+            Left::Shared => (true, weights(layer, &left, threads)?, right.len()),
+            Left::Client => (false, Vec::new(), 0),
+        };
+        let own = left.into_iter().map(|own| known.then_some(own)).collect();
+        let left = arrivals.operands(channel, own, threads)?;
+        let right = arrivals.operands(channel, vec![None; count], threads)?;
+        Ok(vec![Self { term, left, right, own_left, own_right }])
+    }
+
+    /// The same for factors that came folded, a part for each term.
+    pub(super) fn unfold(
+        layer: &'a Layer,
+        folded: &mut [Folded<'_>],
+        (a, b): (&[u64], &[u64]),
+        worker: &mut Worker<'_>,
+    ) -> Result<Vec<Self>> {
+        let bits = layer.precision.plain_bits;
+        let parts = layer.terms.iter().zip(folded).map(|(term, folded)| {
+            let (_, right) = term.factors(a, b);
+            let own_right =
+                weights(layer, &term.right(right, bits, term.filled()), worker.threads)?;
+            let grid = term.grid();
+            let left = folded.take(grid.rows * grid.inner, layer.levels, worker)?;
+            Ok(Self { term, left, right: Vec::new(), own_left: Vec::new(), own_right })
+        });
+        parts.collect()
+    }
+
+    /// The products of one row and one column of blocks.
+    fn sum(&self, layer: &Layer, row: usize, column: usize) -> Result<Ciphertext> {
+        let grid = self.term.grid();
+        let mut sum = Accumulator::new(layer.params).map_err(misuse)?;
+        let mut add = |one: &[Operand], at: usize, other: &[Weights], by: usize| {
+            let (operand, weights) = one.get(at).zip(other.get(by)).ok_or_else(unfit)?;
+            sum.accumulate(operand, weights).map_err(misuse)
+        };
+        for l in 0..grid.inner {
+            let (left, right) = (row * grid.inner + l, l * grid.columns + column);
+            add(&self.left, left, &self.own_right, right)?;
+            if layer.sends_right() {
+                add(&self.right, right, &self.own_left, left)?;
+            }
+        }
+        sum.finish().map_err(misuse)
+    }
+}
+
+/// Answers the places of one product; what hides its entries is added to `masks`.
+pub(super) fn respond(
+    layer: &Layer,
+    parts: &[Part<'_>],
+    places: Vec<Place>,
+    key: &PublicKey,
+    masks: &mut [u64],
+    worker: &mut Worker<'_>,
+) -> Result<Answers> {
+    let jobs = places.iter().map(|place| (*place, worker.rng.child())).collect();
+    let answer = |(place, mut rng): (Place, Random)| {
+        let keep: Vec<usize> = layer.outputs_at(place).map(|(at, _)| at).collect();
+        let part = parts.get(place.term).ok_or_else(unfit)?;
+        let sum = part.sum(layer, place.row, place.column)?;
+        let answered = sum.respond(key, &keep, layer.response_bits, &mut rng);
+        let (response, hidden) = answered.map_err(misuse)?;
+        Ok((vec![response.c1, response.c0], hidden))
+    };
+    let mut answers = Vec::with_capacity(places.len());
+    let done = parallel::map(worker.threads, jobs, answer);
+    for (place, answered) in places.into_iter().zip(done) {
+        let (parts, hidden): (_, Zeroizing<Vec<u64>>) = answered?;
+        add_at(masks, layer.outputs_at(place).map(|(_, to)| to), &hidden);
+        answers.push(parts);
+    }
+    Ok(answers)
+}
+
+/// The server's blocks as centred multipliers.
+fn weights(layer: &Layer, blocks: &[Zeroizing<Vec<u64>>], threads: usize) -> Result<Vec<Weights>> {
+    let bits = layer.precision.plain_bits;
+    let transform = |block: &Zeroizing<Vec<u64>>| {
+        let centred = block.iter().map(|word| signed(*word, bits)).collect::<Vec<_>>();
+        Weights::short(layer.params, &Zeroizing::new(centred)).map_err(misuse)
+    };
+    parallel::map(threads, blocks.iter().collect(), transform).into_iter().collect()
+}
+
+fn unfit() -> Error {
+    Error::misuse("blocks that do not fit their product of matrices")
+}

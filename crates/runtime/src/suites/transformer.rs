@@ -1,0 +1,53 @@
+//! The functions of transformers, by oblivious transfer.
+
+use graph::{Graph, Node, Op};
+use mpc::compare::Radix;
+use mpc::transformer::gelu::Gelu;
+use mpc::transformer::layernorm::LayerNorm;
+use mpc::transformer::softmax::Softmax;
+use wire::{Error, Result};
+
+use crate::nonlinear::{Nonlinear, Sliced};
+use crate::steps::{Action, Fitted};
+
+/// Plans a node that is one.
+///
+/// # Errors
+/// [`Error::Misuse`] for widths that no protocol has.
+pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
+    let (count, bits) = (output.len() * batch, input.format.bits);
+    let (narrow, sliced, transpose) = match node.op {
+        Op::Softmax { bits, .. } => {
+            let softmax = graph.softmax(node).map_err(Error::misuse)?;
+            let columns = output.shape.last().copied().unwrap_or(1);
+            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            let sliced = Sliced::rows(count / columns, columns, |rows| {
+                let plan = Softmax::new(rows, &softmax, radix)?;
+                Ok(Nonlinear::Softmax(Box::new(plan)))
+            })?;
+            (bits, sliced, None)
+        }
+        Op::LayerNorm { bits, .. } => {
+            let norm = graph.layer_norm(node).map_err(Error::misuse)?;
+            let columns = output.shape.first().copied().unwrap_or(1);
+            let radix = Radix::fastest(count, bits);
+            let sliced = Sliced::rows(count / columns, columns, |rows| {
+                let plan = LayerNorm::new(rows, &norm, radix)?;
+                Ok(Nonlinear::LayerNorm(Box::new(plan)))
+            })?;
+            (bits, sliced, Some([columns, output.len() / columns]))
+        }
+        _ => {
+            let gelu = graph.gelu(node).map_err(Error::misuse)?;
+            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            let sliced = Sliced::new(count, |count| {
+                let plan = Gelu::new(count, bits, &gelu, output.format.bits, radix)?;
+                Ok(Nonlinear::Gelu(Box::new(plan)))
+            })?;
+            (bits, sliced, None)
+        }
+    };
+    let narrow = Some([narrow; 2]);
+    Ok(Action::Fitted(Box::new(Fitted { narrow, before: 0, sliced, after: 0, transpose })))
+}

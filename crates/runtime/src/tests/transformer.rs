@@ -1,0 +1,63 @@
+//! Encoders of transformers between two parties.
+
+use super::*;
+use graph::testing::{Sizes, calibrate, encoder, tokens};
+
+const SIZES: Sizes = Sizes { vocabulary: 37, length: 5, hidden: 12, heads: 3, layers: 1 };
+
+fn compiled(rounding: Rounding) -> (Model, Vec<Vec<f32>>) {
+    let program = encoder(SIZES, 11);
+    let inputs: Vec<Vec<f32>> = (0..12).map(|i| tokens(SIZES, 1 + i % 5, i as u64)).collect();
+    let calibration = calibrate(&program, &inputs);
+    let options = graph::Options { rounding, ..graph::Options::default() };
+    let model = graph::lower(program.source, program.floats, &calibration, &options);
+    (model.unwrap(), inputs)
+}
+
+#[test]
+fn an_encoder_equals_the_interpreter_at_the_cost_that_was_planned() {
+    let (model, inputs) = compiled(Rounding::Exact);
+    let values = inputs[..3].concat();
+    let want = clear(&model, &values);
+    for (batch, offline) in [(1, 0), (2, 0), (2, 1)] {
+        let [batch, offline] = [batch, offline].map(NonZeroU32::new);
+        let settings = Settings { batch, offline, ..Settings::default() };
+        let (answer, server) = run_with(&model, settings, &values);
+        assert_eq!(answer.results, want, "{settings:?}");
+        costs_as_planned(&answer, &server.unwrap(), 3);
+    }
+}
+
+#[test]
+fn attention_of_many_heads_is_folded_under_keys_of_the_setup() {
+    let sizes = Sizes { vocabulary: 7, length: 48, hidden: 128, heads: 8, layers: 2 };
+    let program = encoder(sizes, 12);
+    let inputs: Vec<Vec<f32>> = (0..6).map(|i| tokens(sizes, 9 * i + 1, i as u64)).collect();
+    let calibration = calibrate(&program, &inputs);
+    let options = graph::Options::default();
+    let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
+    let (answer, server) = run(&model, Reveal::Output, &inputs[3]);
+    assert!(answer.plan.steps().iter().any(|step| step.unfolding().is_some()));
+    costs_as_planned(&answer, &server.unwrap(), 1);
+    near(&answer.results, &clear(&model, &inputs[3]));
+}
+
+/// In the same directions.
+#[track_caller]
+fn near(results: &[Vec<i64>], wanted: &[Vec<i64>]) {
+    for (got, want) in results.iter().zip(wanted) {
+        let product =
+            |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| (a * b) as f64).sum::<f64>();
+        let cosine = product(got, want) / (product(got, got) * product(want, want)).sqrt();
+        assert!(cosine > 0.995, "{cosine}: {got:?} for {want:?}");
+    }
+}
+
+#[test]
+fn an_encoder_that_rounds_stochastically_stays_near_the_interpreter() {
+    let (model, inputs) = compiled(Rounding::Stochastic);
+    let values = inputs[..4].concat();
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    costs_as_planned(&answer, &server.unwrap(), 4);
+    near(&answer.results, &clear(&model, &values));
+}

@@ -1,0 +1,65 @@
+"""`tacit evaluate`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tacit import evaluation, report
+from tacit.client import TIMEOUT_SECONDS
+from tacit.model import Model
+from tacit.options import (
+    AcceptLeakage,
+    AsJson,
+    Batch,
+    ModelFile,
+    Network,
+    Offline,
+    RevealTo,
+    Threads,
+    Timeout,
+    Transfers,
+)
+from tacit.pair import Pair
+
+
+def evaluate_command(
+    model: ModelFile,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA.npz|TEXTS.tsv",
+            help="Inputs `x` (or pixels) and labels `y`; or texts, "
+            "with columns sentence1, sentence2 and score, or sentence and label.",
+            show_default=False,
+        ),
+    ],
+    mode: Annotated[
+        Literal["plain", "simulate", "private"], typer.Option(help="Float source, interpreter, or two processes.")
+    ] = "simulate",
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N inputs or pairs.")] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--model", metavar="M.onnx|DIR", help="Float source: for --mode plain, or to compare with."),
+    ] = None,
+    reveal: RevealTo = "output",
+    ot: Transfers = "auto",
+    offline: Offline = 0,
+    batch: Batch = 1,
+    threads: Threads = None,
+    timeout: Timeout = TIMEOUT_SECONDS,
+    network: Network = None,
+    accept_leakage: AcceptLeakage = False,
+    json: AsJson = False,
+) -> None:
+    """Measure accuracy on labelled data, in float, in integers or in a private run.
+
+    Of sentence encoders: cosines with the float embeddings, and how well those of pairs rank their scores.
+    """
+    pair = Pair(Model(model), reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
+    with report.progress("evaluating") as advance:
+        content = evaluation.evaluate(mode, pair, evaluation.read(pair.model, data, limit), source, advance)
+    if json:
+        report.emit_json(content)
+    else:
+        report.show_run(content)

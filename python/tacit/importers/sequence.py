@@ -1,0 +1,103 @@
+"""Models of sequences (transformers): attention, norms and masks, stored channels first.
+
+Dense layers are 1x1 convolutions on `[channels, positions, 1]`. What other modules convert is
+converted by them, on tensors in the model's own order.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from tacit.importers.affine import add, gelu, in_place, multiply
+from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax, where
+from tacit.importers.call import Call, Shape
+from tacit.importers.draft import Draft
+from tacit.importers.fuse import fuse
+from tacit.importers.layout import Stored, in_order, without_batch
+from tacit.importers.masks import BITWISE, REARRANGING
+from tacit.importers.operators import CONVERTERS
+from tacit.importers.source import Seen, Source
+from tacit.importers.weaver import Values, Weaver
+
+IN_PLACE = {"Clip", "Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Neg", "Pow", "Relu", "Sigmoid", "Softplus", "Tanh"}
+"""Operators of one activation that work element by element, wherever these lie."""
+FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
+"""Operators of formulas that are recognised as a whole."""
+
+
+def import_sequence(
+    name: str, ends: tuple[str, Shape, str], calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int
+) -> Source:
+    """The source graph of `calls`, for the `ends` (input, its shape without the batch, output) of the model.
+
+    `sizes` have the batch of one. Raises `UnsupportedError` naming the node that cannot be run.
+    """
+    input_name, shape, output = ends
+    calls = fuse(calls, [output])
+    readers = Counter(read for call in calls for read in call.inputs) + Counter([output])
+    draft = Draft({input_name: shape})
+    weaver = Weaver(input_name, shape[-1] if looks_up(calls) else 0, opset, sizes, readers, draft)
+    weaver.values[input_name] = Stored(input_name, in_order((1, *shape)), input_name)
+    for call in calls:
+        convert(weaver, call)
+    last = calls[-1]
+    result = weaver.stored(last, output)
+    written = draft.straight(last, result, without_batch(result.places.shape))
+    return draft.source(name, input_name, written, output)
+
+
+def looks_up(calls: Sequence[Call]) -> bool:
+    """Whether a model chooses rows of a constant table: then its input has tokens and their mask."""
+    return any(
+        call.operator == "Gather" and call.inputs[0] in call.constants and call.inputs[1] not in call.constants
+        for call in calls
+    )
+
+
+def convert(weaver: Weaver, call: Call) -> None:
+    """Convert one node: what moves elements, then what is made of the mask, then everything else."""
+    if not weaver.rearranged(call) and not weaver.bitwise(call):
+        weaver.values.update(CONVERSIONS.get(call.operator, other)(weaver, call))
+
+
+def other(weaver: Weaver, call: Call) -> Values:
+    """A node that another module converts: its inputs in the model's own order, without the batch."""
+    if call.operator not in CONVERTERS:
+        call.refuse("is no part of a formula that this version knows", "simplify the export")
+    if call.operator in IN_PLACE:
+        return in_place(weaver, call, call.inputs[0], CONVERTERS[call.operator])
+    names = [name for name in call.inputs if name and name not in call.constants]
+    shapes = {name: size[1:] for name, size in weaver.sizes.items() if size[:1] == (1,)}
+    read = {}
+    for name in names:
+        if name not in shapes:
+            call.refuse(f"on `{name}`, which is no activation of shape (batch, ...)", "keep the batch apart")
+        read[name] = weaver.draft.straight(call, weaver.stored(call, name), shapes[name] or (1,))
+    shapes |= {read[name]: shapes[name] for name in names}
+    local = replace(call, inputs=[read.get(name, name) for name in call.inputs], shapes=shapes)
+    converted = CONVERTERS[call.operator](local)
+    nodes = [local.last(list(read.values()), converted)] if isinstance(converted, dict) else converted
+    for node in nodes:
+        weaver.draft.put(node, shapes.get(node.output, ()))
+    weaver.draft.weights.update(local.weights)
+    made = [name for name in call.outputs if name in weaver.draft.nodes]
+    weaver.draft.seen.update({name: Seen(name) for name in made})
+    alone = {name: weaver.readers.get(name, 0) == 1 for name in made}
+    return {name: Stored(name, in_order(weaver.sizes[name]), name, alone[name]) for name in made}
+
+
+CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
+    "Add": add,
+    "Div": multiply,
+    "Gather": gather,
+    "Gelu": gelu,
+    "Gemm": gemm,
+    "LayerNormalization": layer_norm,
+    "MatMul": matmul,
+    "Mul": multiply,
+    "Softmax": softmax,
+    "Sub": add,
+    "Where": where,
+}
+OPERATORS = FORMULAS | REARRANGING | BITWISE | CONVERSIONS.keys()
+"""What is converted here and nowhere else, or here in another way."""

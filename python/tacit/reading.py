@@ -1,0 +1,88 @@
+"""What the compiler needs to know of a model that reads text: its tokenizer, its length, texts to calibrate it with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import corpus
+from tacit.errors import MisuseError
+from tacit.importers.huggingface import class_labels, is_directory_of_model, normalises, padding, pooling_of
+from tacit.importers.source import Source
+from tacit.text import Pooling, Text
+
+if TYPE_CHECKING:
+    from tacit.compile import Options
+
+TEXT_BITS = 8
+TEXT_WEIGHT_BITS = 10
+"""Bits of an activation of a transformer, unless someone says otherwise."""
+MOST_TEXTS = 256
+LONGEST_TOKENIZER = 1 << 25
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Inputs of `sequence` tokens. `tokenizer` is a tokenizer.json, by default the one beside the model.
+
+    `texts` calibrate; without any, thirty that come with the package do.
+    """
+
+    sequence: int | None = None
+    tokenizer: Path | None = None
+    texts: Sequence[str] = ()
+
+
+def describe(source: Path, graph: Source, reading: Reading) -> Text:
+    """How text becomes an input of the model."""
+    if not graph.reads_tokens:
+        raise MisuseError(f"{source} reads no text: leave --sequence and --tokenizer out")
+    folder = source if source.is_dir() else source.parent
+    path = reading.tokenizer or folder / "tokenizer.json"
+    if not path.is_file():
+        raise MisuseError(f"{path} does not exist; name the model's tokenizer (--tokenizer tokenizer.json)")
+    if path.stat().st_size > LONGEST_TOKENIZER:
+        raise MisuseError(f"{path} is larger than {LONGEST_TOKENIZER >> 20} MiB; it is no tokenizer")
+    try:
+        content = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise MisuseError(f"{path} is no text in UTF-8: {error}") from error
+    if is_directory_of_model(source):
+        return Text(content, graph.input_shape[1], pooling_of(source), normalises(source), padding(source))
+    pad = padding(folder) if is_directory_of_model(folder) else 0
+    return Text(content, graph.input_shape[1], exported(graph), False, pad)
+
+
+def exported(graph: Source) -> Pooling:
+    """What an export gives: states of all tokens, classes (by the name of the output), or else an embedding."""
+    if len(graph.output_shape) > 1:
+        return "hidden"
+    return "classes" if "logits" in graph.model_output else "cls"
+
+
+def of_text(
+    options: "Options", graph: Source, text: Text, x: NDArray[np.float32] | None
+) -> tuple["Options", NDArray[np.float32], tuple[float, float]]:
+    """Options, calibration inputs and range of the input of a model that reads text."""
+    texts = (options.reading.texts if options.reading else ()) or own_texts()
+    tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
+    bits = options.activation_bits or TEXT_BITS
+    weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
+    inputs = text.tokens(list(texts)[:MOST_TEXTS]).x if x is None else x
+    return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, (0.0, float(len(tables[0]) - 1))
+
+
+def own_texts() -> tuple[str, ...]:
+    """Thirty texts of various lengths that come with the package."""
+    with as_file(files("tacit") / "assets" / "calibration_texts.txt") as path:
+        return corpus.load(path).texts
+
+
+def own_labels(source: Path) -> tuple[str, ...]:
+    """Names of the classes that a directory of Hugging Face with a classifier has."""
+    classifies = is_directory_of_model(source) and pooling_of(source) == "classes"
+    return class_labels(source) if classifies else ()

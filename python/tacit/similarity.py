@@ -1,0 +1,89 @@
+"""A sentence encoder over a file of texts or pairs: how near the float embeddings, and how well scores are ranked."""
+
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.corpus import Corpus
+from tacit.errors import MisuseError
+from tacit.model import Model, Progress
+from tacit.pair import Pair
+from tacit.text import Embeddings, Text, cosines, spearman
+
+
+def evaluate(
+    mode: str, pair: Pair, corpus: Corpus, source: Path | None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Embeddings of all texts in a `mode` (plain, simulate, private), compared with those of the float `source`.
+
+    Fields: `pairs` and `spearman` with the scores of a file of pairs; `cosine_mean` and `cosine_min`
+    with the float embeddings, and `float_spearman`, where `source` is known.
+    """
+    text = reader(pair.model)
+    x = text.tokens(corpus.texts).x
+    began, content = monotonic(), dict[str, Any]()
+    if mode == "plain":
+        content, embeddings = {"model": str(source)}, plain(text, needed(source), x)
+    elif mode == "simulate":
+        content, embeddings = simulated(pair.model, text, x, progress)
+    else:
+        run = pair.run(x, None, progress)
+        content, embeddings = run.report, embedded(text, run.prediction.logits, x)
+    seconds = content.get("seconds", monotonic() - began)
+    content = content | {"mode": mode, "inputs": len(x), "seconds": seconds}
+    content |= {"embeddings": embeddings.tolist(), **ranked(corpus, embeddings, "")}
+    if source is None or mode == "plain":
+        return content
+    floats = plain(text, source, x)
+    near = cosines(embeddings, floats)
+    compared = {"source": str(source), "cosine_mean": float(near.mean()), "cosine_min": float(near.min())}
+    return {**content, **compared, **ranked(corpus, floats, "float_")}
+
+
+def reader(model: Model) -> Text:
+    """How the model reads text; raises `MisuseError` if it does not."""
+    if model.text is None:
+        raise MisuseError(f"{model.path} reads no text")
+    return model.text
+
+
+def needed(source: Path | None) -> Path:
+    """The float model, without which nothing is plain."""
+    if source is None:
+        raise MisuseError("--mode plain needs the float source: --model DIR or M.onnx")
+    return source
+
+
+def plain(text: Text, source: Path, x: NDArray[np.float32]) -> Embeddings:
+    """Embeddings of the float model under onnxruntime."""
+    from tacit.plain import FloatModel
+
+    return embedded(text, FloatModel(source, (), text.sequence)(x).astype(np.float64), x)
+
+
+def simulated(
+    model: Model, text: Text, x: NDArray[np.float32], progress: Progress | None
+) -> tuple[dict[str, Any], Embeddings]:
+    """Embeddings of the interpreter."""
+    outputs = np.multiply(model.simulate(x, progress), model.output_scale, dtype=np.float64)
+    return {"model": str(model.path)}, embedded(text, outputs, x)
+
+
+def embedded(text: Text, outputs: NDArray[np.float64] | None, x: NDArray[np.float32]) -> Embeddings:
+    """Embeddings, which must be revealed."""
+    embeddings = None if outputs is None else text.embeddings(outputs, x)
+    if embeddings is None:
+        raise MisuseError("embeddings are compared: the model must give them, and --reveal must be output")
+    return embeddings
+
+
+def ranked(corpus: Corpus, embeddings: Embeddings, prefix: str) -> dict[str, Any]:
+    """Rank correlation of the cosines of pairs with their scores."""
+    if corpus.pairs is None:
+        return {}
+    similar = cosines(embeddings[corpus.pairs[:, 0]], embeddings[corpus.pairs[:, 1]])
+    correlation = None if corpus.scores is None else spearman(similar, corpus.scores)
+    return {"pairs": len(similar), f"{prefix}spearman": correlation}

@@ -1,0 +1,210 @@
+"""Text as a client has it: sentences to tokens before a run, embeddings or classes after it.
+
+The tokenizer runs where the text is. Every text fills `sequence` tokens: all that a server learns of
+its length is that it is no longer than that.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit import metadata
+from tacit.errors import MisuseError
+
+Pooling = Literal["mean", "cls", "hidden", "classes"]
+POOLINGS = ("mean", "cls", "hidden", "classes")
+LONGEST_SEQUENCE = 4096
+SHORTEST_BUCKET = 16
+LONGEST_TEXT = 1 << 16
+ENTRY = "text"
+Embeddings = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Inputs `x` (N, 2, sequence): tokens above their mask. `lengths` (N,) are those of the whole texts, in tokens."""
+
+    x: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Text:
+    """How text becomes an input, and what the output means.
+
+    `tokenizer` is the content of a tokenizer.json. Texts are filled up to `sequence` tokens with the
+    token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
+    tokens; cls, an embedding; hidden, all states; classes, a number per class. With `normalise`
+    embeddings have length 1.
+    """
+
+    tokenizer: str
+    sequence: int
+    pooling: Pooling
+    normalise: bool = False
+    pad: int = 0
+
+    def __post_init__(self) -> None:
+        if not whole(self.sequence) or not 1 <= self.sequence <= LONGEST_SEQUENCE:
+            refuse("sequence", f"a number from 1 to {LONGEST_SEQUENCE}")
+        if self.pooling not in POOLINGS:
+            refuse("pooling", f"one of {', '.join(POOLINGS)}")
+        if not isinstance(self.normalise, bool):
+            refuse("normalise", "true or false")
+        if not whole(self.pad) or self.pad < 0:
+            refuse("pad", "the number of a token")
+        if not isinstance(self.tokenizer, str):
+            refuse("tokenizer", "the content of a tokenizer.json")
+
+    @cached_property
+    def encoder(self) -> Any:
+        """The tokenizer, which cuts and does not pad."""
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise MisuseError("text needs the package tokenizers; install tacit[text]") from None
+        try:
+            tokenizer = Tokenizer.from_str(self.tokenizer)
+        except Exception as error:  # tokenizers raises plain exceptions
+            raise MisuseError(f"the tokenizer is not readable: {str(error)[:200]}") from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    def tokens(self, texts: Sequence[str]) -> Tokens:
+        """Inputs of a model, and how long the texts would be; raises `MisuseError` for what is no text."""
+        x = np.zeros((len(texts), 2, self.sequence), np.float32)
+        x[:, 0] = self.pad
+        lengths = np.zeros(len(texts), np.int64)
+        for index, text in enumerate(texts):
+            if len(text) > LONGEST_TEXT:
+                raise MisuseError(f"text {index + 1} has {len(text)} characters; at most {LONGEST_TEXT} are possible")
+            encoded = self.encoder.encode(text)
+            lengths[index] = len(encoded.ids)
+            if len(encoded.ids) > self.sequence:
+                encoded = self.cut(text)
+            ids = encoded.ids[: self.sequence]
+            x[index, 0, : len(ids)] = ids
+            x[index, 1, : len(ids)] = 1
+        return Tokens(x, lengths)
+
+    def cut(self, text: str) -> Any:
+        """The encoding of a text that is too long: the marks at its end stay."""
+        try:
+            self.encoder.enable_truncation(self.sequence)
+            return self.encoder.encode(text)
+        finally:
+            self.encoder.no_truncation()
+
+    def embeddings(self, outputs: NDArray[np.float64], x: NDArray[np.float32]) -> Embeddings | None:
+        """Embeddings (N, hidden) from real outputs (N, outputs) for the inputs `x`; None where these are classes."""
+        kept = x[:, 1].astype(np.float64)
+        if self.pooling == "classes":
+            return None
+        vectors = outputs.astype(np.float64)
+        if self.pooling == "hidden":
+            states = vectors.reshape(len(x), self.sequence, -1)
+            vectors = np.einsum("ns,nsh->nh", kept, states)
+        if self.pooling in ("mean", "hidden"):
+            vectors = vectors / np.maximum(kept.sum(axis=1, keepdims=True), 1)
+        return unit(vectors) if self.normalise else vectors
+
+    def to_json(self) -> str:
+        """The fields, as `from_json` reads them."""
+        return json.dumps(asdict(self))
+
+    def too_long(self, lengths: NDArray[np.int64]) -> list[str]:
+        """A warning per text that is cut, with the length a model for all of it needs."""
+        return [
+            f"text {index + 1} has {length} tokens and is cut to {self.sequence}; "
+            f"for all of it use a model compiled with --sequence {bucket(int(length))}"
+            for index, length in enumerate(lengths)
+            if length > self.sequence
+        ]
+
+
+def bucket(length: int) -> int:
+    """The shortest usual length of inputs that holds `length` tokens: a power of 2."""
+    return max(SHORTEST_BUCKET, 1 << math.ceil(math.log2(max(length, 1))))
+
+
+def unit(vectors: Embeddings) -> Embeddings:
+    """Vectors scaled to length 1; zero stays zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Embeddings = vectors / np.where(lengths > 0, lengths, 1.0)
+    return scaled
+
+
+def cosines(first: Embeddings, second: Embeddings) -> Embeddings:
+    """Cosines of the angles between the rows of both (N, hidden), pair by pair (N,)."""
+    products: Embeddings = (unit(first) * unit(second)).sum(axis=1)
+    return products
+
+
+def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
+    """Rank correlation of two series; None if one of them is constant."""
+    ranks = [rank(series) for series in (first, second)]
+    centred = [series - series.mean() for series in ranks]
+    below = math.sqrt(float((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
+    return float((centred[0] * centred[1]).sum()) / below if below > 0 else None
+
+
+def rank(series: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks from 1; equal values share the mean of theirs."""
+    _, place, count = np.unique(series, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    means: NDArray[np.float64] = last - (count - 1) / 2
+    return means[place]
+
+
+def whole(value: Any) -> bool:
+    """Whether a value of JSON is an integer."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def refuse(name: str, what: str) -> NoReturn:
+    """Raise `MisuseError` about a field."""
+    raise MisuseError(f"text: `{name}` must be {what}")
+
+
+def from_json(content: str) -> Text:
+    """What `to_json` wrote; raises `MisuseError` for anything else."""
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise MisuseError(f"text: no JSON: {str(error)[:100]}") from error
+    known = {entry.name for entry in fields(Text)}
+    if not isinstance(values, dict) or not known.issuperset(values):
+        raise MisuseError(f"text: must be a JSON object with fields among {', '.join(sorted(known))}")
+    missing = {"tokenizer", "sequence", "pooling"} - values.keys()
+    if missing:
+        raise MisuseError(f"text: lacks {', '.join(sorted(missing))}")
+    return Text(**values)
+
+
+def read(path: Path) -> Text:
+    """The client's file that `compile` writes beside a model of text, or the model itself."""
+    if not path.is_file():
+        raise MisuseError(f"{path} does not exist" if not path.exists() else f"{path} is not a regular file")
+    return stored(path, metadata.entries(path))
+
+
+def stored(path: Path, entries: Mapping[str, str]) -> Text:
+    """The text entry of a file."""
+    if ENTRY not in entries:
+        raise MisuseError(f"{path} is of no model of text")
+    return from_json(entries[ENTRY])
+
+
+def write(path: Path, text: Text) -> None:
+    """The client's file: what a client needs to ask a server that has the model."""
+    header = json.dumps({"__metadata__": {ENTRY: text.to_json()}}, ensure_ascii=False).encode()
+    header += b" " * (-len(header) % metadata.LENGTH)
+    path.write_bytes(len(header).to_bytes(metadata.LENGTH, "little") + header)

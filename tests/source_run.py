@@ -1,0 +1,122 @@
+"""A source graph in numpy, batch left out: what each operator means, in the plainest words."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.importers.source import Source
+
+ERF = np.vectorize(math.erf, otypes=[np.float64])
+Tensor = NDArray[Any]
+
+
+def evaluate(source: Source, x: Tensor) -> dict[str, Tensor]:
+    """Every tensor of the graph for one input `x`."""
+    assert x.shape == source.input_shape
+    tensors: dict[str, Tensor] = {source.input_name: x.astype(np.float64)}
+    for node in source.nodes:
+        operation = dict(node.operation)
+        inputs = [tensors[name] for name in node.inputs]
+        assert node.output not in tensors, f"{node.output} is written twice"
+        tensors[node.output] = OPERATORS[operation.pop("op")](inputs, operation, source.weights)
+    return tensors
+
+
+def channels(value: Tensor, rank: int) -> Tensor:
+    return value.reshape(-1, *[1] * (rank - 1)) if value.ndim == 1 else value
+
+
+def conv(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    weight = weights[operation["weight"]]
+    assert x.ndim == 3
+    assert weight.shape[2:] == (1, 1)
+    product = np.tensordot(weight[:, :, 0, 0].astype(np.float64), x, 1)
+    bias = operation["bias"]
+    return product if bias is None else product + channels(weights[bias], 3)
+
+
+def gemm(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    assert x.ndim == 1
+    product = weights[operation["weight"]].astype(np.float64) @ x
+    bias = operation["bias"]
+    return product if bias is None else product + weights[bias]
+
+
+def view(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
+    flat, shape = inputs[0].ravel(), operation["shape"]
+    assert 1 <= len(shape) <= 3
+    steps = [np.arange(n) * stride for n, stride in zip(shape, operation["strides"], strict=True)]
+    return flat[operation["start"] + sum(np.ix_(*steps))]
+
+
+def embedding(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
+    (ids,) = inputs
+    assert ids.ndim == 1
+    return weights[operation["weight"]][ids.astype(np.int64)].astype(np.float64)
+
+
+def matmul(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]) -> Tensor:
+    first, second = inputs
+    assert first.ndim == second.ndim
+    assert first.ndim in (2, 3)
+    assert first.shape[:-2] == second.shape[:-2]
+    return first @ second
+
+
+def softmax(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def layer_norm(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    centred = x - x.mean(axis=0)
+    normal = centred / np.sqrt((centred**2).mean(axis=0) + operation["epsilon"])
+    scale, bias = (channels(weights[operation[role]], x.ndim) for role in ("scale", "bias"))
+    return normal * scale + bias
+
+
+def mask(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]) -> Tensor:
+    scores, kept = inputs
+    assert scores.shape == kept.shape
+    return np.where(kept == 1, scores, -np.inf)
+
+
+def table(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
+    functions = {"Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+    return functions[operation["function"]](inputs[0])
+
+
+def batch_normalization(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    scale, bias, mean, variance = (
+        channels(weights[operation[role]], x.ndim) for role in ("scale", "bias", "mean", "variance")
+    )
+    return scale * (x - mean) / np.sqrt(variance + operation["epsilon"]) + bias
+
+
+OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, Tensor]], Tensor]] = {
+    "Add": lambda inputs, _, __: inputs[0] + inputs[1],
+    "AddConstant": lambda inputs, o, weights: inputs[0] + channels(weights[o["constant"]], inputs[0].ndim),
+    "BatchNormalization": batch_normalization,
+    "Conv": conv,
+    "Embedding": embedding,
+    "Gelu": lambda inputs, _, __: inputs[0] * 0.5 * (1 + ERF(inputs[0] / math.sqrt(2))),
+    "Gemm": gemm,
+    "Identity": lambda inputs, _, __: inputs[0],
+    "LayerNorm": layer_norm,
+    "Mask": mask,
+    "MatMul": matmul,
+    "Multiply": lambda inputs, _, __: inputs[0] * inputs[1],
+    "Relu": lambda inputs, o, _: np.clip(inputs[0], 0, o["maximum"]),
+    "Reshape": lambda inputs, o, _: inputs[0].reshape(o["shape"]),
+    "Scale": lambda inputs, o, _: inputs[0] * o["factor"],
+    "Softmax": softmax,
+    "Table": table,
+    "View": view,
+}
