@@ -6,7 +6,9 @@ use crate::width::{self, Known};
 use crate::{Error, Result};
 
 /// Widest accumulator that the linear protocols are given.
-const WIDEST: u32 = 48;
+const WIDEST: u32 = 40;
+/// Widest shares that anything else works on: sums and norms of finely scaled residuals.
+const WIDEST_LOCAL: u32 = 48;
 /// Bits from the largest deviation of a row to the smallest that a norm tells apart, and
 /// two for the range of values.
 const DEVIATIONS: u32 = 11;
@@ -89,7 +91,7 @@ fn choose(model: &mut Model) {
                 bits[node.output] = out.max(bits[node.inputs[0]] + 1);
             }
         }
-        if bits == before || bits.iter().any(|bits| *bits > 2 * WIDEST) {
+        if bits == before || bits.iter().any(|bits| *bits > 2 * WIDEST_LOCAL) {
             break;
         }
     }
@@ -139,12 +141,12 @@ fn narrow(model: &Model) -> Option<usize> {
         // Extended shares have a bit to spare.
         let have = ranges[*tensor].width() + 1;
         let gained = need.unwrap_or(0).saturating_sub(have);
-        let wide = origins(graph, *tensor).filter_map(accumulator).max();
+        let wide = origins(graph, *tensor).any(is_too_wide);
         let each = origins(graph, *tensor).map(|origin| price(graph, origin)).sum::<usize>();
         let worth = each.saturating_mul(gained as usize) >= WORTH_EXTENDING;
-        let endless = graph.tensors[*tensor].format.bits > WIDEST;
+        let endless = graph.tensors[*tensor].format.bits > WIDEST_LOCAL;
         let extended = graph.nodes.iter().any(|n| n.output == *tensor && n.op == Op::Extend);
-        !extended && gained > 0 && (endless || worth || wide.is_some_and(|wide| wide > WIDEST))
+        !extended && gained > 0 && (endless || worth || wide)
     });
     candidates.next()
 }
@@ -192,6 +194,18 @@ fn accumulator(node: &Node) -> Option<u32> {
     }
 }
 
+/// The widest shares that a node's protocol works on.
+fn widest(node: &Node) -> u32 {
+    match node.op {
+        Op::Linear(_) | Op::MatMul(_) => WIDEST,
+        _ => WIDEST_LOCAL,
+    }
+}
+
+fn is_too_wide(node: &Node) -> bool {
+    accumulator(node).is_some_and(|bits| bits > widest(node))
+}
+
 /// Lets the linear nodes and sums that read `tensor` read an extension of it.
 fn extend(model: &mut Model, tensor: usize) {
     let graph = &mut model.graph;
@@ -232,8 +246,9 @@ fn refuse_wide(model: &Model) -> Result<()> {
             Some(bits) => bits,
             None => model.graph.output_of(node).format.bits,
         };
-        if bits > WIDEST {
-            let what = format!("needs a width of {bits} bits, at most {WIDEST} are possible");
+        let widest = widest(node);
+        if bits > widest {
+            let what = format!("needs a width of {bits} bits, at most {widest} are possible");
             let instead = "use fewer activation or weight bits, or put a ReLU between the layers";
             return Err(Error::unsupported(&node.name, what, instead));
         }
