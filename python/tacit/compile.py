@@ -14,7 +14,7 @@ from tacit.importers.onnx import import_onnx
 from tacit.preprocess import Preprocessing
 from tacit.quantize import calibrate
 from tacit.reading import Reading, describe, of_text
-from tacit.text import ENTRY, write
+from tacit.text import ENDING, ENTRY, write
 
 Rounding = Literal["stochastic", "exact"]
 Nonlinear = Literal["ot", "gc"]
@@ -67,7 +67,7 @@ def compile_model(
     options = options or Options()
     _core.check_suite(options.suite, options.accept_leakage)
     reading, text = options.reading or Reading(), None
-    graph = import_onnx(source, reading.sequence)
+    graph = import_onnx(source, reading.sequence, reading.public_embedding)
     if options.reading is not None or graph.reads_tokens:
         text = describe(source, graph, reading)
         options, x, input_range = of_text(options, graph, text, x)
@@ -89,8 +89,8 @@ def compile_model(
         metadata.attach(output, {"preprocess": options.preprocessing.to_json()})
     if text is not None:
         metadata.attach(output, {ENTRY: text.to_json()})
-        write(output.with_suffix(".text"), text)
-        summary["text"] = str(output.with_suffix(".text"))
+        write(output.with_suffix(ENDING), text)
+        summary["text"] = str(output.with_suffix(ENDING))
     return summary
 
 

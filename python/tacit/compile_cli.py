@@ -75,6 +75,14 @@ def compile_command(
         Path | None,
         typer.Option(metavar="tokenizer.json", help="Of a model that reads text. Default: the one beside it."),
     ] = None,
+    public_embedding: Annotated[
+        bool,
+        typer.Option(
+            "--public-embedding",
+            help="Cheaper: clients get the embedding of a directory of Hugging Face, in X.text, and look tokens up "
+            "themselves. Anyone who has X.text can read it.",
+        ),
+    ] = False,
     accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
@@ -92,9 +100,9 @@ def compile_command(
     bounds = None if input_range is None else interval(input_range)
     preprocessing = None if preprocess is None else parse(preprocess)
     reading, texts = None, calibrate is not None and corpus.is_text(calibrate)
-    if sequence is not None or tokenizer is not None or texts or model.is_dir():
+    if sequence is not None or tokenizer is not None or texts or public_embedding or model.is_dir():
         lines = corpus.load(calibrate).texts if calibrate is not None and texts else ()
-        reading = Reading(sequence, tokenizer, lines)
+        reading = Reading(sequence, tokenizer, lines, public_embedding)
     x = None if calibrate is None or texts else load(calibrate, None, preprocessing).x
     if reading is not None and calibrate is None:
         report.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")

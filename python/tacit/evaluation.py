@@ -52,7 +52,8 @@ def plain(source: Path, examples: Examples, sequence: int | None = None) -> dict
     from tacit.plain import FloatModel
 
     began = monotonic()
-    labels = FloatModel(source, (), sequence)(examples.x).argmax(axis=1)
+    public = examples.x.shape[1:] != (2, sequence) and sequence is not None
+    labels = FloatModel(source, (), sequence, public)(examples.x).argmax(axis=1)
     return {"mode": "plain", "model": str(source), **scored(labels, examples, began)}
 
 

@@ -18,9 +18,14 @@ BATCH_BYTES = 2**27
 class FloatModel:
     """An ONNX model that gives its output and, on request, the tensors named in `tensors`."""
 
-    def __init__(self, path: Path, tensors: Sequence[str] = (), sequence: int | None = None) -> None:
-        """Load the model, for inputs of `sequence` tokens if it reads text; raises errors as the importer does."""
-        serialised, self.signature = expose(path, tensors, sequence)
+    def __init__(
+        self, path: Path, tensors: Sequence[str] = (), sequence: int | None = None, public: bool = False
+    ) -> None:
+        """Load the model, for inputs of `sequence` tokens if it reads text, embedded ones if `public`.
+
+        Raises errors as the importer does.
+        """
+        serialised, self.signature = expose(path, tensors, sequence, public)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         self.tensors = [*tensors] if tensors else [self.signature.output_name]

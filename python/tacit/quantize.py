@@ -45,12 +45,13 @@ def calibrate(
     above it or below 100 less it. What fills texts up does not count. A batch at a time is in memory.
     """
     seen = source.observed()
-    model = FloatModel(path, list(dict.fromkeys(where.tensor for where in seen.values())), length(source))
+    tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
+    model = FloatModel(path, tensors, length(source), source.masked)
     read = () if x is None else linear_inputs(source)
     if x is None:
         input_range = input_range or UNIT
         x = synthetic(source, input_range)
-    observer = Observer(model, x, vocabulary(source))
+    observer = Observer(model, x, vocabulary(source), source.masked)
     ranges, means = observed(observer, seen, read)
     if percentile is not None:
         inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
@@ -69,7 +70,7 @@ def linear_inputs(source: Source) -> tuple[str, ...]:
 
 def length(source: Source) -> int | None:
     """How many tokens an input has, where it is one of tokens."""
-    return source.input_shape[1] if source.reads_tokens else None
+    return source.input_shape[1] if source.reads_tokens or source.masked else None
 
 
 def vocabulary(source: Source) -> int | None:
@@ -82,23 +83,30 @@ def vocabulary(source: Source) -> int | None:
 class Observer:
     """A float model and its example inputs; of text, that which fills inputs up is not looked at.
 
-    `tokens` is how many tokens there are, None where inputs are something else.
+    `tokens` is how many tokens there are, None where inputs are something else; `masked` inputs are hidden
+    states above a mask.
     """
 
     model: FloatModel
     x: NDArray[np.float32]
     tokens: int | None
+    masked: bool = False
 
     def batches(self) -> Iterator[Tensors]:
         """Values of the tensors, batch by batch; NaN where they depend on the token that fills inputs up."""
-        if self.tokens is None:
+        if self.tokens is None and not self.masked:
             yield from self.model.batches(self.x)
             return
-        other = self.x.copy()
-        filled = self.x[:, 1] == 0
-        other[:, 0][filled] = (self.x[:, 0][filled] + self.tokens // 2) % self.tokens
-        for values, changed in zip(self.model.batches(self.x), self.model.batches(other), strict=True):
+        for values, changed in zip(self.model.batches(self.x), self.model.batches(self.others()), strict=True):
             yield {name: settled(values[name], changed[name]) for name in values}
+
+    def others(self) -> NDArray[np.float32]:
+        """The inputs with something else where they are filled up: another token, or states turned round."""
+        other, filled = self.x.copy(), self.x[:, -1:] == 0
+        read = self.x[:, :-1]
+        changed = read[:, ::-1] if self.tokens is None else (read + self.tokens // 2) % self.tokens
+        other[:, :-1] = np.where(filled, changed, read)
+        return other
 
 
 def settled(values: NDArray[np.float32], changed: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from tacit import corpus
 from tacit.errors import MisuseError
-from tacit.importers.huggingface import class_labels, is_directory_of_model, normalises, padding, pooling_of
+from tacit.importers.huggingface import (
+    class_labels,
+    is_directory_of_model,
+    normalises,
+    padding,
+    pooling_of,
+    public_embedding,
+)
 from tacit.importers.source import Source
 from tacit.text import Pooling, Text
 
@@ -29,17 +36,19 @@ LONGEST_TOKENIZER = 1 << 25
 class Reading:
     """Inputs of `sequence` tokens. `tokenizer` is a tokenizer.json, by default the one beside the model.
 
-    `texts` calibrate; without any, thirty that come with the package do.
+    `texts` calibrate; without any, thirty that come with the package do. With `public_embedding` clients get the
+    embedding and look their tokens up themselves.
     """
 
     sequence: int | None = None
     tokenizer: Path | None = None
     texts: Sequence[str] = ()
+    public_embedding: bool = False
 
 
 def describe(source: Path, graph: Source, reading: Reading) -> Text:
     """How text becomes an input of the model."""
-    if not graph.reads_tokens:
+    if not graph.reads_tokens and not graph.masked:
         raise MisuseError(f"{source} reads no text: leave --sequence and --tokenizer out")
     folder = source if source.is_dir() else source.parent
     path = reading.tokenizer or folder / "tokenizer.json"
@@ -52,7 +61,11 @@ def describe(source: Path, graph: Source, reading: Reading) -> Text:
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path} is no text in UTF-8: {error}") from error
     if is_directory_of_model(source):
-        return Text(content, graph.input_shape[1], pooling_of(source), normalises(source), padding(source))
+        text = Text(content, graph.input_shape[1], pooling_of(source), normalises(source), padding(source))
+        if not graph.masked:
+            return text
+        tables = public_embedding(source, text.sequence)
+        return replace(text, embedding=tables.digest, tables=tables)
     pad = padding(folder) if is_directory_of_model(folder) else 0
     return Text(content, graph.input_shape[1], exported(graph), False, pad)
 
@@ -66,14 +79,15 @@ def exported(graph: Source) -> Pooling:
 
 def of_text(
     options: "Options", graph: Source, text: Text, x: NDArray[np.float32] | None
-) -> tuple["Options", NDArray[np.float32], tuple[float, float]]:
-    """Options, calibration inputs and range of the input of a model that reads text."""
+) -> tuple["Options", NDArray[np.float32], tuple[float, float] | None]:
+    """Options, calibration inputs and range of the input, where it is known, of a model that reads text."""
     texts = (options.reading.texts if options.reading else ()) or own_texts()
     tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
     bits = options.activation_bits or TEXT_BITS
     weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
     inputs = text.tokens(list(texts)[:MOST_TEXTS]).x if x is None else x
-    return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, (0.0, float(len(tables[0]) - 1))
+    known = (0.0, float(len(tables[0]) - 1)) if tables else None
+    return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, known
 
 
 def own_texts() -> tuple[str, ...]:

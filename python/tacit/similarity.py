@@ -23,10 +23,11 @@ def evaluate(
     with the float embeddings, and `float_spearman`, where `source` is known.
     """
     text = reader(pair.model)
-    x = text.tokens(corpus.texts).x
+    tokens = text.tokens(corpus.texts)
+    x = tokens.x
     began, content = monotonic(), dict[str, Any]()
     if mode == "plain":
-        content, embeddings = {"model": str(source)}, plain(text, needed(source), x)
+        content, embeddings = {"model": str(source)}, plain(text, needed(source), tokens.ids)
     elif mode == "simulate":
         content, embeddings = simulated(pair.model, text, x, progress)
     else:
@@ -37,7 +38,7 @@ def evaluate(
     content |= {"embeddings": embeddings.tolist(), **ranked(corpus, embeddings, "")}
     if source is None or mode == "plain":
         return content
-    floats = plain(text, source, x)
+    floats = plain(text, source, tokens.ids)
     near = cosines(embeddings, floats)
     compared = {"source": str(source), "cosine_mean": float(near.mean()), "cosine_min": float(near.min())}
     return {**content, **compared, **ranked(corpus, floats, "float_")}
@@ -57,11 +58,11 @@ def needed(source: Path | None) -> Path:
     return source
 
 
-def plain(text: Text, source: Path, x: NDArray[np.float32]) -> Embeddings:
-    """Embeddings of the float model under onnxruntime."""
+def plain(text: Text, source: Path, ids: NDArray[np.float32]) -> Embeddings:
+    """Embeddings of the float model under onnxruntime for tokens above their mask."""
     from tacit.plain import FloatModel
 
-    return embedded(text, FloatModel(source, (), text.sequence)(x).astype(np.float64), x)
+    return embedded(text, FloatModel(source, (), text.sequence)(ids).astype(np.float64), ids)
 
 
 def simulated(

@@ -7,7 +7,7 @@ its length is that it is no longer than that.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -15,7 +15,8 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import metadata
+from tacit import embedding, metadata
+from tacit.embedding import Embedding
 from tacit.errors import MisuseError
 
 Pooling = Literal["mean", "cls", "hidden", "classes"]
@@ -24,15 +25,21 @@ LONGEST_SEQUENCE = 4096
 SHORTEST_BUCKET = 16
 LONGEST_TEXT = 1 << 16
 ENTRY = "text"
+ENDING = ".text"
 Embeddings = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Inputs `x` (N, 2, sequence): tokens above their mask. `lengths` (N,) are those of the whole texts, in tokens."""
+    """Inputs `x` of a model: `ids`, or of one with a public embedding hidden states above the mask.
+
+    `ids` (N, 2, sequence) are tokens above their mask, 1 for a token. `lengths` (N,) are those of the whole
+    texts, in tokens.
+    """
 
     x: NDArray[np.float32]
     lengths: NDArray[np.int64]
+    ids: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Text:
     `tokenizer` is the content of a tokenizer.json. Texts are filled up to `sequence` tokens with the
     token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
     tokens; cls, an embedding; hidden, all states; classes, a number per class. With `normalise`
-    embeddings have length 1.
+    embeddings have length 1. With a public embedding `embedding` is its digest, and `tables` the embedding itself.
     """
 
     tokenizer: str
@@ -50,6 +57,8 @@ class Text:
     pooling: Pooling
     normalise: bool = False
     pad: int = 0
+    embedding: str | None = None
+    tables: Embedding | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not whole(self.sequence) or not 1 <= self.sequence <= LONGEST_SEQUENCE:
@@ -60,6 +69,8 @@ class Text:
             refuse("normalise", "true or false")
         if not whole(self.pad) or self.pad < 0:
             refuse("pad", "the number of a token")
+        if not isinstance(self.embedding, str | None):
+            refuse("embedding", "a digest, or nothing")
         if not isinstance(self.tokenizer, str):
             refuse("tokenizer", "the content of a tokenizer.json")
 
@@ -93,7 +104,15 @@ class Text:
             ids = encoded.ids[: self.sequence]
             x[index, 0, : len(ids)] = ids
             x[index, 1, : len(ids)] = 1
-        return Tokens(x, lengths)
+        return Tokens(self.inputs(x), lengths, x)
+
+    def inputs(self, ids: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Inputs of the model for tokens above their mask (N, 2, sequence)."""
+        if self.embedding is None:
+            return ids
+        if self.tables is None:
+            raise MisuseError("the public embedding is missing; read the model's file X.text")
+        return self.tables.inputs(ids)
 
     def cut(self, text: str) -> Any:
         """The encoding of a text that is too long: the marks at its end stay."""
@@ -104,8 +123,11 @@ class Text:
             self.encoder.no_truncation()
 
     def embeddings(self, outputs: NDArray[np.float64], x: NDArray[np.float32]) -> Embeddings | None:
-        """Embeddings (N, hidden) from real outputs (N, outputs) for the inputs `x`; None where these are classes."""
-        kept = x[:, 1].astype(np.float64)
+        """Embeddings (N, hidden) from real outputs (N, outputs); None where these are classes.
+
+        The last row of each of the inputs `x` is its mask.
+        """
+        kept = x[:, -1].astype(np.float64)
         if self.pooling == "classes":
             return None
         vectors = outputs.astype(np.float64)
@@ -118,7 +140,7 @@ class Text:
 
     def to_json(self) -> str:
         """The fields, as `from_json` reads them."""
-        return json.dumps(asdict(self))
+        return json.dumps({name: getattr(self, name) for name in STORED})
 
     def too_long(self, lengths: NDArray[np.int64]) -> list[str]:
         """A warning per text that is cut, with the length a model for all of it needs."""
@@ -128,6 +150,10 @@ class Text:
             for index, length in enumerate(lengths)
             if length > self.sequence
         ]
+
+
+STORED = {entry.name for entry in fields(Text)} - {"tables"}
+"""What the file says of how text is read."""
 
 
 def bucket(length: int) -> int:
@@ -180,9 +206,8 @@ def from_json(content: str) -> Text:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise MisuseError(f"text: no JSON: {str(error)[:100]}") from error
-    known = {entry.name for entry in fields(Text)}
-    if not isinstance(values, dict) or not known.issuperset(values):
-        raise MisuseError(f"text: must be a JSON object with fields among {', '.join(sorted(known))}")
+    if not isinstance(values, dict) or not STORED.issuperset(values):
+        raise MisuseError(f"text: must be a JSON object with fields among {', '.join(sorted(STORED))}")
     missing = {"tokenizer", "sequence", "pooling"} - values.keys()
     if missing:
         raise MisuseError(f"text: lacks {', '.join(sorted(missing))}")
@@ -197,14 +222,21 @@ def read(path: Path) -> Text:
 
 
 def stored(path: Path, entries: Mapping[str, str]) -> Text:
-    """The text entry of a file."""
+    """The text entry of a file; a public embedding is in the client's file itself, or in the one beside a model."""
     if ENTRY not in entries:
         raise MisuseError(f"{path} is of no model of text")
-    return from_json(entries[ENTRY])
+    text = from_json(entries[ENTRY])
+    if text.embedding is None:
+        return text
+    holder = path if embedding.ENTRY in entries else path.with_suffix(ENDING)
+    return replace(text, tables=embedding.read(holder, text.embedding, text.sequence))
 
 
 def write(path: Path, text: Text) -> None:
     """The client's file: what a client needs to ask a server that has the model."""
+    if text.tables is not None:
+        embedding.write(path, text.tables, {ENTRY: text.to_json()})
+        return
     header = json.dumps({"__metadata__": {ENTRY: text.to_json()}}, ensure_ascii=False).encode()
     header += b" " * (-len(header) % metadata.LENGTH)
     path.write_bytes(len(header).to_bytes(metadata.LENGTH, "little") + header)

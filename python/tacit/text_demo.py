@@ -54,7 +54,7 @@ def run(model: Model, source: Path, console: Console) -> dict[str, Any]:
     with report.progress("embedding") as advance:
         done = Pair(model, timeout_seconds=PATIENCE_SECONDS).run(tokens.x, None, advance)
     private = similarity.embedded(text, done.prediction.logits, tokens.x)
-    floats = similarity.plain(text, source, tokens.x)
+    floats = similarity.plain(text, source, tokens.ids)
     given = Inputs(tokens.x, None, list(SENTENCES), tokens.lengths)
     near = cosines(private, floats)
     console.print(text_report.embedding_table(given, private))

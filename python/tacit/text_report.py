@@ -56,7 +56,7 @@ def embedding_table(inputs: Inputs, embeddings: Embeddings) -> Table:
         table.add_column(heading, justify="left" if heading in ("", "text") else "right", overflow="fold")
     lengths = np.linalg.norm(embeddings, axis=1)
     for index, (name, length) in enumerate(zip(inputs.names, lengths, strict=True)):
-        kept = int(inputs.x[index, 1].sum())
+        kept = int(inputs.x[index, -1].sum())
         table.add_row(*map(Cell, (str(index + 1), shortened(name), str(kept), f"{length:.3f}")))
     return table
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -80,25 +81,69 @@ def test_run_shows_embeddings_and_cosines(tacit, model):
     assert long.json["tokens"] == [15]
 
 
-@pytest.fixture
-def served(model: Path) -> Iterator[dict[str, str]]:
+@contextmanager
+def serving(model: Path) -> Iterator[tuple[str, ...]]:
     command = [sys.executable, "-m", "tacit", "serve", str(model), "--listen", "127.0.0.1:0", "--once", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield json.loads(process.stdout.readline())
+        ready = json.loads(process.stdout.readline())
+        yield ("--server", ready["listening"], "--pin", ready["pin"])
         process.kill()
 
 
+@pytest.fixture
+def served(model: Path) -> Iterator[tuple[str, ...]]:
+    with serving(model) as know:
+        yield know
+
+
 def test_a_client_needs_the_tokenizer_only(tacit, model, served, tmp_path):
-    know = ("--server", served["listening"], "--pin", served["pin"])
     texts = tmp_path / "texts.txt"
     texts.write_text(TEXTS[1])
-    done = tacit("predict", TEXTS[0], "--text", texts, *know, "--tokenizer", model.with_suffix(".text"), "--json")
+    done = tacit("predict", TEXTS[0], "--text", texts, *served, "--tokenizer", model.with_suffix(".text"), "--json")
     assert done.code == 0, done.err
     expected = tacit("simulate", model, *TEXTS[:2], "--json").json
     np.testing.assert_array_equal(done.json["logits"], expected["logits"])
     assert done.json["tokens"] == [7, 5]
     np.testing.assert_allclose(done.json["cosines"], expected["cosines"])
+
+
+@pytest.fixture(scope="module")
+def public(tacit: Command, folder: Path, model: Path) -> Path:
+    path = model.parent / "public.tacit"
+    arguments = ("--sequence", SEQUENCE, "--calibrate", model.parent / "texts.txt", "--rounding", "exact")
+    done = tacit("compile", folder, "-o", path, *arguments, "--public-embedding")
+    assert done.code == 0, done.err
+    return path
+
+
+def test_a_public_embedding_is_looked_up_by_the_client(tacit, public, model, folder, pairs):
+    assert Model(public).input_shape == (33, SEQUENCE)
+    content = tacit("evaluate", public, pairs, "--mode", "private", "--model", folder, "--json").json
+    assert content["max_error"] == 0
+    assert content["cosine_min"] > NEAR
+    costs = [sum(tacit("plan", path, "--json").json["bytes"].values()) for path in (public, model)]
+    assert costs[0] < costs[1]
+    names = [layer["name"] for layer in tacit("plan", public, "--json").json["layers"]]
+    assert not any(name.startswith("embedding") for name in names)
+
+
+def test_a_client_with_a_public_embedding_needs_its_file(tacit, public, model, tmp_path):
+    elsewhere = tmp_path / "x.text"
+    elsewhere.write_bytes(public.with_suffix(".text").read_bytes())
+    with serving(public) as know:
+        done = tacit("predict", *TEXTS, *know, "--tokenizer", elsewhere, "--json")
+    assert done.code == 0, done.err
+    np.testing.assert_array_equal(done.json["logits"], tacit("simulate", public, *TEXTS, "--json").json["logits"])
+    alone = tmp_path / "alone.tacit"
+    alone.write_bytes(public.read_bytes())
+    assert "alone.text does not exist" in tacit("simulate", alone, TEXTS[0]).err
+    damaged = bytearray(elsewhere.read_bytes())
+    damaged[-1] ^= 1
+    alone.with_suffix(".text").write_bytes(damaged)
+    assert "another model's embedding" in tacit("simulate", alone, TEXTS[0]).err
+    alone.with_suffix(".text").write_bytes(model.with_suffix(".text").read_bytes())
+    assert "no readable embedding" in tacit("simulate", alone, TEXTS[0]).err
 
 
 def test_classes_have_the_names_of_the_configuration(tacit, tmp_path):
@@ -125,6 +170,7 @@ def test_an_export_of_pytorch(tacit, tmp_path):
     assert "tokenizer.json" in tacit(*arguments, "--sequence", SEQUENCE).err
     write(tmp_path)
     assert tacit(*arguments, "--sequence", SEQUENCE).code == 0
+    assert "directory" in tacit(*arguments, "--sequence", SEQUENCE, "--public-embedding").err
     content = tacit("run", tmp_path / "x.tacit", *TEXTS, "--json").json
     assert np.shape(content["embeddings"]) == (3, 32)
 

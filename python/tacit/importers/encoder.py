@@ -1,6 +1,7 @@
 """A transformer encoder as an ONNX model, written from its weights; with `onnx` and `fold`, a module that uses `onnx`.
 
-Input `x` is float32 (N, 2, sequence): row 0 has token ids, row 1 the mask, 1 for a token and 0 for padding.
+Input `x` is float32 (N, 2, sequence): row 0 has token ids, row 1 the mask, 1 for a token and 0 for padding. Where the
+embedding is public it is (N, hidden + 1, sequence): hidden states as `embed` gives them, and below them the mask.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,19 +89,21 @@ class Graph:
         return self.add("Transpose", f"{name}.heads", split, perm=list(order))
 
 
-def build(encoder: Encoder, weights: Weights, sequence: int, name: str) -> onnx.ModelProto:
-    """The model for `sequence` tokens; `weights` have their names without the prefix of the family."""
+def build(encoder: Encoder, weights: Weights, sequence: int, name: str, public: bool = False) -> onnx.ModelProto:
+    """The model for `sequence` tokens; `weights` have their names without the prefix of the family.
+
+    With `public` the client embeds its tokens.
+    """
     graph = Graph(weights)
-    zero, one = graph.constant("first", np.int64(0)), graph.constant("second", np.int64(1))
-    row = graph.add("Gather", "ids.float", "x", zero, axis=1)
-    ids = graph.add("Cast", "ids", row, to=TensorProto.INT64)
-    mask = graph.add("Gather", "mask", "x", one, axis=1)
-    x = embed(graph, encoder, ids, sequence)
+    graph.constant("first", np.int64(0))
+    x = given_states(graph, encoder) if public else embed(graph, encoder, given_ids(graph), sequence)
+    row = graph.constant("mask.row", np.int64(encoder.hidden if public else 1))
+    mask = graph.add("Gather", "mask", "x", row, axis=1)
     penalty = penalise(graph, mask)
     for layer in range(encoder.layers):
         x = block(graph, encoder, x, penalty, layer)
     output = HEADS[encoder.head](graph, x, mask)
-    ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2, sequence])]
+    ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", encoder.hidden + 1 if public else 2, sequence])]
     made = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)]
     built = helper.make_graph(graph.nodes, name, ends, made, graph.constants)
     # A shape is obligatory for the checker.
@@ -110,16 +113,35 @@ def build(encoder: Encoder, weights: Weights, sequence: int, name: str) -> onnx.
     return helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
 
+def given_ids(graph: Graph) -> str:
+    """Tokens (N, sequence) of the input."""
+    row = graph.add("Gather", "ids.float", "x", "first", axis=1)
+    return graph.add("Cast", "ids", row, to=TensorProto.INT64)
+
+
+def given_states(graph: Graph, encoder: Encoder) -> str:
+    """Hidden states (N, sequence, hidden) of the input."""
+    ends = [graph.integers(f"states.{role}", [value]) for role, value in (("first", 0), ("end", encoder.hidden))]
+    rows = graph.add("Slice", "states.rows", "x", *ends, graph.integers("states.axis", [1]))
+    return graph.add("Transpose", "states", rows, perm=[0, 2, 1])
+
+
 def embed(graph: Graph, encoder: Encoder, ids: str, sequence: int) -> str:
     """Embeddings of tokens, positions and the first token type, normalised."""
     table = graph.constant("embedding.weight", graph.weights["embeddings.word_embeddings.weight"])
-    first = encoder.first_position
-    added = graph.weights["embeddings.position_embeddings.weight"][first : first + sequence]
-    if "embeddings.token_type_embeddings.weight" in graph.weights:
-        added = added + graph.weights["embeddings.token_type_embeddings.weight"][0]
     tokens = graph.add("Gather", "embedding", table, ids, axis=0)
-    placed = graph.add("Add", "embedding.placed", tokens, graph.constant("embedding.positions", added))
+    positions = graph.constant("embedding.positions", places(encoder, graph.weights, sequence))
+    placed = graph.add("Add", "embedding.placed", tokens, positions)
     return graph.normalise("embedding.norm", placed, "embeddings.LayerNorm", encoder.epsilon)
+
+
+def places(encoder: Encoder, weights: Weights, sequence: int) -> NDArray[np.float32]:
+    """What positions and the first token type add to embeddings (sequence, hidden)."""
+    first = encoder.first_position
+    added = weights["embeddings.position_embeddings.weight"][first : first + sequence]
+    if "embeddings.token_type_embeddings.weight" in weights:
+        added = added + weights["embeddings.token_type_embeddings.weight"][0]
+    return added
 
 
 def penalise(graph: Graph, mask: str) -> str:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import onnx
 
+from tacit.embedding import Embedding
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.directory import checked, read_json, read_list, read_weights, renamed
-from tacit.importers.encoder import Encoder, Head, Names, build
+from tacit.importers.encoder import Encoder, Head, Names, Weights, build, places
 
 ACTIVATIONS = {"gelu": "Gelu", "gelu_new": "Gelu", "gelu_fast": "Gelu", "gelu_pytorch_tanh": "Gelu", "relu": "Relu"}
 PLAIN = ("Model", "ForMaskedLM", "ForPreTraining")
@@ -63,12 +65,26 @@ def is_directory_of_model(path: Path) -> bool:
     return path.is_dir() and (path / "config.json").is_file()
 
 
-def read_directory(folder: Path, sequence: int) -> onnx.ModelProto:
-    """The encoder in `folder` for `sequence` tokens, as an ONNX model.
+def read_directory(folder: Path, sequence: int, public: bool = False) -> onnx.ModelProto:
+    """The encoder in `folder` for `sequence` tokens, as an ONNX model; with `public` without its embedding.
 
     Raises `MisuseError` for files that are absent or damaged and for a length the model has no positions
     for, and `UnsupportedError` naming what the configuration asks for that Tacit does not have.
     """
+    encoder, weights, name = load(folder, sequence)
+    return build(encoder, weights, sequence, name, public)
+
+
+def public_embedding(folder: Path, sequence: int) -> Embedding:
+    """The embedding of the encoder in `folder`; raises as `read_directory` does."""
+    encoder, weights, _ = load(folder, sequence)
+    words = weights["embeddings.word_embeddings.weight"].astype(np.float16)
+    norm = [weights[f"embeddings.LayerNorm.{role}"] for role in ("weight", "bias")]
+    return Embedding(words, places(encoder, weights, sequence), norm[0], norm[1], encoder.epsilon)
+
+
+def load(folder: Path, sequence: int) -> tuple[Encoder, Weights, str]:
+    """What the configuration says, the weights, and a name."""
     config = read_json(folder / "config.json")
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
@@ -77,7 +93,7 @@ def read_directory(folder: Path, sequence: int) -> onnx.ModelProto:
         )
     encoder = describe(folder, config, family)
     weights = checked(folder, renamed(read_weights(folder), family.prefix), encoder, sequence)
-    return build(encoder, weights, sequence, str(config.get("_name_or_path") or folder.resolve().name))
+    return encoder, weights, str(config.get("_name_or_path") or folder.resolve().name)
 
 
 def describe(folder: Path, config: Mapping[str, Any], family: Family) -> Encoder:

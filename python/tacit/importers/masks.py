@@ -61,7 +61,7 @@ def of_bits(places: Places) -> Masked:
 
 
 def is_row(stored: Stored, input_name: str, sequence: int, row: int) -> bool:
-    """Whether it lies in one row of the input: 0 for tokens, 1 for the mask. Without tokens `sequence` is 0."""
+    """Whether it lies in one row of the input, of `sequence` elements; 0 for one that has no mask."""
     return stored.name == input_name and sequence > 0 and bool((stored.places // sequence == row).all())
 
 

@@ -17,7 +17,7 @@ from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
-from tacit.importers.sequence import OPERATORS, import_sequence
+from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 
@@ -34,13 +34,15 @@ class Signature(NamedTuple):
     batched: bool
 
 
-def import_onnx(path: Path, sequence: int | None = None) -> Source:
+def import_onnx(path: Path, sequence: int | None = None, public: bool = False) -> Source:
     """Read an ONNX file, or a directory of Hugging Face for inputs of `sequence` tokens.
+
+    With `public` clients embed their tokens: the model begins after that.
 
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    model = read(path, sequence)
+    model = read(path, sequence, public)
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
@@ -51,7 +53,7 @@ def import_onnx(path: Path, sequence: int | None = None) -> Source:
     if is_sequence(model.graph.node, constants):
         sizes = infer_sizes(model, signature.input_name)
         calls = [called(node.name, node, sizes, constants) for node in model.graph.node]
-        return import_sequence(graph_name, signature[:3], calls, sizes, opset_of(model))
+        return import_sequence(graph_name, Ends(*signature[:3], public), calls, sizes, opset_of(model))
     return import_plain(graph_name, model, signature, constants)
 
 
@@ -82,13 +84,15 @@ def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants) -> bool:
     )
 
 
-def read(path: Path, sequence: int | None = None) -> onnx.ModelProto:
+def read(path: Path, sequence: int | None = None, public: bool = False) -> onnx.ModelProto:
     """Load and check a model for inputs of `sequence` tokens if it reads tokens.
 
     It is a file, plain or compressed, or a directory; the opset must be one the converters were written for.
     """
     if is_directory_of_model(path):
-        return read_directory(path, needed(path, sequence))
+        return read_directory(path, needed(path, sequence), public)
+    if public:
+        raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
     return fix_tokens(model, needed(path, sequence or length_of(model))) if reads_tokens(model) else model
 
@@ -204,9 +208,11 @@ def text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def expose(path: Path, tensors: Iterable[str], sequence: int | None = None) -> tuple[bytes, Signature]:
+def expose(
+    path: Path, tensors: Iterable[str], sequence: int | None = None, public: bool = False
+) -> tuple[bytes, Signature]:
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
-    model = read(path, sequence)
+    model = read(path, sequence, public)
     signature = sign(model)
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]

@@ -7,6 +7,7 @@ converted by them, on tensors in the model's own order.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tacit.importers.affine import add, gelu, in_place, multiply
 from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax, where
@@ -25,25 +26,35 @@ FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
 """Operators of formulas that are recognised as a whole."""
 
 
-def import_sequence(
-    name: str, ends: tuple[str, Shape, str], calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int
-) -> Source:
-    """The source graph of `calls`, for the `ends` (input, its shape without the batch, output) of the model.
+class Ends(NamedTuple):
+    """Input, its shape without the batch, and output of a model.
+
+    A `masked` input is hidden states (H, S) above a mask (1, S).
+    """
+
+    input_name: str
+    shape: Shape
+    output: str
+    masked: bool = False
+
+
+def import_sequence(name: str, ends: Ends, calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int) -> Source:
+    """The source graph of `calls`, for the `ends` of the model.
 
     `sizes` have the batch of one. Raises `UnsupportedError` naming the node that cannot be run.
     """
-    input_name, shape, output = ends
+    input_name, shape, output, masked = ends
     calls = fuse(calls, [output])
     readers = Counter(read for call in calls for read in call.inputs) + Counter([output])
     draft = Draft({input_name: shape})
-    weaver = Weaver(input_name, shape[-1] if looks_up(calls) else 0, opset, sizes, readers, draft)
+    weaver = Weaver(input_name, shape[-2:] if masked or looks_up(calls) else (0, 0), opset, sizes, readers, draft)
     weaver.values[input_name] = Stored(input_name, in_order((1, *shape)), input_name)
     for call in calls:
         convert(weaver, call)
     last = calls[-1]
     result = weaver.stored(last, output)
     written = draft.straight(last, result, without_batch(result.places.shape))
-    return draft.source(name, input_name, written, output)
+    return replace(draft.source(name, input_name, written, output), masked=masked)
 
 
 def looks_up(calls: Sequence[Call]) -> bool:

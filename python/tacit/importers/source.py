@@ -37,7 +37,7 @@ class Source:
 
     Tensors in `internal` are made by the import: the model itself does not compute them. The others are
     tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
-    the name that the model has for it are known.
+    the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Source:
     seen: Mapping[str, Seen] = field(default_factory=dict)
     output_shape: tuple[int, ...] = ()
     model_output: str = ""
+    masked: bool = False
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""

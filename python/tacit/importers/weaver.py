@@ -15,16 +15,21 @@ Values = dict[str, Value]
 class Weaver:
     """What is known while nodes are converted one after another; `sizes` have the batch of one.
 
-    `sequence` is how many tokens an input has, 0 where it is something else.
+    `extent` are rows and tokens of an input whose last row is a mask, zeros where it is something else.
     """
 
     input_name: str
-    sequence: int
+    extent: Shape
     opset: int
     sizes: Mapping[str, Shape]
     readers: Mapping[str, int]
     draft: Draft
     values: Values = field(default_factory=dict)
+
+    @property
+    def sequence(self) -> int:
+        """How many tokens an input has."""
+        return self.extent[1]
 
     def rearranged(self, call: Call) -> bool:
         """Convert a node that only moves elements of one activation, if it is one."""
@@ -53,7 +58,7 @@ class Weaver:
         """A value as a function of the mask, if it is one."""
         if isinstance(value, Masked):
             return value
-        return of_bits(value.places) if is_row(value, self.input_name, self.sequence, 1) else None
+        return of_bits(value.places) if is_row(value, self.input_name, self.sequence, self.extent[0] - 1) else None
 
     def stored(self, call: Call, name: str) -> Stored:
         """The activation `name`; of the mask only its bits themselves are stored."""

@@ -51,6 +51,9 @@ impl<'a> Scales<'a> {
             return Ok((1.0, [0, rows as i64 - 1]));
         }
         let (low, high) = self.seen(&self.program.source.input.name)?;
+        if !self.mask_rows().is_empty() {
+            return Ok(self.masked_input(positive(high.max(-low))));
+        }
         let levels = (1i64 << self.activation_bits) - 1;
         if low >= 0.0 {
             Ok((positive(high) / levels as f64, [0, levels]))

@@ -6,6 +6,8 @@ use crate::functions::Gelu;
 use crate::ir::{Embedding, Format, MatMul, NodeWeights, Op, Rounding, View};
 use crate::source::{SourceNode, SourceOp};
 use crate::{Error, Result};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Bits that hidden states have beyond activations.
 const HIDDEN_BITS: u32 = 3;
@@ -78,34 +80,62 @@ impl Scales<'_> {
         tables.max()
     }
 
-    /// Ranges of what the input has at each place on its first axis, where some are
-    /// positions in tables; the others are masks.
+    /// Ranges of what the input has at each place on its first axis, where some are masks;
+    /// the others are positions in tables, or numbers.
     pub(super) fn input_rows(&self) -> Result<Vec<[i64; 2]>> {
-        let Some(_) = self.vocabulary() else { return Ok(vec![]) };
-        let source = &self.program.source;
-        let places = source.input.shape[0];
-        let each = source.input.shape.iter().product::<usize>() / places;
+        let places = self.program.source.input.shape[0];
+        let masks = self.mask_rows();
+        if self.vocabulary().is_none() {
+            let (_, all) = self.input()?;
+            let row = |place| if masks.contains(&place) { [0, 1] } else { all };
+            return Ok(if masks.is_empty() { vec![] } else { (0..places).map(row).collect() });
+        }
         let mut ranges = vec![[0, 1]; places];
-        for node in &source.nodes {
+        for node in &self.program.source.nodes {
             let SourceOp::Embedding { weight } = &node.op else { continue };
             let rows = self.program.floats[weight].shape[0] as i64;
-            let (mut first, mut last) = (0, places - 1);
-            if let Some(producer) = source.producer(&node.inputs[0]) {
-                let shown = &source.nodes[producer];
-                if let SourceOp::View { shape, start, strides } = &shown.op {
-                    let view = View { start: *start, strides: strides.clone() };
-                    let end = crate::arrange::last_viewed(&view, shape).unwrap_or(0);
-                    (first, last) = (start / each, end / each);
-                }
-                if shown.inputs.first() != Some(&source.input.name) {
-                    let why = "looks up at what is not a slice of the input";
-                    return Err(Error::unsupported(&node.name, why, "give it token ids"));
-                }
-            }
+            let Some(shown) = self.rows_of_input(&node.inputs[0]) else {
+                let why = "looks up at what is not a slice of the input";
+                return Err(Error::unsupported(&node.name, why, "give it token ids"));
+            };
             let of = |range: &mut [i64; 2]| *range = [0, range[1].max(rows - 1)];
-            ranges.iter_mut().take(last + 1).skip(first).for_each(of);
+            ranges[shown].iter_mut().for_each(of);
         }
         Ok(ranges)
+    }
+
+    /// Scale and clip bounds of an input of hidden states no further than `side` from 0, above
+    /// a mask: its 1 is clipped to the integer 1, which no scale above 1 would show.
+    pub(super) fn masked_input(&self, side: f64) -> (f64, [i64; 2]) {
+        let largest = levels(self.activation_bits + HIDDEN_BITS);
+        ((side / largest).min(1.0), [-(largest as i64), largest as i64])
+    }
+
+    /// The places on the input's first axis that are read as masks.
+    pub(super) fn mask_rows(&self) -> BTreeSet<usize> {
+        let read = self.program.source.nodes.iter().filter_map(|node| match &node.op {
+            SourceOp::Mask {} => Some(&node.inputs[1]),
+            SourceOp::MatMul {} => Some(&node.inputs[0]).filter(|input| self.is_known(input)),
+            _ => None,
+        });
+        read.filter_map(|tensor| self.rows_of_input(tensor)).flatten().collect()
+    }
+
+    /// The places on the input's first axis that `tensor` shows, if it shows no more than that.
+    fn rows_of_input(&self, tensor: &str) -> Option<Range<usize>> {
+        let input = &self.program.source.input;
+        let Some(producer) = self.program.source.producer(tensor) else {
+            return Some(0..input.shape[0]);
+        };
+        let shown = &self.program.source.nodes[producer];
+        let SourceOp::View { shape, start, strides } = &shown.op else { return None };
+        if shown.inputs.first() != Some(&input.name) {
+            return None;
+        }
+        let each = input.shape.iter().skip(1).product::<usize>().max(1);
+        let view = View { start: *start, strides: strides.clone() };
+        let end = crate::arrange::last_viewed(&view, shape).unwrap_or(0);
+        Some(start / each..end / each + 1)
     }
 
     /// The integer of probability 1.
@@ -202,8 +232,10 @@ impl Builder<'_> {
                 }
             }
         }
-        let product: f64 = inputs.iter().map(|input| self.format_of(*input).scale).product();
         let by_client = self.scales.is_known(&node.inputs[0]);
+        // A mask's 1 is the integer 1.
+        let scaled = &inputs[usize::from(by_client)..];
+        let product: f64 = scaled.iter().map(|input| self.format_of(*input).scale).product();
         let shift = match by_client {
             true => 0.0,
             false => {

@@ -1,0 +1,84 @@
+"""A public embedding: the tables that a client looks its tokens up in itself, when their owner gives them away.
+
+The model then starts with hidden states. Weights of the layers stay private.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import MisuseError
+
+ENTRY = "embedding"
+TABLES = ("words", "places", "weight", "bias")
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Hidden states of tokens: a norm of rows of `words` (V, H; float16) plus `places` (S, H).
+
+    `places` has positions and the first token type added up; `weight` and `bias` (H) are the norm's.
+    """
+
+    words: NDArray[np.float16] = field(repr=False)
+    places: NDArray[np.float32] = field(repr=False)
+    weight: NDArray[np.float32] = field(repr=False)
+    bias: NDArray[np.float32] = field(repr=False)
+    epsilon: float
+
+    def inputs(self, ids: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Inputs (N, H + 1, S) of tokens above their mask (N, 2, S): hidden states, channels first, above the mask."""
+        tokens = ids[:, 0].astype(np.int64)
+        if tokens.size and not 0 <= tokens.min() <= tokens.max() < len(self.words):
+            raise MisuseError(
+                f"a token is not among the {len(self.words)} of the embedding; is this model's own file used?"
+            )
+        placed = self.words[tokens].astype(np.float32) + self.places
+        centred = placed - placed.mean(axis=-1, keepdims=True)
+        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self.epsilon))
+        states = centred / deviation * self.weight + self.bias
+        return np.ascontiguousarray(np.concatenate([states.transpose(0, 2, 1), ids[:, 1:]], axis=1, dtype=np.float32))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all tables."""
+        content = hashlib.sha256(json.dumps([list(self.words.shape), self.epsilon]).encode())
+        for name in TABLES:
+            content.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return content.hexdigest()
+
+
+def write(path: Path, embedding: Embedding, entries: dict[str, str]) -> None:
+    """A safetensors file with the tables, and `entries` as metadata."""
+    from safetensors.numpy import save
+
+    tables = {name: np.ascontiguousarray(getattr(embedding, name)) for name in TABLES}
+    path.write_bytes(save(tables, {**entries, ENTRY: json.dumps({"epsilon": embedding.epsilon})}))
+
+
+def read(path: Path, digest: str, sequence: int) -> Embedding:
+    """The tables in a file; raises `MisuseError` unless they are those with this digest, for so many tokens."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise MisuseError("a public embedding needs safetensors; install tacit[text]") from None
+    if not path.is_file():
+        raise MisuseError(f"{path} does not exist: it has the public embedding and lies beside the model")
+    try:
+        with safe_open(path, "np") as file:
+            options: Any = json.loads((file.metadata() or {})[ENTRY])
+            tables = [file.get_tensor(name) for name in TABLES]
+        words, places, weight, bias = tables
+        embedding = Embedding(words, places, weight, bias, float(options["epsilon"]))
+        sound = embedding.places.shape == (sequence, embedding.words.shape[1])
+        sound = sound and all(table.shape == embedding.words.shape[1:] for table in tables[2:])
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, IndexError) as error:
+        raise MisuseError(f"{path} has no readable embedding: {error}") from error
+    if not sound or embedding.digest != digest:
+        raise MisuseError(f"{path} has another model's embedding; use the file that was written with the model")
+    return embedding
