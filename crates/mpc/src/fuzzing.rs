@@ -1,6 +1,7 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
 mod garbled;
+mod shared;
 mod slots;
 
 use std::sync::OnceLock;
@@ -15,6 +16,7 @@ use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
 pub use garbled::garbled_step;
+pub use shared::shared_ciphertexts;
 pub use slots::slot_ciphertexts;
 
 /// The client's ciphertexts and the integers of its public key.
