@@ -21,6 +21,8 @@ ACTIVATION = (0.0, 1.0)
 ATTENTION = 1.0
 """Smoothness that the unified softmax starts with."""
 NEEDED = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+HEAD = ("pooler.", "classifier.")
+"""Weights that an encoder may lack."""
 Configuration = dict[str, Any]
 
 
@@ -160,12 +162,14 @@ def load(folder: Path, labels: tuple[str, ...]) -> Classifier:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config |= {"id2label": {str(i): name for i, name in enumerate(labels)}, "num_labels": len(labels)}
     config["label2id"] = {name: i for i, name in enumerate(labels)}
-    model = Classifier(config, len(labels))
     stored = {name.removeprefix("bert."): value for name, value in load_file(folder / "model.safetensors").items()}
     stored.pop("embeddings.position_ids", None)
-    fresh = {"classifier.weight": model.classifier.weight.data, "classifier.bias": model.classifier.bias.data}
-    fits = "classifier.weight" in stored and stored["classifier.weight"].shape == fresh["classifier.weight"].shape
-    model.load_state_dict({**fresh, **stored} if fits else {**stored, **fresh})
+    for size, table in (("max_position_embeddings", "position"), ("type_vocab_size", "token_type")):
+        config[size] = len(stored[f"embeddings.{table}_embeddings.weight"])
+    model = Classifier(config, len(labels))
+    fresh = {name: value for name, value in model.state_dict().items() if name.startswith(HEAD)}
+    fits = {name: value for name, value in stored.items() if name not in fresh or value.shape == fresh[name].shape}
+    model.load_state_dict({**fresh, **fits})
     restore(model, config)
     return model
 

@@ -20,21 +20,22 @@ class SmuFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, slope: Tensor, smoothness: Tensor) -> Tensor:
         """Element by element."""
-        narrow = 1 - slope
-        root = torch.sqrt((narrow * x).square_().add_(smoothness.square()))
-        ctx.save_for_backward(x, slope, smoothness, root)
-        return torch.add(root, x * (1 + slope)).mul_(0.5)
+        narrow = 1 - slope.item()
+        half = torch.addcmul(smoothness.square() / 4, x, x, value=narrow**2 / 4).sqrt_()
+        ctx.save_for_backward(x, slope, smoothness, half)
+        return torch.add(half, x, alpha=1 - narrow / 2)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Of x, the slope and the smoothness."""
-        x, slope, smoothness, root = ctx.saved_tensors
-        (above,) = gradients
-        ratio = x / root
-        by_x = ratio * ((1 - slope) ** 2 / 2) + (1 + slope) / 2
-        by_slope = (above * x * (1 - (1 - slope) * ratio)).sum() / 2
-        by_smoothness = (above / root).sum() * smoothness / 2
-        return above * by_x, by_slope, by_smoothness
+        x, slope, smoothness, half = ctx.saved_tensors
+        above, narrow = gradients[0], 1 - slope.item()
+        divided = above / half
+        by_smoothness = divided.sum() * smoothness / 4
+        shared = divided.mul_(x)
+        by_slope = (above * x).sum() / 2 - (shared * x).sum() * narrow / 4
+        by_x = torch.mul(above, 1 - narrow / 2).add_(shared, alpha=narrow**2 / 4)
+        return by_x, by_slope, by_smoothness
 
 
 def smu(x: Tensor, slope: Tensor, smoothness: Tensor) -> Tensor:

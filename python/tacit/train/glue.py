@@ -12,7 +12,7 @@ tokens after every layer. The weights of the best epoch on the dev file are kept
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from tacit import report
+from tacit.glue import TASKS, Task
 from tacit.text_demo import minilm
+from tacit.train.batches import Batch, Examples, read, scores
 from tacit.train.bert import Classifier, Seen, load, save
 from tacit.train.functions import Smooth
 from tacit.train.ranges import excess, spans
-from tacit.train.tasks import TASKS, Batch, Examples, Task, measured, read
 
 SMOOTH_RATE = 20.0
 """How much faster the numbers of unified functions learn than weights."""
@@ -167,22 +168,22 @@ def train(run: Run) -> None:
     while run.epoch < options.epochs:
         began = time.monotonic()
         loss = epoch(run)
-        scores = measured(outputs(run.model, run.dev), run.dev)
+        found = scores(outputs(run.model, run.dev), run.dev)
         run.epoch += 1
-        entry = {"epoch": run.epoch, "loss": loss, **scores, "seconds": time.monotonic() - began}
+        entry = {"epoch": run.epoch, "loss": loss, **found, "seconds": time.monotonic() - began}
         run.history.append(entry)
         print(json.dumps({name: round(value, 4) for name, value in entry.items()}), flush=True)
-        if scores[run.task.measure] > run.best:
-            run.best = scores[run.task.measure]
+        if found[run.task.measure] > run.best:
+            run.best = found[run.task.measure]
             save(run.model, options.out, options.model)
-            write(options.out / "result.json", result(run, scores))
+            write(options.out / "result.json", result(run, found))
         run.keep()
 
 
-def result(run: Run, scores: dict[str, float]) -> dict[str, Any]:
+def result(run: Run, found: dict[str, float]) -> dict[str, Any]:
     """What is known of the weights that are kept."""
     given = {name: str(value) if isinstance(value, Path) else value for name, value in vars(run.options).items()}
-    content: dict[str, Any] = {"task": run.options.task, "epoch": run.epoch, "dev": scores, "options": given}
+    content: dict[str, Any] = {"task": run.options.task, "epoch": run.epoch, "dev": found, "options": given}
     content["functions"] = described(run.model.smooth())
     return {**content, "ranges": spans(run.model, run.dev), "history": run.history}
 
@@ -199,7 +200,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     part.replace(path)
 
 
-def parsed() -> argparse.Namespace:
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tacit.train.glue", description="Finetune an encoder on a task of GLUE."
@@ -229,7 +230,7 @@ def parsed() -> argparse.Namespace:
         "--span", type=float, default=8.0, help="Largest argument of a unified function, in smoothness."
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is in --out.")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def prepare(options: argparse.Namespace) -> Run:
@@ -237,6 +238,8 @@ def prepare(options: argparse.Namespace) -> Run:
     task = TASKS[options.task]
     options.model = options.model or minilm()
     options.sequence = options.sequence or task.sequence
+    options.out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(options.seed)
     model, teacher = load(options.model, task.labels), None
     if not options.original:
         teacher = load(options.model, task.labels).eval().requires_grad_(False)
@@ -253,8 +256,6 @@ def main() -> None:
     """Train as the command line says."""
     options = parsed()
     torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-    options.out.mkdir(parents=True, exist_ok=True)
     run = prepare(options)
     if options.resume:
         run.resume()

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tacit.train.batches import Examples
 from tacit.train.bert import Classifier, Seen
 from tacit.train.functions import EPSILON, Smooth, smu
-from tacit.train.tasks import Examples
 
 MEASURED = 64
 TOLERANCE = 2**-8

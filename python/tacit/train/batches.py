@@ -1,9 +1,9 @@
-"""Tasks of GLUE: their files, labels and measures, and batches of their sentences."""
+"""Files of GLUE as tokens, and batches of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,37 +11,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from tacit import metrics
 from tacit.errors import MisuseError
+from tacit.glue import Task, measured
 
 BUCKET = 50
 """Batches whose inputs are ordered by length together."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """Columns of its files, names of its classes (a number to estimate has one), length, what chooses models."""
-
-    sentences: tuple[str, ...]
-    label: str
-    labels: tuple[str, ...]
-    sequence: int
-    measure: Literal["accuracy", "f1", "matthews", "spearman"]
-
-    @property
-    def estimates(self) -> bool:
-        """Whether the output is a number and no class."""
-        return len(self.labels) == 1
-
-
-PAIR = ("sentence1", "sentence2")
-TASKS = {
-    "cola": Task(("sentence",), "label", ("unacceptable", "acceptable"), 32, "matthews"),
-    "sst2": Task(("sentence",), "label", ("negative", "positive"), 64, "accuracy"),
-    "mrpc": Task(PAIR, "label", ("different", "paraphrase"), 96, "f1"),
-    "rte": Task(PAIR, "label", ("entailment", "not_entailment"), 128, "accuracy"),
-    "stsb": Task(PAIR, "score", ("similarity",), 64, "spearman"),
-}
 
 
 class Batch(NamedTuple):
@@ -113,9 +87,6 @@ def number(value: str, task: Task) -> float:
     return float(task.labels.index(value)) if value in task.labels else float(value)
 
 
-def measured(outputs: NDArray[np.float64], examples: Examples) -> dict[str, float]:
+def scores(outputs: NDArray[np.float64], examples: Examples) -> dict[str, float]:
     """All measures of outputs (N, classes)."""
-    if examples.estimates:
-        found = metrics.of_values(outputs[:, 0], examples.wanted.astype(np.float64))
-        return {name: value or 0.0 for name, value in found.items()}
-    return metrics.of_classes(outputs.argmax(axis=1), examples.wanted.astype(np.int64))
+    return measured(outputs, examples.wanted.astype(np.float64), examples.estimates)
