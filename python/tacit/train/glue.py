@@ -4,9 +4,10 @@
     PYTHONPATH=python .venv-train/bin/python -m tacit.train.glue --task mrpc --unified \
         --model build/glue/mrpc --out build/glue/mrpc-unified
 
-The unified model starts from the finetuned original and learns to give what that gives: its logits, and the states of
-tokens after every layer. The weights of the best epoch on the dev file are kept, as a directory of Hugging Face that
-`tacit compile` reads. A run that was stopped goes on with --resume and ends as if it had not been.
+The unified model starts as near to the finetuned original as linear algebra gets it (`start`), and learns to give what
+that gives: its logits, and the states of tokens after every layer. The weights of the best epoch on the dev file are
+kept, as a directory of Hugging Face that `tacit compile` reads. A run that was stopped goes on with --resume and ends
+as if it had not been.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from tacit.train.batches import Batch, Examples, read, scores
 from tacit.train.bert import Classifier, Seen, load, save
 from tacit.train.functions import Smooth
 from tacit.train.ranges import excess, spans
+from tacit.train.start import approach
 
 SMOOTH_RATE = 20.0
 """How much faster the numbers of unified functions learn than weights."""
@@ -165,19 +168,38 @@ def outputs(model: Classifier, examples: Examples) -> NDArray[np.float64]:
 def train(run: Run) -> None:
     """All epochs that are left; the best one on the dev file is what `out` holds."""
     options = run.options
+    if not run.history:
+        start(run)
     while run.epoch < options.epochs:
         began = time.monotonic()
         loss = epoch(run)
         found = scores(outputs(run.model, run.dev), run.dev)
         run.epoch += 1
         entry = {"epoch": run.epoch, "loss": loss, **found, "seconds": time.monotonic() - began}
-        run.history.append(entry)
-        print(json.dumps({name: round(value, 4) for name, value in entry.items()}), flush=True)
-        if found[run.task.measure] > run.best:
-            run.best = found[run.task.measure]
-            save(run.model, options.out, options.model)
-            write(options.out / "result.json", result(run, found))
-        run.keep()
+        keep_best(run, entry, found)
+
+
+def keep_best(run: Run, entry: dict[str, Any], found: dict[str, float]) -> None:
+    """Note an epoch, and keep its weights if none were better."""
+    run.history.append(entry)
+    print(json.dumps({name: round(value, 4) for name, value in entry.items()}), flush=True)
+    if found[run.task.measure] > run.best:
+        run.best = found[run.task.measure]
+        save(run.model, run.options.out, run.options.model)
+        write(run.options.out / "result.json", result(run, found))
+    run.keep()
+
+
+def start(run: Run) -> None:
+    """Bring a unified model near to its teacher."""
+    if run.teacher is None:
+        return
+    began = time.monotonic()
+    batches = list(islice(run.train.shuffled(run.options.batch, run.options.seed), run.options.start))
+    errors = approach(run.model, run.teacher, batches)
+    found = scores(outputs(run.model, run.dev), run.dev)
+    entry = {"epoch": 0, "state_error": max(errors), **found, "seconds": time.monotonic() - began}
+    keep_best(run, entry, found)
 
 
 def result(run: Run, found: dict[str, float]) -> dict[str, Any]:
@@ -225,9 +247,10 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--no-bfloat16", dest="bfloat16", action="store_false", help="Products in float32.")
     parser.add_argument("--label-weight", type=float, default=0.2, help="Of the labels beside the original's outputs.")
     parser.add_argument("--state-weight", type=float, default=3.0, help="Of states of tokens beside outputs.")
-    parser.add_argument("--range-weight", type=float, default=0.1, help="Of arguments outside --span.")
+    parser.add_argument("--start", type=int, default=12, help="Batches from which the unified model's start is solved.")
+    parser.add_argument("--range-weight", type=float, default=0.01, help="Of arguments outside --span.")
     parser.add_argument(
-        "--span", type=float, default=8.0, help="Largest argument of a unified function, in smoothness."
+        "--span", type=float, default=16.0, help="Largest argument of a unified function, in smoothness."
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is in --out.")
     return parser.parse_args(words)
