@@ -49,6 +49,11 @@ impl Branches {
         Ok(Self { count: 1, ..Self::new(range, 3, bits)? })
     }
 
+    /// What 1 stands for after normalisation.
+    pub fn whole_value(&self) -> f64 {
+        (1u64 << (self.bits + self.drop)) as f64
+    }
+
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.count
@@ -125,5 +130,11 @@ fn select(
         let part = builder.product(*bit, value);
         terms.push((part, factor(index) - factor(index - 1)));
     }
-    builder.affine(&terms, 0)
+    let sum = builder.affine(&terms, 0);
+    // It is one of these products.
+    let factors = || (0..=reached.len() as u32).map(&factor);
+    let [low, high] = builder.range(value);
+    let [least, most] = [factors().min().unwrap_or(1), factors().max().unwrap_or(1)];
+    builder.known(sum, [low.saturating_mul(least), high.saturating_mul(most)]);
+    sum
 }

@@ -69,6 +69,11 @@ impl Builder {
         self.ranges.get(value).copied().unwrap_or([0, 0])
     }
 
+    /// The value that was made last.
+    pub fn latest(&self) -> usize {
+        self.steps.len()
+    }
+
     /// Narrows what is known of a value to `range`, which the caller vouches for.
     pub fn known(&mut self, value: usize, [low, high]: [i64; 2]) {
         if let Some(range) = self.ranges.get_mut(value) {
@@ -261,6 +266,28 @@ impl Formula {
     /// The result for this argument.
     pub fn clear(&self, argument: i64) -> i64 {
         self.values(argument).pop().unwrap_or(0)
+    }
+
+    /// Narrows what is known of results to `0..=most`, which the caller vouches for; their
+    /// shares become as wide as that needs.
+    ///
+    /// # Errors
+    /// As [`Builder::finish`].
+    pub fn limit(&mut self, most: i64) -> Result<()> {
+        if let Some(range) = self.ranges.last_mut() {
+            *range = [range[0].max(0), range[1].min(most)];
+            let bits = spare(range[1]);
+            *self = self.clone().with_rings(bits)?;
+        }
+        Ok(())
+    }
+
+    /// The same program with results in shares of `out_bits`.
+    ///
+    /// # Errors
+    /// For widths that no protocol has.
+    pub fn widened(&self, out_bits: u32) -> Result<Self> {
+        self.clone().with_rings(out_bits)
     }
 
     /// The range of results.

@@ -14,12 +14,15 @@ pub mod inverse;
 pub mod layernorm;
 pub mod newton;
 pub mod real;
+pub mod relu_softmax;
+pub mod root;
 pub mod smu;
 pub mod softmax;
 pub mod starts;
 
 pub use gelu::Gelu;
 pub use layernorm::{Calibration, LayerNorm};
+pub use relu_softmax::ReluSoftmax;
 pub use smu::Smu;
 pub use softmax::Softmax;
 

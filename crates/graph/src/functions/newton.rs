@@ -61,9 +61,12 @@ pub struct Core {
 impl Newton {
     /// Whether these are numbers that this module has.
     pub fn fits(self) -> bool {
-        (1..=4).contains(&self.iterations)
-            && (1..=3).contains(&self.ratio)
-            && (4..=14).contains(&self.precision)
+        (1..=4).contains(&self.iterations) && (1..=3).contains(&self.ratio) && self.has_precision()
+    }
+
+    /// Whether its precision is one that this module has.
+    pub fn has_precision(self) -> bool {
+        (4..=14).contains(&self.precision)
     }
 
     /// Bits of t that the result's precision asks for.

@@ -4,10 +4,9 @@
 //! Every argument is tried when a plan is made, so widths are the narrowest, and the error is
 //! known: at most [`ERROR`] last places.
 
-use super::branches::Branches;
 use super::formula::{Builder, Formula};
 use super::newton::{Newton, Wanted};
-use super::starts::Start;
+use super::starts::{Start, found};
 use super::{Result, is_scale};
 
 /// Last places that results may be off by.
@@ -107,7 +106,8 @@ impl Smu {
         let terms = [(square, c), (0, -2 * offset * c)];
         let u = builder.affine(&terms, offset * offset * c + m);
         builder.known(u, [m, offset * offset * c + m]);
-        let (root, scale) = root(&mut builder, u, start, newton)?;
+        let unit = real.scale * real.scale / (1u64 << (2 * g)) as f64;
+        let (root, scale, _) = found(&mut builder, u, (start, newton), Wanted::Root, unit)?;
         finished(&mut builder, &real, root, scale + g)?;
         let formula = builder.finish_over(0..2 * offset, out_bits)?;
         let [low, high] = formula.range();
@@ -163,20 +163,6 @@ impl Smu {
     }
 }
 
-/// A root of `u`, times `2^scale`.
-fn root(builder: &mut Builder, u: usize, start: Start, newton: Newton) -> Result<(usize, i64)> {
-    let ratio = start.ratio(newton.ratio);
-    let branches = match ratio {
-        Some(ratio) => Branches::new(builder.range(u), ratio, newton.bits())?,
-        None => Branches::whole(builder.range(u), start.bits())?,
-    };
-    let (reached, t) = branches.normalise(builder, u);
-    let core = start.core(newton, branches.interval(), Wanted::Root)?;
-    let root = builder.inline(&core.formula, t);
-    let (root, scale) = branches.scaled(builder, &reached, root);
-    Ok((root, scale + i64::from(core.fraction)))
-}
-
 /// `((1 + slope)*x + root/2^scale) / 2`, rounded.
 fn finished(builder: &mut Builder, real: &Smooth, root: usize, scale: i64) -> Result<()> {
     let drop = scale + 1 - i64::from(real.fraction);
@@ -205,17 +191,29 @@ mod tests {
             (12, 0.01, 0.0, 0.5, 0),
         ] {
             let real = Smooth { bits, scale, slope, smoothness, fraction };
-            let begin = std::time::Instant::now();
             let (newton, out_bits) = Smu::least(real).unwrap();
             let plan = Smu::new(real, newton, out_bits).unwrap();
-            eprintln!(
-                "{real:?}\n   {newton:?} {out_bits} error {} weight {} steps {} {:?}",
-                plan.error(),
-                plan.formula.weight(),
-                plan.formula.steps.len(),
-                begin.elapsed()
-            );
             assert!(plan.error() <= ERROR && newton.iterations <= 4);
+        }
+    }
+
+    #[test]
+    fn every_start_comes_out_and_none_is_leaner_than_the_line() {
+        for smoothness in [0.5, 0.8, 1.5] {
+            let real = Smooth { bits: 9, scale: 1.0 / 32.0, slope: 0.0, smoothness, fraction: 0 };
+            let (own, bits) = Smu::least(real).unwrap();
+            let weight = Smu::new(real, own, bits).unwrap().formula.weight();
+            for start in Start::ALL {
+                let plan = |iterations| {
+                    let newton = Newton { iterations, precision: 9, ..own };
+                    Smu::unchecked(real, start, newton, bits + 1)
+                };
+                let fits = |n: &u32| plan(*n).is_ok_and(|plan| plan.error() <= ERROR);
+                let needed = (1..=12).find(fits);
+                let needed = needed.unwrap();
+                assert!(start != Start::Flooding || needed >= own.iterations);
+                assert!(start == Start::Affine || plan(needed).unwrap().formula.weight() >= weight);
+            }
         }
     }
 }

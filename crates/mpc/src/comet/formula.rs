@@ -357,12 +357,6 @@ mod tests {
             let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
             let want: Vec<i64> = values.iter().map(|x| function.formula.clear(*x)).collect();
             assert_eq!(got, want, "{bits} {scale}");
-            eprintln!(
-                "{bits} {} bytes {} rounds {}",
-                newton.iterations,
-                plan.cost().bytes() as f64 / values.len() as f64,
-                plan.cost().rounds
-            );
         }
     }
 }

@@ -2,3 +2,5 @@
 //! by one inverse square root (`docs/protocols/comet.md`).
 
 pub mod formula;
+pub mod smu;
+pub mod softmax;
