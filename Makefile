@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, train and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, train, train-glue and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 FILTER ?=
 PIP := bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-text test check bench docs train clean
+.PHONY: demo demo-text test check bench docs train train-glue clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -97,6 +97,12 @@ train: .venv-train/.packages
 	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST)
 	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST) --network mlp --epochs 12
 
+# A task of GLUE, with functions of its own and then unified (suite comet), into build/glue.
+TASK ?= mrpc
+GLUE ?= ../shared/data/glue
+train-glue: $(CORE) .venv/.text .venv-train/.packages
+	scripts/train_glue.sh $(TASK) $(GLUE) build/glue
+
 clean:
 	rm -rf build site target .venv .venv-train
 
@@ -122,9 +128,9 @@ build/venv-docs/.packages: requirements-docs.lock
 	build/venv-docs/$(PIP) install --requirement requirements-docs.lock
 	touch $@
 
-.venv-train/.packages: requirements-train.lock
+.venv-train/.packages: requirements-train.lock requirements.lock
 	$(PYTHON) -m venv .venv-train
-	.venv-train/$(PIP) install --requirement requirements-train.lock
+	.venv-train/$(PIP) install --requirement requirements-train.lock --requirement requirements.lock
 	touch $@
 
 .tools/bin/cargo-deny:

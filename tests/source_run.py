@@ -73,6 +73,16 @@ def softmax(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def smu(x: Tensor, slope: float, smoothness: float) -> Tensor:
+    return ((1 + slope) * x + np.sqrt(((1 - slope) * x) ** 2 + smoothness**2)) / 2
+
+
+def relu_softmax(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    kept = np.where(np.isneginf(x), 0, smu(np.where(np.isneginf(x), 0, x), 0, operation["smoothness"]))
+    return kept / (kept.sum(axis=-1, keepdims=True) + operation["epsilon"])
+
+
 def layer_norm(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
     (x,) = inputs
     centred = x - x.mean(axis=0)
@@ -113,9 +123,11 @@ OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, 
     "Mask": mask,
     "MatMul": matmul,
     "Multiply": lambda inputs, _, __: inputs[0] * inputs[1],
+    "ReluSoftmax": relu_softmax,
     "Relu": lambda inputs, o, _: np.clip(inputs[0], 0, o["maximum"]),
     "Reshape": lambda inputs, o, _: inputs[0].reshape(o["shape"]),
     "Scale": lambda inputs, o, _: inputs[0] * o["factor"],
+    "Smu": lambda inputs, o, _: smu(inputs[0], o["slope"], o["smoothness"]),
     "Softmax": softmax,
     "Table": table,
     "View": view,

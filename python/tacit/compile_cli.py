@@ -101,8 +101,8 @@ def compile_command(
     preprocessing = None if preprocess is None else parse(preprocess)
     reading, texts = None, calibrate is not None and corpus.is_text(calibrate)
     if sequence is not None or tokenizer is not None or texts or public_embedding or model.is_dir():
-        lines = corpus.load(calibrate).texts if calibrate is not None and texts else ()
-        reading = Reading(sequence, tokenizer, lines, public_embedding)
+        lines = corpus.load(calibrate) if calibrate is not None and texts else corpus.Corpus(())
+        reading = Reading(sequence, tokenizer, lines.inputs(False), lines.inputs(True), public_embedding)
     x = None if calibrate is None or texts else load(calibrate, None, preprocessing).x
     if reading is not None and calibrate is None:
         report.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")

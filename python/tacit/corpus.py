@@ -12,19 +12,27 @@ from tacit.errors import MisuseError
 LARGEST_FILE = 1 << 28
 SENTENCES = ("sentence", "text", "sentence1")
 ENDINGS = {".txt", ".tsv"}
+PAIR = "\t"
+"""What stands between the two texts of a pair that a model reads together."""
 
 
 @dataclass(frozen=True)
 class Corpus:
     """Texts of a file. With `pairs`, `texts` has each different text once and `pairs` (N, 2) which two belong together.
 
-    `scores` (N,) are the similarities of pairs, `labels` (N,) the classes of texts, where the file has them.
+    `scores` (N,) are the similarities of pairs, `labels` (N,) the classes of texts or pairs, where the file has them.
     """
 
     texts: tuple[str, ...]
     pairs: NDArray[np.int64] | None = None
     scores: NDArray[np.float64] | None = None
     labels: NDArray[np.int64] | None = None
+
+    def inputs(self, classifies: bool) -> tuple[str, ...]:
+        """What a model reads: texts each by itself, or for one that `classifies` both of a pair with a tab between."""
+        if self.pairs is None or not classifies:
+            return self.texts
+        return tuple(f"{self.texts[first]}{PAIR}{self.texts[second]}" for first, second in self.pairs)
 
     def first(self, limit: int | None) -> "Corpus":
         """The first `limit` texts or pairs."""
@@ -34,7 +42,7 @@ class Corpus:
         if self.pairs is None:
             return Corpus(self.texts[:limit], None, None, labels)
         pairs = [(self.texts[first], self.texts[second]) for first, second in self.pairs[:limit]]
-        return paired(pairs, None if self.scores is None else self.scores[:limit])
+        return paired(pairs, None if self.scores is None else self.scores[:limit], labels)
 
 
 def is_text(path: Path) -> bool:
@@ -42,9 +50,10 @@ def is_text(path: Path) -> bool:
     return path.suffix.lower() in ENDINGS
 
 
-def load(path: Path) -> Corpus:
+def load(path: Path, classes: Sequence[str] = ()) -> Corpus:
     """Read a file: of a .tsv file the columns sentence1 and sentence2, or sentence, or text; else a text per line.
 
+    Labels are numbers, or names among `classes`; names of which nothing is known are left out.
     Raises `MisuseError` for a file that is absent, no UTF-8, empty, or a table without such columns.
     """
     lines = read_lines(path)
@@ -59,12 +68,12 @@ def load(path: Path) -> Corpus:
     if "sentence1" in columns and "sentence2" in columns:
         filled(path, columns["sentence1"])
         pairs = list(zip(columns["sentence1"], columns["sentence2"], strict=True))
-        return paired(pairs, numbers(path, columns["score"]) if "score" in columns else None)
+        scores = numbers(path, columns["score"]) if "score" in columns else None
+        return paired(pairs, scores, numbered(path, columns.get("label"), classes))
     names = [name for name in SENTENCES if name in columns]
     if not names:
         raise MisuseError(f"{path} has no column sentence1 and sentence2, sentence, or text; its first line names them")
-    labels = numbers(path, columns["label"]).astype(np.int64) if "label" in columns else None
-    return Corpus(filled(path, columns[names[0]]), None, None, labels)
+    return Corpus(filled(path, columns[names[0]]), None, None, numbered(path, columns.get("label"), classes))
 
 
 def read_lines(path: Path) -> list[str]:
@@ -86,11 +95,26 @@ def filled(path: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-def paired(pairs: Sequence[tuple[str, str]], scores: NDArray[np.float64] | None) -> Corpus:
+def paired(
+    pairs: Sequence[tuple[str, str]], scores: NDArray[np.float64] | None, labels: NDArray[np.int64] | None = None
+) -> Corpus:
     """Pairs, with each different text once."""
     places: dict[str, int] = {}
     found = [[places.setdefault(text, len(places)) for text in pair] for pair in pairs]
-    return Corpus(tuple(places), np.array(found, np.int64), scores)
+    return Corpus(tuple(places), np.array(found, np.int64), scores, labels)
+
+
+def numbered(path: Path, column: Sequence[str] | None, classes: Sequence[str]) -> NDArray[np.int64] | None:
+    """A column of classes, by name or number; None if it is absent, or has names and no `classes` are known."""
+    if column is None:
+        return None
+    places = {name: index for index, name in enumerate(classes)}
+    found = [places.get(value, int(value) if value.isdecimal() else -1) for value in column]
+    if -1 not in found:
+        return np.array(found, np.int64)
+    if classes:
+        raise MisuseError(f"{path}: label `{column[found.index(-1)]}` is none of {', '.join(classes)}")
+    return None
 
 
 def numbers(path: Path, column: Sequence[str]) -> NDArray[np.float64]:
@@ -98,7 +122,7 @@ def numbers(path: Path, column: Sequence[str]) -> NDArray[np.float64]:
     try:
         values = np.array([float(value) for value in column])
     except ValueError as error:
-        raise MisuseError(f"{path} has a score or label that is no number: {error}") from error
+        raise MisuseError(f"{path} has a score that is no number: {error}") from error
     if not np.isfinite(values).all():
-        raise MisuseError(f"{path} has a score or label that is not finite")
+        raise MisuseError(f"{path} has a score that is not finite")
     return values

@@ -30,10 +30,11 @@ UNREADABLE = (
 
 
 class Examples(NamedTuple):
-    """Inputs as read from the file, float32, and labels (N,) when it has any."""
+    """Inputs as read from the file, float32, and labels (N,) when it has any, or numbers (N,) to be estimated."""
 
     x: NDArray[np.float32]
     y: NDArray[np.int64] | None
+    scores: NDArray[np.float64] | None = None
 
 
 def load(path: Path, shape: tuple[int, ...] | None = None, preprocessing: Preprocessing | None = None) -> Examples:

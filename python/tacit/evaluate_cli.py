@@ -30,7 +30,7 @@ def evaluate_command(
         typer.Argument(
             metavar="DATA.npz|TEXTS.tsv",
             help="Inputs `x` (or pixels) and labels `y`; or texts, "
-            "with columns sentence1, sentence2 and score, or sentence and label.",
+            "with columns sentence1, sentence2 and score or label, or sentence and label.",
             show_default=False,
         ),
     ],
@@ -54,7 +54,9 @@ def evaluate_command(
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run.
 
-    Of sentence encoders: cosines with the float embeddings, and how well those of pairs rank their scores.
+    Of two classes: F1 and Matthews' correlation too; of estimated scores: Pearson's and Spearman's. Classifiers
+    read both sentences of a pair at once. Of sentence encoders: cosines with the float embeddings, and how
+    well those of pairs rank their scores.
     """
     pair = Pair(Model(model), reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
     with report.progress("evaluating") as advance:

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tacit import similarity
-from tacit.client import classes
+from tacit import metrics, similarity
 from tacit.corpus import Corpus, is_text
 from tacit.corpus import load as load_texts
 from tacit.data import Examples, load
 from tacit.errors import MisuseError
+from tacit.metrics import Values
 from tacit.model import Model, Progress
 from tacit.pair import Pair
 from tacit.similarity import reader
+
+MEASURES = ("f1", "matthews", "pearson", "spearman")
 
 
 def read(model: Model, data: Path, limit: int | None = None) -> Examples | Corpus:
@@ -22,9 +24,11 @@ def read(model: Model, data: Path, limit: int | None = None) -> Examples | Corpu
     if not is_text(data):
         examples = load(data, model.input_shape, model.preprocessing)
         return Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
-    corpus = load_texts(data).first(limit)
+    corpus = load_texts(data, model.description.get("labels", ())).first(limit)
     text = reader(model)
-    return corpus if text.pooling != "classes" else Examples(text.tokens(corpus.texts).x, corpus.labels)
+    if text.pooling != "classes":
+        return corpus
+    return Examples(text.tokens(corpus.inputs(True)).x, corpus.labels, corpus.scores)
 
 
 def evaluate(
@@ -53,8 +57,8 @@ def plain(source: Path, examples: Examples, sequence: int | None = None) -> dict
 
     began = monotonic()
     public = examples.x.shape[1:] != (2, sequence) and sequence is not None
-    labels = FloatModel(source, (), sequence, public)(examples.x).argmax(axis=1)
-    return {"mode": "plain", "model": str(source), **scored(labels, examples, began)}
+    outputs = FloatModel(source, (), sequence, public)(examples.x).astype(np.float64)
+    return {"mode": "plain", "model": str(source), **scored(outputs, examples, began)}
 
 
 def simulated(
@@ -62,26 +66,46 @@ def simulated(
 ) -> dict[str, Any]:
     """The integer interpreter in this process; with the float `source`, its `float_top1` and their `agreement`."""
     began = monotonic()
-    labels = classes(model.simulate(examples.x, progress))
-    content = {"mode": "simulate", "model": str(model.path), **scored(labels, examples, began)}
+    outputs = np.multiply(model.simulate(examples.x, progress), model.output_scale, dtype=np.float64)
+    content = {"mode": "simulate", "model": str(model.path), **scored(outputs, examples, began)}
     if source is None:
         return content
     floats = plain(source, examples, length_of(model))
-    agreement = float((labels == np.array(floats["output"])).mean())
-    return {**content, "source": str(source), "float_top1": floats["top1"], "agreement": agreement}
+    compared = {f"float_{name}": value for name, value in floats.items() if name in ("top1", *MEASURES)}
+    if not estimates(outputs):
+        compared["agreement"] = float((np.array(content["output"]) == np.array(floats["output"])).mean())
+    return {**content, "source": str(source), **compared}
 
 
 def private(pair: Pair, examples: Examples, progress: Progress | None = None) -> dict[str, Any]:
     """Client and server as two processes, all inputs in one session."""
-    return {"mode": "private", **pair.run(examples.x, examples.y, progress).report}
+    done = pair.run(examples.x, examples.y, progress)
+    outputs = done.prediction.logits
+    return {"mode": "private", **done.report, **({} if outputs is None else measured(outputs, examples))}
 
 
-def scored(labels: Any, examples: Examples, began: float) -> dict[str, Any]:
+def estimates(outputs: Values) -> bool:
+    """Whether outputs (N, 1) are numbers; others are a number per class."""
+    return bool(outputs.shape[1] == 1)
+
+
+def scored(outputs: Values, examples: Examples, began: float) -> dict[str, Any]:
     """The fields every mode has."""
-    y = examples.y
+    y, labels = examples.y, outputs.argmax(axis=1)
     return {
-        "inputs": len(labels),
+        "inputs": len(outputs),
         "seconds": monotonic() - began,
-        "top1": None if y is None else float((labels == y).mean()),
-        "output": labels.tolist(),
+        "top1": None if y is None else metrics.accuracy(labels, y),
+        "output": outputs[:, 0].tolist() if estimates(outputs) else labels.tolist(),
+        **measured(outputs, examples),
     }
+
+
+def measured(outputs: Values, examples: Examples) -> dict[str, float | None]:
+    """`pearson` and `spearman` of numbers; `f1` and `matthews` of two classes."""
+    if estimates(outputs):
+        return {} if examples.scores is None else metrics.of_values(outputs[:, 0], examples.scores)
+    if examples.y is None or outputs.shape[1] > 2:
+        return {}
+    found = metrics.of_classes(outputs.argmax(axis=1), examples.y)
+    return {name: value for name, value in found.items() if name in MEASURES}

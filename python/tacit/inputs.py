@@ -44,7 +44,8 @@ def read(
         paths = [Path(name) for name in given]
         examples = load_all(paths, shape, preprocessing)
         return Inputs(examples.x, examples.y, origins(paths, len(examples.x)))
-    sentences = [*given, *(line for value in texts or () for line in lines(value))]
+    classifies = text.pooling == "classes"
+    sentences = [*given, *(line for value in texts or () for line in lines(value, classifies))]
     tokens = text.tokens(sentences)
     for warning in text.too_long(tokens.lengths):
         report.warn(warning)
@@ -57,8 +58,8 @@ def is_array(name: str) -> bool:
     return path.suffix in ARRAYS and path.is_file()
 
 
-def lines(value: str) -> Sequence[str]:
+def lines(value: str, classifies: bool) -> Sequence[str]:
     """The texts of a file, or the text itself where no file is meant."""
     path = Path(value)
     meant = corpus.is_text(path) and not any(character.isspace() for character in value)
-    return corpus.load(path).texts if meant else (value,)
+    return corpus.load(path).inputs(classifies) if meant else (value,)

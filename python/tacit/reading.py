@@ -36,13 +36,14 @@ LONGEST_TOKENIZER = 1 << 25
 class Reading:
     """Inputs of `sequence` tokens. `tokenizer` is a tokenizer.json, by default the one beside the model.
 
-    `texts` calibrate; without any, thirty that come with the package do. With `public_embedding` clients get the
-    embedding and look their tokens up themselves.
+    `texts` calibrate, of classifiers `pairs` where there are any; without any, thirty that come with the package do.
+    With `public_embedding` clients get the embedding and look their tokens up themselves.
     """
 
     sequence: int | None = None
     tokenizer: Path | None = None
     texts: Sequence[str] = ()
+    pairs: Sequence[str] = ()
     public_embedding: bool = False
 
 
@@ -81,13 +82,20 @@ def of_text(
     options: "Options", graph: Source, text: Text, x: NDArray[np.float32] | None
 ) -> tuple["Options", NDArray[np.float32], tuple[float, float] | None]:
     """Options, calibration inputs and range of the input, where it is known, of a model that reads text."""
-    texts = (options.reading.texts if options.reading else ()) or own_texts()
+    texts = given(options.reading, text.pooling == "classes") or own_texts()
     tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
     bits = options.activation_bits or TEXT_BITS
     weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
     inputs = text.tokens(list(texts)[:MOST_TEXTS]).x if x is None else x
     known = (0.0, float(len(tables[0]) - 1)) if tables else None
     return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, known
+
+
+def given(reading: Reading | None, classifies: bool) -> Sequence[str]:
+    """What calibrates a model, where someone named it."""
+    if reading is None:
+        return ()
+    return reading.pairs if classifies and reading.pairs else reading.texts
 
 
 def own_texts() -> tuple[str, ...]:

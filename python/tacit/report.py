@@ -168,6 +168,7 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
     elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     yield from similarity_lines(report)
+    yield from measure_lines(report)
     if report.get("max_error") is not None:
         yield f"largest difference from the interpreter: {report['max_error']} in the last place"
     if report.get("real_error") is not None:
@@ -184,8 +185,19 @@ def similarity_lines(report: dict[str, Any]) -> Iterator[str]:
         mean, least = report["cosine_mean"], report["cosine_min"]
         yield f"cosine with the float embedding: {mean:.5f} on average, {least:.5f} at least"
     for name, whose in (("spearman", ""), ("float_spearman", ", float model")):
-        if report.get(name) is not None:
+        if report.get(name) is not None and "pairs" in report:
             yield f"Spearman's rank correlation with the scores of {report['pairs']} pairs{whose}: {report[name]:.4f}"
+
+
+def measure_lines(report: dict[str, Any]) -> Iterator[str]:
+    """Measures of classifiers of two classes and of estimates, private and in float."""
+    names = {"f1": "F1", "matthews": "Matthews' correlation"}
+    if "pairs" not in report:
+        names |= {"pearson": "Pearson's correlation", "spearman": "Spearman's rank correlation"}
+    for prefix, whose in (("", ""), ("float_", " of the float model")):
+        for name, what in names.items():
+            if report.get(f"{prefix}{name}") is not None:
+                yield f"{what}{whose}: {report[f'{prefix}{name}']:.4f}"
 
 
 def show_results(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import embedding, metadata
+from tacit.corpus import PAIR
 from tacit.embedding import Embedding
 from tacit.errors import MisuseError
 
@@ -90,14 +91,17 @@ class Text:
         return tokenizer
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
-        """Inputs of a model, and how long the texts would be; raises `MisuseError` for what is no text."""
+        """Inputs of a model, and how long the texts would be; a tab parts two that are read together.
+
+        Raises `MisuseError` for what is no text.
+        """
         x = np.zeros((len(texts), 2, self.sequence), np.float32)
         x[:, 0] = self.pad
         lengths = np.zeros(len(texts), np.int64)
         for index, text in enumerate(texts):
             if len(text) > LONGEST_TEXT:
                 raise MisuseError(f"text {index + 1} has {len(text)} characters; at most {LONGEST_TEXT} are possible")
-            encoded = self.encoder.encode(text)
+            encoded = self.encoder.encode(*parted(text))
             lengths[index] = len(encoded.ids)
             if len(encoded.ids) > self.sequence:
                 encoded = self.cut(text)
@@ -118,7 +122,7 @@ class Text:
         """The encoding of a text that is too long: the marks at its end stay."""
         try:
             self.encoder.enable_truncation(self.sequence)
-            return self.encoder.encode(text)
+            return self.encoder.encode(*parted(text))
         finally:
             self.encoder.no_truncation()
 
@@ -154,6 +158,14 @@ class Text:
 
 STORED = {entry.name for entry in fields(Text)} - {"tables"}
 """What the file says of how text is read."""
+
+
+def parted(text: str) -> list[str]:
+    """The text, or both of a pair."""
+    both = text.split(PAIR)
+    if len(both) > 2:
+        raise MisuseError(f"a text has {len(both) - 1} tabs; one parts a pair, more are not possible")
+    return both
 
 
 def bucket(length: int) -> int:

@@ -191,3 +191,32 @@ def test_the_demonstration(tacit, folder, tmp_path):
     again = tacit("demo-text", "--folder", tmp_path, "--model", folder, "--json")
     assert np.shape(again.json["cosines"]) == (3, 3)
     assert again.json["cosine_min"] > NEAR
+
+
+@pytest.mark.parametrize("labels", [("same", "other"), ("similarity",)])
+def test_pairs_are_read_together(tacit, tmp_path, labels):
+    stored = {
+        name if name.startswith("classifier") else f"bert.{name}": v for name, v in weights(1, len(labels)).items()
+    }
+    config = {"architectures": ["BertForSequenceClassification"], "num_hidden_layers": 1}
+    folder = write(tmp_path / "pairs", stored=stored, **config, id2label={str(i): x for i, x in enumerate(labels)})
+    table, column = tmp_path / "pairs.tsv", "score" if len(labels) == 1 else "label"
+    wanted = (0.5, 3, 2) if len(labels) == 1 else ("same", "other", "same")
+    rows = zip(TEXTS, TEXTS[::-1], wanted, strict=True)
+    lines = [f"sentence1\tsentence2\t{column}", *("\t".join(map(str, row)) for row in rows)]
+    table.write_text("\n".join(lines) + "\n")
+    compiled = tmp_path / "pairs.tacit"
+    assert tacit("compile", folder, "-o", compiled, "--sequence", 16, "--calibrate", table).code == 0
+    content = tacit("evaluate", compiled, table, "--model", folder, "--json").json
+    joined = "\t".join((TEXTS[0], TEXTS[2]))
+    outputs = np.array(tacit("simulate", compiled, joined, "--json").json["logits"][0])
+    if len(labels) == 1:
+        assert {"pearson", "spearman", "float_pearson", "float_spearman"} <= content.keys()
+        assert content["output"][0] == pytest.approx(outputs[0] * Model(compiled).output_scale)
+        assert "agreement" not in content
+        assert "Spearman" in tacit("evaluate", compiled, table).out
+    else:
+        found = np.array(content["output"])
+        assert content["top1"] == pytest.approx(float((found == [0, 1, 0]).mean()))
+        assert {"f1", "matthews", "float_f1"} <= content.keys()
+        assert content["output"][0] == outputs.argmax()

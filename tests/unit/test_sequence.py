@@ -3,6 +3,7 @@
 import importlib.util
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -73,6 +74,46 @@ def test_nothing_is_moved_between_dense_layers_and_norms(tmp_path):
             node.operation["op"] == "LayerNorm" and node.name != "embedding.norm"
         ):
             assert {written[name] for name in node.inputs} <= {"Conv", "LayerNorm", "Add"}
+
+
+UNIFIED: dict[str, Any] = {
+    "hidden_act": "smu",
+    "smu": [[0.0, 1.0], [0.1, 0.5]],
+    "attention": "relu-softmax",
+    "relu_softmax": [[1.0, 0.1], [0.5, 0.01]],
+}
+
+
+def test_unified_functions(tmp_path):
+    source = compare(write(tmp_path / "unified", pooling="mean_tokens", **UNIFIED))
+    counted = operators(source)
+    assert counted["Smu"] == counted["ReluSoftmax"] == counted["Mask"] == LAYERS
+    assert counted["Softmax"] == counted["Gelu"] == 0
+    found = [node.operation for node in source.nodes if node.operation["op"] in ("Smu", "ReluSoftmax")]
+    wanted = [
+        {"op": "ReluSoftmax", "smoothness": 1.0, "epsilon": 0.1},
+        {"op": "Smu", "slope": 0.0, "smoothness": 1.0},
+        {"op": "ReluSoftmax", "smoothness": 0.5, "epsilon": 0.01},
+        {"op": "Smu", "slope": 0.1, "smoothness": 0.5},
+    ]
+    for operation, expected in zip(found, wanted, strict=True):
+        assert operation == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"smu": [[0.0, 1.0]]}, "`smu` in config.json is no list of two numbers for each of 2 layers"),
+        ({"relu_softmax": None}, "`relu_softmax` in config.json"),
+        ({"smu": [[0.0, 0.0]] * LAYERS}, "smoothness above 0"),
+        ({"smu": [[1.0, 1.0]] * LAYERS}, r"slope in \[0, 1\)"),
+        ({"relu_softmax": [[1.0, -1.0]] * LAYERS}, "let both be above 0"),
+        ({"attention": "linear"}, "attention `linear` is not supported"),
+    ],
+)
+def test_unified_functions_that_are_none(tmp_path, changed, message):
+    with pytest.raises((MisuseError, UnsupportedError), match=message):
+        import_onnx(write(tmp_path / "unified", **UNIFIED | changed), SEQUENCE)
 
 
 @pytest.mark.parametrize("pooling", ["cls_token", None])

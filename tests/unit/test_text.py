@@ -132,6 +132,23 @@ def test_lines_and_labels(tmp_path):
     assert corpus.load(table).first(1).texts == ("a dog",)
 
 
+def test_pairs_that_are_read_together(tmp_path, reading):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("sentence1\tsentence2\tlabel\na dog\ta cat\tother\na cat\ta cat\tsame\n")
+    pairs = corpus.load(path, ("same", "other"))
+    assert pairs.labels.tolist() == [1, 0]
+    assert pairs.inputs(True) == ("a dog\ta cat", "a cat\ta cat")
+    assert pairs.inputs(False) == ("a dog", "a cat")
+    assert pairs.first(1).labels.tolist() == [1]
+    assert corpus.load(path).labels is None
+    with pytest.raises(MisuseError, match="label `other` is none of same, different"):
+        corpus.load(path, ("same", "different"))
+    tokens = reading.tokens(["a dog\ta cat"])
+    assert tokens.x[0, 0].tolist() == [2, 4, 8, 3, 4, 9, 3, 0]
+    with pytest.raises(MisuseError, match="2 tabs"):
+        reading.tokens(["a\tb\tc"])
+
+
 BROKEN = {
     "empty.txt": (b"", "no text"),
     "bytes.txt": (b"\xff\xfe\xff", "UTF-8"),

@@ -119,7 +119,11 @@ fn run(model: &Model, kernels: &Kernels, input: &[i64]) -> Result<Vec<Vec<i64>>>
                 let sides = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
                 multiply(matmul, sides, x, second())
             }
-            Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } => {
+            Op::ReluSoftmax { .. } => {
+                let mask = node.inputs.get(1).map(|input| tensors[*input].as_slice());
+                relu_softmax(graph, node, x, mask)?
+            }
+            Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } | Op::Smu { .. } => {
                 function(graph, node, x)?
             }
         };
@@ -179,6 +183,17 @@ fn multiply(matmul: &MatMul, [a, b]: [&[usize]; 2], x: &[i64], y: &[i64]) -> Vec
     out
 }
 
+fn relu_softmax(graph: &Graph, node: &Node, x: &[i64], mask: Option<&[i64]>) -> Result<Vec<i64>> {
+    let softmax = graph.relu_softmax(node);
+    let softmax = softmax.map_err(|why| Error::invalid("interpret", &node.name, why))?;
+    let columns = softmax.cols;
+    let row = |(index, row): (usize, &[i64])| {
+        let mask = mask.map(|mask| &mask[index * columns..][..columns]);
+        softmax.clear(row, mask)
+    };
+    Ok(x.chunks_exact(columns).enumerate().flat_map(row).collect())
+}
+
 fn function(graph: &Graph, node: &Node, x: &[i64]) -> Result<Vec<i64>> {
     let invalid = |why| Error::invalid("interpret", &node.name, why);
     Ok(match node.op {
@@ -196,6 +211,10 @@ fn function(graph: &Graph, node: &Node, x: &[i64]) -> Result<Vec<i64>> {
             };
             let results: Vec<Vec<i64>> = (0..rows).map(row).collect();
             (0..columns).flat_map(|column| results.iter().map(move |row| row[column])).collect()
+        }
+        Op::Smu { .. } => {
+            let smu = graph.smu(node).map_err(invalid)?;
+            x.iter().map(|v| smu.clear(*v)).collect()
         }
         _ => {
             let gelu = graph.gelu(node).map_err(invalid)?;

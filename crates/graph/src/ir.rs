@@ -4,6 +4,8 @@
 //! the server's secret. Images are channel-major: `[channels, height, width]`;
 //! no tensor has a batch axis.
 
+use crate::functions::newton::Newton;
+use crate::functions::smu::Smooth;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -331,6 +333,28 @@ pub enum Op {
         least: u32,
         /// Units of a result of 1.
         unit: f64,
+        /// How inverse roots are found, if not by a table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        newton: Option<Newton>,
+    },
+    /// A smooth maximum, [`crate::functions::Smu`].
+    Smu {
+        /// What it is.
+        smooth: Smooth,
+        /// How it is found.
+        newton: Newton,
+    },
+    /// Smooth maxima of a row as parts of their sum, [`crate::functions::ReluSoftmax`]; where
+    /// there is a second input, the client's, of zeros and ones, only those where it is 1.
+    ReluSoftmax {
+        /// What is summed up; its slope is 0.
+        smooth: Smooth,
+        /// Added to the sum.
+        epsilon: f64,
+        /// How it is found.
+        newton: Newton,
+        /// How the sum's reciprocal is found.
+        division: Newton,
     },
 }
 

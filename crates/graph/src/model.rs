@@ -151,6 +151,11 @@ fn check_values(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
             let inside = inputs[0].high - inputs[0].low <= span;
             inside.then_some(()).ok_or(format!("differences exceed {span}"))
         }
+        Op::Smu { smooth, .. } | Op::ReluSoftmax { smooth, .. } => {
+            let side = i128::from(smooth.offset());
+            let inside = -side <= inputs[0].low && inputs[0].high < side;
+            inside.then_some(()).ok_or(format!("values exceed {} bits", smooth.bits))
+        }
         Op::LayerNorm { bits, .. } => {
             let side = 1 << (bits - 2);
             let inside = -side <= inputs[0].low && inputs[0].high < side;

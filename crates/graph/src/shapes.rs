@@ -156,6 +156,16 @@ impl Program {
                 let fits = epsilon.is_finite() && *epsilon >= 0.0 && input[0] > 1;
                 fits.then(|| input.to_vec()).ok_or("normalises too few values".into())
             }
+            SourceOp::Smu { slope, smoothness } => {
+                let fits = (0.0..1.0).contains(slope) && is_positive(*smoothness);
+                fits.then(|| input.to_vec())
+                    .ok_or(format!("a smooth maximum of slope {slope}, smoothness {smoothness}"))
+            }
+            SourceOp::ReluSoftmax { smoothness, epsilon } => {
+                let fits = is_positive(*smoothness) && is_positive(*epsilon);
+                fits.then(|| input.to_vec())
+                    .ok_or(format!("smoothness {smoothness} or epsilon {epsilon} is not positive"))
+            }
             SourceOp::Softmax {} if input.last() == Some(&1) => {
                 Err("a softmax of single values".into())
             }
@@ -240,6 +250,10 @@ fn multiplied(a: &[usize], b: &[usize]) -> Check<Vec<usize>> {
         MatMul::sides(a, b).ok_or_else(|| format!("multiplies {a:?} by {b:?}"))?;
     let leading = a.iter().take(a.len().saturating_sub(2));
     Ok(leading.copied().chain([rows, columns]).collect())
+}
+
+fn is_positive(value: f64) -> bool {
+    value.is_finite() && value > 0.0
 }
 
 fn padded(input: &[usize], before: &[usize], after: &[usize]) -> Check<Vec<usize>> {

@@ -175,6 +175,22 @@ pub enum SourceOp {
     Softmax {},
     /// `x * Phi(x)`.
     Gelu {},
+    /// `((1 + slope)*x + sqrt(((1 - slope)*x)^2 + smoothness^2)) / 2`: a smooth maximum of `x`
+    /// and `slope*x` (Biswas et al., SMU, CVPR 2022).
+    Smu {
+        /// At least 0, below 1. Becomes public.
+        slope: f64,
+        /// Positive. Becomes public.
+        smoothness: f64,
+    },
+    /// `s / (sum(s) + epsilon)` along the last axis for `s` a [`SourceOp::Smu`] of slope 0. A
+    /// [`SourceOp::Mask`] in front of it, which nothing else reads, makes `s` 0.
+    ReluSoftmax {
+        /// Positive. Becomes public.
+        smoothness: f64,
+        /// Positive. Becomes public.
+        epsilon: f64,
+    },
     /// To mean 0 and deviation 1 along the first axis, then per channel times `scale` plus
     /// `bias` where there are such.
     LayerNorm {

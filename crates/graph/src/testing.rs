@@ -32,6 +32,9 @@ impl Numbers {
     }
 }
 
+/// What a mask adds where it is 0.
+const MASKED: f64 = -1e4;
+
 struct Builder {
     numbers: Numbers,
     nodes: Vec<SourceNode>,
@@ -133,6 +136,21 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     Program { source, floats: builder.floats }
 }
 
+/// The same with smooth maxima: no GELU and no exponential.
+pub fn smooth_encoder(sizes: Sizes, seed: u64) -> Program {
+    let mut program = encoder(sizes, seed);
+    for node in &mut program.source.nodes {
+        match node.op {
+            SourceOp::Gelu {} => node.op = SourceOp::Smu { slope: 0.05, smoothness: 0.8 },
+            SourceOp::Softmax {} => {
+                node.op = SourceOp::ReluSoftmax { smoothness: 0.5, epsilon: 0.1 };
+            }
+            _ => {}
+        }
+    }
+    program
+}
+
 /// An input with `kept` tokens.
 pub fn tokens(sizes: Sizes, kept: usize, seed: u64) -> Vec<f32> {
     let mut numbers = Numbers(seed);
@@ -225,7 +243,7 @@ fn apply(
         }
         SourceOp::Mask {} => {
             let kept = x.iter().zip(inputs[1]);
-            kept.map(|(v, mask)| if *mask > 0.5 { *v } else { v - 1e4 }).collect()
+            kept.map(|(v, mask)| if *mask > 0.5 { *v } else { v + MASKED }).collect()
         }
         SourceOp::Softmax {} => {
             let rows = x.chunks(to[to.len() - 1]);
@@ -239,6 +257,22 @@ fn apply(
         }
         SourceOp::Gelu {} => {
             x.iter().map(|v| if *v < 0.0 { v * tail(-v) } else { v * (1.0 - tail(*v)) }).collect()
+        }
+        SourceOp::Smu { slope, smoothness } => {
+            x.iter().map(|v| smooth_maximum(*v, *slope, *smoothness)).collect()
+        }
+        SourceOp::ReluSoftmax { smoothness, epsilon } => {
+            let rows = x.chunks(to[to.len() - 1]);
+            let weights = rows.flat_map(|row| {
+                let parts = row.iter().map(|v| match *v > MASKED / 2.0 {
+                    true => smooth_maximum(*v, 0.0, *smoothness),
+                    false => 0.0,
+                });
+                let parts: Vec<f64> = parts.collect();
+                let sum = parts.iter().sum::<f64>() + epsilon;
+                parts.into_iter().map(move |part| part / sum)
+            });
+            weights.collect()
         }
         SourceOp::Scale { factor } => x.iter().map(|v| v * factor).collect(),
         SourceOp::Add {} => x.iter().zip(inputs[1]).map(|(a, b)| a + b).collect(),
@@ -255,6 +289,10 @@ fn apply(
         }
         _ => x.to_vec(),
     }
+}
+
+fn smooth_maximum(x: f64, slope: f64, smoothness: f64) -> f64 {
+    ((1.0 + slope) * x + ((1.0 - slope) * x).hypot(smoothness)) / 2.0
 }
 
 /// The normal distribution above `x`, at least 0, by Simpson's rule.

@@ -182,6 +182,7 @@ fn wiring(node: &Node, written: &mut [bool]) -> Check<()> {
     let arity = match &node.op {
         Op::Sum { .. } | Op::Product { .. } | Op::MatMul(_) => 2,
         Op::Concat => node.inputs.len().max(1),
+        Op::ReluSoftmax { .. } => node.inputs.len().clamp(1, 2),
         Op::Linear(linear) => 1 + usize::from(linear.addend.is_some()),
         _ => 1,
     };
@@ -255,9 +256,11 @@ fn check_node(graph: &Graph, node: &Node) -> Check<()> {
         Op::Lookup { values, .. } => check_lookup(values, input, output)?,
         Op::Embedding(table) => check_embedding(graph, node, table)?,
         Op::MatMul(matmul) => check_product_of_matrices(graph, node, matmul)?,
-        Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } => {
-            check_functions(graph, node)?
-        }
+        Op::Softmax { .. }
+        | Op::Gelu { .. }
+        | Op::LayerNorm { .. }
+        | Op::Smu { .. }
+        | Op::ReluSoftmax { .. } => check_functions(graph, node)?,
     };
     ensure(output.format.signed == signed, || "the output's sign is wrong".into())
 }

@@ -243,6 +243,20 @@ pub(crate) fn output(
             }
             Err(_) => Range::new(0, 0).into(),
         },
+        Op::ReluSoftmax { .. } => match graph.relu_softmax(node) {
+            Ok(softmax) => {
+                let [low, high] = softmax.range().map(i128::from);
+                Known { row_sum: Some(softmax.row_sum().into()), ..Range::new(low, high).into() }
+            }
+            Err(_) => Range::new(0, 0).into(),
+        },
+        Op::Smu { .. } => match graph.smu(node) {
+            Ok(smu) => {
+                let [low, high] = smu.range().map(i128::from);
+                Range::new(low, high).into()
+            }
+            Err(_) => Range::new(0, 0).into(),
+        },
         _ => output_range(graph, node, weights, inputs).into(),
     }
 }
@@ -314,9 +328,13 @@ fn output_range(
         Op::Sum { multipliers, shift, .. } => {
             sum_accumulator(*multipliers, *shift, inputs).rescaled(*shift)
         }
-        Op::Reshape | Op::Extend | Op::View(_) | Op::Softmax { .. } | Op::LayerNorm { .. } => {
-            inputs[0].range
-        }
+        Op::Reshape
+        | Op::Extend
+        | Op::View(_)
+        | Op::Softmax { .. }
+        | Op::LayerNorm { .. }
+        | Op::Smu { .. }
+        | Op::ReluSoftmax { .. } => inputs[0].range,
     }
 }
 
@@ -343,6 +361,15 @@ pub(crate) fn width_for_reader(node: &Node, signed: bool, range: Range) -> u32 {
         | Op::Sum { accumulator_bits, .. } => *accumulator_bits,
         Op::Embedding(_) => 1,
         Op::Softmax { bits, .. } | Op::LayerNorm { bits, .. } => *bits,
+        Op::Smu { smooth, .. } => smooth.bits + 1,
+        // Of a mask one bit is enough.
+        Op::ReluSoftmax { smooth, .. } => {
+            if signed {
+                smooth.bits + 1
+            } else {
+                1
+            }
+        }
         // Its comparison takes what is below the curve off.
         Op::Gelu { magnitude, .. } => (range.width() + 1).max(magnitude + 3),
         Op::Relu { saturate, low } => range.relu_width(*saturate, *low),

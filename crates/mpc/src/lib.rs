@@ -6,6 +6,7 @@ pub mod argmax;
 pub mod arithmetic;
 pub mod circuit;
 pub mod clip;
+pub mod comet;
 pub mod compare;
 pub mod dot;
 pub mod extend;

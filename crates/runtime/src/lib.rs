@@ -39,4 +39,4 @@ pub use report::{LayerReport, Report, Traffic, Usage};
 pub use server::{Access, End, Event, Options, Server};
 pub use session::Session;
 pub use steps::{Action, Step};
-pub use suites::{check as check_suite, consent, hides_filters, rounds_exactly};
+pub use suites::{check as check_suite, consent, hides_filters, rounds_exactly, unifies};

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use mpc::argmax::Argmax;
+use mpc::comet::smu::{self, Smu};
+use mpc::comet::softmax::{self as relu_softmax, ReluSoftmax};
 use mpc::extend::Extend;
 use mpc::garbled::Garbled;
 use mpc::lookup::Lookup;
@@ -59,6 +61,10 @@ pub enum Nonlinear {
     Softmax(Box<Softmax>),
     /// Layer norm of rows.
     LayerNorm(Box<LayerNorm>),
+    /// A smooth maximum.
+    Smu(Box<Smu>),
+    /// Smooth maxima of rows as parts of their sums, where a mask is 1 if there is one.
+    ReluSoftmax(Box<ReluSoftmax>),
     /// Shares mod a power of two to shares mod a prime.
     Enter(Enter),
     /// And back.
@@ -85,6 +91,8 @@ impl Nonlinear {
             Self::Gelu(plan) => plan.need(),
             Self::Softmax(plan) => plan.need(),
             Self::LayerNorm(plan) => plan.need(),
+            Self::Smu(plan) => plan.need(),
+            Self::ReluSoftmax(plan) => plan.need(),
             Self::Enter(plan) => plan.need(),
             Self::Leave(plan) => plan.need(),
             Self::Garbled(plan) => plan.need(),
@@ -106,6 +114,8 @@ impl Nonlinear {
             Self::Gelu(plan) => plan.cost(),
             Self::Softmax(plan) => plan.cost(),
             Self::LayerNorm(plan) => plan.cost(),
+            Self::Smu(plan) => plan.cost(),
+            Self::ReluSoftmax(plan) => plan.cost(),
             Self::Enter(plan) => plan.cost(),
             Self::Leave(plan) => plan.cost(),
             Self::Garbled(plan) => plan.cost(),
@@ -138,6 +148,8 @@ impl Nonlinear {
             Self::Gelu(plan) => gelu::run(channel, plan, x, pads),
             Self::Softmax(plan) => softmax::run(channel, plan, x, pads),
             Self::LayerNorm(plan) => layernorm::run(channel, plan, x, pads),
+            Self::Smu(plan) => smu::run(channel, plan, x, pads),
+            Self::ReluSoftmax(plan) => relu_softmax::run(channel, plan, x, inputs.get(1), pads),
             Self::Enter(plan) => prime::enter(channel, plan, x, pads),
             Self::Leave(plan) => prime::leave(channel, plan, x, pads),
             Self::Garbled(plan) => garbled::run(channel, plan, x, pads),
@@ -164,6 +176,8 @@ impl Nonlinear {
             Self::Gelu(_) => "gelu",
             Self::Softmax(_) => "softmax",
             Self::LayerNorm(_) => "layer norm",
+            Self::Smu(_) => "smooth maximum",
+            Self::ReluSoftmax(_) => "softmax",
             Self::Enter(_) => "enter prime",
             Self::Leave(_) => "leave prime",
             Self::Garbled(_) => "circuit",
@@ -184,6 +198,7 @@ impl Nonlinear {
             Self::Gelu(_) => "comparison and table by OT",
             Self::Softmax(_) => "maximum, tables and products by OT",
             Self::LayerNorm(_) => "squares, inverse roots and products by OT",
+            Self::Smu(_) | Self::ReluSoftmax(_) => "Newton's iteration by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
             Self::Garbled(_) | Self::Probability(_) => "garbled circuits",
         }

@@ -1,6 +1,6 @@
 //! Models before anybody connects.
 
-use graph::{Calibration, Floats, Graph, Model, Op, Options, Rounding, Source};
+use graph::{Calibration, Floats, Graph, Model, Op, Options, Rounding, Source, SourceOp};
 use runtime::{Plan, Report, Settings};
 use serde::Serialize;
 use wire::{Error, Result};
@@ -80,6 +80,10 @@ pub fn compile(
     runtime::check_suite(&options.suite)?;
     let source = Source::from_json(source_json).map_err(refused)?;
     let mut options = options.clone();
+    if runtime::unifies(&options.suite) {
+        unified(&source)?;
+        options.newton = true;
+    }
     if runtime::rounds_exactly(&options.suite) {
         options.rounding = Rounding::Exact;
     }
@@ -90,6 +94,23 @@ pub fn compile(
     }
     Plan::new(model.graph.clone(), Settings::default())?;
     Ok(model)
+}
+
+/// Refuses functions that a suite of one inverse square root does not have.
+fn unified(source: &Source) -> Result<()> {
+    for node in &source.nodes {
+        let what = match node.op {
+            SourceOp::Gelu {} => "a GELU",
+            SourceOp::Softmax {} => "a softmax of exponentials",
+            _ => continue,
+        };
+        let instead = format!(
+            "is {what}, which suite `comet` does not have: finetune the model with smooth maxima \
+             in its place (`tacit train glue`), or compile for suite auto"
+        );
+        return Err(Error::Unsupported { node: node.name.clone(), instead });
+    }
+    Ok(())
 }
 
 /// Describes `model`.
@@ -160,6 +181,8 @@ fn operator(op: &Op) -> &'static str {
         Op::Softmax { .. } => "softmax",
         Op::Gelu { .. } => "gelu",
         Op::LayerNorm { .. } => "layer norm",
+        Op::Smu { .. } => "smooth maximum",
+        Op::ReluSoftmax { .. } => "softmax of smooth maxima",
     }
 }
 

@@ -75,12 +75,18 @@ def softmax(weaver: Weaver, call: Call) -> Values:
     default = -1 if weaver.opset >= 13 else 1
     if int(call.attributes.get("axis", default)) not in (-1, stored.places.ndim - 1):
         call.refuse("along another axis than the last", "transpose it first")
+    return along_last_axis(weaver, call, {"op": "Softmax"})
+
+
+def along_last_axis(weaver: Weaver, call: Call, operation: Operation) -> Values:
+    """An operation on rows, each of which is the last axis of one example."""
+    stored = weaver.stored(call, call.inputs[0])
     shape = without_batch(stored.places.shape)
     own = weaver.draft.shapes[stored.name]
     if own[-1:] == shape[-1:] and stored.places.size == np.prod(own):
         shape = own  # scores of one head keep their axis
     read = weaver.draft.straight(call, stored, shape)
-    return weaver.written(call, [read], {"op": "Softmax"}, shape, in_order(stored.places.shape))
+    return weaver.written(call, [read], operation, shape, in_order(stored.places.shape))
 
 
 def layer_norm(weaver: Weaver, call: Call) -> Values:

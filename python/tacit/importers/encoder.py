@@ -13,6 +13,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from tacit.importers.unified import DOMAIN, functions
+
 Weights = Mapping[str, NDArray[np.float32]]
 Head = Literal["mean", "cls", "hidden", "bert", "roberta", "distilbert"]
 
@@ -38,16 +40,22 @@ class Names:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Sizes and choices of an encoder. `first_position` is the position of the first token in its table."""
+    """Sizes and choices of an encoder. `first_position` is the position of the first token in its table.
+
+    Per layer `smu` has slope and smoothness of the activation `Smu`, and `relu_softmax` smoothness and epsilon of
+    what is in the place of softmax; empty, it is softmax.
+    """
 
     hidden: int
     heads: int
     layers: int
     epsilon: float
-    activation: Literal["Gelu", "Relu"]
+    activation: Literal["Gelu", "Relu", "Smu"]
     first_position: int
     head: Head
     names: Names
+    smu: tuple[tuple[float, float], ...] = ()
+    relu_softmax: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass
@@ -110,7 +118,8 @@ def build(encoder: Encoder, weights: Weights, sequence: int, name: str, public: 
     built.output[0].type.tensor_type.shape.dim.add().dim_param = "N"
     for _ in range(2 if encoder.head == "hidden" else 1):
         built.output[0].type.tensor_type.shape.dim.add()
-    return helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
+    return helper.make_model(built, opset_imports=versions, ir_version=IR_VERSION, functions=functions(OPSET))
 
 
 def given_ids(graph: Graph) -> str:
@@ -155,14 +164,24 @@ def block(graph: Graph, encoder: Encoder, x: str, penalty: str | None, layer: in
     """One layer: attention, then the two dense layers; each with a sum and a norm after it. None masks nothing."""
     names = {role: pattern.format(layer) for role, pattern in vars(encoder.names).items()}
     at = f"layer{layer}"
-    context = attention(graph, encoder, at, projections(graph, encoder, x, at, names), penalty)
-    attended = graph.dense(f"{at}.attended", context, names["attended"])
-    total = graph.add("Add", f"{at}.attended.sum", attended, x)
+    query, key, value = projections(graph, encoder, x, at, names)
+    shares = chances(graph, encoder, f"{at}.weights", scored(graph, at, query, key, penalty), layer)
+    context = attended(graph, encoder, at, shares, value)
+    dense = graph.dense(f"{at}.attended", context, names["attended"])
+    total = graph.add("Add", f"{at}.attended.sum", dense, x)
     x = graph.normalise(f"{at}.attended.norm", total, names["first_norm"], encoder.epsilon)
-    wide = graph.add(encoder.activation, f"{at}.activation", graph.dense(f"{at}.wide", x, names["wide"]))
+    wide = activation(graph, encoder, f"{at}.activation", graph.dense(f"{at}.wide", x, names["wide"]), layer)
     narrow = graph.dense(f"{at}.narrow", wide, names["narrow"])
     total = graph.add("Add", f"{at}.narrow.sum", narrow, x)
     return graph.normalise(f"{at}.norm", total, names["second_norm"], encoder.epsilon)
+
+
+def activation(graph: Graph, encoder: Encoder, name: str, x: str, layer: int) -> str:
+    """What stands between the two dense layers."""
+    if encoder.activation != "Smu":
+        return graph.add(encoder.activation, name, x)
+    slope, smoothness = encoder.smu[layer]
+    return graph.add("Smu", name, x, domain=DOMAIN, slope=slope, smoothness=smoothness)
 
 
 def projections(graph: Graph, encoder: Encoder, x: str, at: str, names: Mapping[str, str]) -> list[str]:
@@ -176,16 +195,26 @@ def projections(graph: Graph, encoder: Encoder, x: str, at: str, names: Mapping[
     return [graph.heads(f"{at}.{role}", tensor, split, order) for role, tensor, order in turned]
 
 
-def attention(graph: Graph, encoder: Encoder, at: str, projected: Sequence[str], penalty: str | None) -> str:
-    """The contexts of all heads side by side."""
-    query, key, value = projected
+def scored(graph: Graph, at: str, query: str, key: str, penalty: str | None) -> str:
+    """The scores of all heads, masked."""
     scores = graph.add("MatMul", f"{at}.scores", query, key)
-    masked = scores if penalty is None else graph.add("Add", f"{at}.scores.masked", scores, penalty)
-    weights = graph.add("Softmax", f"{at}.weights", masked, axis=-1)
+    return scores if penalty is None else graph.add("Add", f"{at}.scores.masked", scores, penalty)
+
+
+def attended(graph: Graph, encoder: Encoder, at: str, weights: str, value: str) -> str:
+    """The contexts of all heads side by side."""
     context = graph.add("MatMul", f"{at}.context", weights, value)
     turned = graph.add("Transpose", f"{at}.context.turned", context, perm=[0, 2, 1, 3])
     joined = graph.integers(f"{at}.context.shape", [0, -1, encoder.hidden])
     return graph.add("Reshape", f"{at}.context.joined", turned, joined)
+
+
+def chances(graph: Graph, encoder: Encoder, name: str, scores: str, layer: int) -> str:
+    """Softmax of scores, or what the encoder has in its place."""
+    if not encoder.relu_softmax:
+        return graph.add("Softmax", name, scores, axis=-1)
+    smoothness, epsilon = encoder.relu_softmax[layer]
+    return graph.add("ReluSoftmax", name, scores, domain=DOMAIN, smoothness=smoothness, epsilon=epsilon)
 
 
 def hidden(_graph: Graph, x: str, _mask: str) -> str:

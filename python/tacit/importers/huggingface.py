@@ -13,7 +13,14 @@ from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.directory import checked, read_json, read_list, read_weights, renamed
 from tacit.importers.encoder import Encoder, Head, Names, Weights, build, places
 
-ACTIVATIONS = {"gelu": "Gelu", "gelu_new": "Gelu", "gelu_fast": "Gelu", "gelu_pytorch_tanh": "Gelu", "relu": "Relu"}
+ACTIVATIONS: Mapping[str, Literal["Gelu", "Relu", "Smu"]] = {
+    "gelu": "Gelu",
+    "gelu_new": "Gelu",
+    "gelu_fast": "Gelu",
+    "gelu_pytorch_tanh": "Gelu",
+    "relu": "Relu",
+    "smu": "Smu",
+}
 PLAIN = ("Model", "ForMaskedLM", "ForPreTraining")
 """Ends of the names of architectures that are run without a head."""
 BERT = Names(
@@ -113,11 +120,32 @@ def describe(folder: Path, config: Mapping[str, Any], family: Family) -> Encoder
     return Encoder(
         **sizes,
         epsilon=float(config.get("layer_norm_eps", 1e-12)),
-        activation="Relu" if ACTIVATIONS[activation] == "Relu" else "Gelu",
+        activation=ACTIVATIONS[activation],
         first_position=whole(folder, {"pad_token_id": 1, **config}, "pad_token_id", 0) + 1 if family.offset else 0,
         head=head(folder, config, family),
         names=family.names,
+        smu=numbers(folder, config, "smu", sizes["layers"]) if activation == "smu" else (),
+        relu_softmax=numbers(folder, config, "relu_softmax", sizes["layers"]) if attention(folder, config) else (),
     )
+
+
+def attention(folder: Path, config: Mapping[str, Any]) -> bool:
+    """Whether something else is in the place of softmax."""
+    kind = config.get("attention", "softmax")
+    if kind not in ("softmax", "relu-softmax"):
+        raise unsupported(folder, f"attention `{kind}`", "use softmax or relu-softmax")
+    return bool(kind == "relu-softmax")
+
+
+def numbers(folder: Path, config: Mapping[str, Any], name: str, layers: int) -> tuple[tuple[float, float], ...]:
+    """Two numbers per layer."""
+    try:
+        pairs = tuple((float(first), float(second)) for first, second in config[name])
+    except (KeyError, TypeError, ValueError):
+        pairs = ()
+    if len(pairs) != layers:
+        raise MisuseError(f"{folder}: `{name}` in config.json is no list of two numbers for each of {layers} layers")
+    return pairs
 
 
 def head(folder: Path, config: Mapping[str, Any], family: Family) -> Head:

@@ -20,6 +20,7 @@ from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
+from tacit.importers.unified import DOMAIN
 
 OPSETS = range(9, 26)
 Constants = dict[str, NDArray[Any]]
@@ -182,8 +183,8 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
 
 
 def operator(node: onnx.NodeProto) -> str:
-    """The operator's name, with its domain if that is not ONNX's own."""
-    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+    """The operator's name, with its domain if that is not ONNX's own or Tacit's."""
+    return node.op_type if node.domain in ("", "ai.onnx", DOMAIN) else f"{node.domain}.{node.op_type}"
 
 
 def prepare(name: str, node: onnx.NodeProto, shapes: Mapping[str, Shape], constants: Constants) -> Call:

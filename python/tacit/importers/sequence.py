@@ -18,6 +18,7 @@ from tacit.importers.layout import Stored, in_order, without_batch
 from tacit.importers.masks import BITWISE, REARRANGING
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.source import Seen, Source
+from tacit.importers.unified import relu_softmax, smooth_maximum
 from tacit.importers.weaver import Values, Weaver
 
 IN_PLACE = {"Clip", "Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Neg", "Pow", "Relu", "Sigmoid", "Softplus", "Tanh"}
@@ -106,6 +107,8 @@ CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "LayerNormalization": layer_norm,
     "MatMul": matmul,
     "Mul": multiply,
+    "ReluSoftmax": relu_softmax,
+    "Smu": smooth_maximum,
     "Softmax": softmax,
     "Sub": add,
     "Where": where,

@@ -12,6 +12,9 @@
 
 use super::Result;
 use super::inverse::{Inverse, Power};
+use super::newton::Newton;
+use super::root::{Root, Rooted};
+use super::starts::Start;
 
 /// Bits of the quotient by n beyond those that count, if there is room.
 const GUARD: u32 = 6;
@@ -54,7 +57,7 @@ pub struct LayerNorm {
     /// 2^shift/cols, and shift.
     pub quotient: (i64, u32),
     /// Of variances, to factors.
-    pub root: Inverse,
+    pub root: Rooted,
 }
 
 impl LayerNorm {
@@ -65,6 +68,35 @@ impl LayerNorm {
     /// For other sizes, for a least deviation above a quarter of the largest, for a unit
     /// below 1, and where results, about `unit*sqrt(cols)` at most, do not fit.
     pub fn new(cols: usize, bits: u32, calibration: Calibration, out_bits: u32) -> Result<Self> {
+        Self::rooted(cols, bits, calibration, out_bits, |octaves, peak, factor| {
+            Ok(Rooted::Table(Inverse::new(Power::Root, octaves, peak, factor)?))
+        })
+    }
+
+    /// The same with inverse roots by Newton's iteration.
+    ///
+    /// # Errors
+    /// As [`LayerNorm::new`], and where the iteration diverges.
+    pub fn by_newton(
+        cols: usize,
+        bits: u32,
+        calibration: Calibration,
+        out_bits: u32,
+        (start, newton): (Start, Newton),
+    ) -> Result<Self> {
+        Self::rooted(cols, bits, calibration, out_bits, |octaves, peak, _| {
+            Ok(Rooted::Newton(Box::new(Root::new(octaves, peak, start, newton)?)))
+        })
+    }
+
+    /// `root` makes inverse roots of so many octaves and at most about a peak.
+    fn rooted(
+        cols: usize,
+        bits: u32,
+        calibration: Calibration,
+        out_bits: u32,
+        root: impl Fn([u32; 2], f64, u32) -> Result<Rooted>,
+    ) -> Result<Self> {
         let Calibration { least, unit } = calibration;
         let widths = (5..=16).contains(&bits) && (3..=63).contains(&out_bits);
         let small = least.checked_add(4).is_some_and(|least| least <= bits);
@@ -78,8 +110,9 @@ impl LayerNorm {
         let (up, down) = (cols.next_power_of_two().ilog2(), cols.ilog2());
         let fraction = (bits - 2 + LEAST_FACTOR).saturating_sub((unit as u64).ilog2());
         let peak = unit * cols as f64 * (1u64 << fraction) as f64 / (1u64 << (least + down)) as f64;
-        let factor = (peak.max(4.0) as u64).ilog2() + 2;
         let octaves = [2 * (least + down), up - down + bits - 2 - least];
+        let root = root(octaves, peak, (peak.max(4.0) as u64).ilog2() + 2)?;
+        let [_, factor] = root.bits();
         let sum_bits = bits + up;
         let mut plan = Self {
             cols,
@@ -92,7 +125,7 @@ impl LayerNorm {
             element: sum_bits,
             moved: 0,
             quotient: (0, sum_bits + factor + GUARD - fraction),
-            root: Inverse::new(Power::Root, octaves, peak, factor)?,
+            root,
         };
         plan.inner = plan.narrowest().min(out_bits);
         plan.element = (plan.inner + fraction).max(sum_bits).max(factor);
@@ -185,7 +218,7 @@ impl LayerNorm {
     fn rounding(&self) -> f64 {
         // The quotient is off by half of 2^-shift at most, of 2^(sum + factor - 2) at most, and
         // the mean is floored.
-        let product = self.sum_bits + self.root.out_bits - 2;
+        let product = self.sum_bits + self.root.bits()[1] - 2;
         let fraction = (1u64 << self.fraction) as f64;
         let quotient = (1u64 << product) as f64 / (1u64 << self.quotient.1) as f64 / 2.0;
         (quotient + 1.0 + self.half() as f64) / fraction

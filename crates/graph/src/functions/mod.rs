@@ -5,16 +5,25 @@
 //! alone, so that both parties derive the same ones on every machine. Constructors see
 //! numbers of graphs from outside: they refuse what no protocol has, at once.
 
+pub mod branches;
 pub mod curve;
 pub mod exponent;
+pub mod formula;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
+pub mod newton;
 pub mod real;
+pub mod relu_softmax;
+pub mod root;
+pub mod smu;
 pub mod softmax;
+pub mod starts;
 
 pub use gelu::Gelu;
 pub use layernorm::{Calibration, LayerNorm};
+pub use relu_softmax::ReluSoftmax;
+pub use smu::Smu;
 pub use softmax::Softmax;
 
 /// Why a function is refused.

@@ -65,6 +65,7 @@ fn ratio(node: &SourceNode) -> Option<f64> {
         | SourceOp::Pad { .. }
         | SourceOp::AddConstant { .. }
         | SourceOp::Gelu {}
+        | SourceOp::Smu { .. }
         | SourceOp::Mask {}
         | SourceOp::Concat {} => Some(1.0),
         SourceOp::AveragePool { kernel, .. } => Some(1.0 / (kernel[0] * kernel[1]) as f64),

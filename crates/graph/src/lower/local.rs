@@ -33,6 +33,10 @@ impl Builder<'_> {
             SourceOp::Mask {} => self.mask(node),
             SourceOp::Softmax {} => self.softmax(node),
             SourceOp::Gelu {} => self.gelu(node),
+            SourceOp::Smu { slope, smoothness } => self.smu(node, *slope, *smoothness),
+            SourceOp::ReluSoftmax { smoothness, epsilon } => {
+                self.relu_softmax(node, *smoothness, *epsilon)
+            }
             SourceOp::LayerNorm { .. } => self.layer_norm(node),
             SourceOp::Join {} => self.join(node),
             _ => self.local(node),

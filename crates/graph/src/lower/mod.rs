@@ -30,6 +30,9 @@ pub struct Options {
     pub rounding: Rounding,
     /// Name of each output, or empty.
     pub labels: Vec<String>,
+    /// Whether norms find inverse roots by Newton's iteration; the suite says so.
+    #[serde(skip)]
+    pub newton: bool,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             activation_bits: 8,
             rounding: Rounding::Stochastic,
             labels: vec![],
+            newton: false,
         }
     }
 }

@@ -135,6 +135,8 @@ impl<'a> Scales<'a> {
             | SourceOp::Clip { .. }
             | SourceOp::Table { .. }
             | SourceOp::Softmax {}
+            | SourceOp::Smu { .. }
+            | SourceOp::ReluSoftmax { .. }
             | SourceOp::LayerNorm { .. } => true,
             SourceOp::MaxPool { .. }
             | SourceOp::AveragePool { .. }

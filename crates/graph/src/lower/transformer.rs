@@ -2,7 +2,9 @@
 
 use super::build::Builder;
 use super::scale::{Scales, levels, positive};
-use crate::functions::Gelu;
+use crate::functions::newton::Newton;
+use crate::functions::smu::Smooth;
+use crate::functions::{Gelu, Smu};
 use crate::ir::{Embedding, Format, MatMul, NodeWeights, Op, Rounding, View};
 use crate::source::{SourceNode, SourceOp};
 use crate::{Error, Result};
@@ -24,6 +26,15 @@ const GELU_REACH: f64 = 2.5;
 const TABLE_SHIFT: u32 = 4;
 /// What a shift may be off by for rounding of scales.
 const ROUNDED: f64 = 1e-6;
+/// Inverse roots of variances, and of denominators: one for each row, so precise ones.
+const NORM: Newton = Newton { iterations: 3, ratio: 2, precision: 10 };
+/// Bits that a smooth maximum's argument has beyond activations, with its sign.
+const SMOOTH_BITS: u32 = 1;
+/// Bits that parts of a softmax have after the point beyond those of scores, at least and
+/// at most.
+const PART_BITS: [u32; 2] = [2, 6];
+/// Last places of a denominator's epsilon, if there can be so many.
+const EPSILON: f64 = 8.0;
 /// Widths that are chosen once ranges are known.
 const LATER: u32 = 12;
 
@@ -66,6 +77,14 @@ impl Scales<'_> {
                 let finest = GELU_REACH / levels(activation.saturating_sub(2).max(2));
                 let scale = side(self.own_range(first)?) / levels(activation + HIDDEN_BITS);
                 vec![(first, scale.max(finest))]
+            }
+            SourceOp::Smu { .. } => {
+                let scale = side(self.own_range(first)?) / levels(activation + SMOOTH_BITS - 1);
+                vec![(first, scale)]
+            }
+            SourceOp::ReluSoftmax { .. } => {
+                let scores = side(self.own_range(self.scores(first))?) / levels(activation);
+                vec![(first, scores), (output, 1.0 / self.peak())]
             }
             _ => vec![],
         })
@@ -180,8 +199,10 @@ impl Scales<'_> {
 
     /// Whether a factor of a product may choose its scale.
     pub(super) fn is_shared(&self, tensor: &str) -> bool {
-        let softmax =
-            matches!(self.origin(tensor), Some(SourceNode { op: SourceOp::Softmax {}, .. }));
+        let softmax = matches!(
+            self.origin(tensor),
+            Some(SourceNode { op: SourceOp::Softmax {} | SourceOp::ReluSoftmax { .. }, .. })
+        );
         let by_client = |node: &&SourceNode| {
             matches!(node.op, SourceOp::MatMul {}) && self.is_known(&node.inputs[0])
         };
@@ -247,7 +268,9 @@ impl Builder<'_> {
         let format = Format { bits: 1, scale: product * shift.exp2(), signed: true };
         let nodes = &self.scales.program().source.nodes;
         let mut readers = nodes.iter().filter(|n| n.inputs.contains(&node.output));
-        let narrow = readers.all(|n| matches!(n.op, SourceOp::Mask {} | SourceOp::Softmax {}));
+        let narrow = readers.all(|n| {
+            matches!(n.op, SourceOp::Mask {} | SourceOp::Softmax {} | SourceOp::ReluSoftmax { .. })
+        });
         if by_client || narrow {
             self.write(node, Op::MatMul(op), inputs, format);
         } else {
@@ -284,6 +307,12 @@ impl Builder<'_> {
 
     /// Scores, higher by more than their range where they count.
     pub(super) fn mask(&mut self, node: &SourceNode) -> Result<()> {
+        let nodes = &self.scales.program().source.nodes;
+        let mut readers = nodes.iter().filter(|other| other.inputs.contains(&node.output));
+        if readers.all(|other| matches!(other.op, SourceOp::ReluSoftmax { .. })) {
+            // They take scores and mask apart.
+            return Ok(());
+        }
         let x = self.index[&node.inputs[0]];
         let x = self.within(node, "clip", x, (&node.inputs[0], self.activation_bits() + 1))?;
         let scale = self.format_of(x).scale;
@@ -307,6 +336,54 @@ impl Builder<'_> {
         let bits = self.activation_bits();
         let scale = 1.0 / levels(bits - 1);
         self.extended(node, op, vec![x], Format { bits, scale, signed: false });
+        Ok(())
+    }
+
+    pub(super) fn relu_softmax(
+        &mut self,
+        node: &SourceNode,
+        smoothness: f64,
+        epsilon: f64,
+    ) -> Result<()> {
+        let scores = self.scales.scores(&node.inputs[0]).to_owned();
+        let bits = self.activation_bits() + 1;
+        let x = self.within(node, "clip", self.index[&scores], (&scores, bits))?;
+        let scale = self.format_of(x).scale;
+        let [least, most] = PART_BITS;
+        let enough = |bits: &u32| epsilon / scale * f64::from(1u32 << bits) >= EPSILON;
+        let fraction = (least..most).find(enough).unwrap_or(most);
+        let smooth = Smooth { bits: self.clipped_bits(x), scale, slope: 0.0, smoothness, fraction };
+        let (newton, _) = least_newton(node, smooth)?;
+        let mask = self.scales.program().source.producer(&node.inputs[0]);
+        let mask = mask.map(|index| &self.scales.program().source.nodes[index]);
+        let mask = mask.filter(|mask| matches!(mask.op, SourceOp::Mask {}));
+        let inputs = [x].into_iter().chain(mask.map(|mask| self.index[&mask.inputs[1]])).collect();
+        let op = Op::ReluSoftmax { smooth, epsilon, newton, division: NORM };
+        let bits = self.activation_bits();
+        let scale = 1.0 / levels(bits - 1);
+        self.extended(node, op, inputs, Format { bits, scale, signed: false });
+        Ok(())
+    }
+
+    /// The width of what a clip wrote.
+    fn clipped_bits(&self, tensor: usize) -> u32 {
+        let writer = self.graph.nodes.iter().find(|node| node.output == tensor);
+        match writer.map(|node| &node.op) {
+            Some(Op::Relu { saturate, .. }) => *saturate,
+            _ => LATER,
+        }
+    }
+
+    pub(super) fn smu(&mut self, node: &SourceNode, slope: f64, smoothness: f64) -> Result<()> {
+        let input = &node.inputs[0];
+        let bits = self.activation_bits() + SMOOTH_BITS;
+        let x = self.within(node, "clip", self.index[input], (input, bits))?;
+        let scale = self.format_of(x).scale;
+        let smooth = Smooth { bits: self.clipped_bits(x), scale, slope, smoothness, fraction: 0 };
+        let (newton, bits) = least_newton(node, smooth)?;
+        // A bit to spare for the extension.
+        let format = Format { bits: bits + 1, scale, signed: true };
+        self.extended(node, Op::Smu { smooth, newton }, vec![x], format);
         Ok(())
     }
 
@@ -334,7 +411,8 @@ impl Builder<'_> {
         let columns = self.shapes[input][0] as f64;
         // A sign, and a bit to spare for the extension.
         let bits = (unit * columns.sqrt() + 2.0).log2().ceil() as u32 + 2;
-        let op = Op::LayerNorm { bits: LATER, least: LATER / 3, unit };
+        let newton = self.options.newton.then_some(NORM);
+        let op = Op::LayerNorm { bits: LATER, least: LATER / 3, unit, newton };
         self.extended(node, op, vec![x], Format { bits, scale: 1.0 / unit, signed: true });
         Ok(())
     }
@@ -350,4 +428,11 @@ impl Builder<'_> {
         self.write(node, Op::Concat, inputs, Format { bits: 1, scale, signed });
         Ok(())
     }
+}
+
+fn least_newton(node: &SourceNode, smooth: Smooth) -> Result<(Newton, u32)> {
+    Smu::least(smooth).map_err(|why| {
+        let instead = "train it with a larger smoothness, or calibrate with real inputs";
+        Error::unsupported(&node.name, format!("is {why}"), instead)
+    })
 }

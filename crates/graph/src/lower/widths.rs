@@ -106,9 +106,11 @@ fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
         let writer = graph.nodes.iter().find(|node| node.output == index);
         match writer {
             // Their results have a width of their own.
-            Some(Node { op: Op::Softmax { .. } | Op::LayerNorm { .. }, .. }) => {
-                graph.tensors[index].format.bits
-            }
+            Some(Node {
+                op:
+                    Op::Softmax { .. } | Op::LayerNorm { .. } | Op::Smu { .. } | Op::ReluSoftmax { .. },
+                ..
+            }) => graph.tensors[index].format.bits,
             _ => width::width_of_values(writer, known.range, index == graph.output),
         }
     };

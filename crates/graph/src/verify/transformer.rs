@@ -59,9 +59,22 @@ pub(super) fn check_functions(graph: &Graph, node: &Node) -> Check<bool> {
         Op::Softmax { bits, .. } => graph.softmax(node).map(|_| (bits, false))?,
         Op::LayerNorm { bits, .. } => graph.layer_norm(node).map(|_| (bits, true))?,
         Op::Gelu { magnitude, .. } => graph.gelu(node).map(|_| (magnitude + 3, true))?,
+        Op::Smu { smooth, .. } => graph.smu(node).map(|_| (smooth.bits + 1, true))?,
+        Op::ReluSoftmax { smooth, .. } => {
+            check_mask(graph, node)?;
+            graph.relu_softmax(node).map(|_| (smooth.bits + 1, false))?
+        }
         _ => return Err("is no function".into()),
     };
     let have = input.format.bits;
     ensure(have >= need, || format!("`{}` has {have} bits, needs {need}", input.name))?;
     Ok(signed)
+}
+
+/// A second input is the client's and of the first's shape; its lowest bits count.
+fn check_mask(graph: &Graph, node: &Node) -> Check<()> {
+    let Some(mask) = node.inputs.get(1) else { return Ok(()) };
+    let known = graph.known().get(*mask).copied() == Some(true);
+    ensure(known, || "is masked by what the client does not know".into())?;
+    same_shape(graph.input_of(node, 0), graph.input_of(node, 1))
 }

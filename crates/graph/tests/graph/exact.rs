@@ -127,6 +127,22 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
                 let gelu = graph.gelu(node).unwrap();
                 x.iter().map(|v| i128::from(gelu.clear(*v as i64))).collect()
             }
+            Op::Smu { smooth, .. } => {
+                assert!(x.iter().all(|v| fits(*v, smooth.bits)), "{}", node.name);
+                let smu = graph.smu(node).unwrap();
+                x.iter().map(|v| i128::from(smu.clear(*v as i64))).collect()
+            }
+            Op::ReluSoftmax { smooth, .. } => {
+                assert!(x.iter().all(|v| fits(*v, smooth.bits)), "{}", node.name);
+                let softmax = graph.relu_softmax(node).unwrap();
+                let narrow = |values: &[i128]| values.iter().map(|v| *v as i64).collect::<Vec<_>>();
+                let masks = node.inputs.get(1).map(|input| narrow(&values[*input]));
+                let rows = x.chunks(softmax.cols).enumerate().flat_map(|(index, row)| {
+                    let mask = masks.as_ref().map(|m| &m[index * softmax.cols..][..row.len()]);
+                    softmax.clear(&narrow(row), mask)
+                });
+                rows.map(i128::from).collect()
+            }
             Op::LayerNorm { bits, .. } => {
                 assert!(x.iter().all(|v| fits(2 * v, *bits)), "{}", node.name);
                 let norm = graph.layer_norm(node).unwrap();

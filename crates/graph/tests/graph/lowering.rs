@@ -115,7 +115,9 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
             | Op::MatMul(_)
             | Op::Softmax { .. }
             | Op::Gelu { .. }
-            | Op::LayerNorm { .. } => {}
+            | Op::LayerNorm { .. }
+            | Op::Smu { .. }
+            | Op::ReluSoftmax { .. } => {}
         }
     }
     bounds

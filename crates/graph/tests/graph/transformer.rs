@@ -2,25 +2,38 @@
 
 use crate::exact;
 use crate::numbers::Numbers;
-use tacit_graph::testing::{Sizes, calibrate, encoder, evaluate, tokens};
+use tacit_graph::source::Program;
+use tacit_graph::testing::{Sizes, calibrate, encoder, evaluate, smooth_encoder, tokens};
 use tacit_graph::{Model, Op, Options, lower, trace};
 
 const SIZES: Sizes = Sizes { vocabulary: 23, length: 6, hidden: 16, heads: 2, layers: 2 };
 
 fn compiled(seed: u64) -> (Model, Vec<Vec<f32>>) {
-    let program = encoder(SIZES, seed);
+    compiled_from(encoder(SIZES, seed), false)
+}
+
+fn compiled_from(program: Program, newton: bool) -> (Model, Vec<Vec<f32>>) {
     let inputs: Vec<Vec<f32>> = (0..24).map(|i| tokens(SIZES, 2 + i % 5, i as u64)).collect();
     let calibration = calibrate(&program, &inputs);
-    let model = lower(program.source, program.floats, &calibration, &Options::default());
+    let options = Options { newton, ..Options::default() };
+    let model = lower(program.source, program.floats, &calibration, &options);
     (model.unwrap(), inputs)
 }
 
 #[test]
 fn integers_are_near_floats() {
-    let program = encoder(SIZES, 3);
-    let (model, inputs) = compiled(3);
+    near(&encoder(SIZES, 3), false);
+}
+
+#[test]
+fn integers_of_smooth_maxima_are_near_floats() {
+    near(&smooth_encoder(SIZES, 3), true);
+}
+
+fn near(program: &Program, newton: bool) {
+    let (model, inputs) = compiled_from(program.clone(), newton);
     for x in &inputs {
-        let want = &evaluate(&program, x)[&program.source.output];
+        let want = &evaluate(program, x)[&program.source.output];
         let got = trace(&model, &model.graph.quantize_input(x).unwrap()).unwrap();
         let got = model.graph.dequantize_output(&got[model.graph.output]);
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -31,12 +44,17 @@ fn integers_are_near_floats() {
 
 #[test]
 fn nothing_leaves_its_width() {
-    let (model, inputs) = compiled(5);
-    for x in &inputs {
+    for (model, inputs) in [compiled(5), compiled_from(smooth_encoder(SIZES, 5), true)] {
+        within_widths(&model, &inputs);
+    }
+}
+
+fn within_widths(model: &Model, inputs: &[Vec<f32>]) {
+    for x in inputs {
         let input = model.graph.quantize_input(x).unwrap();
-        let ours = trace(&model, &input).unwrap();
-        assert_eq!(ours, exact::run(&model, &input, None));
-        exact::run(&model, &input, Some(&mut Numbers(7)));
+        let ours = trace(model, &input).unwrap();
+        assert_eq!(ours, exact::run(model, &input, None));
+        exact::run(model, &input, Some(&mut Numbers(7)));
     }
 }
 

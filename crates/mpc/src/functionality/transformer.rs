@@ -2,8 +2,12 @@
 
 use graph::functions;
 use graph::functions::inverse::Power;
+use graph::functions::newton::Newton;
+use graph::functions::smu::Smooth;
+use graph::functions::starts::Start;
 
 use super::{COUNT, Protocol, of_values};
+use crate::comet::{smu, softmax as relu};
 use crate::compare::Radix;
 use crate::transformer::gelu::{self, Gelu};
 use crate::transformer::inverse::{self, Inverse};
@@ -18,6 +22,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
         softmax(),
         inverse(),
         layer_norm(),
+        smu(),
+        relu_softmax(),
+        newton_norm(),
     ]
 }
 
@@ -81,6 +88,62 @@ fn layer_norm() -> Protocol {
     let plan = LayerNorm::new(COUNT / 8, &clear, Radix::Four).unwrap();
     Protocol {
         name: "layer norm",
+        bits: 10,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| layernorm::run(channel, &plan, x, pads)),
+        ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
+        frames: [4, 4],
+    }
+}
+
+const SMOOTH: Smooth = Smooth { bits: 8, scale: 0.0625, slope: 0.0, smoothness: 0.75, fraction: 0 };
+const DIVISION: Newton = Newton { iterations: 3, ratio: 2, precision: 8 };
+
+#[allow(clippy::unwrap_used)]
+fn smu() -> Protocol {
+    let (newton, out_bits) = functions::Smu::least(SMOOTH).unwrap();
+    let clear = functions::Smu::new(SMOOTH, newton, out_bits + 3).unwrap();
+    let plan = smu::Smu::new(COUNT, &clear, Radix::Four).unwrap();
+    Protocol {
+        name: "smooth maximum",
+        bits: SMOOTH.bits + 1,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| smu::run(channel, &plan, x, pads)),
+        ideal: of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+        frames: [4, 4],
+    }
+}
+
+/// Of rows of eight values.
+#[allow(clippy::unwrap_used)]
+fn relu_softmax() -> Protocol {
+    let (newton, _) = functions::Smu::least(SMOOTH).unwrap();
+    let clear = functions::ReluSoftmax::new(8, SMOOTH, 0.5, [newton, DIVISION], 8).unwrap();
+    let plan = relu::ReluSoftmax::new(COUNT / 8, &clear, false, Radix::Four).unwrap();
+    Protocol {
+        name: "softmax of smooth maxima",
+        bits: SMOOTH.bits + 1,
+        need: plan.need(),
+        cost: plan.cost(),
+        run: Box::new(move |channel, x, pads| relu::run(channel, &plan, x, None, pads)),
+        ideal: of_values(move |values| {
+            values.chunks(8).flat_map(|row| clear.clear(row, None)).collect()
+        }),
+        frames: [4, 4],
+    }
+}
+
+/// Of rows of eight values.
+#[allow(clippy::unwrap_used)]
+fn newton_norm() -> Protocol {
+    let calibration = functions::Calibration { least: 3, unit: 16.0 };
+    let root = (Start::Affine, DIVISION);
+    let clear = functions::LayerNorm::by_newton(8, 10, calibration, 8, root).unwrap();
+    let plan = LayerNorm::new(COUNT / 8, &clear, Radix::Four).unwrap();
+    Protocol {
+        name: "layer norm by Newton's iteration",
         bits: 10,
         need: plan.need(),
         cost: plan.cost(),

@@ -12,11 +12,13 @@
 //! The function is [`functions::LayerNorm`].
 
 use graph::functions;
+use graph::functions::root::Rooted;
 use wire::{Channel, Cost, Error, Result};
 
 use super::inverse::{self, Inverse};
 use super::rows::{self, Rows};
 use super::squares::{self, Squares};
+use crate::comet::formula::{self, Program};
 use crate::compare::Radix;
 use crate::extend::{self, Extend, Sign};
 use crate::multiply::{self, Factor, Multiply};
@@ -35,13 +37,52 @@ pub struct LayerNorm {
     /// Of the sums of squares, where they are needed wider.
     sum: Option<Extend>,
     squared: Square,
-    root: Inverse,
+    root: Root,
     shifted: Multiply,
     mean: Truncate,
     product: Rows,
     /// Unless results are fine enough.
     rounding: Option<Truncate>,
     extension: Option<Extend>,
+}
+
+/// How a row's factor is found.
+#[derive(Clone, Debug)]
+enum Root {
+    Table(Inverse),
+    Newton(Program),
+}
+
+impl Root {
+    fn new(rows: usize, function: &Rooted, radix: Radix) -> Result<Self> {
+        Ok(match function {
+            Rooted::Table(inverse) => Self::Table(Inverse::new(rows, inverse, radix)?),
+            Rooted::Newton(root) => {
+                Self::Newton(Program::new(rows, &root.formula, root.formula.bits()[0], radix)?)
+            }
+        })
+    }
+
+    fn need(&self) -> Need {
+        match self {
+            Self::Table(plan) => plan.need(),
+            Self::Newton(plan) => plan.need(),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Table(plan) => plan.cost(),
+            Self::Newton(plan) => plan.cost(),
+        }
+    }
+
+    fn run(&self, channel: &mut Channel, y: &Share, pads: Pads) -> Result<Share> {
+        match self {
+            Self::Table(plan) => inverse::run(channel, plan, y, pads),
+            Self::Newton(plan) => formula::run(channel, plan, y, pads),
+        }
+    }
 }
 
 impl LayerNorm {
@@ -53,7 +94,7 @@ impl LayerNorm {
         let functions::LayerNorm { cols, bits, element, moved, sum_bits, .. } = *function;
         let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
         let count = count.ok_or_else(|| Error::misuse("a layer norm of these sizes"))?;
-        let (variance, factor) = (function.root.bits, function.root.out_bits);
+        let [variance, factor] = function.root.bits();
         let squares = 2 * (bits - 1) + cols.next_power_of_two().ilog2() + 1;
         let known = |bits| Factor { bits, sign: Sign::NonNegative };
         let extend = |count, from, to| Extend::new(count, from, to, Sign::NonNegative, radix);
@@ -65,7 +106,7 @@ impl LayerNorm {
             squares: Squares::new(count, bits, element, squares)?,
             sum: (squares < variance).then(|| extend(rows, squares, variance)).transpose()?,
             squared: Square::new(rows, known(sum_bits), variance, radix)?,
-            root: Inverse::new(rows, &function.root, radix)?,
+            root: Root::new(rows, &function.root, radix)?,
             shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
             mean: Truncate::new(rows, moved, shift, element, radix)?,
             product: Rows::new(rows, cols, element, factor)?,
@@ -100,6 +141,10 @@ impl LayerNorm {
         mean.then(self.product.cost()).then(rounding).then(extend(&self.extension))
     }
 
+    fn variance_bits(&self) -> u32 {
+        self.function.root.bits()[0]
+    }
+
     /// The sums of rows, mod 2^bits.
     fn sums(&self, x: &Share, bits: u32) -> Share {
         let rows = x.words().chunks(self.function.cols);
@@ -121,13 +166,13 @@ impl LayerNorm {
                 let now = pads.split(role, &plan.need())?;
                 extend::run(channel, plan, &squares, now)?
             }
-            None => squares.narrow(self.root.bits())?,
+            None => squares.narrow(self.variance_bits())?,
         };
         let now = pads.split(role, &self.squared.need())?;
         let squared = square::run(channel, &self.squared, sum, now)?;
         let scaled =
             squares.words().iter().map(|word| word.wrapping_mul(self.function.cols as u64));
-        Ok(Share::new(scaled.collect(), self.root.bits()).add_scaled(&squared, -1))
+        Ok(Share::new(scaled.collect(), self.variance_bits()).add_scaled(&squared, -1))
     }
 
     /// What every row is moved by, `sum*factor/cols`.
@@ -178,7 +223,7 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
         (plan.sums(&wide, plan.function.sum_bits), plan.sums(&squares, squares.bits()));
     let variance = plan.variance(channel, squares, &sum, &mut pads)?;
     let now = pads.split(role, &plan.root.need())?;
-    let factor = inverse::run(channel, &plan.root, &variance, now)?;
+    let factor = plan.root.run(channel, &variance, now)?;
     let moved = plan.moved(channel, &sum, &factor, &mut pads)?;
     let now = pads.split(role, &plan.product.need())?;
     let product = rows::run(channel, &plan.product, &wide, &factor, now)?;

@@ -8,7 +8,7 @@ mod exponent;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
-mod rows;
+pub(crate) mod rows;
 pub mod softmax;
 mod squares;
 mod steps;

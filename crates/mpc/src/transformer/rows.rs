@@ -30,7 +30,7 @@ const DOMAIN: u64 = 0x726f_7773;
 
 /// The public plan of row products.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     rows: usize,
     cols: usize,
     bits: u32,
@@ -45,7 +45,7 @@ impl Rows {
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes.
-    pub(super) fn new(rows: usize, cols: usize, bits: u32, factor_bits: u32) -> Result<Self> {
+    pub(crate) fn new(rows: usize, cols: usize, bits: u32, factor_bits: u32) -> Result<Self> {
         let fits = (2..=63).contains(&bits) && (2..=bits).contains(&factor_bits);
         if !fits || rows.checked_mul(cols).is_none_or(|n| n.checked_mul(64).is_none()) {
             return Err(Error::misuse("a product of rows with these sizes"));
@@ -66,12 +66,12 @@ impl Rows {
     }
 
     /// Transfers consumed.
-    pub(super) fn need(&self) -> Need {
+    pub(crate) fn need(&self) -> Need {
         Need::both(self.seeds())
     }
 
     /// What [`run`] costs.
-    pub(super) fn cost(&self) -> Cost {
+    pub(crate) fn cost(&self) -> Cost {
         let (seeds, answers) = (self.seeds(), self.answers());
         let asked = choices_cost(Role::Client, &seeds).then(choices_cost(Role::Server, &seeds));
         let answered = masked_cost(Role::Server, &answers);
@@ -194,7 +194,7 @@ fn choose(pads: Vec<ReceiverPads>, choices: &[Bits]) -> (Choices, Seeds) {
 /// # Errors
 /// [`Error::Misuse`] when shares or correlations do not fit the plan, [`Error::Peer`],
 /// [`Error::Transport`].
-pub(super) fn run(
+pub(crate) fn run(
     channel: &mut Channel,
     plan: &Rows,
     x: &Share,

@@ -8,6 +8,7 @@
 //! client compares.
 
 mod circuits;
+mod comet;
 mod linear;
 mod operation;
 mod session;

@@ -1,5 +1,6 @@
 //! What can be measured.
 
+use graph::functions::starts::Start;
 use graph::{Nonlinear, Rounding};
 use ot::Source;
 use serde::{Deserialize, Serialize};
@@ -196,6 +197,30 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
+    /// A function of transformers by an inverse square root.
+    Comet {
+        /// Which one.
+        function: Function,
+        /// Rows of the tensor.
+        rows: usize,
+        /// Values in each.
+        cols: usize,
+        /// Width of the input's shares; values use one bit less.
+        bits: u32,
+        /// Width of the results; of smooth maxima what they need.
+        out_bits: u32,
+        /// Real absolute value of the largest input, of a norm of the largest result.
+        range: f64,
+        /// Where the iteration begins.
+        #[serde(default)]
+        start: Start,
+        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radix: Option<u32>,
+        /// Whether shares may be flooded, which leaks.
+        #[serde(default)]
+        accept_leakage: bool,
+    },
     /// Convolution with rescale, without bias.
     Conv {
         /// Rows of the input.
@@ -255,6 +280,18 @@ pub enum Operation {
     },
 }
 
+/// Functions that are computed by an inverse square root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Function {
+    /// A smooth maximum in GELU's place.
+    Gelu,
+    /// Smooth maxima of rows as parts of their sums.
+    Softmax,
+    /// Rows normalised to mean 0 and deviation 1.
+    LayerNorm,
+}
+
 fn is_ot(nonlinear: &Nonlinear) -> bool {
     *nonlinear == Nonlinear::Ot
 }
@@ -306,6 +343,7 @@ impl Operation {
             Self::Gelu { .. } => "gelu",
             Self::Softmax { .. } => "softmax",
             Self::LayerNorm { .. } => "layernorm",
+            Self::Comet { .. } => "comet",
             Self::Conv { .. } => "conv",
             Self::Matmul { .. } => "matmul",
             Self::Ot { .. } => "ot",

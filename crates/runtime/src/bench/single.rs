@@ -11,10 +11,10 @@ use mpc::truncate::Truncate;
 use ring::{Prg, Seed};
 use wire::{Error, Result};
 
-use super::circuits;
 use super::operation::Operation;
 use super::task::{Input, Output};
 use super::transformer;
+use super::{circuits, comet};
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::steps::{self, Action};
 
@@ -101,6 +101,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
         Operation::Gelu { .. } | Operation::Softmax { .. } | Operation::LayerNorm { .. } => {
             transformer::plan(operation)
         }
+        Operation::Comet { .. } => comet::plan(operation),
         Operation::Circuit { .. }
         | Operation::Probability { .. }
         | Operation::Conv { .. }

@@ -228,7 +228,10 @@ impl Task {
                 let products = pairs.map(|(x, y)| x.wrapping_mul(*y) as u64);
                 products.map(|product| self.output.read(product & mask(self.output.bits))).collect()
             }
-            Operation::Gelu { .. } | Operation::Softmax { .. } | Operation::LayerNorm { .. } => {
+            Operation::Gelu { .. }
+            | Operation::Softmax { .. }
+            | Operation::LayerNorm { .. }
+            | Operation::Comet { .. } => {
                 let (clear, _) = self.transformed(values)?;
                 clear
             }
@@ -267,7 +270,8 @@ fn check_sizes(operation: &Operation) -> Result<()> {
         Operation::MaxPool { count, bits, window, .. } => (count.checked_mul(window), bits),
         Operation::Gelu { rows, cols, bits, .. }
         | Operation::Softmax { rows, cols, bits, .. }
-        | Operation::LayerNorm { rows, cols, bits, .. } => (rows.checked_mul(cols), bits),
+        | Operation::LayerNorm { rows, cols, bits, .. }
+        | Operation::Comet { rows, cols, bits, .. } => (rows.checked_mul(cols), bits),
         Operation::Ot { count, .. } => (Some(count), 2),
         Operation::Conv { .. } | Operation::Matmul { .. } => return Ok(()),
     };

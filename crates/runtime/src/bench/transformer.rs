@@ -77,7 +77,7 @@ fn gelu(
 }
 
 /// A last place of signed values of `bits` whose bound is `range`.
-fn step(range: f64, bits: u32) -> f64 {
+pub(super) fn step(range: f64, bits: u32) -> f64 {
     range / (1u64 << bits.saturating_sub(1).min(62)) as f64
 }
 
@@ -101,6 +101,18 @@ pub(super) fn clear(plan: &Nonlinear, values: &[i64]) -> Option<(Vec<i64>, f64)>
             let rows = || values.chunks(function.cols);
             let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
             Some((rows().flat_map(|row| function.clear(row)).collect(), error))
+        }
+        Nonlinear::Smu(plan) => {
+            let function = plan.function();
+            let error = |x: &i64| (function.clear(*x) as f64 - function.real.at(*x)).abs();
+            let error = values.iter().map(error).fold(0.0, f64::max);
+            Some((values.iter().map(|x| function.clear(*x)).collect(), error))
+        }
+        Nonlinear::ReluSoftmax(plan) => {
+            let function = plan.function();
+            let rows = || values.chunks(function.cols);
+            let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
+            Some((rows().flat_map(|row| function.clear(row, None)).collect(), error))
         }
         _ => None,
     }

@@ -188,9 +188,11 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
             Action::Linear(Box::new(step))
         }
         Op::MatMul(matmul) => product(graph, node, matmul, batch)?,
-        Op::Softmax { .. } | Op::Gelu { .. } | Op::LayerNorm { .. } => {
-            transformer::action(graph, node, batch)?
-        }
+        Op::Softmax { .. }
+        | Op::Gelu { .. }
+        | Op::LayerNorm { .. }
+        | Op::Smu { .. }
+        | Op::ReluSoftmax { .. } => transformer::action(graph, node, batch)?,
     })
 }
 

@@ -17,7 +17,7 @@ use crate::plan::Settings;
 use crate::steps::Step;
 
 /// Those of this version.
-const SUITES: [&str; 5] = ["auto", "gazelle", "gala", "falcon-ntt", "falcon"];
+const SUITES: [&str; 6] = ["auto", "gazelle", "gala", "comet", "falcon-ntt", "falcon"];
 
 /// Whether this version has `suite`.
 ///
@@ -54,6 +54,12 @@ pub fn rounds_exactly(suite: &str) -> bool {
 /// Whether `suite` keeps the sizes of filters from the client.
 pub fn hides_filters(suite: &str) -> bool {
     matches!(packing(suite), Some(Packing::Transformed | Packing::Published(_)))
+}
+
+/// Whether `suite` computes all functions by one inverse square root, and has none for GELU
+/// and softmax.
+pub fn unifies(suite: &str) -> bool {
+    suite == "comet"
 }
 
 /// How a suite packs slots, if it does.

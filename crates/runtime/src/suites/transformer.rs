@@ -1,6 +1,8 @@
 //! The functions of transformers, by oblivious transfer.
 
 use graph::{Graph, Node, Op};
+use mpc::comet::smu::Smu;
+use mpc::comet::softmax::ReluSoftmax;
 use mpc::compare::Radix;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
@@ -37,6 +39,26 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
                 Ok(Nonlinear::LayerNorm(Box::new(plan)))
             })?;
             (bits, sliced, Some([columns, output.len() / columns]))
+        }
+        Op::Smu { smooth, .. } => {
+            let smu = graph.smu(node).map_err(Error::misuse)?;
+            let radix = Radix::fastest(count, smooth.bits);
+            let sliced = Sliced::new(count, |count| {
+                Ok(Nonlinear::Smu(Box::new(Smu::new(count, &smu, radix)?)))
+            })?;
+            (smooth.bits + 1, sliced, None)
+        }
+        Op::ReluSoftmax { smooth, .. } => {
+            let softmax = graph.relu_softmax(node).map_err(Error::misuse)?;
+            let columns = output.shape.last().copied().unwrap_or(1);
+            let (radix, masked) = (Radix::fastest(count, smooth.bits), node.inputs.len() > 1);
+            let sliced = Sliced::rows(count / columns, columns, |rows| {
+                let plan = ReluSoftmax::new(rows, &softmax, masked, radix)?;
+                Ok(Nonlinear::ReluSoftmax(Box::new(plan)))
+            })?;
+            let narrow = Some([smooth.bits + 1, 1]);
+            let fitted = Fitted { narrow, before: 0, sliced, after: 0, transpose: None };
+            return Ok(Action::Fitted(Box::new(fitted)));
         }
         _ => {
             let gelu = graph.gelu(node).map_err(Error::misuse)?;

@@ -1,7 +1,7 @@
 //! Encoders of transformers between two parties.
 
 use super::*;
-use graph::testing::{Sizes, calibrate, encoder, tokens};
+use graph::testing::{Sizes, calibrate, encoder, smooth_encoder, tokens};
 
 const SIZES: Sizes = Sizes { vocabulary: 37, length: 5, hidden: 12, heads: 3, layers: 1 };
 
@@ -60,4 +60,27 @@ fn an_encoder_that_rounds_stochastically_stays_near_the_interpreter() {
     let (answer, server) = run(&model, Reveal::Output, &values);
     costs_as_planned(&answer, &server.unwrap(), 4);
     near(&answer.results, &clear(&model, &values));
+}
+
+#[test]
+fn smooth_maxima_by_newtons_iteration_equal_the_interpreter_at_the_cost_that_was_planned() {
+    let program = smooth_encoder(SIZES, 11);
+    let inputs: Vec<Vec<f32>> = (0..12).map(|i| tokens(SIZES, 1 + i % 5, i as u64)).collect();
+    let calibration = calibrate(&program, &inputs);
+    let options = graph::Options {
+        rounding: Rounding::Exact,
+        suite: "comet".into(),
+        newton: true,
+        ..graph::Options::default()
+    };
+    let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
+    let values = inputs[..2].concat();
+    let want = clear(&model, &values);
+    for (batch, offline) in [(1, 0), (2, 1)] {
+        let [batch, offline] = [batch, offline].map(NonZeroU32::new);
+        let settings = Settings { batch, offline, ..Settings::default() };
+        let (answer, server) = run_with(&model, settings, &values);
+        assert_eq!(answer.results, want, "{settings:?}");
+        costs_as_planned(&answer, &server.unwrap(), 2);
+    }
 }
