@@ -1,0 +1,178 @@
+//! The client's side: encrypts, decrypts.
+
+use std::fmt;
+
+use he::bfv::{Encoder, Fresh, Response, SecretKey};
+use ring::Random;
+use wire::{Channel, Error, Packed, Result};
+use zeroize::Zeroizing;
+
+use super::layout::NOTHING;
+use super::plan::Plan;
+use crate::linear::coefficient::{Worker, chunks, misuse, send_chunks, words_of};
+use crate::parallel;
+
+/// What a client packs and unpacks with.
+pub struct Client {
+    encoders: Vec<Encoder>,
+    /// By message and slot the element of the input.
+    owners: Vec<Vec<u32>>,
+    /// By response and slot the result.
+    results: Vec<Vec<u32>>,
+}
+
+impl Client {
+    /// For a plan.
+    ///
+    /// # Errors
+    /// None for a plan that exists.
+    pub fn new(plan: &Plan) -> Result<Self> {
+        let encoders = plan.encoders(plan.params())?;
+        Ok(Self { encoders, owners: plan.input.owners(), results: plan.result()?.owners() })
+    }
+
+    /// Encrypts an input under each plaintext prime.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an input of another length or a key of other parameters.
+    pub fn encrypt(
+        &self,
+        plan: &Plan,
+        key: &SecretKey,
+        x: &[i64],
+        worker: &mut Worker<'_>,
+    ) -> Result<Vec<Fresh>> {
+        if x.len() != plan.inputs() {
+            return Err(Error::misuse("an input that does not fit the network"));
+        }
+        let pairs = self.encoders.iter().flat_map(|e| self.owners.iter().map(move |o| (e, o)));
+        let jobs: Vec<_> = pairs.map(|pair| (pair, worker.rng.child())).collect();
+        let encrypt = |((encoder, owners), mut rng): ((&Encoder, &Vec<u32>), Random)| {
+            let slots = Zeroizing::new(slots(owners, x, encoder.prime()));
+            key.encrypt(encoder, &slots, &mut rng).map_err(misuse)
+        };
+        parallel::map(worker.threads, jobs, encrypt).into_iter().collect()
+    }
+
+    /// The integers of an answer.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for an answer of other sizes, [`Error::Misuse`] for a key of other
+    /// parameters.
+    pub fn decrypt(&self, key: &SecretKey, answer: Vec<Response>) -> Result<Vec<i64>> {
+        let each = self.results.len().max(1);
+        if answer.len() != each * self.encoders.len() {
+            return Err(Error::peer("an answer to this request", "another one"));
+        }
+        let mut residues = Vec::with_capacity(self.encoders.len());
+        for (encoder, responses) in self.encoders.iter().zip(answer.chunks(each)) {
+            let opened = responses.iter().map(|r| key.decrypt(encoder, r).map_err(misuse));
+            residues.push(self.gathered(&opened.collect::<Result<Vec<_>>>()?));
+        }
+        let primes: Vec<u64> = self.encoders.iter().map(Encoder::prime).collect();
+        let count = residues.first().map_or(0, |some| some.len());
+        let of = |i: usize| residues.iter().filter_map(|some| some.get(i).copied()).collect();
+        Ok((0..count).map(|i| combined(&of(i), &primes)).collect())
+    }
+
+    /// The results among the slots of all messages.
+    fn gathered(&self, messages: &[Zeroizing<Vec<u64>>]) -> Vec<u64> {
+        let mut results = Vec::new();
+        for (owners, slots) in self.results.iter().zip(messages) {
+            for (owner, slot) in owners.iter().zip(slots.iter()) {
+                let owner = *owner as usize;
+                if owner == NOTHING as usize {
+                    continue;
+                }
+                if results.len() <= owner {
+                    results.resize(owner + 1, 0);
+                }
+                results.iter_mut().skip(owner).take(1).for_each(|result| *result = *slot);
+            }
+        }
+        results
+    }
+}
+
+/// The elements in their slots, mod a prime.
+fn slots(owners: &[u32], x: &[i64], prime: u64) -> Vec<u64> {
+    let slot = |owner: &u32| {
+        let value = x.get(*owner as usize).copied().unwrap_or(0);
+        value.rem_euclid(prime as i64) as u64
+    };
+    owners.iter().map(slot).collect()
+}
+
+/// The smallest integer in magnitude that has these residues.
+fn combined(residues: &Vec<u64>, primes: &[u64]) -> i64 {
+    let (mut value, mut modulus) = (0u128, 1u128);
+    for (residue, prime) in residues.iter().zip(primes.iter().map(|p| u128::from(*p))) {
+        // value + modulus * digit has the residue.
+        let missing = (u128::from(*residue) + prime - value % prime) % prime;
+        let digit = missing * inverse(modulus % prime, prime) % prime;
+        value += modulus * digit;
+        modulus *= prime;
+    }
+    let centred = if value > modulus / 2 { value.wrapping_sub(modulus) } else { value };
+    centred as i64
+}
+
+/// 1/x mod a prime below 2^62.
+fn inverse(x: u128, prime: u128) -> u128 {
+    let (mut power, mut result, mut exponent) = (x, 1, prime - 2);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = result * power % prime;
+        }
+        power = power * power % prime;
+        exponent >>= 1;
+    }
+    result
+}
+
+/// Sends a request.
+///
+/// # Errors
+/// [`Error::Misuse`] for a request of another plan, [`Error::Transport`].
+pub fn send_request(channel: &mut Channel, plan: &Plan, request: Vec<Fresh>) -> Result<()> {
+    let parts = request.into_iter().map(|fresh| {
+        Ok(std::iter::once(words_of(&fresh.seed)).chain(fresh.body).collect())
+    });
+    send_chunks(channel, &chunks(plan.request_layouts()), &mut { parts }, Packed::<0x53>)
+}
+
+/// Receives an answer.
+///
+/// # Errors
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn receive_answer(channel: &mut Channel, plan: &Plan) -> Result<Vec<Response>> {
+    let mut answer = Vec::new();
+    for layout in chunks(plan.answer_layouts()?) {
+        let message: Packed<0x54> = channel.receive(&layout)?;
+        let mut parts = message.0.into_iter();
+        while let (Some((first, c1)), Some((second, c0))) = (parts.next(), parts.next()) {
+            answer.push(Response { c1, c0, bits: [first.bits, second.bits] });
+        }
+    }
+    Ok(answer)
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({} plaintext primes)", self.encoders.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residues_stand_for_integers_of_either_sign() {
+        let primes = [147_457u64, 163_841, 786_433];
+        for value in [0i64, 1, -1, 1 << 50, -(1 << 50), 123_456_789] {
+            let residues = primes.iter().map(|p| value.rem_euclid(*p as i64) as u64).collect();
+            assert_eq!(combined(&residues, &primes), value);
+        }
+    }
+}
