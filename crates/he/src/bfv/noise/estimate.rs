@@ -129,6 +129,11 @@ impl Estimate {
         )))
     }
 
+    /// Bits of the words of c1 and c0 in a response.
+    pub fn response_bits(&self) -> [u32; 2] {
+        self.sizes().response()
+    }
+
     /// The parameters.
     pub const fn params(&self) -> &Params {
         &self.params

@@ -4,13 +4,18 @@ use std::fmt;
 
 use he::bfv::{Encoder, Fresh, Response, SecretKey};
 use ring::Random;
-use wire::{Channel, Error, Packed, Result};
+use wire::{Error, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::layout::NOTHING;
 use super::plan::Plan;
-use crate::linear::coefficient::{Worker, chunks, misuse, send_chunks, words_of};
+use crate::linear::coefficient::{Worker, misuse, words_of};
 use crate::parallel;
+
+/// Ciphertexts of a request: seed and body of each.
+pub type Request = Packed<0x53>;
+/// Responses of an answer: c1 and c0 of each.
+pub type Answer = Packed<0x54>;
 
 /// What a client packs and unpacks with.
 pub struct Client {
@@ -130,31 +135,43 @@ fn inverse(x: u128, prime: u128) -> u128 {
     result
 }
 
-/// Sends a request.
+/// The messages of a request.
 ///
 /// # Errors
-/// [`Error::Misuse`] for a request of another plan, [`Error::Transport`].
-pub fn send_request(channel: &mut Channel, plan: &Plan, request: Vec<Fresh>) -> Result<()> {
-    let parts = request.into_iter().map(|fresh| {
-        Ok(std::iter::once(words_of(&fresh.seed)).chain(fresh.body).collect())
+/// [`Error::Misuse`] for a request of another plan.
+pub fn request_messages(plan: &Plan, request: Vec<Fresh>) -> Result<Vec<Request>> {
+    let parts = request.into_iter().flat_map(|fresh| {
+        let seed = words_of(&fresh.seed);
+        std::iter::once(seed).chain(fresh.body)
     });
-    send_chunks(channel, &chunks(plan.request_layouts()), &mut { parts }, Packed::<0x53>)
+    packed(plan.request_messages(), parts)
 }
 
-/// Receives an answer.
-///
-/// # Errors
-/// [`Error::Peer`], [`Error::Transport`].
-pub fn receive_answer(channel: &mut Channel, plan: &Plan) -> Result<Vec<Response>> {
+/// Values in messages of some layouts.
+pub(super) fn packed<const TAG: u8>(
+    layouts: Vec<Vec<Segment>>,
+    mut values: impl Iterator<Item = Vec<u64>>,
+) -> Result<Vec<Packed<TAG>>> {
+    let message = |layout: Vec<Segment>| {
+        let filled = layout.into_iter().map(|segment| match values.next() {
+            Some(values) if values.len() == segment.count => Ok((segment, values)),
+            _ => Err(Error::misuse("ciphertexts of another plan")),
+        });
+        filled.collect::<Result<_>>().map(Packed)
+    };
+    layouts.into_iter().map(message).collect()
+}
+
+/// The answer in messages of the plan's layouts.
+pub fn answer_of(messages: Vec<Answer>) -> Vec<Response> {
     let mut answer = Vec::new();
-    for layout in chunks(plan.answer_layouts()?) {
-        let message: Packed<0x54> = channel.receive(&layout)?;
+    for message in messages {
         let mut parts = message.0.into_iter();
         while let (Some((first, c1)), Some((second, c0))) = (parts.next(), parts.next()) {
             answer.push(Response { c1, c0, bits: [first.bits, second.bits] });
         }
     }
-    Ok(answer)
+    answer
 }
 
 impl fmt::Debug for Client {

@@ -2,7 +2,7 @@
 
 use he::bfv::{PublicKey, RelinearizationKey, RotationKeys, SecretKey};
 use ring::{Random, Seed};
-use wire::{Channel, Error, Packed, Result};
+use wire::{Error, Packed, Result};
 
 use super::evaluate::ServerKeys;
 use super::plan::Plan;
@@ -64,15 +64,5 @@ impl ServerKeys {
         let bodies: Vec<Vec<u64>> = messages.flatten().collect();
         let rotations = RotationKeys::new(plan.params(), &steps, swap, rotations, &bodies);
         Ok(Self { public, products, rotations: rotations.map_err(theirs)? })
-    }
-
-    /// Receives the client's messages.
-    ///
-    /// # Errors
-    /// [`Error::Peer`], [`Error::Transport`].
-    pub fn receive(channel: &mut Channel, plan: &Plan, seeds: &Seeds) -> Result<Self> {
-        let layouts = plan.key_layouts()?;
-        let messages = layouts.iter().map(|layout| channel.receive(layout));
-        Self::new(plan, seeds, messages.collect::<Result<_>>()?)
     }
 }

@@ -82,8 +82,7 @@ impl Layout {
 
     /// `count` elements once, row after row, message after message.
     pub(crate) fn dense(count: usize, row: usize) -> Self {
-        let place =
-            |i: usize| Place { message: i / (2 * row), row: i / row % 2, offset: i % row };
+        let place = |i: usize| Place { message: i / (2 * row), row: i / row % 2, offset: i % row };
         Self {
             representation: Representation::Dense,
             row,

@@ -31,11 +31,11 @@ mod stage;
 mod tests;
 mod weights;
 
-pub use client::{Client, receive_answer, send_request};
+pub use client::{Answer, Client, Request, answer_of, request_messages};
 pub use evaluate::ServerKeys;
 pub use keys::{Bodies, Seeds, evaluation_keys};
 pub use layout::Representation;
 pub use plan::{Layer, Network, Plan, SPARE_BITS};
-pub use server::{answer, receive_request, send_answer};
+pub use server::{answer, answer_messages, request_of};
 pub use stage::Operations;
 pub use weights::{LayerWeights, ServerWeights};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use graph::Conv;
 use he::bfv::noise::{Estimate, FLOODING};
-use he::bfv::{Encoder, Fresh, Params, PublicKey, RelinearizationKey, Response, RotationKeys};
+use he::bfv::{Encoder, Fresh, Params, PublicKey, RelinearizationKey, RotationKeys};
 use wire::{Cost, Error, Packed, Result, Role, Segment};
 
 use super::layout::{Input, Layout, Representation};
@@ -157,13 +157,26 @@ impl Plan {
 
     /// Layouts of the responses of an answer, prime by prime.
     pub(crate) fn answer_layouts(&self) -> Result<Vec<Vec<Segment>>> {
-        let each = self.result()?.messages;
-        let mut layouts = Vec::new();
-        for encoder in self.encoders(&self.params)? {
-            let layout = segments(Response::layout(&encoder).to_vec());
-            layouts.extend(std::iter::repeat_n(layout, each));
-        }
-        Ok(layouts)
+        let (each, count) = (self.result()?.messages, self.params.degree());
+        let layout = |prime: &u64| {
+            let bits = Estimate::planned(&self.params, *prime).response_bits();
+            bits.map(|bits| Segment { count, bits }).to_vec()
+        };
+        let layouts = self.primes.iter().flat_map(|p| std::iter::repeat_n(layout(p), each));
+        Ok(layouts.collect())
+    }
+
+    /// Layouts of the messages of a request.
+    pub fn request_messages(&self) -> Vec<Vec<Segment>> {
+        chunks(self.request_layouts())
+    }
+
+    /// Layouts of the messages of an answer.
+    ///
+    /// # Errors
+    /// None for a plan with layers.
+    pub fn answer_messages(&self) -> Result<Vec<Vec<Segment>>> {
+        Ok(chunks(self.answer_layouts()?))
     }
 
     /// What sending the keys costs.
@@ -172,7 +185,10 @@ impl Plan {
     /// None for a plan's rotations.
     pub fn key_cost(&self) -> Result<Cost> {
         let layouts = self.key_layouts()?;
-        Ok(layouts.iter().map(|l| Cost::message(Role::Client, Packed::<0x52>::body_len(l))).collect())
+        Ok(layouts
+            .iter()
+            .map(|l| Cost::message(Role::Client, Packed::<0x52>::body_len(l)))
+            .collect())
     }
 
     /// What a run costs: request and answer.
@@ -180,7 +196,7 @@ impl Plan {
     /// # Errors
     /// None for a plan's primes.
     pub fn cost(&self) -> Result<Cost> {
-        let (up, down) = (chunks(self.request_layouts()), chunks(self.answer_layouts()?));
+        let (up, down) = (self.request_messages(), self.answer_messages()?);
         let up = up.iter().map(|l| Cost::message(Role::Client, Packed::<0x53>::body_len(l)));
         let down = down.iter().map(|l| Cost::message(Role::Server, Packed::<0x54>::body_len(l)));
         Ok(up.chain(down).collect())

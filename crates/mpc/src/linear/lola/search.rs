@@ -95,7 +95,7 @@ pub(super) fn cheapest(network: &Network) -> Result<Plan> {
                 }
             }
         }
-        if best.is_some() && published.is_some() {
+        if degree > 8192 && best.is_some() {
             break;
         }
     }
@@ -160,7 +160,11 @@ fn plain_primes(params: &Params, output_bits: u32, count: usize) -> Option<Vec<u
 /// All sequences for rows of so many slots.
 fn sequences(network: &Network, row: usize) -> Vec<Sequence> {
     let mut open = Vec::new();
-    let wanted = |is: Representation| network.input.is_none_or(|wanted| wanted == is);
+    let wanted = |is: Representation| {
+        // One message is dense, repeated or not.
+        let is = if is == Representation::Stacked { Representation::Dense } else { is };
+        network.input.is_none_or(|wanted| wanted == is)
+    };
     if wanted(Representation::Convolution)
         && let Some(Layer::Linear { conv, weight_bits }) = network.layers.first()
         && let Some(scalars) = Scalars::new(Matrix::new(conv.clone()), row)

@@ -2,14 +2,15 @@
 
 use he::bfv::{Ciphertext, Fresh, Response};
 use ring::Random;
-use wire::{Channel, Error, Packed, Result};
+use wire::{Error, Result};
 use zeroize::Zeroizing;
 
+use super::client::{Answer, Request, packed};
 use super::evaluate::{self, ServerKeys};
 use super::layout::NOTHING;
 use super::plan::{Plan, check_request};
 use super::weights::ServerWeights;
-use crate::linear::coefficient::{Worker, chunks, misuse, seed_of, send_chunks};
+use crate::linear::coefficient::{Worker, misuse, seed_of};
 use crate::linear::slots::uniform;
 use crate::parallel;
 
@@ -68,28 +69,24 @@ fn mask(owners: &[u32], prime: u64, rng: &mut Random) -> Zeroizing<Vec<u64>> {
     mask
 }
 
-/// Receives a request.
-///
-/// # Errors
-/// [`Error::Peer`], [`Error::Transport`].
-pub fn receive_request(channel: &mut Channel, plan: &Plan) -> Result<Vec<Fresh>> {
+/// The request in messages of the plan's layouts.
+pub fn request_of(plan: &Plan, messages: Vec<Request>) -> Vec<Fresh> {
     let mut request = Vec::new();
-    for layout in chunks(plan.request_layouts()) {
-        let message: Packed<0x53> = channel.receive(&layout)?;
+    for message in messages {
         let mut parts = message.into_values();
         while let Some(seed) = parts.next() {
             let body = parts.by_ref().take(plan.params().widths().len()).collect();
             request.push(Fresh { seed: seed_of(&seed), body });
         }
     }
-    Ok(request)
+    request
 }
 
-/// Sends an answer.
+/// The messages of an answer.
 ///
 /// # Errors
-/// [`Error::Misuse`] for an answer of another plan, [`Error::Transport`].
-pub fn send_answer(channel: &mut Channel, plan: &Plan, answer: Vec<Response>) -> Result<()> {
-    let parts = answer.into_iter().map(|response| Ok(vec![response.c1, response.c0]));
-    send_chunks(channel, &chunks(plan.answer_layouts()?), &mut { parts }, Packed::<0x54>)
+/// [`Error::Misuse`] for an answer of another plan.
+pub fn answer_messages(plan: &Plan, answer: Vec<Response>) -> Result<Vec<Answer>> {
+    let parts = answer.into_iter().flat_map(|response| [response.c1, response.c0]);
+    packed(plan.answer_messages()?, parts)
 }
