@@ -392,9 +392,11 @@ fn evaluated(
     match party {
         Party::Client { keys, input, .. } => {
             let keys = keys.for_evaluation()?;
-            let request = keys.codec.encrypt(plan, &keys.secret, input, worker)?;
-            for message in lola::request_messages(plan, request)? {
-                channel.send(&message)?;
+            for prime in 0..plan.primes().len() {
+                let request = keys.codec.encrypt(plan, &keys.secret, input, prime, worker)?;
+                for message in lola::request_messages(plan, request, prime)? {
+                    channel.send(&message)?;
+                }
             }
             let answer = receive_all(channel, plan.answer_messages()?)?;
             let results = keys.codec.decrypt(&keys.secret, lola::answer_of(answer))?;
@@ -402,9 +404,12 @@ fn evaluated(
         }
         Party::Server { keys, prepared, .. } => {
             let (keys, weights) = (keys.for_evaluation()?, prepared.network()?);
-            let request = receive_all(channel, plan.request_messages())?;
-            let request = lola::request_of(plan, request);
-            let answer = lola::answer(plan, keys, weights, request, worker)?;
+            let mut layouts = plan.request_messages().into_iter();
+            let mut request = |_| {
+                let messages = receive_all(channel, layouts.next().unwrap_or_default())?;
+                Ok(lola::request_of(plan, messages))
+            };
+            let answer = lola::answer(plan, keys, weights, &mut request, worker)?;
             for message in lola::answer_messages(plan, answer)? {
                 channel.send(&message)?;
             }

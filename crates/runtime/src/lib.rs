@@ -9,6 +9,7 @@ mod client;
 mod distinguish;
 mod evaluation;
 mod execute;
+pub mod files;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod hello;

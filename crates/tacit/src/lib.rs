@@ -21,6 +21,7 @@ pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, comp
 pub use runtime::{
     Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite, consent,
 };
+pub use runtime::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
 pub use session::{
     Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
 };

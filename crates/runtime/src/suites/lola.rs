@@ -17,12 +17,12 @@ pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
                    encryption; drop --reveal, or use suite auto";
         return Err(Error::misuse(why));
     }
-    if settings.batch() > 1 || settings.store() > 0 {
-        let why = "suite `lola` takes one input for each request and prepares nothing; drop \
-                   --batch and --offline, or use suite auto";
+    if settings.store() > 0 {
+        let why = "suite `lola` prepares nothing; drop --offline, or use suite auto";
         return Err(Error::misuse(why));
     }
     let (network, nodes) = network(graph)?;
+    let network = Network { batch: settings.batch(), ..network };
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
     let bits = network.output_bits;
@@ -57,7 +57,8 @@ fn network(graph: &Graph) -> Result<(Network, Vec<Option<usize>>)> {
         Packing::Convolution => Representation::Convolution,
         Packing::Sparse => Representation::Sparse,
     });
-    Ok((Network { inputs, layers, output_bits: exact.output_bits, input }, nodes))
+    let output_bits = exact.output_bits;
+    Ok((Network { inputs, layers, output_bits, input, batch: 1 }, nodes))
 }
 
 /// What a node computes; nothing where only the shape changes.

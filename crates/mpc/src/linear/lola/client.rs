@@ -24,6 +24,7 @@ pub struct Client {
     owners: Vec<Vec<u32>>,
     /// By response and slot the result.
     results: Vec<Vec<u32>>,
+    batch: usize,
 }
 
 impl Client {
@@ -33,10 +34,11 @@ impl Client {
     /// None for a plan that exists.
     pub fn new(plan: &Plan) -> Result<Self> {
         let encoders = plan.encoders(plan.params())?;
-        Ok(Self { encoders, owners: plan.input.owners(), results: plan.result()?.owners() })
+        let (owners, results) = (plan.input.owners(), plan.result()?.owners());
+        Ok(Self { encoders, owners, results, batch: plan.batch() })
     }
 
-    /// Encrypts an input under each plaintext prime.
+    /// Encrypts an input, or a batch of them, under one of the plaintext primes.
     ///
     /// # Errors
     /// [`Error::Misuse`] for an input of another length or a key of other parameters.
@@ -45,21 +47,29 @@ impl Client {
         plan: &Plan,
         key: &SecretKey,
         x: &[i64],
+        prime: usize,
         worker: &mut Worker<'_>,
     ) -> Result<Vec<Fresh>> {
-        if x.len() != plan.inputs() {
+        if x.len() != plan.inputs() * plan.batch() {
             return Err(Error::misuse("an input that does not fit the network"));
         }
-        let pairs = self.encoders.iter().flat_map(|e| self.owners.iter().map(move |o| (e, o)));
-        let jobs: Vec<_> = pairs.map(|pair| (pair, worker.rng.child())).collect();
-        let encrypt = |((encoder, owners), mut rng): ((&Encoder, &Vec<u32>), Random)| {
-            let slots = Zeroizing::new(slots(owners, x, encoder.prime()));
+        let encoder = self.encoders.get(prime);
+        let encoder = encoder.ok_or_else(|| Error::misuse("a prime of another plan"))?;
+        let messages = self.owners.iter().enumerate();
+        let jobs: Vec<_> = messages.map(|message| (message, worker.rng.child())).collect();
+        let encrypt = |((element, owners), mut rng): ((usize, &Vec<u32>), Random)| {
+            let slots = Zeroizing::new(if plan.batch() > 1 {
+                let inputs = x.iter().skip(element).step_by(plan.inputs().max(1));
+                inputs.map(|value| residue(*value, encoder.prime())).collect()
+            } else {
+                slots(owners, x, encoder.prime())
+            });
             key.encrypt(encoder, &slots, &mut rng).map_err(misuse)
         };
         parallel::map(worker.threads, jobs, encrypt).into_iter().collect()
     }
 
-    /// The integers of an answer.
+    /// The integers of an answer; of a batch those of one input after another.
     ///
     /// # Errors
     /// [`Error::Peer`] for an answer of other sizes, [`Error::Misuse`] for a key of other
@@ -69,10 +79,16 @@ impl Client {
         if answer.len() != each * self.encoders.len() {
             return Err(Error::peer("an answer to this request", "another one"));
         }
-        let mut residues = Vec::with_capacity(self.encoders.len());
+        let mut residues: Vec<Vec<u64>> = Vec::with_capacity(self.encoders.len());
         for (encoder, responses) in self.encoders.iter().zip(answer.chunks(each)) {
             let opened = responses.iter().map(|r| key.decrypt(encoder, r).map_err(misuse));
-            residues.push(self.gathered(&opened.collect::<Result<Vec<_>>>()?));
+            let opened = opened.collect::<Result<Vec<_>>>()?;
+            residues.push(if self.batch > 1 {
+                let input = |at: usize| opened.iter().filter_map(move |m| m.get(at).copied());
+                (0..self.batch).flat_map(input).collect()
+            } else {
+                self.gathered(&opened)
+            });
         }
         let primes: Vec<u64> = self.encoders.iter().map(Encoder::prime).collect();
         let count = residues.first().map_or(0, |some| some.len());
@@ -103,9 +119,13 @@ impl Client {
 fn slots(owners: &[u32], x: &[i64], prime: u64) -> Vec<u64> {
     let slot = |owner: &u32| {
         let value = x.get(*owner as usize).copied().unwrap_or(0);
-        value.rem_euclid(prime as i64) as u64
+        residue(value, prime)
     };
     owners.iter().map(slot).collect()
+}
+
+const fn residue(value: i64, prime: u64) -> u64 {
+    value.rem_euclid(prime as i64) as u64
 }
 
 /// The smallest integer in magnitude that has these residues.
@@ -135,16 +155,17 @@ fn inverse(x: u128, prime: u128) -> u128 {
     result
 }
 
-/// The messages of a request.
+/// The messages of the ciphertexts of one plaintext prime.
 ///
 /// # Errors
 /// [`Error::Misuse`] for a request of another plan.
-pub fn request_messages(plan: &Plan, request: Vec<Fresh>) -> Result<Vec<Request>> {
+pub fn request_messages(plan: &Plan, request: Vec<Fresh>, prime: usize) -> Result<Vec<Request>> {
     let parts = request.into_iter().flat_map(|fresh| {
         let seed = words_of(&fresh.seed);
         std::iter::once(seed).chain(fresh.body)
     });
-    packed(plan.request_messages(), parts)
+    let layouts = plan.request_messages().into_iter().nth(prime).unwrap_or_default();
+    packed(layouts, parts)
 }
 
 /// Values in messages of some layouts.

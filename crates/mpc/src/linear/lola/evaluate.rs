@@ -5,10 +5,11 @@ use he::bfv::{Accumulator, Ciphertext, Hoisted, PublicKey, RelinearizationKey, R
 use wire::{Error, Result};
 
 use super::plan::Plan;
-use super::product::{Fold, Product, Scalars};
+use super::product::{Fold, Product, Scalars, Weighted};
 use super::stage::Stage;
 use super::weights::{Diagonal, Ready, Work};
 use crate::linear::coefficient::misuse;
+use crate::parallel;
 
 /// What a server needs of the client's keys.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub(super) fn run(
     keys: &ServerKeys,
     stages: &[Ready],
     mut messages: Vec<Ciphertext>,
+    threads: usize,
 ) -> Result<Vec<Ciphertext>> {
     for (planned, ready) in plan.stages.iter().zip(stages) {
         messages = at_level(messages, planned.params.widths().len())?;
@@ -35,7 +37,8 @@ pub(super) fn run(
             Stage::Scalars(scalars) => convolve(scalars, keys, ready, &messages)?,
             Stage::Product(product) => multiply(product, keys, ready, &messages)?,
             Stage::Columns(_) => vec![columns(ready, &messages)?],
-            Stage::Square(_) => square(keys, ready, &messages)?,
+            Stage::Weighted(weighted) => weigh(weighted, ready, &messages, threads)?,
+            Stage::Square(_) => square(keys, ready, messages, threads)?,
         };
         for (index, message) in messages.iter_mut().enumerate() {
             if let Some(bias) = ready.bias(index) {
@@ -172,10 +175,36 @@ fn columns(ready: &Ready, messages: &[Ciphertext]) -> Result<Ciphertext> {
     Ok(sum.finish())
 }
 
-fn square(keys: &ServerKeys, ready: &Ready, messages: &[Ciphertext]) -> Result<Vec<Ciphertext>> {
+/// Sums of products with integers, result by result.
+fn weigh(
+    weighted: &Weighted,
+    ready: &Ready,
+    messages: &[Ciphertext],
+    threads: usize,
+) -> Result<Vec<Ciphertext>> {
+    let Work::Scalars(weights) = &ready.work else { return Err(unfit()) };
+    let matrix = &weighted.matrix;
+    let result = |output: usize| {
+        let mut sum = Ciphertext::zero(ready.params());
+        for (input, message) in messages.iter().enumerate() {
+            let Some(at) = matrix.weight(output, input) else { continue };
+            sum.add_scaled(message, weights.get(at).ok_or_else(unfit)?).map_err(misuse)?;
+        }
+        Ok(sum)
+    };
+    parallel::map(threads, (0..matrix.outputs()).collect(), result).into_iter().collect()
+}
+
+fn square(
+    keys: &ServerKeys,
+    ready: &Ready,
+    messages: Vec<Ciphertext>,
+    threads: usize,
+) -> Result<Vec<Ciphertext>> {
     let Work::Square(multiplier) = &ready.work else { return Err(unfit()) };
     let key = keys.products.as_ref().ok_or_else(|| Error::misuse("no key for products"))?;
-    messages.iter().map(|message| multiplier.square(message, key).map_err(misuse)).collect()
+    let square = |message: Ciphertext| multiplier.square(&message, key).map_err(misuse);
+    parallel::map(threads, messages, square).into_iter().collect()
 }
 
 fn unfit() -> Error {

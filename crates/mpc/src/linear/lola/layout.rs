@@ -26,6 +26,8 @@ pub enum Representation {
     /// Of an image, one message for each tap of the kernel that comes next: what it reads
     /// in every window.
     Convolution,
+    /// Of many inputs one element a message, an input in each slot (CryptoNets).
+    Batched,
 }
 
 impl fmt::Display for Representation {
@@ -36,6 +38,7 @@ impl fmt::Display for Representation {
             Self::Stacked => "stacked",
             Self::Interleaved => "interleaved",
             Self::Convolution => "convolution",
+            Self::Batched => "batched",
         })
     }
 }
@@ -103,6 +106,11 @@ impl Layout {
             mirrored: true,
             places: (0..count).map(|message| Place { message, row: 0, offset: 0 }).collect(),
         }
+    }
+
+    /// One message for each element of `count`, an input in each slot.
+    pub(crate) fn batched(count: usize, row: usize) -> Self {
+        Self { representation: Representation::Batched, ..Self::sparse(count, row) }
     }
 
     /// How often a message holds each of its elements.

@@ -52,6 +52,11 @@ impl Matrix {
         Some(((channel * each + from) * rows + y) * columns + x)
     }
 
+    /// Weights of a result at most.
+    pub(crate) fn taps(&self) -> usize {
+        self.conv.group_channels() * self.conv.kernel[0] * self.conv.kernel[1]
+    }
+
     /// The tap along an axis with which the window at `at` reads `position`.
     fn tap(&self, axis: usize, position: usize, at: usize) -> Option<usize> {
         let [pads, strides] = [&self.conv.padding[..2], &self.conv.stride[..]];

@@ -40,6 +40,8 @@ pub struct Network {
     pub output_bits: u32,
     /// How the input is packed, where that is not left to the search.
     pub input: Option<Representation>,
+    /// Inputs of one request; more than one are batched, one in each slot.
+    pub batch: usize,
 }
 
 /// A stage, the layer that it computes, and at which parameters.
@@ -57,6 +59,7 @@ pub struct Plan {
     pub(crate) params: Params,
     pub(crate) primes: Vec<u64>,
     pub(crate) inputs: usize,
+    pub(crate) batch: usize,
     pub(crate) input: Input,
     pub(crate) stages: Vec<Planned>,
     /// Of the results, at the largest prime.
@@ -85,9 +88,14 @@ impl Plan {
         &self.primes
     }
 
-    /// Elements of the input.
+    /// Elements of an input.
     pub const fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    /// Inputs of one request.
+    pub const fn batch(&self) -> usize {
+        self.batch
     }
 
     /// How the results are spread.
@@ -166,9 +174,11 @@ impl Plan {
         Ok(layouts.collect())
     }
 
-    /// Layouts of the messages of a request.
-    pub fn request_messages(&self) -> Vec<Vec<Segment>> {
-        chunks(self.request_layouts())
+    /// Layouts of the messages of a request: of each plaintext prime a list.
+    pub fn request_messages(&self) -> Vec<Vec<Vec<Segment>>> {
+        let layouts = self.request_layouts();
+        let primes = layouts.chunks(self.input.messages().max(1));
+        primes.map(|layouts| chunks(layouts.to_vec())).collect()
     }
 
     /// Layouts of the messages of an answer.
@@ -197,7 +207,7 @@ impl Plan {
     /// None for a plan's primes.
     pub fn cost(&self) -> Result<Cost> {
         let (up, down) = (self.request_messages(), self.answer_messages()?);
-        let up = up.iter().map(|l| Cost::message(Role::Client, Packed::<0x53>::body_len(l)));
+        let up = up.iter().flatten().map(|l| Cost::message(Role::Client, Packed::<0x53>::body_len(l)));
         let down = down.iter().map(|l| Cost::message(Role::Server, Packed::<0x54>::body_len(l)));
         Ok(up.chain(down).collect())
     }
@@ -254,9 +264,9 @@ fn segments(layout: Vec<(usize, u32)>) -> Vec<Segment> {
     layout.into_iter().map(|(count, bits)| Segment { count, bits }).collect()
 }
 
-/// Whether a request holds what the plan says: so many ciphertexts.
+/// Whether there are as many ciphertexts as the plan says, of one prime.
 pub(crate) fn check_request(plan: &Plan, request: &[Fresh]) -> Result<()> {
-    let want = plan.input.messages() * plan.primes.len();
+    let want = plan.input.messages();
     if request.len() == want {
         return Ok(());
     }
@@ -270,6 +280,7 @@ impl fmt::Display for Planned {
         let how = match &self.stage {
             Stage::Scalars(_) => "convolution, row-major".to_owned(),
             Stage::Columns(_) => "sparse, column-major".to_owned(),
+            Stage::Weighted(_) => "batched".to_owned(),
             Stage::Square(_) => "square".to_owned(),
             Stage::Product(product) => {
                 let diagonals = if product.span > 1 {

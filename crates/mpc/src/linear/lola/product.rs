@@ -7,6 +7,7 @@
 //! | stacked, row-major | stacked | interleaved: as many rows at once as there are copies |
 //! | interleaved, row-major | interleaved | interleaved |
 //! | sparse, column-major | sparse | stacked: no rotation |
+//! | batched | batched | batched: scalars only, as in CryptoNets |
 //!
 //! The three in the middle are one: `span` rows for each copy are multiplied by as many
 //! diagonals of the matrix, to a sum of which each slot contributes, and sums of slots
@@ -48,6 +49,21 @@ pub(crate) struct Columns {
     pub(crate) to: Layout,
 }
 
+/// A product of many vectors at once, element by element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Weighted {
+    pub(crate) matrix: Matrix,
+    pub(crate) to: Layout,
+}
+
+impl Weighted {
+    /// `None` when the vectors are not batched.
+    pub(crate) fn new(matrix: Matrix, from: &Layout) -> Option<Self> {
+        let to = Layout::batched(matrix.outputs(), from.row);
+        (from.representation == Representation::Batched).then_some(Self { matrix, to })
+    }
+}
+
 /// A convolution by scalars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scalars {
@@ -62,7 +78,8 @@ impl Product {
     /// come to every slot.
     pub(crate) fn new(matrix: Matrix, from: &Layout, span: usize, spread: bool) -> Option<Self> {
         let (row, period) = (from.row, from.period);
-        if from.representation == Representation::Sparse || span > period {
+        let apart = matches!(from.representation, Representation::Sparse | Representation::Batched);
+        if apart || span > period {
             return None;
         }
         let (sums, both) = occupied(from, span);

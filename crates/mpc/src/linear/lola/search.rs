@@ -14,7 +14,7 @@ use wire::{Error, Result};
 use super::layout::{Input, Layout, Representation, Windows};
 use super::matrix::Matrix;
 use super::plan::{Layer, Network, Plan, Planned, SPARE_BITS};
-use super::product::{Columns, Product, Scalars};
+use super::product::{Columns, Product, Scalars, Weighted};
 use super::stage::Stage;
 
 /// Degrees and numbers and bits of primes, and the way of key switching.
@@ -56,6 +56,8 @@ const MOST_MESSAGES: usize = 1024;
 /// Most elements of a vector, and layers: a client searches for a server that it does not trust.
 const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_LAYERS: usize = 16;
+/// Most inputs of one request.
+const MOST_BATCH: usize = 16384;
 /// Bytes of evaluation keys that a party holds.
 const MOST_KEY_BYTES: usize = 1 << 30;
 /// Seconds to encrypt, send and expand a residue of a fresh ciphertext.
@@ -76,7 +78,7 @@ struct Sequence {
 pub(super) fn cheapest(network: &Network) -> Result<Plan> {
     check(network)?;
     let (mut best, mut published): (Option<Plan>, Option<f64>) = (None, None);
-    for degree in [8192, 16384, 32768] {
+    for degree in [8192, 16384, 32768].into_iter().filter(|degree| *degree >= network.batch) {
         let sequences = sequences(network, degree / 2);
         for (_, count, bits, switching) in CANDIDATES.into_iter().filter(|(d, ..)| *d == degree) {
             let params = params(degree, count, bits, switching)?;
@@ -112,6 +114,9 @@ pub(super) fn cheapest(network: &Network) -> Result<Plan> {
 
 fn check(network: &Network) -> Result<()> {
     let mut count = network.inputs;
+    if !(1..=MOST_BATCH).contains(&network.batch) {
+        return Err(Error::misuse(format!("1 to {MOST_BATCH} inputs at once")));
+    }
     if network.layers.len() > MOST_LAYERS || network.layers.is_empty() {
         return Err(Error::misuse(format!("1 to {MOST_LAYERS} layers can be evaluated")));
     }
@@ -160,6 +165,11 @@ fn plain_primes(params: &Params, output_bits: u32, count: usize) -> Option<Vec<u
 /// All sequences for rows of so many slots.
 fn sequences(network: &Network, row: usize) -> Vec<Sequence> {
     let mut open = Vec::new();
+    if network.batch > 1 {
+        let input = Input::Vector(Layout::batched(network.inputs, row));
+        open.push(Sequence { input, stages: vec![], published: true });
+        return through(network, open);
+    }
     let wanted = |is: Representation| {
         // One message is dense, repeated or not.
         let is = if is == Representation::Stacked { Representation::Dense } else { is };
@@ -184,6 +194,11 @@ fn sequences(network: &Network, row: usize) -> Vec<Sequence> {
     for vector in vectors.into_iter().flatten().filter(|v| wanted(v.representation)) {
         open.push(Sequence { input: Input::Vector(vector), stages: vec![], published: true });
     }
+    through(network, open)
+}
+
+/// All sequences that begin with some.
+fn through(network: &Network, mut open: Vec<Sequence>) -> Vec<Sequence> {
     for (index, layer) in network.layers.iter().enumerate() {
         open = open.into_iter().flat_map(|sequence| sequence.extended(index, layer)).collect();
     }
@@ -241,6 +256,7 @@ impl Sequence {
             params: params.clone(),
             primes: primes.to_vec(),
             inputs: network.inputs,
+            batch: network.batch,
             input: self.input.clone(),
             stages,
             seconds: seconds * primes.len() as f64,
@@ -262,6 +278,9 @@ fn dropped(mut noise: Estimate) -> Option<Estimate> {
 
 /// The products of a matrix with a vector, and whether each is one of LoLa's.
 fn products(matrix: &Matrix, from: &Layout) -> Vec<(Stage, bool)> {
+    if let Some(weighted) = Weighted::new(matrix.clone(), from) {
+        return vec![(Stage::Weighted(weighted), true)];
+    }
     if from.representation == Representation::Sparse {
         let columns = Columns::new(matrix.clone(), from);
         return columns.map(|columns| (Stage::Columns(columns), true)).into_iter().collect();

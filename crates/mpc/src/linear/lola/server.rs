@@ -15,47 +15,75 @@ use crate::linear::slots::uniform;
 use crate::parallel;
 
 /// Answers a request: the results flooded by 40 bits, under a fresh encryption of zero, every
-/// slot that holds none of them masked.
+/// slot that holds none of them masked. `request` gives the ciphertexts of a plaintext prime;
+/// of batched inputs it is asked for the next ones when those before are done with.
 ///
 /// # Errors
 /// [`Error::Misuse`] when keys or weights do not fit the plan, [`Error::Peer`] for a request
-/// that does not.
+/// that does not, what `request` returns.
 pub fn answer(
     plan: &Plan,
     keys: &ServerKeys,
     weights: &ServerWeights,
-    request: Vec<Fresh>,
+    request: &mut dyn FnMut(usize) -> Result<Vec<Fresh>>,
     worker: &mut Worker<'_>,
 ) -> Result<Vec<Response>> {
-    check_request(plan, &request)?;
-    let each = plan.input.messages();
-    let mut request = request.into_iter();
-    let parts = plan.primes().iter().enumerate().map(|(index, prime)| {
-        let messages: Vec<Fresh> = request.by_ref().take(each).collect();
-        (index, *prime, messages, worker.rng.child())
-    });
-    let parts: Vec<_> = parts.collect();
-    let owners = plan.result()?.owners();
-    let one = |(index, prime, messages, mut rng): (usize, u64, Vec<Fresh>, Random)| {
-        let expanded = messages.into_iter().map(|fresh| {
-            let cipher = fresh.expand(plan.params());
-            cipher.map_err(|e| Error::peer("a ciphertext", e.to_string()))
-        });
-        let expanded = expanded.collect::<Result<Vec<Ciphertext>>>()?;
+    let job = Job { plan, keys, weights, owners: plan.result()?.owners() };
+    if plan.batch() > 1 {
+        let mut answers = Vec::new();
+        for index in 0..plan.primes().len() {
+            let rng = &mut worker.rng.child();
+            answers.extend(job.run(index, request(index)?, worker.threads, rng)?);
+        }
+        return Ok(answers);
+    }
+    let mut parts = Vec::with_capacity(plan.primes().len());
+    for index in 0..plan.primes().len() {
+        parts.push((index, request(index)?, worker.rng.child()));
+    }
+    let run = |(index, request, mut rng)| job.run(index, request, 1, &mut rng);
+    let answers = parallel::map(worker.threads, parts, run);
+    Ok(answers.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+struct Job<'a> {
+    plan: &'a Plan,
+    keys: &'a ServerKeys,
+    weights: &'a ServerWeights,
+    owners: Vec<Vec<u32>>,
+}
+
+impl Job<'_> {
+    /// The responses of one prime.
+    fn run(
+        &self,
+        index: usize,
+        request: Vec<Fresh>,
+        threads: usize,
+        rng: &mut Random,
+    ) -> Result<Vec<Response>> {
+        let Self { plan, keys, weights, owners } = self;
+        check_request(plan, &request)?;
         let unfit = || Error::misuse("weights of another plan");
+        let prime = *plan.primes().get(index).ok_or_else(unfit)?;
         let stages = weights.primes.get(index).ok_or_else(unfit)?;
         let encoder = weights.encoders.get(index).ok_or_else(unfit)?;
-        let results = evaluate::run(plan, keys, stages, expanded)?;
+        let expand = |fresh: Fresh| {
+            let cipher = fresh.expand(plan.params());
+            cipher.map_err(|e| Error::peer("a ciphertext", e.to_string()))
+        };
+        let expanded = parallel::map(threads, request, expand);
+        let expanded = expanded.into_iter().collect::<Result<Vec<Ciphertext>>>()?;
+        let results = evaluate::run(plan, keys, stages, expanded, threads)?;
         let noise = evaluate::noise(plan, prime)?;
         let respond = |(result, owners): (Ciphertext, &Vec<u32>)| {
-            let mask = mask(owners, prime, &mut rng);
-            let response = result.respond_within(&keys.public, encoder, &mask, &noise, &mut rng);
-            response.map_err(misuse)
+            let mask = mask(owners, prime, rng);
+            result
+                .respond_within(&keys.public, encoder, &mask, &noise, rng)
+                .map_err(misuse)
         };
-        results.into_iter().zip(&owners).map(respond).collect::<Result<Vec<_>>>()
-    };
-    let answers = parallel::map(worker.threads, parts, one);
-    Ok(answers.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        results.into_iter().zip(owners).map(respond).collect()
+    }
 }
 
 /// Uniform where there is no result.

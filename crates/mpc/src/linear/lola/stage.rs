@@ -4,7 +4,7 @@ use he::bfv::noise::Estimate;
 use he::bfv::{Params, Switching};
 
 use super::layout::Layout;
-use super::product::{Columns, Fold, Product, Scalars};
+use super::product::{Columns, Fold, Product, Scalars, Weighted};
 
 /// Seconds for each step of a transform, of which there are N * log2(N).
 const TRANSFORM: f64 = 7e-11;
@@ -21,6 +21,7 @@ pub(crate) enum Stage {
     Scalars(Scalars),
     Product(Product),
     Columns(Columns),
+    Weighted(Weighted),
     Square(Layout),
 }
 
@@ -31,6 +32,7 @@ impl Stage {
             Self::Scalars(Scalars { to, .. })
             | Self::Product(Product { to, .. })
             | Self::Columns(Columns { to, .. })
+            | Self::Weighted(Weighted { to, .. })
             | Self::Square(to) => to,
         }
     }
@@ -50,7 +52,7 @@ impl Stage {
                 (babies.chain(giant).chain(folds).collect(), swap)
             }
             Self::Scalars(scalars) => (scalars.turn().into_iter().collect(), false),
-            Self::Columns(_) | Self::Square(_) => (Vec::new(), false),
+            Self::Columns(_) | Self::Weighted(_) | Self::Square(_) => (Vec::new(), false),
         }
     }
 
@@ -58,10 +60,7 @@ impl Stage {
     pub(crate) fn noise(&self, from: Estimate, weight_bits: u32) -> Estimate {
         match self {
             Self::Scalars(scalars) => {
-                let conv = scalars.matrix.conv();
-                let taps = (conv.in_channels * conv.kernel[0] * conv.kernel[1]) as f64;
-                let most = f64::from(weight_bits - 1).exp2();
-                let sum = from.clone().scaled(taps * most * most);
+                let sum = from.scaled(squares(scalars.matrix.taps(), weight_bits));
                 let each = sum.clone();
                 (1..scalars.each).fold(sum, |sum, _| sum.rotated().joined(&each))
             }
@@ -73,6 +72,7 @@ impl Stage {
                 product.folds.iter().fold(sum, |sum, _| sum.clone().rotated().plus(&sum))
             }
             Self::Columns(columns) => from.times_plain().times(columns.matrix.inputs()),
+            Self::Weighted(weighted) => from.scaled(squares(weighted.matrix.taps(), weight_bits)),
             Self::Square(_) => from.clone().product(&from),
         }
     }
@@ -82,10 +82,9 @@ impl Stage {
         let (messages, none) = (self.to().messages, Operations::default());
         match self {
             Self::Scalars(scalars) => {
-                let conv = scalars.matrix.conv();
-                let taps = conv.in_channels * conv.kernel[0] * conv.kernel[1];
-                let rotations = conv.out_channels - messages;
-                Operations { rotations, scalars: taps * conv.out_channels, ..none }
+                let channels = scalars.matrix.conv().out_channels;
+                let products = scalars.matrix.taps() * channels;
+                Operations { rotations: channels - messages, scalars: products, ..none }
             }
             Self::Product(product) => {
                 let from = product.from.messages;
@@ -98,9 +97,17 @@ impl Stage {
                 }
             }
             Self::Columns(columns) => Operations { plains: columns.matrix.inputs(), ..none },
+            Self::Weighted(Weighted { matrix, .. }) => {
+                Operations { scalars: matrix.outputs() * matrix.taps(), ..none }
+            }
             Self::Square(_) => Operations { squares: messages, ..none },
         }
     }
+}
+
+/// A bound on the squares of so many weights added up, by their public width.
+fn squares(count: usize, weight_bits: u32) -> f64 {
+    count as f64 * f64::from(weight_bits - 1).exp2().powi(2)
 }
 
 impl Scalars {

@@ -83,13 +83,16 @@ impl Clear {
         let weights = ServerWeights::new(plan, &self.weights, 2).unwrap();
         let client = Client::new(plan).unwrap();
         let x: Vec<i64> =
-            rng.uniform(self.network.inputs, 3).iter().map(|x| *x as i64 - 3).collect();
+            rng.uniform(self.network.inputs * plan.batch(), 3).iter().map(|x| *x as i64 - 3).collect();
         let mut worker = Worker { rng, threads: 2 };
-        let request = client.encrypt(plan, &secret, &x, &mut worker).unwrap();
+        let mut requests: Vec<_> = (0..plan.primes().len())
+            .map(|prime| client.encrypt(plan, &secret, &x, prime, &mut worker).unwrap())
+            .collect();
         let start = std::time::Instant::now();
-        let answer = answer(plan, &keys, &weights, request, &mut worker).unwrap();
+        let answer = answer(plan, &keys, &weights, &mut |i| Ok(std::mem::take(&mut requests[i])), &mut worker).unwrap();
         eprintln!("{:?} {:?}", start.elapsed(), plan.seconds);
-        assert_eq!(client.decrypt(&secret, answer).unwrap(), self.run(&x));
+        let want: Vec<i64> = x.chunks(self.network.inputs).flat_map(|x| self.run(x)).collect();
+        assert_eq!(client.decrypt(&secret, answer).unwrap(), want);
     }
 }
 
@@ -100,7 +103,7 @@ fn lola(small: bool) -> Network {
     }
     let last = if small { 845 } else { 100 };
     layers.push(linear(Conv::fully_connected(last, 10)));
-    Network { inputs: 784, layers, output_bits: if small { 36 } else { 56 }, input: None }
+    Network { inputs: 784, layers, output_bits: if small { 36 } else { 56 }, input: None, batch: 1 }
 }
 
 #[test]
@@ -113,5 +116,22 @@ fn lolas_networks_equal_their_integers_from_every_representation() {
             eprintln!("{:?}\n{}\n", start.elapsed(), plan.describe().join("\n"));
             Clear::new(network).check(&plan);
         }
+    }
+}
+
+#[test]
+fn batches_and_sparse_inputs_equal_their_integers() {
+    let layers = vec![
+        linear(conv([1, 3], 6, 3, [0; 4])),
+        Layer::Square,
+        linear(Conv::fully_connected(12, 5)),
+        Layer::Square,
+        linear(Conv::fully_connected(5, 3)),
+    ];
+    for (batch, input) in [(5, None), (1, Some(Representation::Sparse))] {
+        let network = Network { inputs: 36, layers: layers.clone(), output_bits: 50, input, batch };
+        let plan = Plan::new(&network).unwrap();
+        eprintln!("{}\n", plan.describe().join("\n"));
+        Clear::new(network).check(&plan);
     }
 }

@@ -142,6 +142,12 @@ impl Ready {
                 let all = weights.weight.iter().map(scalar).collect();
                 (Work::Scalars(all), biases(&scalars.matrix, &scalars.to, &weights.bias, prime))
             }
+            Stage::Weighted(weighted) => {
+                let weights = of(&weighted.matrix)?;
+                let scalar = |weight: &i32| Scalar::new(params, i64::from(*weight));
+                let all = weights.weight.iter().map(scalar).collect();
+                (Work::Scalars(all), biases(&weighted.matrix, &weighted.to, &weights.bias, prime))
+            }
             Stage::Product(product) => {
                 let weights = of(&product.matrix)?;
                 let owners = product.from.owners();
