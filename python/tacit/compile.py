@@ -18,8 +18,12 @@ from tacit.text import ENDING, ENTRY, write
 
 Rounding = Literal["stochastic", "exact"]
 Nonlinear = Literal["ot", "gc"]
+Packing = Literal["dense", "convolution", "sparse"]
 ACTIVATION_BITS = 8
 WEIGHT_BITS = 8
+# Of suite lola, where nothing is rescaled and every bit of the input is squared with every activation.
+EXACT_ACTIVATION_BITS = 3
+EXACT_WEIGHT_BITS = 5
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,9 @@ class Options:
     are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
     means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
+    The last three are of suite lola, where nothing is rescaled and widths are 3 and 5 bits unless given:
+    widths of the weights layer by layer, bits that outputs get beyond what calibration saw, and how the
+    client packs its input (the cheapest way unless given).
     """
 
     suite: str = "auto"
@@ -43,11 +50,15 @@ class Options:
     nonlinear: Nonlinear = "ot"
     accept_leakage: bool = False
     reading: Reading | None = None
+    layer_bits: tuple[int, ...] = ()
+    margin_bits: int = 2
+    packing: Packing | None = None
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
         names = ("suite", "nonlinear", "weight_bits", "activation_bits", "rounding", "labels")
-        return json.dumps({name: getattr(self, name) for name in names})
+        exact = ("layer_bits", "margin_bits", "packing")
+        return json.dumps({name: getattr(self, name) for name in (*names, *exact)})
 
 
 def compile_model(
@@ -77,10 +88,11 @@ def compile_model(
     check_channels(graph.input_shape, options.preprocessing)
     seen = calibrate(source, graph, x, input_range, options.clip_percentile)
     means = seen.means if options.bias_correction else {}
+    exact = options.suite == "lola"
     options = replace(
         options,
-        activation_bits=options.activation_bits or ACTIVATION_BITS,
-        weight_bits=options.weight_bits or WEIGHT_BITS,
+        activation_bits=options.activation_bits or (EXACT_ACTIVATION_BITS if exact else ACTIVATION_BITS),
+        weight_bits=options.weight_bits or (EXACT_WEIGHT_BITS if exact else WEIGHT_BITS),
     )
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output))

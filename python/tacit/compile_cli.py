@@ -7,7 +7,7 @@ import typer
 
 from tacit import corpus, report
 from tacit.data import load
-from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, class_names, interval
+from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, class_names, interval, widths
 from tacit.preprocess import parse
 from tacit.text import LONGEST_SEQUENCE
 
@@ -23,8 +23,8 @@ def compile_command(
     suite: Annotated[
         Suite,
         typer.Option(
-            help="Protocols to use: auto, gazelle, gala, falcon-ntt (the last three always round exactly), "
-            "or falcon, which leaks."
+            help="Protocols to use: auto; gazelle, gala, falcon-ntt, which always round exactly; lola, one message "
+            "each way, for networks of squares; or falcon, which leaks."
         ),
     ] = Suite.AUTO,
     calibrate: Annotated[
@@ -36,10 +36,13 @@ def compile_command(
     ] = None,
     weight_bits: Annotated[
         int | None,
-        typer.Option(min=2, max=12, help="Bits of a weight, before channel factors. [8; for models of text 10]"),
+        typer.Option(
+            min=2, max=12, help="Bits of a weight, before channel factors. [8; for models of text 10, for lola 5]"
+        ),
     ] = None,
     activation_bits: Annotated[
-        int | None, typer.Option(min=2, max=12, help="Bits of an activation, more where models of text need them. [8]")
+        int | None,
+        typer.Option(min=2, max=12, help="Bits of an activation, more where models of text need them. [8; lola 3]"),
     ] = None,
     clip_percentile: Annotated[
         float | None,
@@ -83,6 +86,16 @@ def compile_command(
             "themselves. Anyone who has X.text can read it.",
         ),
     ] = False,
+    layer_bits: Annotated[
+        str | None, typer.Option(metavar="B,B,..", help="Of lola: bits of the weights, layer by layer.")
+    ] = None,
+    margin_bits: Annotated[
+        int, typer.Option(min=0, max=16, help="Of lola: bits that outputs get beyond the largest of DATA.")
+    ] = 2,
+    packing: Annotated[
+        Literal["dense", "convolution", "sparse"] | None,
+        typer.Option(help="Of lola: how clients pack inputs. Default: the cheapest way."),
+    ] = None,
     accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
@@ -123,6 +136,9 @@ def compile_command(
         nonlinear or ("gc" if suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
         accept_leakage,
         reading,
+        () if layer_bits is None else widths(layer_bits),
+        margin_bits,
+        packing,
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:

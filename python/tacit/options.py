@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; this version runs `auto`, `gazelle`, `gala`, `falcon-ntt` and `falcon`."""
+    """Choices of protocols; this version runs `auto`, `gazelle`, `gala`, `lola`, `falcon-ntt` and `falcon`."""
 
     AUTO = "auto"
     UFO = "ufo"
@@ -111,6 +111,17 @@ def interval(text: str) -> tuple[float, float]:
     if not -float("inf") < bounds[0] < bounds[1] < float("inf"):
         raise typer.BadParameter(f"`{text}` is no interval: lo must be below hi")
     return bounds
+
+
+def widths(text: str) -> tuple[int, ...]:
+    """`B,B,..` as numbers of bits."""
+    try:
+        bits = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"`{text}` is not of the form B,B,..") from None
+    if not all(2 <= width <= 12 for width in bits):
+        raise typer.BadParameter(f"widths are 2 to 12 bits, not {text}")
+    return bits
 
 
 def class_names(path: Path | None) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ fn model() -> Model {
         activation_bits: 8,
         input_range: [-127, 127],
         input_rows: vec![],
+        exact: None,
         tensors: vec![tensor("input", 24), tensor("output", 16)],
         nodes: vec![node],
         input: 0,

@@ -1,6 +1,6 @@
 //! The oracle: the very integers that the protocols compute, in the clear.
 //!
-//! Sums wrap mod 2^64. In a model that [`crate::verify_model`] accepts nothing
+//! Sums wrap mod 2^64; graphs that are never rescaled have their own (`exact.rs`). In a model that [`crate::verify_model`] accepts nothing
 //! ever wraps, because every accumulator fits its width.
 
 mod narrow;
@@ -70,6 +70,9 @@ fn kernels(model: &Model) -> Kernels {
 fn run(model: &Model, kernels: &Kernels, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     let graph = &model.graph;
     check_input(graph, input)?;
+    if let Some(exact) = &graph.exact {
+        return crate::exact::run(model, exact, input);
+    }
     let mut tensors = vec![Vec::new(); graph.tensors.len()];
     tensors[graph.input] = input.to_vec();
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -248,7 +251,7 @@ fn finish_linear(
 }
 
 /// Folds the real elements of every window.
-fn pool(window: &Window, x: &[i64], start: i64, fold: fn(i64, i64) -> i64) -> Vec<i64> {
+pub(crate) fn pool<T: Copy>(window: &Window, x: &[T], start: T, fold: fn(T, T) -> T) -> Vec<T> {
     let (height, width) = (window.out_height(), window.out_width());
     let [top, left, ..] = window.padding;
     let reach = |o: usize, axis: usize, pad: usize, side: usize| {

@@ -387,6 +387,37 @@ pub struct Node {
     pub output: usize,
 }
 
+/// How a client packs its input for a graph that is evaluated under encryption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Packing {
+    /// In one message.
+    Dense,
+    /// One message for each tap of the first kernel.
+    Convolution,
+    /// One message for each element.
+    Sparse,
+}
+
+/// Marks a graph of integers that are never rescaled. Tensors and accumulators have the width
+/// [`Exact::WIDTH`], which says nothing: values between input and output may be of any size,
+/// since they are known modulo more than twice the largest output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exact {
+    /// Signed width of the outputs, 2 to 62: by the worst case of the real weights, or by
+    /// calibration with a margin.
+    pub output_bits: u32,
+    /// How the input is packed; the cheapest way when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
+}
+
+impl Exact {
+    /// Of all tensors and accumulators.
+    pub const WIDTH: u32 = 60;
+}
+
 /// The public part of a model, in topological order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -407,6 +438,9 @@ pub struct Graph {
     /// The same for each place on the input's outermost axis where they differ, else nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_rows: Vec<[i64; 2]>,
+    /// Of a graph of integers that are never rescaled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Exact>,
     /// All tensors.
     pub tensors: Vec<Tensor>,
     /// All steps.

@@ -7,6 +7,7 @@ mod arrange;
 mod canonical;
 mod defined;
 pub mod error;
+mod exact;
 pub mod file;
 pub mod functions;
 #[cfg(any(test, feature = "testing"))]
@@ -30,8 +31,8 @@ pub use error::Error;
 pub use file::{load, save};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
-    Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
-    Rounding, Tensor, VERSION, View, Window,
+    Conv, Embedding, Exact, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
+    Packing, Rounding, Tensor, VERSION, View, Window,
 };
 pub use lower::{Options, lower};
 pub use model::{digest, verify_model};

@@ -1,6 +1,7 @@
 //! Invariants of the public graph. A client runs these on the plan of a server
 //! it does not trust, so nothing here panics or allocates by what it reads.
 
+mod exact;
 mod rearranged;
 mod transformer;
 
@@ -43,6 +44,7 @@ pub fn verify(graph: &Graph) -> Result<()> {
     input(graph).map_err(|why| invalid("input", why))?;
     nodes(graph)?;
     last_rounding(graph)?;
+    exact::check(graph)?;
     labels(graph).map_err(|why| invalid("labels", why))
 }
 

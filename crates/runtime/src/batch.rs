@@ -7,6 +7,8 @@ use zeroize::Zeroizing;
 
 /// Most inputs in one run.
 const MOST_INPUTS: usize = 64;
+/// Most inputs in one run of a network under encryption: slots of a message.
+const MOST_SLOTS: usize = 16384;
 /// Elements of all tensors of a run together: as many as the graph of one input may have.
 const MOST_VALUES: usize = 1 << 28;
 /// Positions read by all pooling windows of a run, each of which a plan lists.
@@ -21,6 +23,12 @@ const MOST_NODES: usize = 1 << 15;
 /// # Errors
 /// [`Error::Misuse`] that says which bound, and to use a smaller batch.
 pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
+    if graph.exact.is_some() {
+        return match batch {
+            0..=MOST_SLOTS => Ok(()),
+            _ => Err(Error::misuse(format!("a batch of {batch} inputs; at most {MOST_SLOTS}"))),
+        };
+    }
     if batch > MOST_INPUTS {
         return Err(Error::misuse(format!("a batch of {batch} inputs; use at most {MOST_INPUTS}")));
     }

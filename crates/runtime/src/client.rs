@@ -91,7 +91,7 @@ impl Client {
         let mut rng = random()?;
         let (plan, agreed) = hello::client(channel, &mut rng, count)?;
         let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
-        let offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
+        let offline = Offline::for_plan(channel, &mut rng, &agreed, &plan)?;
         let course = Course::new(&plan, agreed.inputs);
         let plan = Arc::new(plan);
         Ok(Self { plan, keys, offline, rng, course, done: 0, threads })
@@ -178,6 +178,7 @@ fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {
     let last = plan.steps().last().map(|step| &step.action);
     let signed_bits = match last {
         Some(Action::Open { bits, signed: true, .. }) => Some(*bits),
+        Some(Action::Evaluate(step)) => Some(step.bits),
         _ => None,
     };
     words.iter().map(|word| signed_bits.map_or(*word as i64, |bits| signed(*word, bits))).collect()

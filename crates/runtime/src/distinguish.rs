@@ -12,6 +12,7 @@ use ring::word::mask;
 use wire::testing::run_pair;
 use wire::{Channel, Result, Role};
 
+use crate::evaluation::Cache;
 use crate::execute::{self, Party};
 use crate::hello;
 use crate::keys::{ClientKeys, ServerKeys};
@@ -93,7 +94,7 @@ fn server(
     rng: &mut Random,
 ) -> Result<Shares> {
     let agreed = hello::server(channel, rng, plan)?;
-    let keys = ServerKeys::setup(channel, plan, &agreed)?;
+    let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
     let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().sourcing())?;
     let mut party = Party::Server { keys: &keys, prepared, threads };
     let mut shares = Shares::new();

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use mpc::linear::coefficient::{self, Worker};
 use mpc::linear::falcon::Small;
+use mpc::linear::lola;
 use mpc::linear::shared;
 use mpc::{Need, Share, open, prime};
 use ring::Random;
-use wire::{Channel, Error, Phase, Result, Role};
+use wire::{Channel, Error, Packed, Phase, Result, Role, Segment};
 
 use crate::ahead::{Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
@@ -16,7 +17,9 @@ use crate::nonlinear::{Feed, Sliced};
 use crate::offline::{Offline, stretches};
 use crate::plan::Plan;
 use crate::prepared::Prepared;
-use crate::steps::{Action, Fitted, LinearStep, ProductStep, SlotsStep, Step, missing};
+use crate::steps::{
+    Action, EvaluateStep, Fitted, LinearStep, ProductStep, SlotsStep, Step, missing,
+};
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
@@ -170,7 +173,7 @@ impl Tensors {
     }
 
     fn put(&mut self, step: &Step, share: Share) {
-        if matches!(step.action, Action::Open { .. }) {
+        if matches!(step.action, Action::Open { .. } | Action::Evaluate(_)) {
             self.opened = share.words().to_vec();
         }
         self.shares.insert(step.writes, share);
@@ -223,6 +226,7 @@ fn apply(
             drop(inputs);
             finish(channel, product.truncate.as_ref(), y, feed)
         }
+        Action::Evaluate(evaluate) => evaluated(channel, evaluate, party, rng),
         Action::Slots(slots) => slot_products(channel, step, slots, party, input(0)?, rng),
         Action::Known(modulus) => Ok(prime::known(input(0)?, *modulus)),
         Action::Small(Some(small)) => small.run(channel, input(0)?, rng),
@@ -367,6 +371,51 @@ fn slot_products(
         }
     };
     Ok(Share::new(std::mem::take(&mut *words), *bits))
+}
+
+/// Messages of these layouts.
+fn receive_all<const TAG: u8>(
+    channel: &mut Channel,
+    layouts: Vec<Vec<Segment>>,
+) -> Result<Vec<Packed<TAG>>> {
+    layouts.iter().map(|layout| channel.receive(layout)).collect()
+}
+
+/// A whole network under encryption: request and answer.
+fn evaluated(
+    channel: &mut Channel,
+    EvaluateStep { plan, bits, .. }: &EvaluateStep,
+    party: &mut Party<'_>,
+    rng: &mut Random,
+) -> Result<Share> {
+    let worker = &mut Worker { rng, threads: party.threads() };
+    match party {
+        Party::Client { keys, input, .. } => {
+            let keys = keys.for_evaluation()?;
+            for prime in 0..plan.primes().len() {
+                let request = keys.codec.encrypt(plan, &keys.secret, input, prime, worker)?;
+                for message in lola::request_messages(plan, request, prime)? {
+                    channel.send(&message)?;
+                }
+            }
+            let answer = receive_all(channel, plan.answer_messages()?)?;
+            let results = keys.codec.decrypt(&keys.secret, lola::answer_of(answer))?;
+            Ok(Share::new(results.into_iter().map(|v| v as u64).collect(), *bits))
+        }
+        Party::Server { keys, prepared, .. } => {
+            let (keys, weights) = (keys.for_evaluation()?, prepared.network()?);
+            let mut layouts = plan.request_messages().into_iter();
+            let mut request = |_| {
+                let messages = receive_all(channel, layouts.next().unwrap_or_default())?;
+                Ok(lola::request_of(plan, messages))
+            };
+            let answer = lola::answer(plan, keys, weights, &mut request, worker)?;
+            for message in lola::answer_messages(plan, answer)? {
+                channel.send(&message)?;
+            }
+            Ok(Share::new(Vec::new(), *bits))
+        }
+    }
 }
 
 fn multiply(

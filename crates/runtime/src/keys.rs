@@ -1,11 +1,14 @@
 //! The client's keys: one a session and ring degree, for all moduli of the plan.
 
+use std::sync::Arc;
+
 use he::bfv;
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
-use mpc::linear::slots;
+use mpc::linear::{lola, slots};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
 
+use crate::evaluation::{self, Cache};
 use crate::hello::Agreed;
 use crate::plan::Plan;
 use crate::slot_keys;
@@ -62,7 +65,7 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
         Ok([]) | Err(_) => Cost::NONE,
         Ok(segments) => Cost::message(Role::Client, Keys::body_len(segments)),
     };
-    keys.then(slot_keys::cost(plan))
+    keys.then(slot_keys::cost(plan)).then(evaluation::cost(plan))
 }
 
 /// A line per set of parameters, for people.
@@ -72,6 +75,9 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         let (degree, bits) = (p.degree(), p.modulus_bits());
         format!("RLWE: degree {degree}, modulus up to 2^{bits}, ternary secret, sigma 3.2")
     });
+    if let Some(lola) = plan.evaluated() {
+        return lola.describe();
+    }
     let source = plan.settings().ot.describe();
     let transfers = format!("oblivious transfer: {source}, over Ristretto base transfers");
     keys.chain(slot_keys::describe(plan)).chain([transfers]).collect()
@@ -81,6 +87,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
 pub(crate) struct ClientKeys {
     degrees: Vec<SecretKey>,
     slots: Option<bfv::SecretKey>,
+    evaluation: Option<evaluation::ClientKeys>,
 }
 
 /// The server's half.
@@ -88,6 +95,7 @@ pub(crate) struct ServerKeys {
     degrees: Vec<PublicKey>,
     unfold: Vec<UnfoldKey>,
     slots: Option<slots::ServerKeys>,
+    evaluation: Option<Arc<lola::ServerKeys>>,
 }
 
 impl ClientKeys {
@@ -115,7 +123,13 @@ impl ClientKeys {
         if !bodies.is_empty() {
             channel.send(&Packed::<0x04>(bodies))?;
         }
-        Ok(Self { degrees: keys, slots: slot_keys::client(channel, plan, agreed, rng)? })
+        let slots = slot_keys::client(channel, plan, agreed, rng)?;
+        Ok(Self { degrees: keys, slots, evaluation: evaluation::client(channel, plan, rng)? })
+    }
+
+    /// For networks under encryption.
+    pub(crate) fn for_evaluation(&self) -> Result<&evaluation::ClientKeys> {
+        self.evaluation.as_ref().ok_or_else(|| Error::misuse("no key for evaluation"))
     }
 
     /// For layers on packed slots.
@@ -130,9 +144,21 @@ impl ClientKeys {
 }
 
 impl ServerKeys {
-    pub(crate) fn setup(channel: &mut Channel, plan: &Plan, agreed: &Agreed) -> Result<Self> {
+    /// The keys of clients who come back may be in `cache`.
+    pub(crate) fn setup(
+        channel: &mut Channel,
+        plan: &Plan,
+        agreed: &Agreed,
+        cache: &Cache,
+    ) -> Result<Self> {
         let (degrees, unfold) = Self::degrees(channel, plan, &needed(plan)?, agreed)?;
-        Ok(Self { degrees, unfold, slots: slot_keys::server(channel, plan, agreed)? })
+        let slots = slot_keys::server(channel, plan, agreed)?;
+        Ok(Self { degrees, unfold, slots, evaluation: evaluation::server(channel, plan, cache)? })
+    }
+
+    /// For networks under encryption.
+    pub(crate) fn for_evaluation(&self) -> Result<&lola::ServerKeys> {
+        self.evaluation.as_deref().ok_or_else(|| Error::misuse("no keys for evaluation"))
     }
 
     /// For layers whose inputs are folded, if there are any of a degree.

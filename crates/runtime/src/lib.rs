@@ -7,7 +7,9 @@ mod client;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod distinguish;
+mod evaluation;
 mod execute;
+pub mod files;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod hello;
@@ -39,4 +41,6 @@ pub use report::{LayerReport, Report, Traffic, Usage};
 pub use server::{Access, End, Event, Options, Server};
 pub use session::Session;
 pub use steps::{Action, Step};
-pub use suites::{check as check_suite, consent, hides_filters, rounds_exactly, unifies};
+pub use suites::{
+    check as check_suite, consent, hides_filters, never_rescales, rounds_exactly, unifies,
+};

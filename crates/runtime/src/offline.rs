@@ -9,16 +9,17 @@ use mpc::{Need, Pads, garbled};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
 use ot::{CotReceiver, CotSender, Job, SessionId, Sourcing, Supply};
 use ring::Random;
-use wire::{Channel, Cost, Phase, Result, Role};
+use wire::{Channel, Cost, Error, Phase, Result, Role};
 
 use crate::hello::Agreed;
 use crate::nonlinear::{MOST_BYTES, pad_bytes};
+use crate::plan::Plan;
 use crate::steps::Step;
 
 /// Both directions' correlations of one session.
 pub(crate) struct Offline {
-    sender: CotSender,
-    receiver: CotReceiver,
+    /// None where nothing is transferred.
+    ends: Option<(CotSender, CotReceiver)>,
     /// For garbled circuits.
     rng: Random,
 }
@@ -40,39 +41,61 @@ impl Offline {
     ) -> Result<Self> {
         let session = SessionId(agreed.session);
         let (sender, receiver) = ot::setup_both(channel, rng, &session, sourcing)?;
-        Ok(Self { sender, receiver, rng: rng.child() })
+        Ok(Self { ends: Some((sender, receiver)), rng: rng.child() })
+    }
+
+    /// [`Offline::setup`] where the plan transfers anything.
+    pub(crate) fn for_plan(
+        channel: &mut Channel,
+        rng: &mut Random,
+        agreed: &Agreed,
+        plan: &Plan,
+    ) -> Result<Self> {
+        match plan.evaluated() {
+            Some(_) => Ok(Self::none(rng)),
+            None => Self::setup(channel, rng, agreed, plan.settings().sourcing()),
+        }
+    }
+
+    /// For plans that transfer nothing.
+    pub(crate) fn none(rng: &mut Random) -> Self {
+        Self { ends: None, rng: rng.child() }
     }
 
     /// Lets this party use so many threads; the other notices nothing.
     pub(crate) fn set_threads(&mut self, threads: usize) {
-        self.sender.set_threads(threads);
-        self.receiver.set_threads(threads);
+        if let Some((sender, receiver)) = &mut self.ends {
+            sender.set_threads(threads);
+            receiver.set_threads(threads);
+        }
     }
 
     /// Makes the pads and garbled circuits that `need` says.
     pub(crate) fn prepare(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+        let Self { ends: Some((from, to)), rng } = self else { return Ok(Pads::default()) };
         channel.enter(Phase::Offline, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
             let jobs = jobs(need, sender);
             if sender == role {
-                sending = fill_sender(channel, &mut self.sender, &jobs)?;
+                sending = fill_sender(channel, from, &jobs)?;
             } else {
-                receiving = fill_receiver(channel, &mut self.receiver, &jobs)?;
+                receiving = fill_receiver(channel, to, &jobs)?;
             }
         }
         let transfers = match role {
             Role::Client => Pads::new(sending.split_off(need.client_sends.len()), Vec::new()),
             Role::Server => Pads::new(Vec::new(), receiving.split_off(need.client_sends.len())),
         };
-        let circuits = garbled::prepare(channel, &need.circuits, transfers, &mut self.rng)?;
+        let circuits = garbled::prepare(channel, &need.circuits, transfers, rng)?;
         Ok(Pads::new(sending, receiving).with_circuits(circuits))
     }
 
     /// The ends that this party holds.
-    pub(crate) fn sources(&mut self) -> (&mut CotSender, &mut CotReceiver) {
-        (&mut self.sender, &mut self.receiver)
+    pub(crate) fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
+        let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
+        ends.ok_or_else(|| Error::misuse("a plan that transfers nothing"))
     }
 }
 

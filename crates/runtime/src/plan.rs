@@ -4,6 +4,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use graph::{Graph, Op};
+use mpc::linear::lola;
 use mpc::{Need, softmax};
 use ot::{Source, Sourcing};
 use serde::{Deserialize, Serialize};
@@ -205,8 +206,19 @@ impl Plan {
         self.steps.iter().map(Step::need).sum()
     }
 
+    /// What is evaluated under encryption, where that is the whole network.
+    pub(crate) fn evaluated(&self) -> Option<&lola::Plan> {
+        self.steps.iter().find_map(|step| match &step.action {
+            Action::Evaluate(step) => Some(&step.plan),
+            _ => None,
+        })
+    }
+
     /// Handshake, keys and base transfers.
     pub fn setup_cost(&self) -> Cost {
+        if self.evaluated().is_some() {
+            return hello::cost(self).then(keys::cost(self));
+        }
         hello::cost(self).then(keys::cost(self)).then(Stock::setup_cost())
     }
 
@@ -216,6 +228,12 @@ impl Plan {
         let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
         let mut stock = Stock::new(self.settings.sourcing());
         let runs = self.runs(inputs);
+        if self.evaluated().is_some() {
+            let step = self.steps.iter().map(Step::cost).enumerate();
+            let run: Vec<_> = step.map(|(i, cost)| (Phase::Online, Some(i), cost)).collect();
+            parts.extend(std::iter::repeat_n(run, runs).flatten());
+            return parts;
+        }
         if self.settings.store() > 0 {
             for turn in turns(runs, self.settings.store()) {
                 match turn {

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use graph::{Embedding, Model, NodeWeights, Op, Rounding};
 use mpc::linear::coefficient::{Layer, ServerWeights};
+use mpc::linear::lola::{self, LayerWeights};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
+use crate::evaluation::Cache;
 use crate::packed::PackedWeights;
 use crate::plan::Plan;
-use crate::steps::{Action, SlotsStep, Step};
+use crate::steps::{Action, EvaluateStep, SlotsStep, Step};
 
 /// Bytes of transformed weights that a server keeps; it transforms the rest whenever
 /// they are used.
@@ -20,6 +22,10 @@ const WEIGHT_MEMORY: usize = 1 << 30;
 pub(crate) struct Prepared {
     weights: BTreeMap<usize, ServerWeights>,
     slots: BTreeMap<usize, PackedWeights>,
+    /// Of a network under encryption.
+    network: Option<lola::ServerWeights>,
+    /// Of its clients.
+    cache: Cache,
     /// Constants of offsets.
     constants: BTreeMap<usize, NodeWeights>,
 }
@@ -37,6 +43,16 @@ impl Prepared {
         weights.ok_or_else(|| Error::misuse("a layer without weights"))
     }
 
+    /// The weights of a network under encryption.
+    pub(crate) fn network(&self) -> Result<&lola::ServerWeights> {
+        self.network.as_ref().ok_or_else(|| Error::misuse("a network without weights"))
+    }
+
+    /// Evaluation keys of clients who may come back.
+    pub(crate) const fn key_cache(&self) -> &Cache {
+        &self.cache
+    }
+
     /// The constants of an offset.
     pub(crate) fn constants(&self, step: &Step) -> Result<&[i64]> {
         let constants = step.node.and_then(|node| self.constants.get(&node));
@@ -49,6 +65,12 @@ impl Prepared {
         let mut prepared = Self::default();
         let mut memory = WEIGHT_MEMORY;
         for step in plan.steps() {
+            if let Action::Evaluate(evaluate) = &step.action {
+                let layers = layers(&mut model, step, evaluate, plan)?;
+                let threads = std::thread::available_parallelism().map_or(1, usize::from);
+                let weights = lola::ServerWeights::new(&evaluate.plan, &layers, threads)?;
+                prepared.network = Some(weights);
+            }
             let Some(node) = step.node else { continue };
             match &step.action {
                 Action::Linear(linear) if linear.positions.is_some() => {
@@ -93,6 +115,35 @@ impl Prepared {
         prepared.constants = std::mem::take(&mut model.weights);
         Ok(prepared)
     }
+}
+
+/// The weights of the layers of a network under encryption; those of pools are ones.
+fn layers(
+    model: &mut Model,
+    step: &Step,
+    evaluate: &EvaluateStep,
+    plan: &Plan,
+) -> Result<Vec<Option<LayerWeights>>> {
+    let mut pools = plan.graph().nodes.iter().filter_map(|node| match &node.op {
+        Op::SumPool(window) => Some(Some(window)),
+        Op::Product { .. } | Op::Linear(_) => Some(None),
+        _ => None,
+    });
+    let layer = |node: &Option<usize>| match (node, pools.next().flatten()) {
+        (Some(node), _) => {
+            let mut weights = take(model, step, *node)?;
+            let weight = Zeroizing::new(std::mem::take(&mut weights.weight));
+            let bias = Zeroizing::new(std::mem::take(&mut weights.bias));
+            Ok(Some(LayerWeights { weight, bias }))
+        }
+        (None, Some(window)) => {
+            let weight = Zeroizing::new(vec![1; window.channels * window.size()]);
+            let bias = Zeroizing::new(vec![0; window.channels]);
+            Ok(Some(LayerWeights { weight, bias }))
+        }
+        (None, None) => Ok(None),
+    };
+    evaluate.nodes.iter().map(layer).collect()
 }
 
 /// A table as the weights of a layer on vectors that name a row.

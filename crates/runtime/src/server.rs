@@ -289,8 +289,8 @@ pub(crate) fn session(
         let got = format!("{}", agreed.inputs);
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
-    let keys = ServerKeys::setup(channel, plan, &agreed)?;
-    let mut offline = Offline::setup(channel, &mut rng, &agreed, plan.settings().sourcing())?;
+    let keys = ServerKeys::setup(channel, plan, &agreed, prepared.key_cache())?;
+    let mut offline = Offline::for_plan(channel, &mut rng, &agreed, plan)?;
     let mut party = Party::Server { keys: &keys, prepared, threads };
     let mut course = Course::new(plan, agreed.inputs);
     while !course.is_over() {

@@ -5,6 +5,7 @@ use he::rlwe::{Params, UnfoldKey};
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Layer;
 use mpc::linear::falcon::Small;
+use mpc::linear::lola;
 use mpc::linear::shared;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
@@ -46,6 +47,8 @@ pub enum Action {
     /// Small shares, which leak: integers that add up to the values. Without a plan of what
     /// the client knows; local.
     Small(Option<Small>),
+    /// A whole network under encryption; its results are the client's.
+    Evaluate(Box<EvaluateStep>),
     /// A protocol on shares.
     Nonlinear(Sliced),
     /// A protocol on shares that are brought into its range first.
@@ -110,6 +113,18 @@ pub struct SlotsStep {
     pub bits: u32,
     /// What rounding adds to the bias.
     pub half: i64,
+}
+
+/// A whole network under encryption.
+#[derive(Debug)]
+pub struct EvaluateStep {
+    /// What both parties compute with.
+    pub plan: lola::Plan,
+    /// For each layer the node that has its weights; `None` of squares, and of pools, whose
+    /// weights are ones.
+    pub nodes: Vec<Option<usize>>,
+    /// Signed width of the results.
+    pub bits: u32,
 }
 
 /// A protocol between two public constants.
@@ -308,6 +323,7 @@ impl Step {
             Action::Linear(step) => step.layer.cost(),
             Action::Product(step) => step.layer.cost(),
             Action::Slots(step) => step.layer.cost(),
+            Action::Evaluate(step) => step.plan.cost().unwrap_or(Cost::NONE),
             Action::Small(small) => small.as_ref().map_or(Cost::NONE, Small::cost),
             Action::Open { count, bits, .. } => open::cost(*count, *bits),
             _ => Cost::NONE,
@@ -356,6 +372,7 @@ impl Step {
             Action::Product(_) => "matrix product",
             Action::Slots(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Linear(_) | Action::Slots(_) => "convolution",
+            Action::Evaluate(_) => "network",
             Action::Known(_) => "enter prime",
             Action::Small(_) => "small shares",
             Action::Nonlinear(sliced) => sliced.kind().map_or("", Nonlinear::operator),
@@ -382,6 +399,7 @@ impl Step {
                 format!("{}{how}", step.layer.describe())
             }
             Action::Slots(step) => step.layer.describe(),
+            Action::Evaluate(_) => "evaluated under encryption".into(),
             Action::Nonlinear(sliced) => sliced.protocol(),
             Action::Fitted(fitted) => fitted.sliced.protocol(),
             Action::Sum(sum) if sum.truncate.is_some() => "local + exact truncation".into(),

@@ -87,6 +87,7 @@ pub fn compile(
     if runtime::rounds_exactly(&options.suite) {
         options.rounding = Rounding::Exact;
     }
+    options.exact = runtime::never_rescales(&options.suite);
     let mut model = graph::lower(source, floats, calibration, &options).map_err(refused)?;
     if runtime::hides_filters(&options.suite) {
         graph::canonical_filters(&mut model);

@@ -46,6 +46,7 @@ pub(super) fn build(
         activation_bits,
         input_range,
         input_rows: scales.input_rows()?,
+        exact: None,
         tensors: vec![],
         nodes: vec![],
         input: 0,

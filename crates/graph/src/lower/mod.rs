@@ -2,6 +2,7 @@
 //! multipliers, widths from the worst case of the real weights.
 
 mod build;
+mod exact;
 mod links;
 mod local;
 mod scale;
@@ -9,7 +10,7 @@ mod transformer;
 mod weights;
 mod widths;
 
-use crate::ir::{Graph, Model, Nonlinear, Op, Rounding};
+use crate::ir::{Graph, Model, Nonlinear, Op, Packing, Rounding};
 use crate::source::{Calibration, Floats, Program, Source};
 use crate::{Error, Result, passes, verify_model};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,14 @@ pub struct Options {
     /// Whether norms find inverse roots by Newton's iteration; the suite says so.
     #[serde(skip)]
     pub newton: bool,
+    /// Nothing is rescaled: for suites that evaluate whole networks under encryption.
+    pub exact: bool,
+    /// Of these, bits that outputs get beyond the largest one of calibration.
+    pub margin_bits: u32,
+    /// Of these, how the input is packed; the cheapest way when absent.
+    pub packing: Option<Packing>,
+    /// Of these, the width of each linear layer's weights; `weight_bits` for all when empty.
+    pub layer_bits: Vec<u32>,
 }
 
 impl Default for Options {
@@ -45,6 +54,10 @@ impl Default for Options {
             rounding: Rounding::Stochastic,
             labels: vec![],
             newton: false,
+            exact: false,
+            margin_bits: 2,
+            packing: None,
+            layer_bits: vec![],
         }
     }
 }
@@ -64,21 +77,29 @@ pub fn lower(
 ) -> Result<Model> {
     check(options)?;
     let program = passes::run(Program { source, floats })?;
-    let mut model = build::build(&program, calibration, options)?;
+    let mut model = if options.exact {
+        exact::build(&program, calibration, options)?
+    } else {
+        build::build(&program, calibration, options)?
+    };
     let outputs = model.graph.tensors[model.graph.output].len();
     if !options.labels.is_empty() && options.labels.len() != outputs {
         let have = options.labels.len();
         return Err(Error::Misuse(format!("{have} labels for {outputs} outputs")));
     }
-    make_last_exact(&mut model.graph);
-    widths::assign(&mut model)?;
+    if !options.exact {
+        make_last_exact(&mut model.graph);
+        widths::assign(&mut model)?;
+    }
     verify_model(&model).map_err(|error| error.in_pass("lower"))?;
     Ok(model)
 }
 
 fn check(options: &Options) -> Result<()> {
-    let Options { weight_bits, activation_bits, .. } = options;
-    for (name, bits) in [("weight_bits", weight_bits), ("activation_bits", activation_bits)] {
+    let Options { weight_bits, activation_bits, layer_bits, .. } = options;
+    let widths = [("weight_bits", weight_bits), ("activation_bits", activation_bits)];
+    for (name, bits) in widths.into_iter().chain(layer_bits.iter().map(|bits| ("layer_bits", bits)))
+    {
         if !(2..=12).contains(bits) {
             return Err(Error::Misuse(format!("{name} is {bits}, must be in 2..=12")));
         }

@@ -108,6 +108,22 @@ impl Encoder {
         small.find(|n| is_prime(*n) && !taken(*n)).ok_or_else(none)
     }
 
+    /// The `count` smallest primes of at least 2^bits that are 1 mod 2N and no ciphertext
+    /// primes, ascending: residues mod all of them stand for integers below their product.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for fewer bits than 2N or more than 59, and when there are not so many.
+    pub fn primes_above(params: &Params, bits: u32, count: usize) -> Result<Vec<u64>> {
+        let first = Self::prime_above(params, bits)?;
+        let order = 2 * params.degree();
+        let taken = |n: &u64| params.extended().any(|(_, other)| other.value == *n);
+        let candidates = (first..1 << PLAIN_BITS).step_by(order).take(1 << 16);
+        let primes: Vec<u64> =
+            candidates.filter(|n| is_prime(*n) && !taken(n)).take(count).collect();
+        let enough = primes.len() == count;
+        enough.then_some(primes).ok_or_else(|| Error::shape("plaintext primes", count, "fewer"))
+    }
+
     /// The plaintext prime p.
     pub const fn prime(&self) -> u64 {
         self.prime

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ring::{Random, Seed};
+use zeroize::Zeroizing;
 
 use super::cipher::{CIPHER, Ciphertext, Fresh};
 use super::encoder::Encoder;
@@ -41,6 +42,34 @@ impl SecretKey {
     /// None for parameters that exist.
     pub fn generate(params: &Params, rng: &mut Random) -> Result<Self> {
         let digits = sample::ternary(rng, params.degree());
+        let mut values = Values::zero(params.degree() * params.ring().primes.len());
+        embed_small(params, &params.ring().primes, &digits, &mut values);
+        params.ring().forward(&mut values);
+        Ok(Self { params: params.clone(), values })
+    }
+
+    /// Its N coefficients, -1 to 1, to be kept where nobody else reads them.
+    pub fn coefficients(&self) -> Zeroizing<Vec<i8>> {
+        let mut values = Values::of(self.at(0));
+        if let Some(prime) = self.params.ring().primes.first() {
+            prime.transform.backward(&mut values);
+        }
+        Zeroizing::new(values.iter().map(|x| *x as i8).collect())
+    }
+
+    /// The secret with these coefficients.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when they are not N from -1 to 1.
+    pub fn from_coefficients(params: &Params, coefficients: &[i8]) -> Result<Self> {
+        expect_len("coefficients of a secret", params.degree(), coefficients.len())?;
+        // All are looked at.
+        let large = coefficients.iter().fold(false, |any, x| any | !(-1..=1).contains(x));
+        if large {
+            return Err(Error::shape("coefficients of a secret", "-1 to 1", "others"));
+        }
+        let digits: Zeroizing<Vec<i64>> =
+            Zeroizing::new(coefficients.iter().map(|x| i64::from(*x)).collect());
         let mut values = Values::zero(params.degree() * params.ring().primes.len());
         embed_small(params, &params.ring().primes, &digits, &mut values);
         params.ring().forward(&mut values);

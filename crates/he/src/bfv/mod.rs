@@ -26,6 +26,7 @@ mod radix;
 mod response;
 mod ring;
 mod rotation;
+mod scalar;
 mod switch;
 mod values;
 mod wide;
@@ -38,6 +39,7 @@ pub use params::{Params, Switching};
 pub use product::{Multiplier, RelinearizationKey};
 pub use response::Response;
 pub use rotation::{Hoisted, RotationKeys};
+pub use scalar::Scalar;
 
 #[cfg(test)]
 pub(crate) use params::is_prime;

@@ -11,12 +11,16 @@
 //! terms of different ciphertexts. Of plaintexts nothing is assumed: every coefficient
 //! may be p/2. Tests compare the bounds with measured noise.
 
+mod estimate;
+
 use std::sync::{Mutex, PoisonError};
 
 use super::encoder::Encoder;
 use super::params::{Params, Switching};
 use crate::error::{Error, Result};
 use crate::rlwe::sample::NARROW;
+
+pub use estimate::Estimate;
 
 /// Deviations that a coefficient stays within.
 pub const TAIL: f64 = 9.6;
@@ -189,111 +193,6 @@ fn flooding_bits(variance: f64) -> u32 {
 /// Bits of the bound for a variance.
 fn bits(variance: f64) -> f64 {
     (TAIL * variance.sqrt()).log2()
-}
-
-/// Noise followed from operation to operation, for what a [`Load`] does not describe.
-#[derive(Clone, Debug)]
-pub struct Estimate {
-    params: Params,
-    prime: u64,
-    variance: f64,
-}
-
-impl Estimate {
-    /// Of a fresh encryption; a few plaintexts may be added to it.
-    pub fn fresh(encoder: &Encoder) -> Self {
-        let (params, prime) = (encoder.params().clone(), encoder.prime());
-        let variance = Sizes::of(&params, prime).fresh();
-        Self { params, prime, variance }
-    }
-
-    /// Of a result.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for other plaintext bits than the encoder's.
-    pub fn of(encoder: &Encoder, load: &Load) -> Result<Self> {
-        check(encoder, load)?;
-        let fresh = Self::fresh(encoder);
-        let variance = fresh.sizes().variance(load);
-        Ok(Self { variance, ..fresh })
-    }
-
-    /// After a rotation, or swapping the rows.
-    #[must_use]
-    pub fn rotated(self) -> Self {
-        Self { variance: self.variance + self.sizes().switching(), ..self }
-    }
-
-    /// Of the sum of so many like this one, uncorrelated.
-    #[must_use]
-    pub fn times(self, count: usize) -> Self {
-        Self { variance: self.variance * count as f64, ..self }
-    }
-
-    /// Of the sum with another, maybe itself.
-    #[must_use]
-    pub fn plus(self, other: &Self) -> Self {
-        Self { variance: (self.variance.sqrt() + other.variance.sqrt()).powi(2), ..self }
-    }
-
-    /// Of the product with a plaintext.
-    #[must_use]
-    pub fn times_plain(self) -> Self {
-        Self { variance: self.variance * self.sizes().weight(), ..self }
-    }
-
-    /// Of the product with another, maybe itself, under the same parameters.
-    #[must_use]
-    pub fn product(self, other: &Self) -> Self {
-        Self { variance: self.sizes().product(self.variance, other.variance), ..self }
-    }
-
-    /// With the last prime dropped.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] when one prime is left.
-    pub fn dropped(self) -> Result<Self> {
-        let params = self.params.dropped()?;
-        let divisor = self.params.primes().last().map_or(1.0, |prime| prime.value as f64);
-        let added = self.sizes().divided();
-        Ok(Self { params, variance: self.variance / (divisor * divisor) + added, ..self })
-    }
-
-    /// Bits of the largest magnitude.
-    pub fn bits(&self) -> f64 {
-        bits(self.variance)
-    }
-
-    /// Bits of the largest magnitude of flooding that [`super::Ciphertext::respond`] adds.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] when the modulus does not hold a flooded response.
-    pub fn flooding(&self) -> Result<u32> {
-        if self.sizes().fits(self.variance) {
-            return Ok(flooding_bits(self.variance));
-        }
-        Err(Error::TooLarge(format!(
-            "{} holds no response with noise of {} bits, flooded, beside slots mod {}; take \
-             larger parameters, smaller slots or fewer products",
-            self.params,
-            self.bits().ceil(),
-            self.prime
-        )))
-    }
-
-    /// The parameters.
-    pub const fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// The plaintext prime.
-    pub const fn prime(&self) -> u64 {
-        self.prime
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes::of(&self.params, self.prime)
-    }
 }
 
 /// Bits of the largest magnitude of a result's noise.

@@ -6,6 +6,7 @@ pub mod falcon;
 pub mod falcon_ntt;
 pub mod gala;
 pub mod gazelle;
+pub mod lola;
 pub mod shared;
 pub mod slots;
 mod timed;

@@ -10,6 +10,7 @@ use super::task::Task;
 use super::transfers;
 use crate::ahead;
 use crate::client::random;
+use crate::evaluation::Cache;
 use crate::execute::{self, Party, Tensors};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
@@ -75,7 +76,7 @@ impl Bench {
             Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
         offline.set_threads(threads);
         let (report, errors) = if let Some(count) = task.transfers() {
-            let (_, receiving) = offline.sources();
+            let (_, receiving) = offline.sources()?;
             let sample = transfers::receive(channel, receiving, count)?;
             (metered(channel, task), transfers::wrong(channel, sample)?)
         } else {
@@ -115,12 +116,12 @@ impl Host {
         let mut rng = random()?;
         let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
-        let keys = ServerKeys::setup(channel, &task.plan, &agreed)?;
+        let keys = ServerKeys::setup(channel, &task.plan, &agreed, &Cache::default())?;
         let mut offline =
             Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
         offline.set_threads(threads);
         let report = if let Some(count) = task.transfers() {
-            let (sending, _) = offline.sources();
+            let (sending, _) = offline.sources()?;
             let sample = transfers::send(channel, sending, count)?;
             let report = metered(channel, task);
             transfers::show(channel, sample)?;

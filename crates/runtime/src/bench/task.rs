@@ -343,6 +343,7 @@ fn empty(name: &str, input: &Input) -> Graph {
         activation_bits: input.width,
         input_range: [0, 1],
         input_rows: vec![],
+        exact: None,
         tensors: vec![tensor],
         nodes: Vec::new(),
         input: 0,

@@ -4,6 +4,7 @@ mod auto;
 mod circuits;
 mod falcon;
 mod garbled;
+mod lola;
 mod slots;
 mod transformer;
 
@@ -17,7 +18,7 @@ use crate::plan::Settings;
 use crate::steps::Step;
 
 /// Those of this version.
-const SUITES: [&str; 6] = ["auto", "gazelle", "gala", "comet", "falcon-ntt", "falcon"];
+const SUITES: [&str; 7] = ["auto", "gazelle", "gala", "lola", "comet", "falcon-ntt", "falcon"];
 
 /// Whether this version has `suite`.
 ///
@@ -62,6 +63,11 @@ pub fn unifies(suite: &str) -> bool {
     suite == "comet"
 }
 
+/// Whether models for `suite` are integers that are never rescaled.
+pub fn never_rescales(suite: &str) -> bool {
+    suite == "lola"
+}
+
 /// How a suite packs slots, if it does.
 pub(crate) fn packing(suite: &str) -> Option<Packing> {
     match suite {
@@ -93,6 +99,12 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
 /// The steps of `graph` under the suite it was compiled for.
 pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     check(&graph.suite)?;
+    if never_rescales(&graph.suite) {
+        return lola::steps(graph, settings);
+    }
+    if graph.exact.is_some() {
+        return Err(Error::misuse("a model that is never rescaled is for suite lola"));
+    }
     match (packing(&graph.suite), graph.nonlinear) {
         (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),
         (Some(Packing::Published(_)), Nonlinear::Ot) => Err(falcon::circuits_only()),
