@@ -21,6 +21,8 @@ from tacit.paper import Rows, Table, row
 from tacit.preprocess import PRESETS
 from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
 from tacit.reproduce_layers import falcon_table2
+from tacit.reproduce_lola import table_1 as lola_table_1
+from tacit.reproduce_lola import table_3 as lola_table_3
 
 SLOTS = 2048
 """Slots of the paper's ciphertexts."""
@@ -238,6 +240,8 @@ TABLES = {
     "falcon-table4": Table("label and probability of the top class (FALCON, table 4)", table_4),
     "falcon-table5": Table("whole networks for MNIST and CIFAR-10 (FALCON, table 5)", table_5),
     "falcon-table6": Table("accuracy on MNIST and CIFAR-10 (FALCON, table 6)", table_6),
+    "lola-table1": Table("latency and accuracy on MNIST; with --full, batches (LoLa, table 1)", lola_table_1),
+    "lola-table3": Table("LoLa, LoLa-Dense and LoLa-Small on MNIST (LoLa, table 3)", lola_table_3),
 }
 
 

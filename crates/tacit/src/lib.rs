@@ -18,10 +18,12 @@ pub use graph::{
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, compare, count};
+pub use runtime::files::{
+    Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
+};
 pub use runtime::{
     Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite, consent,
 };
-pub use runtime::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
 pub use session::{
     Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
 };

@@ -207,7 +207,8 @@ impl Plan {
     /// None for a plan's primes.
     pub fn cost(&self) -> Result<Cost> {
         let (up, down) = (self.request_messages(), self.answer_messages()?);
-        let up = up.iter().flatten().map(|l| Cost::message(Role::Client, Packed::<0x53>::body_len(l)));
+        let up =
+            up.iter().flatten().map(|l| Cost::message(Role::Client, Packed::<0x53>::body_len(l)));
         let down = down.iter().map(|l| Cost::message(Role::Server, Packed::<0x54>::body_len(l)));
         Ok(up.chain(down).collect())
     }

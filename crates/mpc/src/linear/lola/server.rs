@@ -78,9 +78,7 @@ impl Job<'_> {
         let noise = evaluate::noise(plan, prime)?;
         let respond = |(result, owners): (Ciphertext, &Vec<u32>)| {
             let mask = mask(owners, prime, rng);
-            result
-                .respond_within(&keys.public, encoder, &mask, &noise, rng)
-                .map_err(misuse)
+            result.respond_within(&keys.public, encoder, &mask, &noise, rng).map_err(misuse)
         };
         results.into_iter().zip(owners).map(respond).collect()
     }

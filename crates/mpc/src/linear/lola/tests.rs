@@ -82,14 +82,24 @@ impl Clear {
         let keys = ServerKeys::new(plan, &seeds, messages).unwrap();
         let weights = ServerWeights::new(plan, &self.weights, 2).unwrap();
         let client = Client::new(plan).unwrap();
-        let x: Vec<i64> =
-            rng.uniform(self.network.inputs * plan.batch(), 3).iter().map(|x| *x as i64 - 3).collect();
+        let x: Vec<i64> = rng
+            .uniform(self.network.inputs * plan.batch(), 3)
+            .iter()
+            .map(|x| *x as i64 - 3)
+            .collect();
         let mut worker = Worker { rng, threads: 2 };
         let mut requests: Vec<_> = (0..plan.primes().len())
             .map(|prime| client.encrypt(plan, &secret, &x, prime, &mut worker).unwrap())
             .collect();
         let start = std::time::Instant::now();
-        let answer = answer(plan, &keys, &weights, &mut |i| Ok(std::mem::take(&mut requests[i])), &mut worker).unwrap();
+        let answer = answer(
+            plan,
+            &keys,
+            &weights,
+            &mut |i| Ok(std::mem::take(&mut requests[i])),
+            &mut worker,
+        )
+        .unwrap();
         eprintln!("{:?} {:?}", start.elapsed(), plan.seconds);
         let want: Vec<i64> = x.chunks(self.network.inputs).flat_map(|x| self.run(x)).collect();
         assert_eq!(client.decrypt(&secret, answer).unwrap(), want);
