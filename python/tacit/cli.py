@@ -22,6 +22,8 @@ from tacit.demo import prepare, run_demo
 from tacit.errors import TacitError, failure
 from tacit.evaluate_cli import evaluate_command
 from tacit.inputs import Inputs, read
+from tacit.letters_cli import decrypt_command, encrypt_command, keys_command
+from tacit.letters_cli import evaluate_command as evaluate_letter
 from tacit.model import Model
 from tacit.network import parse
 from tacit.operations import plan_architecture
@@ -90,6 +92,21 @@ app.command("compile", epilog=example("compile mnist.onnx -o mnist.tacit --calib
 
 
 app.command("reproduce", epilog=example("reproduce gala-operations"))(reproduce_command)
+
+
+app.command("keys", epilog=example("keys mnist.plan -o alice"))(keys_command)
+
+
+app.command("encrypt", epilog=example("encrypt mnist.plan digits.npy --keys alice -o request.bin"))(encrypt_command)
+
+
+app.command(
+    "evaluate-encrypted",
+    epilog=example("evaluate-encrypted mnist.tacit request.bin --keys alice.keys -o answer.bin"),
+)(evaluate_letter)
+
+
+app.command("decrypt", epilog=example("decrypt mnist.plan answer.bin --keys alice"))(decrypt_command)
 
 
 @app.command(epilog=example("plan mnist.tacit --network wan"))
@@ -193,6 +210,10 @@ def serve(
     threads: Threads = None,
     network: Network = None,
     max_inputs: MaxInputs = None,
+    key_cache: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="MB", help="Of lola: memory for keys of clients who may come back. [1024]"),
+    ] = None,
     accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
@@ -207,7 +228,7 @@ def serve(
     more after each run.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch, accept_leakage)
+    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch, accept_leakage, key_cache)
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
@@ -236,6 +257,10 @@ def predict(
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None,
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False,
     preprocess: Preprocess = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="NAME", help="Of lola: NAME.secret and NAME.keys of `tacit keys`. Default: fresh keys."),
+    ] = None,
     timeout: Timeout = TIMEOUT_SECONDS,
     connect_timeout: ConnectTimeout = CONNECT_SECONDS,
     session_timeout: SessionTimeout = SESSION_SECONDS,
@@ -252,7 +277,7 @@ def predict(
     that `compile` wrote for clients. Every text fills the model's length, which is all that the server learns of it.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network, accept_leakage)
+    client = Client(server, pin, ca, plaintext, certificate, key, *patience, threads, network, accept_leakage, keys)
     reading = None if tokenizer is None else read_text(tokenizer)
     preprocessing = None if preprocess is None else parse_preprocessing(preprocess)
     given = read(inputs or [], text, None, preprocessing, reading)

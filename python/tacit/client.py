@@ -67,6 +67,7 @@ class Client:
     `timeout_seconds` without a byte, or `session_seconds` in all. It computes in
     `threads` (1 to 64, whatever the server's). `network` imitates a link (lan, wan, RTTms,Mbps), as the
     server must too. `accept_leakage` agrees to a suite that leaks more than the result; else it is refused.
+    `keys` names the files NAME.secret and NAME.keys of `tacit keys`, for models of suite lola; else keys are fresh.
     """
 
     server: str
@@ -81,6 +82,7 @@ class Client:
     threads: int | None = None
     network: str | None = None
     accept_leakage: bool = False
+    keys: Path | None = None
 
     def __post_init__(self) -> None:
         if sum((self.pin is not None, self.ca is not None, self.plaintext)) != 1:
@@ -90,7 +92,7 @@ class Client:
 
     def options_json(self) -> str:
         """Options as `_core.predict` reads them; absent ones are left out."""
-        names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network")
+        names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network", "keys")
         chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tacit import _core, metadata
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
+from tacit.letters import write_plan
 from tacit.preprocess import Preprocessing
 from tacit.quantize import calibrate
 from tacit.reading import Reading, describe, of_text
@@ -99,6 +100,8 @@ def compile_model(
     )
     if options.preprocessing is not None:
         metadata.attach(output, {"preprocess": options.preprocessing.to_json()})
+    if exact:
+        summary["plan"] = str(write_plan(output))
     if text is not None:
         metadata.attach(output, {ENTRY: text.to_json()})
         write(output.with_suffix(ENDING), text)

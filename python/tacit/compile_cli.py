@@ -42,7 +42,9 @@ def compile_command(
     ] = None,
     activation_bits: Annotated[
         int | None,
-        typer.Option(min=2, max=12, help="Bits of an activation, more where models of text need them. [8; lola 3]"),
+        typer.Option(
+            min=2, max=12, help="Bits of an activation, more where models of text need them. [8; of lola's input 3]"
+        ),
     ] = None,
     clip_percentile: Annotated[
         float | None,
@@ -146,5 +148,7 @@ def compile_command(
         return
     report.console.print(report.model_table(summary))
     report.console.print(f"wrote {output}", highlight=False)
+    if "plan" in summary:
+        report.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
     if "text" in summary:
         report.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)

@@ -80,9 +80,10 @@ Batch = Annotated[
     int,
     typer.Option(
         min=1,
-        max=64,
+        max=16384,
         metavar="B",
-        help="Inputs of one run: they share rounds and ciphertexts. The last run is filled up with zeros.",
+        help="Inputs of one run, up to 64, of lola 16384: they share rounds and ciphertexts. The last run is "
+        "filled up with zeros.",
     ),
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]

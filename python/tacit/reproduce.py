@@ -22,6 +22,8 @@ from tacit.preprocess import PRESETS
 from tacit.reproduce_comet import comet_table1, comet_table2, comet_table5, comet_table6, comet_table7, comet_table9
 from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
 from tacit.reproduce_layers import falcon_table2
+from tacit.reproduce_lola import table_1 as lola_table_1
+from tacit.reproduce_lola import table_3 as lola_table_3
 
 SLOTS = 2048
 """Slots of the paper's ciphertexts."""
@@ -245,6 +247,8 @@ TABLES = {
     "falcon-table4": Table("label and probability of the top class (FALCON, table 4)", table_4),
     "falcon-table5": Table("whole networks for MNIST and CIFAR-10 (FALCON, table 5)", table_5),
     "falcon-table6": Table("accuracy on MNIST and CIFAR-10 (FALCON, table 6)", table_6),
+    "lola-table1": Table("latency and accuracy on MNIST; with --full, batches (LoLa, table 1)", lola_table_1),
+    "lola-table3": Table("LoLa, LoLa-Dense and LoLa-Small on MNIST (LoLa, table 3)", lola_table_3),
 }
 
 

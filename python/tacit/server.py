@@ -26,9 +26,11 @@ class Listening:
     auto plans for; `max_inputs` is the query budget of a
     session, and a client that asks for more is refused; `ot` says where correlated transfers come
     from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many runs a session
-    prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64) is how many inputs a
-    run takes, which share its rounds and ciphertexts: where inputs lack, zeros take their place and count towards
-    `max_inputs`. `accept_leakage` serves a suite that leaks more than the result; else it is refused.
+    prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64, of suite lola
+    to 16384) is how many inputs a run takes, which share its rounds and ciphertexts: where inputs lack,
+    zeros take their place and count towards `max_inputs`. `accept_leakage` serves a suite that leaks more
+    than the result; else it is refused.
+    `key_cache` is the memory in MB for evaluation keys of clients of suite lola who may come back (1024 unless given).
     The timeouts are those of `Client`; a client that exceeds one is dropped.
     """
 
@@ -49,6 +51,7 @@ class Listening:
     offline: int = 0
     batch: int = 1
     accept_leakage: bool = False
+    key_cache: int | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -64,6 +67,7 @@ class Listening:
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
+        chosen |= {"key_cache": self.key_cache}
         chosen |= {"offline": self.offline or None, "batch": several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}

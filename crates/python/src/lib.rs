@@ -2,6 +2,7 @@
 
 mod bench;
 mod errors;
+mod files;
 mod model;
 mod session;
 
@@ -28,6 +29,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
     module.add_function(wrap_pyfunction!(bench::compare, module)?)?;
     module.add_function(wrap_pyfunction!(bench::count, module)?)?;
+    module.add_function(wrap_pyfunction!(files::public_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(files::plan_shape, module)?)?;
+    module.add_function(wrap_pyfunction!(files::generate_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(files::encrypt, module)?)?;
+    module.add_function(wrap_pyfunction!(files::evaluate_encrypted, module)?)?;
+    module.add_function(wrap_pyfunction!(files::decrypt, module)?)?;
     module.add_class::<bench::BenchServer>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Server>()

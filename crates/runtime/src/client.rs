@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::ahead::Course;
 use crate::batch;
 use crate::execute::Party;
+use crate::files::KeyFiles;
 use crate::hello;
 use crate::keys::ClientKeys;
 use crate::offline::Offline;
@@ -29,6 +30,8 @@ pub struct Request<'a> {
     pub threads: usize,
     /// Whether a suite may run that leaks more than the result.
     pub accept_leakage: bool,
+    /// Keys of suite `lola` that the server may have seen before; fresh ones when absent.
+    pub keys: Option<&'a KeyFiles>,
     /// Told how many inputs are done.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -53,7 +56,7 @@ pub struct Answer {
 /// plan this release cannot run.
 pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let mut inputs = Zeroizing::new(Vec::new());
-    let mut client = Client::open(channel, request.threads, |plan| {
+    let mut client = Client::open(channel, request.threads, request.keys, |plan| {
         suites::consent(&plan.graph().suite, request.accept_leakage)?;
         *inputs = quantize(plan.graph(), request.values, request.shape)?;
         Ok(inputs.len())
@@ -86,11 +89,12 @@ impl Client {
     pub(crate) fn open(
         channel: &mut Channel,
         threads: usize,
+        own: Option<&KeyFiles>,
         count: impl FnOnce(&Plan) -> Result<usize>,
     ) -> Result<Self> {
         let mut rng = random()?;
         let (plan, agreed) = hello::client(channel, &mut rng, count)?;
-        let keys = ClientKeys::setup(channel, &plan, &agreed, &mut rng)?;
+        let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
         let offline = Offline::for_plan(channel, &mut rng, &agreed, &plan)?;
         let course = Course::new(&plan, agreed.inputs);
         let plan = Arc::new(plan);

@@ -75,7 +75,7 @@ fn client(
     rng: &mut Random,
 ) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = hello::client(channel, rng, |_| Ok(1))?;
-    let keys = ClientKeys::setup(channel, &plan, &agreed, rng)?;
+    let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
     let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().sourcing())?;
     let mut party = Party::Client { keys: &keys, input, threads };
     let mut shares = Shares::new();

@@ -10,6 +10,7 @@ use ring::{Random, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Channel, Cost, Error, Message, Packed, Result, Role, Segment};
 
+use crate::files::KeyFiles;
 use crate::keys::misuse;
 use crate::plan::Plan;
 
@@ -70,16 +71,24 @@ impl ClientKeys {
     }
 }
 
-/// The client's side of the setup: names its keys, sends them if the server asks.
+/// The client's side of the setup: names its keys, its `own` or fresh ones, sends them if the
+/// server asks.
 pub(crate) fn client(
     channel: &mut Channel,
     plan: &Plan,
+    own: Option<&KeyFiles>,
     rng: &mut Random,
 ) -> Result<Option<ClientKeys>> {
     if plan.evaluated().is_none() {
-        return Ok(None);
+        return match own {
+            None => Ok(None),
+            Some(_) => Err(Error::misuse("keys of one's own are for models of suite lola")),
+        };
     }
-    let (keys, messages) = ClientKeys::generate(plan, rng)?;
+    let (keys, messages) = match own {
+        Some(files) => files.opened(plan)?,
+        None => ClientKeys::generate(plan, rng)?,
+    };
     let name = keys.nonce.into_iter().chain(digest(&messages)).map(u64::from).collect();
     channel.send(&Packed::<0x55>(vec![(NAME, name)]))?;
     let wanted: Wanted = channel.receive(&vec![WANTED])?;

@@ -7,7 +7,7 @@
 use graph::{Graph, Model};
 use he::bfv::SecretKey;
 use mpc::linear::coefficient::Worker;
-use mpc::linear::lola::{self, ServerKeys};
+use mpc::linear::lola::{self, Bodies, ServerKeys};
 use wire::{Error, Message, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
@@ -47,6 +47,33 @@ pub struct KeyFiles {
     pub evaluation: Vec<u8>,
 }
 
+impl KeyFiles {
+    /// What a session needs of the files: the keys, and the messages with those of the server.
+    pub(crate) fn opened(&self, plan: &Plan) -> Result<(ClientKeys, Vec<Bodies>)> {
+        let keys = secret_of(plan, &self.secret)?;
+        let (nonce, mut body) = opened(Kind::Keys, plan, &self.evaluation)?;
+        if nonce != keys.nonce {
+            return Err(Error::misuse("a secret and evaluation keys that do not belong together"));
+        }
+        let layouts = lola_of(plan)?.key_layouts()?;
+        if runs(Kind::Keys, &layouts, body)?.len() != 1 {
+            return Err(Error::peer(Kind::Keys.name(), "several"));
+        }
+        Ok((keys, decoded::<0x52>(&mut body, &layouts)?))
+    }
+}
+
+/// The client's half out of the file with its secret.
+fn secret_of(plan: &Plan, file: &[u8]) -> Result<ClientKeys> {
+    let (nonce, body) = opened(Kind::Secret, plan, file)?;
+    let digits: Zeroizing<Vec<i8>> =
+        Zeroizing::new(body.iter().map(|byte| (*byte as i8).wrapping_sub(1)).collect());
+    let lola = lola_of(plan)?;
+    let secret = SecretKey::from_coefficients(lola.params(), &digits);
+    let secret = secret.map_err(|e| Error::peer("a secret key", e.to_string()))?;
+    Ok(ClientKeys { secret, codec: lola::Client::new(lola)?, nonce })
+}
+
 /// A client with a plan and its keys: encrypts and decrypts files.
 pub struct Correspondent {
     plan: Plan,
@@ -61,6 +88,16 @@ pub fn public_plan(graph: Graph) -> Result<String> {
     let plan = Plan::new(graph, Settings::default())?;
     lola_of(&plan)?;
     Ok(plan.offer())
+}
+
+/// The shape of one input of a public plan.
+///
+/// # Errors
+/// [`Error::Peer`] for what is no plan.
+pub fn planned_shape(offer: &str) -> Result<Vec<usize>> {
+    let plan = Plan::from_offer(offer)?;
+    let graph = plan.graph();
+    Ok(graph.tensors.get(graph.input).map(|t| t.shape.clone()).unwrap_or_default())
 }
 
 /// Fresh keys for a public plan.
@@ -86,14 +123,7 @@ impl Correspondent {
     /// another suite.
     pub fn new(offer: &str, secret: &[u8]) -> Result<Self> {
         let plan = Plan::from_offer(offer)?;
-        let (nonce, body) = opened(Kind::Secret, &plan, secret)?;
-        let digits: Zeroizing<Vec<i8>> =
-            Zeroizing::new(body.iter().map(|byte| (*byte as i8).wrapping_sub(1)).collect());
-        let lola = lola_of(&plan)?;
-        let secret = SecretKey::from_coefficients(lola.params(), &digits);
-        let secret = secret.map_err(|e| Error::peer("a secret key", e.to_string()))?;
-        let codec = lola::Client::new(lola)?;
-        Ok(Self { keys: ClientKeys { secret, codec, nonce }, plan })
+        Ok(Self { keys: secret_of(&plan, secret)?, plan })
     }
 
     /// The plan.
@@ -261,4 +291,39 @@ fn decoded<const TAG: u8>(part: &mut &[u8], layouts: &[Vec<Segment>]) -> Result<
         Packed::<TAG>::decode(body, layout)
     };
     layouts.iter().map(message).collect()
+}
+
+/// Decodes a body as that of a file of some kind; for fuzzing.
+///
+/// # Panics
+/// When what decodes is encoded in another way.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn inspect(plan: &Plan, kind: u8, body: &[u8]) {
+    let (Ok(lola), nonce) = (lola_of(plan), [7; 32]) else { return };
+    let kind = [Kind::Keys, Kind::Request, Kind::Answer][usize::from(kind % 3)];
+    let layouts = match kind {
+        Kind::Keys => lola.key_layouts().unwrap_or_default(),
+        Kind::Request => lola.request_messages().into_iter().flatten().collect(),
+        _ => lola.answer_messages().unwrap_or_default(),
+    };
+    let mut file = header(kind, plan, &nonce);
+    file.extend(body);
+    let Ok((_, body)) = opened(kind, plan, &file) else { return };
+    let Ok(parts) = runs(kind, &layouts, body) else { return };
+    for part in parts {
+        let mut rest = part;
+        let Ok(messages) = decoded::<0x52>(&mut rest, &layouts) else { continue };
+        let mut again = Vec::new();
+        messages.iter().for_each(|message| message.encode(&mut again));
+        assert!(rest.is_empty() && again == part);
+        match kind {
+            Kind::Keys => drop(ServerKeys::new(lola, &seeds(plan, &nonce), messages)),
+            _ => {
+                let messages = messages.into_iter().map(|m| Packed::<0x53>(m.0)).collect();
+                for fresh in lola::request_of(lola, messages) {
+                    let _ = fresh.expand(lola.params());
+                }
+            }
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 use wire::Message;
 
@@ -13,6 +15,23 @@ use crate::plan::Plan;
 pub fn hello(data: &[u8]) {
     if let Ok(hello) = Hello::decode(data, &()) {
         assert_eq!(encoded(&hello), data);
+    }
+}
+
+/// Files of suite `lola` as a server and a client get them; the first byte says which. What
+/// decodes has exactly one encoding, and ciphertexts or keys that are none are refused.
+///
+/// # Panics
+/// When it has another.
+pub fn letters(data: &[u8]) {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    let offer = include_str!("../../../fuzz/corpus/runtime_letters/plan.json");
+    let plan = PLAN.get_or_init(|| match Plan::from_offer(offer) {
+        Ok(plan) => plan,
+        Err(error) => unreachable!("the plan in the corpus: {error}"),
+    });
+    if let Some((kind, body)) = data.split_first() {
+        crate::files::inspect(plan, *kind, body);
     }
 }
 

@@ -9,6 +9,7 @@ use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
 
 use crate::evaluation::{self, Cache};
+use crate::files::KeyFiles;
 use crate::hello::Agreed;
 use crate::plan::Plan;
 use crate::slot_keys;
@@ -103,6 +104,7 @@ impl ClientKeys {
         channel: &mut Channel,
         plan: &Plan,
         agreed: &Agreed,
+        own: Option<&KeyFiles>,
         rng: &mut Random,
     ) -> Result<Self> {
         let needed = needed(plan)?;
@@ -124,7 +126,7 @@ impl ClientKeys {
             channel.send(&Packed::<0x04>(bodies))?;
         }
         let slots = slot_keys::client(channel, plan, agreed, rng)?;
-        Ok(Self { degrees: keys, slots, evaluation: evaluation::client(channel, plan, rng)? })
+        Ok(Self { degrees: keys, slots, evaluation: evaluation::client(channel, plan, own, rng)? })
     }
 
     /// For networks under encryption.

@@ -48,6 +48,11 @@ impl Prepared {
         self.network.as_ref().ok_or_else(|| Error::misuse("a network without weights"))
     }
 
+    /// With a cache of so many bytes.
+    pub(crate) fn with_key_cache(self, quota: usize) -> Self {
+        Self { cache: Cache::new(quota), ..self }
+    }
+
     /// Evaluation keys of clients who may come back.
     pub(crate) const fn key_cache(&self) -> &Cache {
         &self.cache

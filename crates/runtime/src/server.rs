@@ -59,6 +59,8 @@ pub struct Options {
     pub once: bool,
     /// Whether a suite may run that leaks more than the result.
     pub accept_leakage: bool,
+    /// Memory for evaluation keys of clients who may come back, in bytes.
+    pub key_cache: usize,
 }
 
 /// What happened to one client.
@@ -121,7 +123,7 @@ impl Server {
             let why = format!("at most {most} inputs in a session, less than a batch of {batch}");
             return Err(Error::misuse(why));
         }
-        let prepared = Prepared::new(&plan, model)?;
+        let prepared = Prepared::new(&plan, model)?.with_key_cache(options.key_cache);
         let listener = TcpListener::bind(listen)
             .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
         let local = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;

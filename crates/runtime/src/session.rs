@@ -12,6 +12,7 @@ use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use crate::client::{Client, quantize};
+use crate::files::KeyFiles;
 use crate::hello::MOST_INPUTS;
 use crate::plan::Plan;
 use crate::report::Report;
@@ -63,6 +64,7 @@ impl Session {
         inputs: usize,
         threads: usize,
         accept_leakage: bool,
+        keys: Option<&KeyFiles>,
     ) -> Result<Self> {
         if !(1..=MOST_INPUTS as usize).contains(&inputs) {
             return Err(Error::misuse(format!("1 to {MOST_INPUTS} inputs, not {inputs}")));
@@ -71,7 +73,7 @@ impl Session {
             suites::consent(&plan.graph().suite, accept_leakage)?;
             Ok(inputs.saturating_mul(plan.settings().batch()))
         };
-        let client = Client::open(&mut channel, threads, count)?;
+        let client = Client::open(&mut channel, threads, keys, count)?;
         let (plan, report) = (client.plan.clone(), client.report(&mut channel));
         let mut session = Self {
             plan,

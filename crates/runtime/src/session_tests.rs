@@ -39,7 +39,7 @@ fn with_session<T>(
             drop(theirs);
             ended
         });
-        let value = client(Session::open(ours, count, 1, false).unwrap());
+        let value = client(Session::open(ours, count, 1, false, None).unwrap());
         (value, server.join().unwrap())
     })
 }
@@ -133,7 +133,7 @@ fn an_input_that_does_not_fit_costs_nothing() {
     server.unwrap();
     assert_eq!(result, clear(&model, &values[..ONE]));
     let (ours, _theirs) = memory_pair();
-    assert!(matches!(Session::open(ours, 0, 1, false), Err(Error::Misuse(_))));
+    assert!(matches!(Session::open(ours, 0, 1, false, None), Err(Error::Misuse(_))));
 }
 
 /// Each call is a run, with as many inputs as there are.
@@ -195,7 +195,7 @@ fn garbage_while_preparing_is_named_by_the_next_call() {
         run_tampered(
             tamper,
             |channel| {
-                let mut open = Session::open(owned(channel), 2, 1, false)?;
+                let mut open = Session::open(owned(channel), 2, 1, false, None)?;
                 if tamper.is_none() {
                     wait_for(offline as usize, &open);
                     return Ok(());

@@ -3,6 +3,7 @@
 
 mod batches;
 mod circuits;
+mod evaluated;
 mod hostile;
 mod packed;
 mod transformer;
@@ -92,7 +93,8 @@ pub(crate) fn run_with(
         let shape = [&[count], one.as_slice()].concat();
         let accept_leakage = model.graph.suite == "falcon";
         let progress = &mut |_, _| {};
-        let request = Request { values, shape: &shape, threads: 1, accept_leakage, progress };
+        let request =
+            Request { values, shape: &shape, threads: 1, accept_leakage, keys: None, progress };
         (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
@@ -235,6 +237,7 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
                     shape: &shape,
                     threads: 1,
                     accept_leakage: false,
+                    keys: None,
                     progress: &mut |_, _| {},
                 };
                 predict(channel, request)
@@ -263,6 +266,7 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
             shape: &shape,
             threads: 1,
             accept_leakage: false,
+            keys: None,
             progress: &mut |_, _| {},
         };
         predict(channel, request).map(|_| ())
@@ -305,6 +309,7 @@ fn runs_cost_what_the_plan_says() {
                         shape: &shape,
                         threads: 1,
                         accept_leakage: false,
+                        keys: None,
                         progress: &mut |_, _| {},
                     };
                     predict(channel, request)

@@ -18,7 +18,9 @@ pub use graph::{
 };
 pub use model::{Description, compile, describe, plan, simulate};
 pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, compare, count};
-pub use runtime::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
+pub use runtime::files::{
+    Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
+};
 pub use runtime::{
     Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite, consent,
 };

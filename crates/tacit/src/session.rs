@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use graph::Model;
+use runtime::files::KeyFiles;
 use runtime::{Access, Answer, Options, Request, Reveal, Server, Session, Settings};
 use serde::Deserialize;
 use wire::{
@@ -91,6 +92,8 @@ pub struct ServeOptions {
     pub network: Option<String>,
     /// Serve a suite that leaks more than the result.
     pub accept_leakage: bool,
+    /// Memory for evaluation keys of clients who may come back, in MB.
+    pub key_cache: usize,
 }
 
 impl Default for ServeOptions {
@@ -108,6 +111,7 @@ impl Default for ServeOptions {
             threads: 1,
             network: None,
             accept_leakage: false,
+            key_cache: 1024,
         }
     }
 }
@@ -134,6 +138,22 @@ pub struct PredictOptions {
     pub network: Option<String>,
     /// Agree to a suite that leaks more than the result.
     pub accept_leakage: bool,
+    /// Files of suite `lola` with own keys: KEYS.secret and KEYS.keys; fresh ones when absent.
+    pub keys: Option<String>,
+}
+
+impl PredictOptions {
+    fn key_files(&self) -> Result<Option<KeyFiles>> {
+        let read = |name: &str, ending: &str| {
+            let path = format!("{name}.{ending}");
+            std::fs::read(&path).map_err(|e| Error::misuse(format!("{path}: {e}")))
+        };
+        let files = self.keys.as_deref().map(|name| {
+            let (secret, evaluation) = (read(name, "secret")?.into(), read(name, "keys")?);
+            Ok(KeyFiles { secret, evaluation })
+        });
+        files.transpose()
+    }
 }
 
 /// A bound server and how clients know it.
@@ -173,6 +193,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         threads,
         once: options.once,
         accept_leakage: options.accept_leakage,
+        key_cache: options.key_cache.saturating_mul(1 << 20),
     };
     Ok(Welcome { server: Server::bind(model, listen, options)?, pin })
 }
@@ -194,9 +215,11 @@ pub fn predict(
     if values.iter().any(|value| !value.is_finite()) {
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
+    let files = options.key_files()?;
     let mut channel = open(server, options)?;
-    let accept_leakage = options.accept_leakage;
-    runtime::predict(&mut channel, Request { values, shape, threads, accept_leakage, progress })
+    let (accept_leakage, keys) = (options.accept_leakage, files.as_ref());
+    let request = Request { values, shape, threads, accept_leakage, keys, progress };
+    runtime::predict(&mut channel, request)
 }
 
 /// Opens a session of at most `inputs` inputs with `server` (HOST:PORT). Between inputs it
@@ -207,7 +230,8 @@ pub fn predict(
 /// the server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
 pub fn session(server: &str, inputs: usize, options: &PredictOptions) -> Result<Session> {
     let threads = threads(options.threads.unwrap_or(1))?;
-    Session::open(open(server, options)?, inputs, threads, options.accept_leakage)
+    let (files, channel) = (options.key_files()?, open(server, options)?);
+    Session::open(channel, inputs, threads, options.accept_leakage, files.as_ref())
 }
 
 /// Connects, authenticates and shapes the link as `options` say.

@@ -36,13 +36,13 @@ def windows(images: NDArray[np.uint8]) -> Array:
     padded = np.pad(images.astype(np.float32) / 256, ((0, 0), (0, 1), (0, 1)))
     reach = STRIDE * SIDE
     taps = [padded[:, i : i + reach : STRIDE, j : j + reach : STRIDE] for i in range(KERNEL) for j in range(KERNEL)]
-    return np.stack(taps, axis=-1).reshape(len(images), SIDE * SIDE, KERNEL * KERNEL)
+    return np.stack(taps, axis=-1).reshape(len(images), SIDE * SIDE, KERNEL * KERNEL).astype(np.float32)
 
 
 def forward(weights: Weights, x: Array) -> tuple[Array, Array, Array]:
     """Convolution (N, 169, maps), its square as the matrix reads it (N, 845), and logits (N, 10)."""
-    sums = x @ weights.kernel + weights.kernel_bias
-    squares = (sums**2).transpose(0, 2, 1).reshape(len(x), -1)
+    sums: Array = x @ weights.kernel + weights.kernel_bias
+    squares: Array = np.square(sums).transpose(0, 2, 1).reshape(len(x), -1)
     return sums, squares, squares @ weights.matrix + weights.bias
 
 
@@ -68,9 +68,9 @@ def shifted(images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.u
 def train(images: NDArray[np.uint8], y: NDArray[np.int64], epochs: int) -> Weights:
     """Adam with a falling rate; the average of the weights over the last steps."""
     rng = np.random.default_rng(1)
-    normal = lambda deviation, *shape: rng.normal(0, deviation, shape).astype(np.float32)  # noqa: E731
-    zeros = lambda count: np.zeros(count, np.float32)  # noqa: E731
-    weights = Weights(normal(0.2, KERNEL * KERNEL, MAPS), zeros(MAPS), normal(0.03, 845, 10), zeros(10))
+    kernel = rng.normal(0, 0.2, (KERNEL * KERNEL, MAPS)).astype(np.float32)
+    matrix = rng.normal(0, 0.03, (MAPS * SIDE * SIDE, 10)).astype(np.float32)
+    weights = Weights(kernel, np.zeros(MAPS, np.float32), matrix, np.zeros(10, np.float32))
     first, second, average = ([np.zeros_like(w) for w in weights] for _ in range(3))
     steps, step = epochs * (len(y) // BATCH), 0
     for _ in range(epochs):
@@ -110,7 +110,7 @@ def save(weights: Weights, path: Path) -> None:
         helper.make_node("Flatten", ["square"], ["flat"], "flatten"),
         helper.make_node("Gemm", ["flat", "matrix", "bias"], ["logits"], "dense"),
     ]
-    shapes = {"input": ["N", 1, 28, 28], "logits": ["N", 10]}
+    shapes: dict[str, list[str | int | None]] = {"input": ["N", 1, 28, 28], "logits": ["N", 10]}
     given, made = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items())
     constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     graph = helper.make_graph(nodes, "lola-small", [given], [made], constants)

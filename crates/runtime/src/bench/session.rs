@@ -71,7 +71,7 @@ impl Bench {
         let mut rng = random()?;
         let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
-        let keys = ClientKeys::setup(channel, &task.plan, &agreed, &mut rng)?;
+        let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
         let mut offline =
             Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
         offline.set_threads(threads);

@@ -89,6 +89,7 @@ fn the_budget_of_a_session_holds_for_whole_batches() {
                     shape: &shape,
                     threads: 1,
                     accept_leakage: false,
+                    keys: None,
                     progress: &mut |_, _| {},
                 };
                 predict(channel, request)

@@ -104,8 +104,14 @@ fn a_suite_that_leaks_runs_only_where_both_agreed() {
             let shape = [1, 2, SIDE, SIDE];
             let progress = &mut |_, _| {};
             let values = &values;
-            let request =
-                Request { values, shape: &shape, threads: 1, accept_leakage: false, progress };
+            let request = Request {
+                values,
+                shape: &shape,
+                threads: 1,
+                accept_leakage: false,
+                keys: None,
+                progress,
+            };
             predict(channel, request)
         },
         |channel| session(&plan, &prepared, limits(9), channel),

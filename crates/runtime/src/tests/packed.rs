@@ -105,6 +105,7 @@ fn a_tampered_key_is_noticed() {
                         shape: &shape,
                         threads: 1,
                         accept_leakage: false,
+                        keys: None,
                         progress,
                     },
                 )

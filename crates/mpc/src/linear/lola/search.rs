@@ -15,7 +15,7 @@ use super::layout::{Input, Layout, Representation, Windows};
 use super::matrix::Matrix;
 use super::plan::{Layer, Network, Plan, Planned, SPARE_BITS};
 use super::product::{Columns, Product, Scalars, Weighted};
-use super::stage::Stage;
+use super::stage::{Operations, Stage};
 
 /// Degrees and numbers and bits of primes, and the way of key switching.
 const CANDIDATES: [(usize, usize, u32, Switching); 26] = [
@@ -56,6 +56,8 @@ const MOST_MESSAGES: usize = 1024;
 /// Most elements of a vector, and layers: a client searches for a server that it does not trust.
 const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_LAYERS: usize = 16;
+/// Sequences that are followed further: those of least work.
+const MOST_SEQUENCES: usize = 128;
 /// Most inputs of one request.
 const MOST_BATCH: usize = 16384;
 /// Bytes of evaluation keys that a party holds.
@@ -201,11 +203,23 @@ fn sequences(network: &Network, row: usize) -> Vec<Sequence> {
 fn through(network: &Network, mut open: Vec<Sequence>) -> Vec<Sequence> {
     for (index, layer) in network.layers.iter().enumerate() {
         open = open.into_iter().flat_map(|sequence| sequence.extended(index, layer)).collect();
+        if open.len() > MOST_SEQUENCES {
+            open.sort_by(|a: &Sequence, b| a.price().total_cmp(&b.price()));
+            open.truncate(MOST_SEQUENCES);
+        }
     }
     open
 }
 
 impl Sequence {
+    /// About the work, in rotations.
+    fn price(&self) -> f64 {
+        let all = self.stages.iter().map(|(_, _, stage)| stage.operations());
+        let all = all.fold(Operations::default(), |sum, some| sum + some);
+        let products = 0.1 * (all.plains + all.scalars) as f64;
+        0.6 * all.hoisted as f64 + all.rotations as f64 + products + 4.0 * all.squares as f64
+    }
+
     /// All that compute one more layer.
     fn extended(self, index: usize, layer: &Layer) -> Vec<Self> {
         if self.stages.len() > index {

@@ -1,0 +1,85 @@
+//! Keys, requests and answers as bytes of files.
+
+use numpy::{PyArray2, PyReadonlyArrayDyn};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tacit::{Correspondent, Evaluator};
+
+use crate::errors::{json, raise};
+use crate::model::{inputs, open, rows};
+
+/// How to read an answer.
+#[derive(serde::Serialize)]
+struct Outputs {
+    output_scale: f64,
+    labels: Vec<String>,
+}
+
+/// The public plan of the model in `path`, for its clients.
+#[pyfunction]
+pub(crate) fn public_plan(path: &str) -> PyResult<String> {
+    tacit::public_plan(open(path)?.graph).map_err(raise)
+}
+
+/// The shape of one input of a public plan.
+#[pyfunction]
+pub(crate) fn plan_shape(offer: &str) -> PyResult<Vec<usize>> {
+    tacit::planned_shape(offer).map_err(raise)
+}
+
+/// The files with a fresh secret and its evaluation keys.
+#[pyfunction]
+pub(crate) fn generate_keys<'py>(
+    py: Python<'py>,
+    offer: &str,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let keys = py.detach(|| tacit::generate_keys(offer)).map_err(raise)?;
+    Ok((PyBytes::new(py, &keys.secret), PyBytes::new(py, &keys.evaluation)))
+}
+
+/// The file with the request for `x` (N, *shape).
+#[pyfunction]
+pub(crate) fn encrypt<'py>(
+    py: Python<'py>,
+    offer: &str,
+    secret: &[u8],
+    x: PyReadonlyArrayDyn<'py, f32>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (values, shape) = inputs(&x)?;
+    let run = || Correspondent::new(offer, secret)?.encrypt(&values, &shape, threads);
+    Ok(PyBytes::new(py, &py.detach(run).map_err(raise)?))
+}
+
+/// The file with the answer of the model in `path` to a request.
+#[pyfunction]
+pub(crate) fn evaluate_encrypted<'py>(
+    py: Python<'py>,
+    path: &str,
+    keys: &[u8],
+    request: &[u8],
+    threads: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let model = open(path)?;
+    let run = || Evaluator::new(model)?.evaluate(keys, request, threads);
+    Ok(PyBytes::new(py, &py.detach(run).map_err(raise)?))
+}
+
+/// The outputs (N, outputs) of an answer, and how to read them as JSON.
+#[pyfunction]
+pub(crate) fn decrypt<'py>(
+    py: Python<'py>,
+    offer: &str,
+    secret: &[u8],
+    answer: &[u8],
+) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
+    let run = || {
+        let client = Correspondent::new(offer, secret)?;
+        let outputs = client.decrypt(answer)?;
+        let graph = client.plan().graph();
+        let output_scale = graph.tensors.get(graph.output).map_or(1.0, |t| t.format.scale);
+        Ok((outputs, Outputs { output_scale, labels: graph.labels.clone() }))
+    };
+    let (outputs, reading) = py.detach(run).map_err(raise)?;
+    Ok((rows(py, &outputs)?, json(&reading)?))
+}

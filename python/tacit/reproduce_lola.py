@@ -1,0 +1,130 @@
+"""LoLa's tables: latency and accuracy of its MNIST networks, and predictions an hour in batches."""
+
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data import Examples
+from tacit.demo import asset
+from tacit.errors import MisuseError
+from tacit.evaluation import simulated
+from tacit.model import Model
+from tacit.pair import Pair
+from tacit.paper import Rows, row
+
+Packing = Literal["dense", "convolution", "sparse"]
+CALIBRATION = 1000
+"""Training images that the ranges come from."""
+RUNS, IMAGES = 3, 5
+"""Sessions of a measurement, the median of which counts, and images of each."""
+THREADS = 2
+QUICK = 1000
+"""Test images of the accuracy in the quick table."""
+BATCH = 8192
+PER_HOUR = 3600
+
+
+class Network(NamedTuple):
+    """A network of the paper: its file, how the client packs, bits of weights, seconds and accuracy there."""
+
+    name: str
+    model: str | None
+    packing: Packing
+    layer_bits: tuple[int, ...]
+    seconds: float
+    accuracy: float
+
+
+NETWORKS = (
+    Network("LoLa", "cryptonets_mnist.onnx", "convolution", (4, 5, 4), 2.2, 98.95),
+    Network("LoLa-Dense", "cryptonets_mnist.onnx", "dense", (4, 5, 4), 7.2, 98.95),
+    Network("LoLa-Small", None, "convolution", (5, 5), 0.29, 96.92),
+)
+
+
+def images(data: Path, part: str, count: int | None) -> Examples:
+    """MNIST as the networks read it: pixel / 256, (N, 1, 28, 28)."""
+    path = data / "mnist" / "mnist.npz"
+    if not path.exists():
+        raise MisuseError(f"{path} is missing; --data names the folder with mnist/mnist.npz")
+    with np.load(path) as archive:
+        x, y = archive[f"x_{part}"][:count], archive[f"y_{part}"][:count]
+    return Examples((x.astype(np.float32) / 256)[:, None], y.astype(np.int64))
+
+
+def compiled(network: Network, data: Path, folder: Path) -> Model:
+    """The network for suite lola."""
+    from tacit.compile import Options, compile_model
+
+    source = asset("lola_small.onnx") if network.model is None else data / "models" / network.model
+    options = Options(suite="lola", layer_bits=network.layer_bits, packing=network.packing)
+    path = folder / f"{network.name}.tacit"
+    compile_model(source, path, images(data, "train", CALIBRATION).x, None, options)
+    return Model(path)
+
+
+def latency(model: Model, x: NDArray[np.float32]) -> tuple[float, dict[str, Any]]:
+    """Median seconds of an image from the quantised input to the result, and the last session's report."""
+    reports = [Pair(model, threads=THREADS).run(x, None).report for _ in range(RUNS)]
+    seconds = [report["phases"]["online"]["seconds"] / report["inputs"] for report in reports]
+    return median(seconds), reports[-1]
+
+
+def measured(network: Network, data: Path, full: bool) -> tuple[Rows, dict[str, Any]]:
+    """The lines of a network, and what it takes besides."""
+    test = images(data, "test", None if full else QUICK)
+    with TemporaryDirectory() as folder:
+        model = compiled(network, data, Path(folder))
+        seconds, report = latency(model, test.x[:IMAGES])
+        accuracy = 100 * simulated(model, test)["top1"]
+        plan = model.plan()
+    rows = [
+        row(network.name, network.seconds, seconds, "s"),
+        row(f"{network.name}, accuracy", network.accuracy, accuracy, "%"),
+    ]
+    online, setup = report["phases"]["online"]["bytes"], report["phases"]["setup"]["bytes"]
+    besides = {
+        "name": network.name,
+        "request_bytes": online["client_to_server"] // IMAGES,
+        "answer_bytes": online["server_to_client"] // IMAGES,
+        "keys_bytes": setup["client_to_server"],
+        "equal_to_interpreter": report["max_error"] == 0,
+        "peak_memory_bytes": report["peak_memory_bytes"],
+        "parameters": plan["parameters"],
+    }
+    return rows, besides
+
+
+def throughput(data: Path) -> tuple[Rows, dict[str, Any]]:
+    """CryptoNets' packing: one pixel a message, an image in each slot."""
+    test = images(data, "test", BATCH)
+    with TemporaryDirectory() as folder:
+        model = compiled(NETWORKS[0]._replace(packing="sparse"), data, Path(folder))
+        report = Pair(model, threads=THREADS, timeout_seconds=600, batch=BATCH).run(test.x, None).report
+    hourly = BATCH * PER_HOUR / report["phases"]["online"]["seconds"]
+    besides = {
+        "name": "CryptoNets",
+        "batch": BATCH,
+        "seconds": report["phases"]["online"]["seconds"],
+        "equal_to_interpreter": report["max_error"] == 0,
+        "peak_memory_bytes": report["peak_memory_bytes"],
+        "bytes": report["phases"]["online"]["bytes"],
+    }
+    return [row("CryptoNets", 59_000, hourly, "predictions/h")], besides
+
+
+def table_1(full: bool, data: Path) -> dict[str, Any]:
+    """MNIST."""
+    rows, besides = measured(NETWORKS[0], data, full)
+    batched, all_besides = throughput(data) if full else ([], None)
+    return {"rows": [*rows, *batched], "measured": [besides] + ([] if all_besides is None else [all_besides])}
+
+
+def table_3(full: bool, data: Path) -> dict[str, Any]:
+    """The three networks for MNIST."""
+    lines = [measured(network, data, full) for network in NETWORKS]
+    return {"rows": [line for rows, _ in lines for line in rows], "measured": [besides for _, besides in lines]}
