@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from tacit import corpus
 from tacit.comet.clear import Clear, InverseRoot
-from tacit.comet.starts import Bounds, Root, Values, affine, branches, crypten, flooding, unflooded
+from tacit.comet.starts import Bounds, Root, affine, branches, flooding, unflooded
 from tacit.errors import MisuseError
 from tacit.glue import TASKS, Task
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Source
+from tacit.metrics import Values
 from tacit.plain import FloatModel
 from tacit.text import Text
 
@@ -116,7 +117,6 @@ def roots() -> Iterator[tuple[str, InverseRoot]]:
         yield f"affine-{count}", Root(affine, count)
         yield f"flooding-{count}", Root(flooding(SEED), count)
     yield "unflooded-4", Root(unflooded(SEED), 4)
-    yield "crypten-10", Root(crypten, 10)
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""A source graph of an encoder in float64, one example at a time, with inverse square roots that may be approximate.
+"""A source graph of an encoder in float32, one example at a time, with inverse square roots that may be approximate.
 
 Layer norms, smooth maxima and their softmax compute with these, as in the suite comet: `sqrt(z)` is `z` times the
 inverse root, and `1 / d` its square. First the exact roots show what ranges the arguments have.
@@ -15,6 +15,8 @@ from tacit.comet.starts import Bounds, Values, exact
 from tacit.errors import UnsupportedError
 from tacit.importers.source import Source
 
+SATURATED = 1e6
+"""Fixed-point numbers do not grow for ever where an approximation diverges; nor do these."""
 InverseRoot = Callable[[Values, Bounds], Values]
 Operation = dict[str, Any]
 
@@ -29,19 +31,19 @@ class Clear:
     learning: bool = True
 
     def __post_init__(self) -> None:
-        self.weights = {name: value.astype(np.float64) for name, value in self.source.weights.items()}
+        self.weights = {name: value.astype(np.float32) for name, value in self.source.weights.items()}
 
     def learned(self, root: InverseRoot) -> "Clear":
         """The same encoder with another root, within the ranges that were seen."""
         return Clear(self.source, root, self.bounds, learning=False)
 
-    def __call__(self, x: NDArray[np.float32]) -> Values:
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
         """Outputs (N, outputs) of inputs (N, 2, sequence)."""
-        return np.stack([self.one(example) for example in x])
+        return np.stack([self.one(example) for example in x]).astype(np.float64)
 
     def one(self, x: NDArray[np.float32]) -> Values:
         """Outputs of one input."""
-        tensors: dict[str, Values] = {self.source.input_name: x.astype(np.float64)}
+        tensors: dict[str, Values] = {self.source.input_name: x}
         for node in self.source.nodes:
             operation = dict(node.operation)
             name = operation.pop("op")
@@ -69,7 +71,7 @@ def linear(run: Clear, _: str, inputs: list[Values], operation: Operation) -> Va
     """Conv with one tap, or Gemm."""
     (x,) = inputs
     weight = run.weights[operation["weight"]]
-    product = np.tensordot(weight.reshape(weight.shape[:2]), x, 1)
+    product = np.clip(np.tensordot(weight.reshape(weight.shape[:2]), x, 1), -SATURATED, SATURATED)
     bias = operation["bias"]
     return product if bias is None else product + per_channel(run.weights[bias], x.ndim)
 
@@ -83,8 +85,9 @@ def view(_run: Clear, _: str, inputs: list[Values], operation: Operation) -> Val
 
 def smooth(run: Clear, name: str, x: Values, slope: float, smoothness: float) -> Values:
     """A smooth maximum."""
+    x = np.clip(x, -SATURATED, SATURATED)
     z = ((1 - slope) * x) ** 2 + smoothness**2
-    return ((1 + slope) * x + z * run.inverse_root(name, z)) / 2
+    return np.asarray(((1 + slope) * x + z * run.inverse_root(name, z)) / 2, np.float32)
 
 
 def relu_softmax(run: Clear, name: str, inputs: list[Values], operation: Operation) -> Values:
@@ -127,7 +130,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Gelu": gelu,
     "Gemm": linear,
     "LayerNorm": layer_norm,
-    "Mask": lambda _run, _, inputs, _o: np.where(inputs[1] == 1, inputs[0], -np.inf),
+    "Mask": lambda _run, _, inputs, _o: np.where(inputs[1] == 1, inputs[0], np.float32(-np.inf)),
     "MatMul": lambda _run, _, inputs, _o: inputs[0] @ inputs[1],
     "ReluSoftmax": relu_softmax,
     "Reshape": lambda _run, _, inputs, o: inputs[0].reshape(o["shape"]),

@@ -1,7 +1,7 @@
 """First guesses of inverse square roots, and Newton's iteration from them, on float numbers.
 
 `y' = y (3 - z y^2) / 2` doubles the right digits of y near `1 / sqrt(z)` and diverges where `z y^2 >= 3`. The affine
-start is ours, local on uniform shares; the others are those of Comet (2405.17485), 3.2, 3.3 and 4.4.
+start is ours, local on uniform shares; the others are those of Comet (2405.17485), 3.2 and 3.3.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+Values = NDArray[np.float32]
 Bounds = tuple[float, float]
 BRANCH = 64.0
 """Most that a branch of the affine start spans."""
@@ -36,13 +36,13 @@ class Root:
         kept = np.clip(z, *bounds)
         y = self.start(kept, bounds)
         for _ in range(self.iterations):
-            y = np.clip(y * (3 - kept * y * y) / 2, -LARGEST, LARGEST)
+            y = np.clip(y * (3 - kept * y * y) / 2, -LARGEST, LARGEST, dtype=np.float32)
         return y
 
 
 def exact(z: Values, _bounds: Bounds) -> Values:
     """What all of them are near to."""
-    return np.asarray(1 / np.sqrt(z))
+    return np.asarray(1 / np.sqrt(z), np.float32)
 
 
 def line(ratio: float) -> tuple[float, float]:
@@ -67,7 +67,7 @@ def affine(z: Values, bounds: Bounds) -> Values:
     index = np.clip(np.floor(np.log(z / low) / max(math.log(ratio), 1e-12)), 0, count - 1)
     begin = low * ratio**index
     a, b = line(ratio)
-    return np.asarray((a - b * z / begin) / np.sqrt(begin))
+    return np.asarray((a - b * z / begin) / np.sqrt(begin), np.float32)
 
 
 def doubled(first: Values, second: Values, exponent: float) -> Values:
@@ -75,9 +75,9 @@ def doubled(first: Values, second: Values, exponent: float) -> Values:
 
     `exponent` is what the common exponent of the shares is above that of typical values.
     """
-    bits = [np.abs(share).astype(np.float32).view(np.int32).astype(np.int64) for share in (first, second)]
+    bits = [np.abs(share, dtype=np.float32).view(np.int32).astype(np.int64) for share in (first, second)]
     total = MAGIC - (bits[0] + bits[1]) // 4 + round(exponent * MANTISSA / 2)
-    found: Values = np.clip(total, 1, 0x7F7FFFFF).astype(np.int32).view(np.float32).astype(np.float64)
+    found: Values = np.clip(total, 1, 0x7F7FFFFF).astype(np.int32).view(np.float32)
     return found
 
 
@@ -86,7 +86,7 @@ def flooding(seed: int) -> Callable[[Values, Bounds], Values]:
     random = np.random.default_rng(seed)
 
     def start(z: Values, bounds: Bounds) -> Values:
-        share = FLOOD + random.uniform(0, 1, z.shape) * math.sqrt(bounds[0] * bounds[1])
+        share = FLOOD + random.random(z.shape, np.float32) * math.sqrt(bounds[0] * bounds[1])
         typical = math.log2(bounds[0] * bounds[1]) / 2
         return doubled(share, z - share, math.log2(FLOOD) - typical)
 
@@ -98,13 +98,7 @@ def unflooded(seed: int) -> Callable[[Values, Bounds], Values]:
     random = np.random.default_rng(seed)
 
     def start(z: Values, bounds: Bounds) -> Values:
-        share = random.uniform(0, 1, z.shape) * bounds[1]
+        share = random.random(z.shape, np.float32) * bounds[1]
         return doubled(share, z - share, SHARES_OF_EQUAL_SIZE)
 
     return start
-
-
-def crypten(z: Values, _bounds: Bounds) -> Values:
-    """CrypTen's: an exponential, itself a power of 256."""
-    power = (1 - (z / 2 + 0.2) / 256) ** 256
-    return np.asarray(power * 2.2 + 0.2 - z / 1024)
