@@ -119,23 +119,38 @@ def throughput(data: Path) -> tuple[Rows, dict[str, Any]]:
     return [row("CryptoNets", 59_000, hourly, "predictions/h")], besides
 
 
+def last_layer(source: Path) -> tuple[str, Any]:
+    """The tensor that the last node of an ONNX file reads, (N, length), and a model of that node alone."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    model = onnx.load(source)
+    node = model.graph.node[-1]
+    constants = [tensor for tensor in model.graph.initializer if tensor.name in node.input]
+    outputs, inputs = constants[0].dims
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", int(length)])
+        for name, length in ((node.input[0], inputs), (node.output[0], outputs))
+    ]
+    graph = helper.make_graph([node], "last-layer", infos[:1], infos[1:], constants)
+    return node.input[0], helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+
+
 def deep_features(data: Path, full: bool) -> tuple[Rows, dict[str, Any]]:
     """The last layer of ResNet-20 on what the layers before make of CIFAR-10, which the client computes."""
-    import onnx.utils
+    import onnx
 
     from tacit.compile import Options, compile_model
     from tacit.plain import FloatModel
 
     source = data / "models" / "resnet20_cifar10.onnx"
-    model = onnx.load(source)
-    last = model.graph.node[-1]
-    head = onnx.utils.Extractor(model).extract_model([last.input[0]], [last.output[0]])
-    backbone = FloatModel(source, (last.input[0],))
+    tensor, head = last_layer(source)
+    backbone = FloatModel(source, (tensor,))
 
     def features(name: str, count: int | None) -> Examples:
         x, y = pixels(data / "cifar10" / name)
         parts = backbone.batches(PRESETS["cifar10"].inputs(x[:count].transpose(0, 2, 3, 1)))
-        return Examples(np.concatenate([part[last.input[0]] for part in parts]), y[:count])
+        return Examples(np.concatenate([part[tensor] for part in parts]), y[:count])
 
     test = features("cifar10_test.npz", None if full else QUICK)
     with TemporaryDirectory() as folder:

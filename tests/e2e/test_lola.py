@@ -35,7 +35,8 @@ def test_a_run_equals_the_interpreter_and_costs_what_the_plan_says(tacit, tmp_pa
     for phase, cost in plan["phases"].items():
         measured = run["phases"][phase]
         assert (phase, measured["bytes"], measured["rounds"]) == (phase, cost["bytes"], cost["rounds"])
-    assert run["phases"]["online"]["rounds"] == 2
+    # The request follows the keys in the same direction.
+    assert run["phases"]["online"]["rounds"] == 1
 
 
 def test_files_give_what_the_interpreter_gives(tacit, small, tmp_path):
@@ -64,7 +65,7 @@ def test_comparisons_are_refused_with_advice(tacit, tmp_path):
     arguments = ("--suite", "lola", "--calibrate", calibration)
     done = tacit("compile", ASSETS / "mnist.onnx", "-o", tmp_path / "x.tacit", *arguments)
     assert done.code == 1
-    assert "squares" in done.err
+    assert "is a comparison" in done.err
 
 
 def test_labels_alone_are_refused(tacit, small):
