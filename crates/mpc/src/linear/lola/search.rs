@@ -15,7 +15,7 @@ use super::layout::{Input, Layout, Representation, Windows};
 use super::matrix::Matrix;
 use super::plan::{Layer, Network, Plan, Planned, SPARE_BITS};
 use super::product::{Columns, Product, Scalars, Weighted};
-use super::stage::{Operations, Stage};
+use super::stage::{Operations, Squares, Stage};
 
 /// Degrees and numbers and bits of primes, and the way of key switching.
 const CANDIDATES: [(usize, usize, u32, Switching); 26] = [
@@ -237,7 +237,10 @@ impl Sequence {
             longer
         };
         match layer {
-            Layer::Square => vec![with(0, Stage::Square(from), true)],
+            Layer::Square { multipliers } => {
+                let squares = Squares { multipliers: *multipliers, to: from };
+                vec![with(0, Stage::Square(squares), true)]
+            }
             Layer::Linear { conv, weight_bits } => products(&Matrix::new(conv.clone()), &from)
                 .into_iter()
                 .map(|(stage, own)| with(*weight_bits, stage, own))

@@ -37,7 +37,11 @@ impl Clear {
     fn new(network: Network) -> Self {
         let mut rng = Random::seeded(7);
         let weights = network.layers.iter().map(|layer| match layer {
-            Layer::Square => None,
+            Layer::Square { multipliers: [1, 0] } => None,
+            Layer::Square { .. } => {
+                let bias = Zeroizing::new((0..12).map(|i| 3 * i - 17).collect());
+                Some(LayerWeights { weight: Zeroizing::default(), bias })
+            }
             Layer::Linear { conv, .. } => {
                 let taps = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
                 let count = conv.out_channels * taps;
@@ -69,7 +73,11 @@ impl Clear {
                     };
                     (0..matrix.outputs()).map(row).collect()
                 }
-                _ => x.iter().map(|x| x * x).collect(),
+                (Layer::Square { multipliers: [a, b] }, constants) => {
+                    let constant = |i: usize| constants.as_ref().map_or(0, |c| c.bias[i]);
+                    x.iter().enumerate().map(|(i, x)| a * x * x + b * x + constant(i)).collect()
+                }
+                _ => panic!("a layer without weights"),
             };
         }
         x
@@ -109,9 +117,13 @@ impl Clear {
 }
 
 fn lola(small: bool) -> Network {
-    let mut layers = vec![linear(conv([1, 5], 28, 5, [0, 0, 1, 1])), Layer::Square];
+    let mut layers =
+        vec![linear(conv([1, 5], 28, 5, [0, 0, 1, 1])), Layer::Square { multipliers: [1, 0] }];
     if !small {
-        layers.extend([linear(Conv::fully_connected(845, 100)), Layer::Square]);
+        layers.extend([
+            linear(Conv::fully_connected(845, 100)),
+            Layer::Square { multipliers: [1, 0] },
+        ]);
     }
     let last = if small { 845 } else { 100 };
     layers.push(linear(Conv::fully_connected(last, 10)));
@@ -135,9 +147,9 @@ fn lolas_networks_equal_their_integers_from_every_representation() {
 fn batches_and_sparse_inputs_equal_their_integers() {
     let layers = vec![
         linear(conv([1, 3], 6, 3, [0; 4])),
-        Layer::Square,
+        Layer::Square { multipliers: [-1, 9] },
         linear(Conv::fully_connected(12, 5)),
-        Layer::Square,
+        Layer::Square { multipliers: [1, 0] },
         linear(Conv::fully_connected(5, 3)),
     ];
     for (batch, input) in [(5, None), (1, Some(Representation::Sparse))] {

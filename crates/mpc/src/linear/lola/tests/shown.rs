@@ -15,7 +15,7 @@ use crate::linear::lola::{evaluate, weights::ServerWeights};
 fn small() -> Network {
     let layers = vec![
         linear(conv([1, 3], 6, 3, [0; 4])),
-        Layer::Square,
+        Layer::Square { multipliers: [1, 0] },
         linear(graph::Conv::fully_connected(12, 5)),
     ];
     Network { inputs: 36, layers, output_bits: 30, input: None, batch: 1 }
