@@ -256,7 +256,7 @@ impl Plan {
                 format!("sequence cheaper than LoLa's own: by estimate {ratio:.1} times")
             }
             Some(_) => "sequence: LoLa's own".into(),
-            None => "sequence: LoLa's own does not fit any parameters".into(),
+            None => "sequence: LoLa's own takes too many messages or too much noise".into(),
         }
     }
 }
