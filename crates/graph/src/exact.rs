@@ -32,6 +32,15 @@ pub(crate) fn check(model: &Model) -> Result<Range> {
                 let most = x.low.saturating_abs().max(x.high.saturating_abs());
                 Range::new(0, most.saturating_mul(most))
             }
+            Op::Sum { multipliers: [m0, m1], .. } => {
+                let second = node.inputs.get(1).map_or(x, |second| ranges[*second]);
+                x.times(i128::from(*m0)).plus(second.times(i128::from(*m1)))
+            }
+            Op::Offset => {
+                let constants = || model.weights[&index].bias.iter().map(|c| i128::from(*c));
+                let ends = [constants().min(), constants().max()].map(|end| end.unwrap_or(0));
+                x.plus(Range::new(ends[0], ends[1]))
+            }
             _ => x,
         };
         if range.width() > MOST_BITS {
@@ -73,6 +82,14 @@ pub(crate) fn run(model: &Model, exact: &Exact, input: &[i64]) -> Result<Vec<Vec
             Op::Linear(linear) => convolve(&linear.conv, &model.weights[&index], x),
             Op::SumPool(window) => pool(window, x, 0, |a, b| a + b),
             Op::Product { .. } => x.iter().map(|v| v * v).collect(),
+            Op::Sum { multipliers, .. } => {
+                let [m0, m1] = multipliers.map(i128::from);
+                x.iter().zip(&tensors[node.inputs[1]]).map(|(a, b)| a * m0 + b * m1).collect()
+            }
+            Op::Offset => {
+                let constants = &model.weights[&index].bias;
+                x.iter().zip(constants).map(|(v, c)| v + i128::from(*c)).collect()
+            }
             _ => x.clone(),
         };
     }

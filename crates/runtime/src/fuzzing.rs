@@ -24,15 +24,18 @@ pub fn hello(data: &[u8]) {
 /// # Panics
 /// When it has another.
 pub fn letters(data: &[u8]) {
+    if let Some((kind, body)) = data.split_first() {
+        crate::files::inspect(letters_plan(), *kind, body);
+    }
+}
+
+fn letters_plan() -> &'static Plan {
     static PLAN: OnceLock<Plan> = OnceLock::new();
     let offer = include_str!("../../../fuzz/corpus/runtime_letters/plan.json");
-    let plan = PLAN.get_or_init(|| match Plan::from_offer(offer) {
+    PLAN.get_or_init(|| match Plan::from_offer(offer) {
         Ok(plan) => plan,
         Err(error) => unreachable!("the plan in the corpus: {error}"),
-    });
-    if let Some((kind, body)) = data.split_first() {
-        crate::files::inspect(plan, *kind, body);
-    }
+    })
 }
 
 /// The client's consent: what decodes is in range and has exactly one encoding.
@@ -115,6 +118,7 @@ fn encoded<M: Message>(message: &M) -> Vec<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use ring::mutate::replay;
 
@@ -123,6 +127,25 @@ mod tests {
     #[test]
     fn hellos_stand_their_corpus() {
         replay(&format!("{CORPUS}/runtime_hello"), 100_000, super::hello);
+    }
+
+    #[test]
+    fn letters_stand_their_corpus_and_bodies_of_their_lengths() {
+        replay(&format!("{CORPUS}/runtime_letters"), 1000, super::letters);
+        let lola = super::letters_plan().evaluated().unwrap();
+        let bytes = |layouts: Vec<Vec<wire::Segment>>| -> u64 {
+            layouts.iter().flatten().map(wire::Segment::len).sum()
+        };
+        let requests = lola.request_messages().into_iter().flatten().collect();
+        let answers = lola.answer_messages().unwrap();
+        let all = [lola.key_layouts().unwrap(), requests, answers].map(bytes);
+        for (kind, length) in (0u8..).zip(all) {
+            for fill in [0, 1, 0x55, 255] {
+                let mut data = vec![fill; length as usize + 1];
+                data[0] = kind;
+                super::letters(&data);
+            }
+        }
     }
 
     #[test]

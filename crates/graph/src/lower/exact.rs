@@ -24,6 +24,18 @@ struct Builder<'a> {
     index: BTreeMap<String, usize>,
     /// Linear layers so far.
     layers: usize,
+    /// Polynomials of other tensors that are no nodes yet, by name.
+    polynomials: BTreeMap<String, Polynomial>,
+}
+
+/// `c[0] + c[1]*x + c[2]*x^2`, element by element.
+#[derive(Clone)]
+struct Polynomial {
+    /// The tensor x.
+    of: String,
+    coefficients: [f64; 3],
+    /// The source node that makes it.
+    node: String,
 }
 
 pub(super) fn build(
@@ -51,12 +63,14 @@ pub(super) fn build(
         labels: options.labels.clone(),
     };
     let (weights, index, shapes) = (BTreeMap::new(), BTreeMap::new(), program.shapes()?);
-    let mut builder = Builder { program, options, shapes, graph, weights, index, layers: 0 };
+    let polynomials = BTreeMap::new();
+    let mut builder =
+        Builder { program, options, shapes, graph, weights, index, layers: 0, polynomials };
     builder.tensor(&source.input.name, scale, input_range[0] < 0);
     for node in &source.nodes {
         builder.node(node)?;
     }
-    builder.graph.output = builder.index[&source.output];
+    builder.graph.output = builder.made(&source.output)?;
     let mut model = Model { graph: builder.graph, weights: builder.weights };
     let bits = output_bits(&model, calibration.ranges.get(&source.output), options.margin_bits)?;
     model.graph.exact = Some(Exact { output_bits: bits, ..exact });
@@ -84,16 +98,17 @@ fn output_bits(model: &Model, seen: Option<&(f64, f64)>, margin: u32) -> Result<
 
 impl Builder<'_> {
     fn node(&mut self, node: &SourceNode) -> Result<()> {
-        let input = self.index[&node.inputs[0]];
+        if let Some(polynomial) = self.polynomial(node) {
+            self.polynomials.insert(node.output.clone(), polynomial);
+            return Ok(());
+        }
+        let input = self.made(&node.inputs[0])?;
         let Format { scale, signed, .. } = self.graph.tensors[input].format;
         let (op, scale, signed) = match &node.op {
             op if op.is_linear() => {
                 let (linear, weights, scale) = self.linear(node, scale)?;
                 self.weights.insert(self.graph.nodes.len(), weights);
                 (Op::Linear(linear), scale, true)
-            }
-            SourceOp::Multiply {} if node.inputs[0] == node.inputs[1] => {
-                (Op::Product { factor_bits: [Exact::WIDTH; 2] }, scale * scale, false)
             }
             SourceOp::AveragePool { kernel, stride, padding, count_include_pad } => {
                 if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
@@ -107,13 +122,122 @@ impl Builder<'_> {
                 (Op::SumPool(window), scale / size, signed)
             }
             SourceOp::Reshape { .. } => (Op::Reshape, scale, signed),
-            SourceOp::Scale { factor } if *factor > 0.0 => (Op::Reshape, scale * factor, signed),
             op => return Err(refused(node, op)),
         };
-        let inputs = node.inputs.iter().map(|name| self.index[name]).collect();
         let output = self.tensor(&node.output, scale, signed);
-        self.graph.nodes.push(Node { name: node.name.clone(), op, inputs, output });
+        self.graph.nodes.push(Node { name: node.name.clone(), op, inputs: vec![input], output });
         Ok(())
+    }
+
+    /// What a node computes, where that is a polynomial of degree 2 or less of one tensor.
+    fn polynomial(&self, node: &SourceNode) -> Option<Polynomial> {
+        let of = |name: &String| {
+            let itself = Polynomial {
+                of: name.clone(),
+                coefficients: [0.0, 1.0, 0.0],
+                node: node.name.clone(),
+            };
+            self.polynomials.get(name).cloned().unwrap_or(itself)
+        };
+        let first = of(&node.inputs[0]);
+        let [a0, a1, a2] = first.coefficients;
+        let coefficients = match &node.op {
+            SourceOp::Scale { factor } => [a0 * factor, a1 * factor, a2 * factor],
+            SourceOp::AddConstant { constant } => {
+                let constants = &self.program.floats[constant].data;
+                let value = *constants.first().filter(|c| constants.iter().all(|d| d == *c))?;
+                [a0 + f64::from(value), a1, a2]
+            }
+            SourceOp::Multiply {} | SourceOp::Add {} => {
+                let second = of(&node.inputs[1]);
+                let [b0, b1, b2] = second.coefficients;
+                let product = matches!(node.op, SourceOp::Multiply {});
+                let cubic = a1 * b2 != 0.0 || a2 * b1 != 0.0 || a2 * b2 != 0.0;
+                if first.of != second.of || product && cubic {
+                    return None;
+                }
+                match product {
+                    true => [a0 * b0, a0 * b1 + a1 * b0, a0 * b2 + a1 * b1 + a2 * b0],
+                    false => [a0 + b0, a1 + b1, a2 + b2],
+                }
+            }
+            _ => return None,
+        };
+        Some(Polynomial { of: first.of, coefficients, node: node.name.clone() })
+    }
+
+    /// The index of a tensor, whose polynomial becomes nodes if it has not yet.
+    ///
+    /// In integers n of unit s it is `m[2]*n^2 + m[1]*n + m[0]` of the unit `|c[2]|*s^2`, with
+    /// m[2] 1 or -1.
+    fn made(&mut self, name: &str) -> Result<usize> {
+        if let Some(index) = self.index.get(name) {
+            return Ok(*index);
+        }
+        let Some(Polynomial { of, coefficients: [c0, c1, c2], node }) =
+            self.polynomials.remove(name)
+        else {
+            return Err(Error::invalid("lower", name, "is read before it is written"));
+        };
+        let x = self.index[&of];
+        let scale = self.graph.tensors[x].format.scale;
+        let steps = [c2 != 0.0, c2 != 0.0 && (c1 != 0.0 || c2 < 0.0), c0 != 0.0];
+        let last = steps.iter().rposition(|step| *step);
+        let names = |step: usize, what: &str| match last == Some(step) {
+            true => [node.clone(), name.to_owned()],
+            false => [what; 2].map(|what| format!("{name}.{what}")),
+        };
+        let unit = if steps[0] { c2.abs() * scale * scale } else { c1 * scale };
+        if unit.is_nan() || unit <= 0.0 {
+            let instead = "fold it into the weights of a neighbour";
+            return Err(Error::unsupported(&node, "has a negative factor", instead));
+        }
+        let integer = |value: f64, limit: f64| {
+            let rounded = (value / unit).round();
+            let what = "has coefficients of very different sizes";
+            let instead = "use fewer activation or weight bits";
+            let fits = rounded.abs() < limit;
+            fits.then_some(rounded as i64).ok_or_else(|| Error::unsupported(&node, what, instead))
+        };
+        let mut at = x;
+        if steps[0] {
+            let op = Op::Product { factor_bits: [Exact::WIDTH; 2] };
+            at = self.step(names(0, "square"), op, vec![x, x], (unit, false), &of);
+        } else {
+            // Another unit for the same integers.
+            let names =
+                if last.is_some() { names(0, "scaled") } else { [node.clone(), name.into()] };
+            let signed = self.graph.tensors[x].format.signed;
+            at = self.step(names, Op::Reshape, vec![at], (unit, signed), &of);
+        }
+        if steps[1] {
+            let multipliers = [c2.signum() as i64, integer(c1 * scale, f64::from(1 << 30))?];
+            let op = Op::Sum { multipliers, accumulator_bits: Exact::WIDTH, shift: 0 };
+            at = self.step(names(1, "sum"), op, vec![at, x], (unit, true), &of);
+        }
+        if steps[2] {
+            let count = self.graph.tensors[x].len();
+            let bias = vec![integer(c0, BIAS_LIMIT)?; count];
+            self.weights.insert(self.graph.nodes.len(), NodeWeights { weight: vec![], bias });
+            at = self.step(names(2, "offset"), Op::Offset, vec![at], (unit, true), &of);
+        }
+        Ok(at)
+    }
+
+    /// Adds a node and its tensor, of the shape of another.
+    fn step(
+        &mut self,
+        [node, tensor]: [String; 2],
+        op: Op,
+        inputs: Vec<usize>,
+        (scale, signed): (f64, bool),
+        like: &str,
+    ) -> usize {
+        let shape = self.shapes[like].clone();
+        self.shapes.insert(tensor.clone(), shape);
+        let output = self.tensor(&tensor, scale, signed);
+        self.graph.nodes.push(Node { name: node, op, inputs, output });
+        output
     }
 
     fn tensor(&mut self, name: &str, scale: f64, signed: bool) -> usize {
@@ -180,9 +304,10 @@ fn refused(node: &SourceNode, op: &SourceOp) -> Error {
             "is a comparison, which ciphertexts cannot be put to",
             "use average pooling, or suite auto",
         ),
-        SourceOp::Scale { .. } => {
-            ("has a negative factor", "fold it into the weights of a neighbour")
-        }
+        SourceOp::Multiply {} | SourceOp::Add {} | SourceOp::AddConstant { .. } => (
+            "is no polynomial of degree 2 of one tensor",
+            "use a*x^2 + b*x + c with numbers a, b and c, or suite auto",
+        ),
         _ => (
             "is not an operator of exact integers",
             "use convolutions, matrix products, squares and average pools only, or suite auto",

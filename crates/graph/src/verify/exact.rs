@@ -20,6 +20,7 @@ pub(super) fn check(graph: &Graph) -> Result<()> {
 fn operator(node: &Node) -> Check<()> {
     let exact = match &node.op {
         Op::Linear(Linear { shift: 0, addend: None, .. }) | Op::SumPool(_) | Op::Reshape => true,
+        Op::Sum { shift: 0, .. } | Op::Offset => true,
         Op::Product { .. } => node.inputs.first() == node.inputs.get(1),
         _ => false,
     };

@@ -8,5 +8,6 @@ mod float;
 mod hostile;
 mod lowering;
 mod models;
+mod never_rescaled;
 mod numbers;
 mod transformer;

@@ -40,16 +40,29 @@ fn network(graph: &Graph) -> Result<(Network, Vec<Option<usize>>)> {
     let exact = graph.exact.as_ref().ok_or_else(|| {
         Error::misuse("this model rescales between layers; compile it with --suite lola")
     })?;
-    let (mut layers, mut nodes, mut last) = (Vec::new(), Vec::new(), graph.input);
+    let (mut layers, mut last) = (Vec::new(), graph.input);
+    let mut nodes: Vec<Option<usize>> = Vec::new();
     for (index, node) in graph.nodes.iter().enumerate() {
         if node.inputs.first() != Some(&last) {
             let why = "suite `lola` evaluates layers one after another, without branches";
             return Err(auto::at(&node.name, Error::misuse(why)));
         }
         last = node.output;
-        let Some(layer) = layer(node)? else { continue };
-        nodes.push(matches!(node.op, Op::Linear(_)).then_some(index));
-        layers.push(layer);
+        match (&node.op, layers.last_mut(), nodes.last_mut()) {
+            (Op::Reshape, ..) => {}
+            (Op::Sum { multipliers: by, .. }, Some(Layer::Square { multipliers }), _)
+                if *multipliers == [1, 0] && of_square(graph, index) =>
+            {
+                *multipliers = *by;
+            }
+            (Op::Offset, Some(Layer::Square { .. }), Some(weights)) if weights.is_none() => {
+                *weights = Some(index);
+            }
+            _ => {
+                layers.push(layer(node)?);
+                nodes.push(matches!(node.op, Op::Linear(_)).then_some(index));
+            }
+        }
     }
     let inputs = graph.tensors.get(graph.input).map_or(0, |t| t.len());
     let input = exact.packing.map(|packing| match packing {
@@ -61,20 +74,33 @@ fn network(graph: &Graph) -> Result<(Network, Vec<Option<usize>>)> {
     Ok((Network { inputs, layers, output_bits, input, batch: 1 }, nodes))
 }
 
-/// What a node computes; nothing where only the shape changes.
-fn layer(node: &Node) -> Result<Option<Layer>> {
-    Ok(Some(match &node.op {
+/// Whether a sum adds the square that the node before it makes and what that squares.
+fn of_square(graph: &Graph, sum: usize) -> bool {
+    let [before, sum] =
+        [sum.checked_sub(1), Some(sum)].map(|at| at.and_then(|at| graph.nodes.get(at)));
+    match (before, sum) {
+        (Some(before), Some(sum)) => {
+            matches!(before.op, Op::Product { .. })
+                && sum.inputs.first() == Some(&before.output)
+                && sum.inputs.get(1) == before.inputs.first()
+        }
+        _ => false,
+    }
+}
+
+/// What a node computes.
+fn layer(node: &Node) -> Result<Layer> {
+    Ok(match &node.op {
         Op::Linear(Linear { conv, weight_bits, .. }) => {
             Layer::Linear { conv: conv.clone(), weight_bits: *weight_bits }
         }
         Op::SumPool(window) => Layer::Linear { conv: ones(window), weight_bits: ONE },
-        Op::Product { .. } => Layer::Square,
-        Op::Reshape => return Ok(None),
+        Op::Product { .. } => Layer::Square { multipliers: [1, 0] },
         _ => {
             let why = "cannot be evaluated under encryption".to_owned();
             return Err(auto::at(&node.name, Error::misuse(why)));
         }
-    }))
+    })
 }
 
 /// A pool as a convolution with weights of one.

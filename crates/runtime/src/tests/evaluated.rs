@@ -17,14 +17,29 @@ const FILE_HEADER: u64 = 73;
 
 /// conv 3x3 -> square -> average pool 2 -> fc -> square -> fc.
 fn network(rng: &mut Random) -> Model {
+    let second = r#"{"name":"second","op":"Multiply","inputs":["e","e"],"output":"f"}"#;
+    lowered(rng, second)
+}
+
+/// The same with 0.3 - 0.2*x^2 + 0.7*x in place of the second square.
+fn polynomial(rng: &mut Random) -> Model {
+    let second = r#"{"name":"times","op":"Scale","inputs":["e"],"output":"e1","factor":-0.2},
+        {"name":"plus","op":"AddConstant","inputs":["e1"],"output":"e2","constant":"k1"},
+        {"name":"horner","op":"Multiply","inputs":["e2","e"],"output":"e3"},
+        {"name":"second","op":"AddConstant","inputs":["e3"],"output":"f","constant":"k2"}"#;
+    lowered(rng, second)
+}
+
+fn lowered(rng: &mut Random, second: &str) -> Model {
     let source = r#"{"name":"squares","input":{"name":"x","shape":[1,10,10]},"output":"y","nodes":[
         {"name":"conv","op":"Conv","inputs":["x"],"output":"a","kernel":[3,3],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w1","bias":"b1"},
         {"name":"first","op":"Multiply","inputs":["a","a"],"output":"b"},
         {"name":"pool","op":"AveragePool","inputs":["b"],"output":"c","kernel":[2,2],"stride":[2,2],"padding":[0,0,0,0],"count_include_pad":true},
         {"name":"flat","op":"Reshape","inputs":["c"],"output":"d","shape":[48]},
         {"name":"hidden","op":"Gemm","inputs":["d"],"output":"e","weight":"w2","bias":"b2"},
-        {"name":"second","op":"Multiply","inputs":["e","e"],"output":"f"},
+        SECOND,
         {"name":"last","op":"Gemm","inputs":["f"],"output":"y","weight":"w3","bias":"b3"}]}"#;
+    let source = source.replace("SECOND", second);
     let mut floats = Floats::new();
     let mut add = |name: &str, shape: &[usize]| {
         let count = shape.iter().product();
@@ -40,6 +55,9 @@ fn network(rng: &mut Random) -> Model {
         ("b3", &[4]),
     ];
     shapes.into_iter().for_each(|(name, shape)| add(name, shape));
+    for (name, value) in [("k1", 0.7), ("k2", 0.3)] {
+        floats.insert(name.into(), FloatTensor::vector(vec![value]));
+    }
     let ranges: Ranges = BTreeMap::from([("x".to_owned(), (0.0, 1.0))]);
     let options = graph::Options {
         suite: "lola".into(),
@@ -48,7 +66,7 @@ fn network(rng: &mut Random) -> Model {
         activation_bits: 3,
         ..graph::Options::default()
     };
-    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
+    graph::lower(Source::from_json(&source).unwrap(), floats, &ranges.into(), &options).unwrap()
 }
 
 fn values(rng: &mut Random, count: usize) -> Vec<f32> {
@@ -58,12 +76,32 @@ fn values(rng: &mut Random, count: usize) -> Vec<f32> {
 #[test]
 fn results_equal_the_interpreter_at_the_cost_that_was_planned() {
     let mut rng = Random::seeded(41);
-    let model = network(&mut rng);
-    let values = values(&mut rng, 3);
-    let (answer, server) = run(&model, Reveal::Output, &values);
-    assert_eq!(answer.results, clear(&model, &values));
-    assert_eq!(answer.report.phases.online.rounds, 5);
-    costs_as_planned(&answer, &server.unwrap(), 3);
+    for model in [network(&mut rng), polynomial(&mut rng)] {
+        let values = values(&mut rng, 3);
+        let (answer, server) = run(&model, Reveal::Output, &values);
+        assert_eq!(answer.results, clear(&model, &values));
+        assert_eq!(answer.report.phases.online.rounds, 5);
+        costs_as_planned(&answer, &server.unwrap(), 3);
+    }
+}
+
+/// Integers and their real values follow the polynomial.
+#[test]
+fn polynomials_are_what_they_were() {
+    let mut rng = Random::seeded(46);
+    let model = polynomial(&mut rng);
+    let graph = &model.graph;
+    let index = |name: &str| graph.tensors.iter().position(|t| t.name == name).unwrap();
+    let x = model.graph.quantize_input(&values(&mut rng, 1)).unwrap();
+    let tensors = graph::trace(&model, &x).unwrap();
+    let real = |name: &str| {
+        let (at, scale) = (index(name), graph.tensors[index(name)].format.scale);
+        tensors[at].iter().map(|v| *v as f64 * scale).collect::<Vec<f64>>()
+    };
+    for (x, y) in real("e").into_iter().zip(real("f")) {
+        let want = 0.3 + 0.7 * x - 0.2 * x * x;
+        assert!((y - want).abs() < 1e-3 * (1.0 + want.abs()), "{y} for {want}");
+    }
 }
 
 #[test]

@@ -92,7 +92,9 @@ impl Client {
         }
         let primes: Vec<u64> = self.encoders.iter().map(Encoder::prime).collect();
         let count = residues.first().map_or(0, |some| some.len());
-        let of = |i: usize| residues.iter().filter_map(|some| some.get(i).copied()).collect();
+        let of = |i: usize| -> Vec<u64> {
+            residues.iter().filter_map(|some| some.get(i).copied()).collect()
+        };
         Ok((0..count).map(|i| combined(&of(i), &primes)).collect())
     }
 
@@ -129,7 +131,7 @@ const fn residue(value: i64, prime: u64) -> u64 {
 }
 
 /// The smallest integer in magnitude that has these residues.
-fn combined(residues: &Vec<u64>, primes: &[u64]) -> i64 {
+fn combined(residues: &[u64], primes: &[u64]) -> i64 {
     let (mut value, mut modulus) = (0u128, 1u128);
     for (residue, prime) in residues.iter().zip(primes.iter().map(|p| u128::from(*p))) {
         // value + modulus * digit has the residue.
@@ -209,7 +211,7 @@ mod tests {
     fn residues_stand_for_integers_of_either_sign() {
         let primes = [147_457u64, 163_841, 786_433];
         for value in [0i64, 1, -1, 1 << 50, -(1 << 50), 123_456_789] {
-            let residues = primes.iter().map(|p| value.rem_euclid(*p as i64) as u64).collect();
+            let residues = primes.map(|p| value.rem_euclid(p as i64) as u64);
             assert_eq!(combined(&residues, &primes), value);
         }
     }

@@ -6,7 +6,7 @@ use wire::{Error, Result};
 
 use super::plan::Plan;
 use super::product::{Fold, Product, Scalars, Weighted};
-use super::stage::Stage;
+use super::stage::{Squares, Stage};
 use super::weights::{Diagonal, Ready, Work};
 use crate::linear::coefficient::misuse;
 use crate::parallel;
@@ -38,7 +38,7 @@ pub(super) fn run(
             Stage::Product(product) => multiply(product, keys, ready, &messages)?,
             Stage::Columns(_) => vec![columns(ready, &messages)?],
             Stage::Weighted(weighted) => weigh(weighted, ready, &messages, threads)?,
-            Stage::Square(_) => square(keys, ready, messages, threads)?,
+            Stage::Square(squares) => square(squares, keys, ready, messages, threads)?,
         };
         for (index, message) in messages.iter_mut().enumerate() {
             if let Some(bias) = ready.bias(index) {
@@ -196,14 +196,24 @@ fn weigh(
 }
 
 fn square(
+    squares: &Squares,
     keys: &ServerKeys,
     ready: &Ready,
     messages: Vec<Ciphertext>,
     threads: usize,
 ) -> Result<Vec<Ciphertext>> {
-    let Work::Square(multiplier) = &ready.work else { return Err(unfit()) };
+    let Work::Square(multiplier, [by, itself]) = &ready.work else { return Err(unfit()) };
     let key = keys.products.as_ref().ok_or_else(|| Error::misuse("no key for products"))?;
-    let square = |message: Ciphertext| multiplier.square(&message, key).map_err(misuse);
+    let square = |message: Ciphertext| {
+        let square = multiplier.square(&message, key).map_err(misuse)?;
+        if squares.multipliers == [1, 0] {
+            return Ok(square);
+        }
+        let mut sum = Ciphertext::zero(ready.params());
+        sum.add_scaled(&square, by).map_err(misuse)?;
+        sum.add_scaled(&message, itself).map_err(misuse)?;
+        Ok(sum)
+    };
     parallel::map(threads, messages, square).into_iter().collect()
 }
 

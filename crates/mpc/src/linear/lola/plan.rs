@@ -9,7 +9,7 @@ use wire::{Cost, Error, Packed, Result, Role, Segment};
 
 use super::layout::{Input, Layout, Representation};
 use super::search;
-use super::stage::{Operations, Stage};
+use super::stage::{Operations, Squares, Stage};
 use crate::linear::coefficient::{chunks, misuse};
 
 /// Bits of the noise budget that are left after flooding.
@@ -25,8 +25,11 @@ pub enum Layer {
         /// Signed width that holds every weight.
         weight_bits: u32,
     },
-    /// The square of each element.
-    Square,
+    /// `m[0]*x^2 + m[1]*x`, plus a constant of the server where there is one, of each element.
+    Square {
+        /// The integers m.
+        multipliers: [i64; 2],
+    },
 }
 
 /// A network of integers, none of which is ever rounded.
@@ -253,7 +256,7 @@ impl Plan {
                 format!("sequence cheaper than LoLa's own: by estimate {ratio:.1} times")
             }
             Some(_) => "sequence: LoLa's own".into(),
-            None => "sequence: LoLa's own does not fit any parameters".into(),
+            None => "sequence: LoLa's own takes too many messages or too much noise".into(),
         }
     }
 }
@@ -282,7 +285,8 @@ impl fmt::Display for Planned {
             Stage::Scalars(_) => "convolution, row-major".to_owned(),
             Stage::Columns(_) => "sparse, column-major".to_owned(),
             Stage::Weighted(_) => "batched".to_owned(),
-            Stage::Square(_) => "square".to_owned(),
+            Stage::Square(Squares { multipliers: [1, 0], .. }) => "square".to_owned(),
+            Stage::Square(_) => "polynomial of degree 2".to_owned(),
             Stage::Product(product) => {
                 let diagonals = if product.span > 1 {
                     format!(", {} diagonals", product.span)

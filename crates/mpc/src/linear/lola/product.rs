@@ -151,7 +151,7 @@ fn occupied(from: &Layout, span: usize) -> (Vec<usize>, bool) {
     let mut seen = vec![false; blocks];
     let mut rows = [false; 2];
     for place in &from.places {
-        for block in [place.offset / span, (place.offset + span - 1) / span] {
+        for block in [place.offset / span, place.offset.div_ceil(span)] {
             seen.iter_mut().skip(block % blocks).take(1).for_each(|seen| *seen = true);
         }
         rows.iter_mut().skip(place.row).take(1).for_each(|row| *row = true);

@@ -15,7 +15,7 @@ use super::layout::{Input, Layout, Representation, Windows};
 use super::matrix::Matrix;
 use super::plan::{Layer, Network, Plan, Planned, SPARE_BITS};
 use super::product::{Columns, Product, Scalars, Weighted};
-use super::stage::{Operations, Stage};
+use super::stage::{Operations, Squares, Stage};
 
 /// Degrees and numbers and bits of primes, and the way of key switching.
 const CANDIDATES: [(usize, usize, u32, Switching); 26] = [
@@ -89,12 +89,14 @@ pub(super) fn cheapest(network: &Network) -> Result<Plan> {
                     continue;
                 };
                 for sequence in &sequences {
-                    let Some(plan) = sequence.plan(network, &params, &primes) else { continue };
-                    if sequence.published && published.is_none_or(|known| plan.seconds < known) {
-                        published = Some(plan.seconds);
+                    let Some(priced) = sequence.priced(&params, &primes) else { continue };
+                    let seconds = priced.seconds;
+                    if sequence.published && published.is_none_or(|known| seconds < known) {
+                        published = Some(seconds);
                     }
-                    if best.as_ref().is_none_or(|known| plan.seconds < known.seconds) {
-                        best = Some(plan);
+                    if best.as_ref().is_none_or(|known| seconds < known.seconds) {
+                        let plan = sequence.plan(network, &params, &primes, priced);
+                        best = plan.or(best);
                     }
                 }
             }
@@ -211,6 +213,16 @@ fn through(network: &Network, mut open: Vec<Sequence>) -> Vec<Sequence> {
     open
 }
 
+/// What a sequence takes under some parameters.
+struct Priced {
+    /// Estimated, for all plaintext primes.
+    seconds: f64,
+    /// Of the results.
+    noise: Estimate,
+    /// Of each stage the parameters that are left.
+    levels: Vec<Params>,
+}
+
 impl Sequence {
     /// About the work, in rotations.
     fn price(&self) -> f64 {
@@ -237,7 +249,10 @@ impl Sequence {
             longer
         };
         match layer {
-            Layer::Square => vec![with(0, Stage::Square(from), true)],
+            Layer::Square { multipliers } => {
+                let squares = Squares { multipliers: *multipliers, to: from };
+                vec![with(0, Stage::Square(squares), true)]
+            }
             Layer::Linear { conv, weight_bits } => products(&Matrix::new(conv.clone()), &from)
                 .into_iter()
                 .map(|(stage, own)| with(*weight_bits, stage, own))
@@ -245,40 +260,53 @@ impl Sequence {
         }
     }
 
-    /// The plan under parameters that hold it.
-    fn plan(&self, network: &Network, params: &Params, primes: &[u64]) -> Option<Plan> {
+    /// Noise and time under parameters that hold it.
+    fn priced(&self, params: &Params, primes: &[u64]) -> Option<Priced> {
         let largest = *primes.last()?;
         let plain_bits = largest.ilog2() + 1;
         let mut noise = Estimate::planned(params, largest);
-        let mut stages = Vec::with_capacity(self.stages.len());
+        let mut levels = Vec::with_capacity(self.stages.len());
         let fresh = params.degree() * params.widths().len() * self.input.messages();
         let mut seconds = fresh as f64 * FRESH;
-        for (layer, weight_bits, stage) in &self.stages {
+        for (_, weight_bits, stage) in &self.stages {
             noise = dropped(noise)?;
-            let params = noise.params().clone();
-            seconds += stage.operations().seconds(&params, plain_bits);
-            let (layer, weight_bits, stage) = (*layer, *weight_bits, stage.clone());
-            noise = stage.noise(noise, weight_bits);
+            levels.push(noise.params().clone());
+            seconds += stage.operations().seconds(noise.params(), plain_bits);
+            noise = stage.noise(noise, *weight_bits);
             if noise.budget() < f64::from(FLOODING) {
                 return None;
             }
-            stages.push(Planned { stage, layer, weight_bits, params });
         }
         noise = dropped(noise)?;
         let enough = noise.budget() >= f64::from(FLOODING + SPARE_BITS) + 1.0;
+        let seconds = seconds * primes.len() as f64;
+        (enough && noise.flooding().is_ok()).then_some(Priced { seconds, noise, levels })
+    }
+
+    /// The plan under them; `None` when there are too many keys.
+    fn plan(
+        &self,
+        network: &Network,
+        params: &Params,
+        primes: &[u64],
+        priced: Priced,
+    ) -> Option<Plan> {
+        let stages = self.stages.iter().zip(priced.levels).map(|(stage, params)| {
+            let (layer, weight_bits, stage) = stage.clone();
+            Planned { stage, layer, weight_bits, params }
+        });
         let plan = Plan {
             params: params.clone(),
             primes: primes.to_vec(),
             inputs: network.inputs,
             batch: network.batch,
             input: self.input.clone(),
-            stages,
-            seconds: seconds * primes.len() as f64,
+            stages: stages.collect(),
+            seconds: priced.seconds,
             published: None,
-            noise,
+            noise: priced.noise,
         };
-        let fits = enough && plan.noise.flooding().is_ok() && plan.key_bytes() <= MOST_KEY_BYTES;
-        fits.then_some(plan)
+        (plan.key_bytes() <= MOST_KEY_BYTES).then_some(plan)
     }
 }
 

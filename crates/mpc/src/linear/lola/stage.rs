@@ -22,7 +22,14 @@ pub(crate) enum Stage {
     Product(Product),
     Columns(Columns),
     Weighted(Weighted),
-    Square(Layout),
+    Square(Squares),
+}
+
+/// `m[0]*x^2 + m[1]*x`, plus constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Squares {
+    pub(crate) multipliers: [i64; 2],
+    pub(crate) to: Layout,
 }
 
 impl Stage {
@@ -33,7 +40,7 @@ impl Stage {
             | Self::Product(Product { to, .. })
             | Self::Columns(Columns { to, .. })
             | Self::Weighted(Weighted { to, .. })
-            | Self::Square(to) => to,
+            | Self::Square(Squares { to, .. }) => to,
         }
     }
 
@@ -73,7 +80,12 @@ impl Stage {
             }
             Self::Columns(columns) => from.times_plain().times(columns.matrix.inputs()),
             Self::Weighted(weighted) => from.scaled(squares(weighted.matrix.taps(), weight_bits)),
-            Self::Square(_) => from.clone().product(&from),
+            Self::Square(Squares { multipliers: [1, 0], .. }) => from.clone().product(&from),
+            Self::Square(Squares { multipliers, .. }) => {
+                let [square, itself] = multipliers.map(|m| (m as f64).powi(2));
+                let squared = from.clone().product(&from).scaled(square);
+                squared.plus(&from.scaled(itself))
+            }
         }
     }
 

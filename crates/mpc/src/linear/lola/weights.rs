@@ -50,7 +50,8 @@ pub(super) enum Work {
     Plains(Vec<Plain>),
     /// To be encoded: the weights, and the owners of the slots of the vector.
     Later(Zeroizing<Vec<i32>>, Vec<Vec<u32>>),
-    Square(Box<Multiplier>),
+    /// With the integers that square and vector are multiplied by.
+    Square(Box<Multiplier>, [Scalar; 2]),
 }
 
 /// A plaintext that is kept, or was made for one use.
@@ -132,9 +133,12 @@ impl Ready {
             weights.filter(fits).ok_or_else(unfit)
         };
         let (work, bias) = match &planned.stage {
-            Stage::Square(_) => {
-                let multiplier = Multiplier::new(params, &encoder).map_err(misuse)?;
-                (Work::Square(Box::new(multiplier)), Vec::new())
+            Stage::Square(squares) => {
+                let multiplier = Box::new(Multiplier::new(params, &encoder).map_err(misuse)?);
+                let factors = squares.multipliers.map(|m| Scalar::new(params, m));
+                let constants = weights.map(|weights| constants(&squares.to, weights, prime));
+                let constants = constants.unwrap_or_else(|| Some(Vec::new())).ok_or_else(unfit)?;
+                (Work::Square(multiplier, factors), constants)
             }
             Stage::Scalars(scalars) => {
                 let weights = of(&scalars.matrix)?;
@@ -249,6 +253,18 @@ fn encode(
     };
     let slots = Zeroizing::new(entries.map(slot).collect::<Vec<u64>>());
     encoder.plain(&slots).map_err(misuse)
+}
+
+/// A constant for each element, slot by slot, message by message.
+fn constants(to: &Layout, weights: &LayerWeights, prime: u64) -> Option<Vec<Zeroizing<Vec<u64>>>> {
+    let slot = |owner: &u32| {
+        let value = if *owner == NOTHING { None } else { weights.bias.get(*owner as usize) };
+        value.map_or(0, |value| i128::from(*value).rem_euclid(i128::from(prime)) as u64)
+    };
+    let fits = weights.weight.is_empty() && weights.bias.len() == to.places.len();
+    let owners = fits.then(|| to.owners())?;
+    let slots = owners.iter().map(|owners| Zeroizing::new(owners.iter().map(slot).collect()));
+    Some(slots.collect())
 }
 
 /// The biases where results are, slot by slot, message by message.
