@@ -15,7 +15,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -195,11 +194,21 @@ def start(run: Run) -> None:
     if run.teacher is None:
         return
     began = time.monotonic()
-    batches = list(islice(run.train.shuffled(run.options.batch, run.options.seed), run.options.start))
-    errors = approach(run.model, run.teacher, batches)
+    errors = approach(run.model, run.teacher, sample(run))
     found = scores(outputs(run.model, run.dev), run.dev)
     entry = {"epoch": 0, "state_error": max(errors), **found, "seconds": time.monotonic() - began}
     keep_best(run, entry, found)
+
+
+def sample(run: Run) -> list[Batch]:
+    """Batches of `--start` tokens together, or all."""
+    chosen, tokens = [], 0.0
+    for batch in run.train.shuffled(run.options.batch, run.options.seed):
+        chosen.append(batch)
+        tokens += batch.mask.sum().item()
+        if tokens >= run.options.start:
+            break
+    return chosen
 
 
 def result(run: Run, found: dict[str, float]) -> dict[str, Any]:
@@ -247,7 +256,9 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--no-bfloat16", dest="bfloat16", action="store_false", help="Products in float32.")
     parser.add_argument("--label-weight", type=float, default=0.2, help="Of the labels beside the original's outputs.")
     parser.add_argument("--state-weight", type=float, default=3.0, help="Of states of tokens beside outputs.")
-    parser.add_argument("--start", type=int, default=12, help="Batches from which the unified model's start is solved.")
+    parser.add_argument(
+        "--start", type=int, default=20000, help="Tokens that the unified model's start is solved from."
+    )
     parser.add_argument("--range-weight", type=float, default=0.01, help="Of arguments outside --span.")
     parser.add_argument(
         "--span", type=float, default=16.0, help="Largest argument of a unified function, in smoothness."
