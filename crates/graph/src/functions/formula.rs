@@ -226,9 +226,11 @@ impl Builder {
         let Self { steps, mut ranges, .. } = self;
         ranges.iter_mut().for_each(|range| *range = [i64::MAX, i64::MIN]);
         let mut formula = Formula { steps, ranges: Vec::new(), rings: Vec::new() };
+        let mut values = Vec::with_capacity(ranges.len());
         for argument in arguments {
-            for (range, value) in ranges.iter_mut().zip(formula.values(argument)) {
-                *range = [range[0].min(value), range[1].max(value)];
+            formula.fill(argument, &mut values);
+            for (range, value) in ranges.iter_mut().zip(&values) {
+                *range = [range[0].min(*value), range[1].max(*value)];
             }
         }
         formula.ranges = ranges;
@@ -238,9 +240,9 @@ impl Builder {
 }
 
 impl Formula {
-    /// Every value for this argument.
-    pub fn values(&self, argument: i64) -> Vec<i64> {
-        let mut values = Vec::with_capacity(self.steps.len() + 1);
+    /// Every value for this argument, in place of what is there.
+    fn fill(&self, argument: i64, values: &mut Vec<i64>) {
+        values.clear();
         values.push(argument);
         for step in &self.steps {
             let at = |value: &usize| values.get(*value).copied().unwrap_or(0);
@@ -260,12 +262,22 @@ impl Formula {
             };
             values.push(next);
         }
-        values
     }
 
     /// The result for this argument.
     pub fn clear(&self, argument: i64) -> i64 {
-        self.values(argument).pop().unwrap_or(0)
+        let mut values = Vec::with_capacity(self.steps.len() + 1);
+        self.fill(argument, &mut values);
+        values.pop().unwrap_or(0)
+    }
+
+    /// The results for these arguments.
+    pub fn results(&self, arguments: impl Iterator<Item = i64>) -> impl Iterator<Item = i64> {
+        let mut values = Vec::with_capacity(self.steps.len() + 1);
+        arguments.map(move |argument| {
+            self.fill(argument, &mut values);
+            values.last().copied().unwrap_or(0)
+        })
     }
 
     /// Narrows what is known of results to `0..=most`, which the caller vouches for; their
