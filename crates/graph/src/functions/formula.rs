@@ -69,11 +69,6 @@ impl Builder {
         self.ranges.get(value).copied().unwrap_or([0, 0])
     }
 
-    /// The value that was made last.
-    pub fn latest(&self) -> usize {
-        self.steps.len()
-    }
-
     /// Narrows what is known of a value to `range`, which the caller vouches for.
     pub fn known(&mut self, value: usize, [low, high]: [i64; 2]) {
         if let Some(range) = self.ranges.get_mut(value) {
@@ -134,6 +129,11 @@ impl Builder {
         let ([low, high], [least, most]) = (self.factor(a), self.factor(b));
         let ends = [low.checked_mul(least), high.checked_mul(most)];
         self.push(Step::Product([a, b]), ends)
+    }
+
+    /// `a*b`, which lies in `range`: the caller vouches for that.
+    pub fn product_within(&mut self, a: usize, b: usize, [low, high]: [i64; 2]) -> usize {
+        self.push(Step::Product([a, b]), [low, high].map(|end| Some(end.into())))
     }
 
     /// `floor(value / 2^drop)`.
@@ -322,8 +322,9 @@ impl Formula {
         let limit = 1i64 << (MOST - 1);
         let narrow = self.ranges.iter().all(|[low, high]| *low >= -limit && *high <= limit);
         let signs = self.steps.iter().all(|step| match step {
-            Step::Square(value) | Step::Shift(value, _) | Step::Lookup(value, _) => {
-                self.of(*value)[0] >= 0
+            Step::Square(value) | Step::Shift(value, _) => self.of(*value)[0] >= 0,
+            Step::Lookup(value, values) => {
+                self.of(*value)[0] >= 0 && self.of(*value)[1] < values.len() as i64
             }
             Step::Product(factors) => factors.iter().all(|value| self.of(*value)[0] >= 0),
             Step::Affine(..) | Step::AtLeast(..) => true,
