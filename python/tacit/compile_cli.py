@@ -23,8 +23,8 @@ def compile_command(
     suite: Annotated[
         Suite,
         typer.Option(
-            help="Protocols to use: auto, gazelle, gala, falcon-ntt (the last three always round exactly), "
-            "or falcon, which leaks."
+            help="Protocols to use: auto, comet (for models trained with smooth maxima), gazelle, gala, falcon-ntt "
+            "(the last three always round exactly), or falcon, which leaks."
         ),
     ] = Suite.AUTO,
     calibrate: Annotated[
