@@ -1,8 +1,9 @@
 """Finetune an encoder of the BERT family on a task of GLUE, with its own functions or with the unified ones of Comet.
 
-    PYTHONPATH=python .venv-train/bin/python -m tacit.train.glue --task mrpc --original --out build/glue/mrpc
-    PYTHONPATH=python .venv-train/bin/python -m tacit.train.glue --task mrpc --unified \
-        --model build/glue/mrpc --out build/glue/mrpc-unified
+    tacit train glue --task mrpc --original --out build/glue/mrpc
+    tacit train glue --task mrpc --unified --model build/glue/mrpc --out build/glue/mrpc-unified
+
+In the repository `tacit` is then `PYTHONPATH=python .venv-train/bin/python -m tacit`.
 
 The unified model starts as near to the finetuned original as linear algebra gets it (`start`), and learns to give what
 that gives: its logits, and the states of tokens after every layer. The weights of the best epoch on the dev file are
@@ -233,9 +234,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tacit.train.glue", description="Finetune an encoder on a task of GLUE."
-    )
+    parser = argparse.ArgumentParser(prog="tacit train glue", description="Finetune an encoder on a task of GLUE.")
     parser.add_argument("--task", choices=TASKS, required=True)
     parser.add_argument("--model", type=Path, help="Directory of the encoder. Default: all-MiniLM-L6-v2.")
     parser.add_argument("--out", type=Path, required=True, help="Directory to write.")
@@ -286,9 +285,9 @@ def prepare(options: argparse.Namespace) -> Run:
     return Run(options, task, model, teacher, train, read(parts[1], task, tokenizer, options.sequence))
 
 
-def main() -> None:
-    """Train as the command line says."""
-    options = parsed()
+def main(words: Sequence[str] | None = None) -> None:
+    """Train as the command line says, or as these words do."""
+    options = parsed(words)
     torch.set_num_threads(options.threads)
     run = prepare(options)
     if options.resume:
