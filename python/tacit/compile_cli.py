@@ -23,8 +23,8 @@ def compile_command(
     suite: Annotated[
         Suite,
         typer.Option(
-            help="Protocols to use: auto; gazelle, gala, falcon-ntt, which always round exactly; lola, one message "
-            "each way, for networks of squares; or falcon, which leaks."
+            help="Protocols to use: auto; comet, for models trained with smooth maxima; gazelle, gala, falcon-ntt, "
+            "which always round exactly; lola, one message each way, for networks of squares; or falcon, which leaks."
         ),
     ] = Suite.AUTO,
     calibrate: Annotated[

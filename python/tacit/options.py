@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; this version runs `auto`, `gazelle`, `gala`, `lola`, `falcon-ntt` and `falcon`."""
+    """Choices of protocols; this version runs all but `ufo`."""
 
     AUTO = "auto"
     UFO = "ufo"
@@ -26,7 +26,7 @@ class Suite(StrEnum):
 AcceptLeakage = Annotated[
     bool,
     typer.Option(
-        "--accept-leakage", help="Allow suite falcon, which leaks inputs and weights; for experiments, never for data."
+        "--accept-leakage", help="Allow suite falcon (and flooding), which leak; for experiments, never for data."
     ),
 ]
 Reveal = Literal["output", "label", "probability"]

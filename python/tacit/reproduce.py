@@ -20,6 +20,7 @@ from tacit.operations import count, plan_architecture
 from tacit.paper import Rows, Table, row
 from tacit.preprocess import PRESETS
 from tacit.reproduce_comet import comet_table1, comet_table2, comet_table5, comet_table6, comet_table7, comet_table9
+from tacit.reproduce_comet_cost import comet_table3, comet_table4, comet_table8
 from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
 from tacit.reproduce_layers import falcon_table2
 from tacit.reproduce_lola import table_1 as lola_table_1
@@ -233,9 +234,12 @@ def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -
 TABLES = {
     "comet-table1": Table("unified against original models on GLUE (Comet, table 1)", comet_table1),
     "comet-table2": Table("accuracy by Newton iterations (Comet, table 2)", comet_table2),
+    "comet-table3": Table("communication of CrypTen's and Taylor's starts (Comet, table 3)", comet_table3),
+    "comet-table4": Table("communication of a start by table (Comet, table 4)", comet_table4),
     "comet-table5": Table("unified models with trained slopes and smoothnesses (Comet, table 5)", comet_table5),
     "comet-table6": Table("the published start with and without flooding (Comet, table 6)", comet_table6),
     "comet-table7": Table("accuracy beside PUMA and Bumblebee (Comet, table 7)", comet_table7),
+    "comet-table8": Table("GELU by tables beside the smooth maximum (Comet, table 8)", comet_table8),
     "comet-table9": Table("accuracy beside MPCFormer (Comet, table 9)", comet_table9),
     "gala-operations": Table("rotations of whole networks (GALA, table IX)", gala_operations),
     "gala-matvec": Table("matrix-vector products, operations and time (GALA, section IV)", gala_matvec),

@@ -91,7 +91,7 @@ def comet_table2(full: bool, data: Path) -> dict[str, Any]:
         for count, paper in ITERATIONS.items():
             ours = 100 * found["roots"][f"affine-{count}"]
             rows.append(row(f"{title(name, found)}, {count} iterations", paper[name], ours, "%"))
-        flooded = {root: value for root, value in found["roots"].items() if root.startswith("flooding")}
+        flooded = {root: value for root, value in found["roots"].items() if root.startswith(("flooding", "exact"))}
         measured.append({"name": title(name, found), "inputs": found["roots_inputs"], **flooded})
     return {"rows": rows, "measured": measured}
 

@@ -15,6 +15,11 @@ OPERATIONS = [
     ("gelu --rows 8 --cols 50", 0),
     ("softmax --rows 8 --cols 50", 0),
     ("layernorm --rows 8 --cols 50", 0),
+    ("gelu --rows 8 --cols 50 --suite comet --bits 10", 0),
+    ("gelu --rows 8 --cols 50 --suite comet --bits 10 --start table", 0),
+    ("gelu --rows 8 --cols 50 --suite comet --bits 10 --start flooding --accept-leakage", 0),
+    ("softmax --rows 8 --cols 50 --suite comet --bits 10", 0),
+    ("layernorm --rows 8 --cols 50 --suite comet", 0),
     ("conv --height 8 --width 8 --in 3 --out 4 --kernel 3 --stride 2 --padding 1 --rounding exact", 0),
     ("conv --height 8 --width 8 --in 3 --out 4", 2),
     ("matmul --rows 3 --inner 50 --cols 7 --weight-bits 4 --activation-bits 6", 2),
@@ -46,6 +51,8 @@ def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
     [
         ("relu --count 10 --bits 8 --suite lola", "suite `lola` is not in this version"),
         ("truncate --count 10 --bits 8 --drop 9", "truncation"),
+        ("gelu --rows 2 --cols 5 --suite comet --bits 10 --start flooding", "which leak"),
+        ("gelu --rows 2 --cols 5 --start table", "only suite comet"),
         ("relu --count 10 --bits 8 --network fast", "neither lan, wan nor RTTms,Mbps"),
     ],
 )

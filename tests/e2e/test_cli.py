@@ -66,7 +66,7 @@ def test_wrong_usage(tacit, arguments):
     assert done.err.startswith("error: ")
 
 
-@pytest.mark.parametrize("suite", ["ufo", "comet"])
+@pytest.mark.parametrize("suite", ["ufo"])
 def test_other_suites(tacit, tmp_path, suite):
     done = tacit("compile", ASSETS / "mnist.onnx", "-o", tmp_path / "x.tacit", "--suite", suite)
     assert done.code == 1

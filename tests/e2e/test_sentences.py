@@ -50,6 +50,18 @@ def pairs(folder: Path) -> Path:
     return path
 
 
+def test_comet_asks_for_a_finetuned_model(tacit, folder, model, tmp_path):
+    texts = model.parent / "texts.txt"
+    path = tmp_path / "x.tacit"
+    done = tacit(
+        "compile", folder, "-o", path, "--sequence", SEQUENCE, "--calibrate", texts, "--suite", "comet", "--json"
+    )
+    assert done.code == 1
+    assert "suite `comet`" in done.err
+    assert "tacit train glue" in done.err
+    assert not path.exists()
+
+
 def test_the_compiled_file_says_how_to_read(model):
     text = Model(model).text
     assert text is not None

@@ -217,7 +217,8 @@ fn function(graph: &Graph, node: &Node, x: &[i64]) -> Result<Vec<i64>> {
         }
         Op::Smu { .. } => {
             let smu = graph.smu(node).map_err(invalid)?;
-            x.iter().map(|v| smu.clear(*v)).collect()
+            let offset = smu.real.offset();
+            smu.formula.results(x.iter().map(|v| v + offset)).collect()
         }
         _ => {
             let gelu = graph.gelu(node).map_err(invalid)?;

@@ -18,6 +18,8 @@ const MAX_NODES: usize = 4096;
 const MAX_TOTAL: usize = 1 << 28;
 /// Positions read by all pooling windows and views together; a plan lists each.
 const MAX_POOLED: usize = 1 << 24;
+/// Functions that are tried for all their arguments.
+const MAX_TRIED: usize = 512;
 const MAX_NAME: usize = 256;
 /// Bits of a multiplier's magnitude.
 const MULTIPLIER_BITS: u32 = 31;
@@ -112,6 +114,12 @@ fn header(graph: &Graph) -> Check<()> {
     ensure((1..=MAX_SATURATE).contains(&graph.activation_bits), || "activation_bits".into())?;
     let nodes = graph.nodes.len();
     ensure((1..=MAX_NODES).contains(&nodes), || format!("{nodes} nodes"))?;
+    let tried = |node: &&Node| {
+        let newton = matches!(node.op, Op::LayerNorm { newton: Some(_), .. });
+        newton || matches!(node.op, Op::Smu { .. } | Op::ReluSoftmax { .. })
+    };
+    let tried = graph.nodes.iter().filter(tried).count();
+    ensure(tried <= MAX_TRIED, || format!("{tried} functions by Newton's iteration"))?;
     ensure(graph.tensors.len() == nodes + 1, || {
         format!("{} tensors for {nodes} nodes and one input", graph.tensors.len())
     })

@@ -198,7 +198,7 @@ impl Nonlinear {
             Self::Gelu(_) => "comparison and table by OT",
             Self::Softmax(_) => "maximum, tables and products by OT",
             Self::LayerNorm(_) => "squares, inverse roots and products by OT",
-            Self::Smu(_) | Self::ReluSoftmax(_) => "Newton's iteration by OT",
+            Self::Smu(_) | Self::ReluSoftmax(_) => "Newton's iterations by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
             Self::Garbled(_) | Self::Probability(_) => "garbled circuits",
         }
@@ -310,9 +310,17 @@ impl Sliced {
 
     /// The protocol, for people.
     pub(crate) fn protocol(&self) -> String {
-        let protocol = self.kind().map_or("", Nonlinear::protocol);
+        let mut protocol = self.kind().map_or("", Nonlinear::protocol).to_owned();
+        let smooth = match self.kind() {
+            Some(Nonlinear::Smu(plan)) => Some(plan.function()),
+            Some(Nonlinear::ReluSoftmax(plan)) => Some(&plan.function().smu),
+            _ => None,
+        };
+        if let Some(smooth) = smooth {
+            protocol += &format!(", {} of them", smooth.iterations);
+        }
         match self.len() {
-            0 | 1 => protocol.into(),
+            0 | 1 => protocol,
             slices => format!("{protocol}, {slices} slices"),
         }
     }

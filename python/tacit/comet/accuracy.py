@@ -131,5 +131,6 @@ def measure(
     approximate = Approximate(name, unified.folder, data / "glue" / f"{name}_train.tsv")
     some = Sentences.read(unified.folder, name, dev, limit)
     wanted = None if chosen is None else set(chosen)
-    content["roots"] = {root: approximate.measured(some, f) for root, f in roots() if wanted is None or root in wanted}
+    content["roots"] = {"exact": some.plain()}
+    content["roots"] |= {root: approximate.measured(some, f) for root, f in roots() if wanted is None or root in wanted}
     return {**content, "roots_inputs": len(some.wanted), "ranges": approximate.ranges()}

@@ -108,7 +108,7 @@ def softmax(_run: Clear, _: str, inputs: list[Values], _operation: Operation) ->
 def layer_norm(run: Clear, name: str, inputs: list[Values], operation: Operation) -> Values:
     """Along the first axis."""
     (x,) = inputs
-    centred = x - x.mean(axis=0)
+    centred = np.clip(x - x.mean(axis=0), -SATURATED, SATURATED)
     variance = (centred**2).mean(axis=0) + operation["epsilon"]
     scale, bias = (per_channel(run.weights[operation[role]], x.ndim) for role in ("scale", "bias"))
     found: Values = centred * run.inverse_root(name, variance) * scale + bias

@@ -1,8 +1,9 @@
 """Finetune an encoder of the BERT family on a task of GLUE, with its own functions or with the unified ones of Comet.
 
-    PYTHONPATH=python .venv-train/bin/python -m tacit.train.glue --task mrpc --original --out build/glue/mrpc
-    PYTHONPATH=python .venv-train/bin/python -m tacit.train.glue --task mrpc --unified \
-        --model build/glue/mrpc --out build/glue/mrpc-unified
+    tacit train glue --task mrpc --original --out build/glue/mrpc
+    tacit train glue --task mrpc --unified --model build/glue/mrpc --out build/glue/mrpc-unified
+
+In the repository `tacit` is then `PYTHONPATH=python .venv-train/bin/python -m tacit`.
 
 The unified model starts as near to the finetuned original as linear algebra gets it (`start`), and learns to give what
 that gives: its logits, and the states of tokens after every layer. The weights of the best epoch on the dev file are
@@ -15,7 +16,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -195,11 +195,21 @@ def start(run: Run) -> None:
     if run.teacher is None:
         return
     began = time.monotonic()
-    batches = list(islice(run.train.shuffled(run.options.batch, run.options.seed), run.options.start))
-    errors = approach(run.model, run.teacher, batches)
+    errors = approach(run.model, run.teacher, sample(run))
     found = scores(outputs(run.model, run.dev), run.dev)
     entry = {"epoch": 0, "state_error": max(errors), **found, "seconds": time.monotonic() - began}
     keep_best(run, entry, found)
+
+
+def sample(run: Run) -> list[Batch]:
+    """Batches of `--start` tokens together, or all."""
+    chosen, tokens = [], 0.0
+    for batch in run.train.shuffled(run.options.batch, run.options.seed):
+        chosen.append(batch)
+        tokens += batch.mask.sum().item()
+        if tokens >= run.options.start:
+            break
+    return chosen
 
 
 def result(run: Run, found: dict[str, float]) -> dict[str, Any]:
@@ -224,9 +234,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tacit.train.glue", description="Finetune an encoder on a task of GLUE."
-    )
+    parser = argparse.ArgumentParser(prog="tacit train glue", description="Finetune an encoder on a task of GLUE.")
     parser.add_argument("--task", choices=TASKS, required=True)
     parser.add_argument("--model", type=Path, help="Directory of the encoder. Default: all-MiniLM-L6-v2.")
     parser.add_argument("--out", type=Path, required=True, help="Directory to write.")
@@ -247,7 +255,9 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--no-bfloat16", dest="bfloat16", action="store_false", help="Products in float32.")
     parser.add_argument("--label-weight", type=float, default=0.2, help="Of the labels beside the original's outputs.")
     parser.add_argument("--state-weight", type=float, default=3.0, help="Of states of tokens beside outputs.")
-    parser.add_argument("--start", type=int, default=12, help="Batches from which the unified model's start is solved.")
+    parser.add_argument(
+        "--start", type=int, default=20000, help="Tokens that the unified model's start is solved from."
+    )
     parser.add_argument("--range-weight", type=float, default=0.01, help="Of arguments outside --span.")
     parser.add_argument(
         "--span", type=float, default=16.0, help="Largest argument of a unified function, in smoothness."
@@ -275,9 +285,9 @@ def prepare(options: argparse.Namespace) -> Run:
     return Run(options, task, model, teacher, train, read(parts[1], task, tokenizer, options.sequence))
 
 
-def main() -> None:
-    """Train as the command line says."""
-    options = parsed()
+def main(words: Sequence[str] | None = None) -> None:
+    """Train as the command line says, or as these words do."""
+    options = parsed(words)
     torch.set_num_threads(options.threads)
     run = prepare(options)
     if options.resume:

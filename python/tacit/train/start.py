@@ -19,6 +19,8 @@ WINDOW = 4.0
 """The largest score of a row, about."""
 WIDTHS = (1.0, 2.0, 4.0, 8.0)
 """Widths of a window in the original's scores that are tried."""
+SAMPLED = 3
+"""A batch in so many is enough for the few numbers of a head."""
 RIDGE = 1e-3
 """How much solved weights are held to those they replace, beside the mean square of what they read."""
 
@@ -43,7 +45,7 @@ def approach(model: Classifier, teacher: Classifier, batches: list[Batch]) -> li
         for index, layer in enumerate(model.layers()):
             if layer.softmax is not None:
                 for head in range(layer.heads):
-                    move(layer, head, known)
+                    move(layer, head, known[::SAMPLED])
             solve(layer.attention["output"]["dense"], [attended(layer, index, part) for part in known])
             solve(layer.output["dense"], [activated(layer, index, part) for part in known])
             known = [part._replace(x=layer(part.x, part.mask, Seen())) for part in known]

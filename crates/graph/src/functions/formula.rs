@@ -69,11 +69,6 @@ impl Builder {
         self.ranges.get(value).copied().unwrap_or([0, 0])
     }
 
-    /// The value that was made last.
-    pub fn latest(&self) -> usize {
-        self.steps.len()
-    }
-
     /// Narrows what is known of a value to `range`, which the caller vouches for.
     pub fn known(&mut self, value: usize, [low, high]: [i64; 2]) {
         if let Some(range) = self.ranges.get_mut(value) {
@@ -134,6 +129,11 @@ impl Builder {
         let ([low, high], [least, most]) = (self.factor(a), self.factor(b));
         let ends = [low.checked_mul(least), high.checked_mul(most)];
         self.push(Step::Product([a, b]), ends)
+    }
+
+    /// `a*b`, which lies in `range`: the caller vouches for that.
+    pub fn product_within(&mut self, a: usize, b: usize, [low, high]: [i64; 2]) -> usize {
+        self.push(Step::Product([a, b]), [low, high].map(|end| Some(end.into())))
     }
 
     /// `floor(value / 2^drop)`.
@@ -226,9 +226,11 @@ impl Builder {
         let Self { steps, mut ranges, .. } = self;
         ranges.iter_mut().for_each(|range| *range = [i64::MAX, i64::MIN]);
         let mut formula = Formula { steps, ranges: Vec::new(), rings: Vec::new() };
+        let mut values = Vec::with_capacity(ranges.len());
         for argument in arguments {
-            for (range, value) in ranges.iter_mut().zip(formula.values(argument)) {
-                *range = [range[0].min(value), range[1].max(value)];
+            formula.fill(argument, &mut values);
+            for (range, value) in ranges.iter_mut().zip(&values) {
+                *range = [range[0].min(*value), range[1].max(*value)];
             }
         }
         formula.ranges = ranges;
@@ -238,9 +240,9 @@ impl Builder {
 }
 
 impl Formula {
-    /// Every value for this argument.
-    pub fn values(&self, argument: i64) -> Vec<i64> {
-        let mut values = Vec::with_capacity(self.steps.len() + 1);
+    /// Every value for this argument, in place of what is there.
+    fn fill(&self, argument: i64, values: &mut Vec<i64>) {
+        values.clear();
         values.push(argument);
         for step in &self.steps {
             let at = |value: &usize| values.get(*value).copied().unwrap_or(0);
@@ -260,12 +262,22 @@ impl Formula {
             };
             values.push(next);
         }
-        values
     }
 
     /// The result for this argument.
     pub fn clear(&self, argument: i64) -> i64 {
-        self.values(argument).pop().unwrap_or(0)
+        let mut values = Vec::with_capacity(self.steps.len() + 1);
+        self.fill(argument, &mut values);
+        values.pop().unwrap_or(0)
+    }
+
+    /// The results for these arguments.
+    pub fn results(&self, arguments: impl Iterator<Item = i64>) -> impl Iterator<Item = i64> {
+        let mut values = Vec::with_capacity(self.steps.len() + 1);
+        arguments.map(move |argument| {
+            self.fill(argument, &mut values);
+            values.last().copied().unwrap_or(0)
+        })
     }
 
     /// Narrows what is known of results to `0..=most`, which the caller vouches for; their
@@ -310,8 +322,9 @@ impl Formula {
         let limit = 1i64 << (MOST - 1);
         let narrow = self.ranges.iter().all(|[low, high]| *low >= -limit && *high <= limit);
         let signs = self.steps.iter().all(|step| match step {
-            Step::Square(value) | Step::Shift(value, _) | Step::Lookup(value, _) => {
-                self.of(*value)[0] >= 0
+            Step::Square(value) | Step::Shift(value, _) => self.of(*value)[0] >= 0,
+            Step::Lookup(value, values) => {
+                self.of(*value)[0] >= 0 && self.of(*value)[1] < values.len() as i64
             }
             Step::Product(factors) => factors.iter().all(|value| self.of(*value)[0] >= 0),
             Step::Affine(..) | Step::AtLeast(..) => true,

@@ -8,6 +8,7 @@
 pub mod branches;
 pub mod curve;
 pub mod exponent;
+pub mod flooding;
 pub mod formula;
 pub mod gelu;
 pub mod inverse;

@@ -7,6 +7,9 @@
 //!
 //! All programs are evaluated for every t of the interval: what diverges is refused.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use super::Result;
 use super::formula::{Builder, Formula};
 
@@ -18,7 +21,9 @@ const COARSEST: u32 = 4;
 const SLOPE: u32 = 4;
 
 /// How inverse square roots are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(deny_unknown_fields)]
 pub struct Newton {
     /// 1 to 4.
@@ -30,7 +35,7 @@ pub struct Newton {
 }
 
 /// What is computed of `t / 2^bits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wanted {
     /// The root.
     Root,
@@ -39,7 +44,7 @@ pub enum Wanted {
 }
 
 /// The interval of integers that stand for t, and their bits after the point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interval {
     /// At least 1.
     pub low: i64,
@@ -49,14 +54,46 @@ pub struct Interval {
     pub bits: u32,
 }
 
+impl Interval {
+    /// All of it where that is at most about so many values; else evenly spaced ones, with all
+    /// of the first, where functions are steepest.
+    pub fn values(self, most: i64) -> impl Iterator<Item = i64> {
+        let Self { low, high, .. } = self;
+        let step = ((high - low) / most.max(1)).max(1);
+        let steep = low.saturating_add(most.min(high - low));
+        let steep = if step == 1 { low } else { steep };
+        (low..steep).chain((steep..=high).step_by(step as usize)).chain([high])
+    }
+}
+
 /// A program on an interval; its result has so many bits after the point.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Core {
     /// Of t.
     pub formula: Formula,
     /// Bits after the point of the result.
     pub fraction: u32,
+    /// The largest relative error of an inverse root.
+    pub error: f64,
 }
+
+impl Core {
+    /// A program whose results have `fraction` bits after the point, tried on `interval`.
+    pub(super) fn new(formula: Formula, fraction: u32, interval: Interval) -> Self {
+        let unit = ((1u64 << interval.bits) as f64).sqrt() * (1u64 << fraction) as f64;
+        let values = || interval.values(1 << 18);
+        let pairs = values().zip(formula.results(values()));
+        let error = pairs.map(|(t, y)| (y as f64 * (t as f64).sqrt() / unit - 1.0).abs());
+        let error = error.fold(0.0, f64::max);
+        Self { formula, fraction, error }
+    }
+}
+
+/// Programs made so far: every norm of a model has the same one, and all of a model's are asked
+/// for time and again.
+static CORES: Mutex<BTreeMap<(Newton, Interval, Wanted), Core>> = Mutex::new(BTreeMap::new());
+/// Most of them that are kept.
+const MOST_CORES: usize = 256;
 
 impl Newton {
     /// Whether these are numbers that this module has.
@@ -79,6 +116,21 @@ impl Newton {
     /// # Errors
     /// Where it diverges.
     pub fn core(self, interval: Interval, wanted: Wanted) -> Result<Core> {
+        let key = (self, interval, wanted);
+        let lock = || CORES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(core) = lock().get(&key) {
+            return Ok(core.clone());
+        }
+        let core = self.made(interval, wanted)?;
+        let mut cores = lock();
+        if cores.len() >= MOST_CORES {
+            cores.clear();
+        }
+        cores.insert(key, core.clone());
+        Ok(core)
+    }
+
+    fn made(self, interval: Interval, wanted: Wanted) -> Result<Core> {
         let Interval { low, high, bits } = interval;
         if !self.fits() || low < 1 || low >= high || high > 1 << bits || bits > MOST_BITS + 2 {
             return Err("inverse square roots on this interval".into());
@@ -99,7 +151,7 @@ impl Newton {
             let (constant, _) = balanced(error);
             fraction = last(&mut builder, [y, 0], [fraction, bits, self.precision], constant);
         }
-        Ok(Core { formula: builder.finish_over(low..=high, 1)?, fraction })
+        Ok(Core::new(builder.finish_over(low..=high, 1)?, fraction, interval))
     }
 
     /// Bits after the point of y before each iteration that makes another y, and after the
@@ -118,6 +170,12 @@ impl Newton {
         fractions.reverse();
         fractions
     }
+}
+
+/// a and b of the line `a - b*t` that is the best first guess of `1/sqrt(t)` from `low` to `high`.
+pub fn affine(low: f64, high: f64) -> [f64; 2] {
+    let line = Line::best(low, high);
+    [line.a, line.b]
 }
 
 /// `a - b*t`, the best line near `1/sqrt(t)`, and its relative error.

@@ -68,8 +68,9 @@ impl ReluSoftmax {
         [newton, division]: [Newton; 2],
         out_bits: u32,
     ) -> Result<Self> {
+        smooth.check()?;
         let sizes = (2..=4096).contains(&cols) && (4..=12).contains(&out_bits);
-        if !sizes || smooth.slope != 0.0 || !is_scale(epsilon) || !is_scale(smooth.scale) {
+        if !sizes || smooth.slope != 0.0 || !is_scale(epsilon) {
             return Err("a softmax of smooth maxima of these sizes".into());
         }
         let real_epsilon = epsilon / smooth.scale * (1u64 << smooth.fraction) as f64;

@@ -4,7 +4,7 @@
 use super::Result;
 use super::formula::{Builder, Formula};
 use super::inverse::Inverse;
-use super::newton::{Interval, Newton, Wanted};
+use super::newton::{Newton, Wanted};
 use super::starts::{Start, found};
 
 /// Bits of constants that scale results.
@@ -129,15 +129,6 @@ impl Rooted {
             Self::Table(inverse) => inverse.most_weighted(),
             Self::Newton(root) => root.most_weighted(),
         }
-    }
-}
-
-impl super::newton::Core {
-    /// The largest relative error on `interval` of an inverse root.
-    pub fn error(&self, interval: Interval) -> f64 {
-        let unit = ((1u64 << interval.bits) as f64).sqrt() * (1u64 << self.fraction) as f64;
-        let error = |t: i64| (self.formula.clear(t) as f64 * (t as f64).sqrt() / unit - 1.0).abs();
-        (interval.low..=interval.high).map(error).fold(0.0, f64::max)
     }
 }
 

@@ -40,10 +40,14 @@ pub struct Smu {
     pub real: Smooth,
     /// Of the argument, moved above zero.
     pub formula: Formula,
+    /// Where iterations begin.
+    pub start: Start,
+    /// How many there are.
+    pub iterations: u32,
 }
 
 impl Smooth {
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let numbers = is_scale(self.scale)
             && (0.0..1.0).contains(&self.slope)
             && is_scale(self.smoothness)
@@ -113,7 +117,10 @@ impl Smu {
         let [low, high] = formula.range();
         let limit = 1i64 << (out_bits.clamp(1, 62) - 1);
         match low >= -limit && high < limit {
-            true => Ok(Self { real, formula }),
+            true => {
+                let iterations = start.iterations(newton.iterations);
+                Ok(Self { real, formula, start, iterations })
+            }
             false => Err("a smooth maximum whose results are wider than its output".into()),
         }
     }
@@ -158,8 +165,8 @@ impl Smu {
     /// The largest distance from the real function, in last places.
     pub fn error(&self) -> f64 {
         let offset = self.real.offset();
-        let error = |x: i64| (self.clear(x) as f64 - self.real.at(x)).abs();
-        (-offset..offset).map(error).fold(0.0, f64::max)
+        let pairs = (-offset..offset).zip(self.formula.results(0..2 * offset));
+        pairs.map(|(x, got)| (got as f64 - self.real.at(x)).abs()).fold(0.0, f64::max)
     }
 }
 

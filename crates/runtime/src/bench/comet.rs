@@ -118,8 +118,11 @@ fn chosen(smooth: Smooth, start: Start) -> Result<(Newton, u32)> {
         let plan = functions::Smu::unchecked(smooth, start, *newton, bits + 2);
         plan.is_ok_and(|plan| plan.error() <= functions::smu::ERROR)
     };
-    let found = plans.into_iter().find(enough);
-    let newton = found.ok_or_else(|| Error::misuse("a range too wide for this start"))?;
+    let runs =
+        |newton: &Newton| functions::Smu::unchecked(smooth, start, *newton, bits + 2).is_ok();
+    // Some are never near on a wide range; then their error is shown.
+    let found = plans.clone().find(enough).or_else(|| plans.clone().find(runs));
+    let newton = found.ok_or_else(|| Error::misuse("a range on which this start diverges"))?;
     Ok((newton, bits + 1))
 }
 

@@ -13,7 +13,9 @@ use super::newton::{Core, Interval, Newton, Wanted, iteration, last};
 /// Bits after the point of numbers where the range is not split, beyond the result's.
 const GUARD: u32 = 2;
 /// Most bits of what is not split.
-const MOST_BITS: u32 = 17;
+const MOST_BITS: u32 = 26;
+/// How many values of an interval are tried: rows of others' starts span millions.
+const TRIED: i64 = 1 << 15;
 
 /// A first guess of an inverse square root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -94,7 +96,7 @@ impl Start {
             Wanted::Root => last(&mut builder, [y, 0], [fraction, bits, newton.precision], 3.0),
             Wanted::Inverse => fraction,
         };
-        Ok(Core { formula: builder.finish_over(low..=high, 1)?, fraction })
+        Ok(Core::new(builder.finish_over(interval.values(TRIED), 1)?, fraction, interval))
     }
 }
 
@@ -124,7 +126,7 @@ pub(super) fn found(
     let interval = branches.interval();
     let core = start.core(newton, interval, wanted, branches.whole_value() * unit)?;
     let error = match wanted {
-        Wanted::Inverse => core.error(interval) + 0.5 / interval.low as f64,
+        Wanted::Inverse => core.error + 0.5 / interval.low as f64,
         Wanted::Root => 0.0,
     };
     let result = builder.inline(&core.formula, t);

@@ -3,7 +3,7 @@
 
 use crate::functions::Result;
 use crate::functions::formula::Builder;
-use crate::functions::newton::{Newton, Wanted, iteration, last};
+use crate::functions::newton::{Core, Interval, Newton, Wanted, iteration, last};
 
 /// Bits of a digit, and of the leading part.
 const DIGIT: u32 = 8;
@@ -30,36 +30,42 @@ pub(super) fn found(
         (0..octaves).map(|k| 1 << (bits * if up { k } else { octaves - 1 - k })).collect()
     };
     let factor = builder.lookup(octave, powers(2, false));
-    let normal = builder.product(factor, value);
     let [quarter, whole] = [1i64 << (length - 2), 1i64 << length];
-    builder.known(normal, [quarter, whole - 1]);
+    let normal = builder.product_within(factor, value, [quarter, whole - 1]);
     // From 4^octaves/4 on: the two highest bits are not both 0.
     let bits = (newton.precision + 4).clamp(DIGIT, length);
     let bits = bits - (bits + length) % 2;
+    let interval = Interval { low: 1 << (bits - 2), high: (1 << bits) - 1, bits };
     let t = builder.shift(normal, length - bits);
-    builder.known(t, [1 << (bits - 2), (1 << bits) - 1]);
-    let leading = builder.shift(t, bits - DIGIT);
-    builder.known(leading, [1 << (DIGIT - 2), (1 << DIGIT) - 1]);
+    builder.known(t, [interval.low, interval.high]);
+    let core = core(newton, interval, wanted)?;
+    let result = builder.inline(&core.formula, t);
+    let back = builder.lookup(octave, powers(1, wanted == Wanted::Root));
+    let result = builder.product(back, result);
+    let base = i64::from(length / 2);
+    let scale = match wanted {
+        Wanted::Root => i64::from(octaves) - 1 - base,
+        Wanted::Inverse => base,
+    };
+    Ok((result, scale + i64::from(core.fraction), core.error + 2.0 / interval.low as f64))
+}
+
+/// A table of the leading bits, and one iteration.
+fn core(newton: Newton, interval: Interval, wanted: Wanted) -> Result<Core> {
+    let Interval { low, high, bits } = interval;
+    let mut builder = Builder::new([low, high]);
+    let leading = builder.shift(0, bits - DIGIT);
     let guess = |z: i64| ((1 << GUESS) as f64 / ((z.max(64) as f64 + 0.5) / 256.0).sqrt()).round();
-    let mut y = builder.lookup(leading, (0..1 << DIGIT).map(|z| guess(z) as i64).collect());
-    builder.known(y, [1 << GUESS, 2 << GUESS]);
-    let base = (length / 2) as i64;
-    if wanted == Wanted::Root {
-        let fraction = last(builder, [y, t], [GUESS, bits, newton.precision], 3.0);
-        let root = builder.latest();
-        builder.known(root, [0, 2 << fraction]);
-        let back = builder.lookup(octave, powers(1, true));
-        let result = builder.product(back, root);
-        let scale = i64::from(octaves) - 1 - base + i64::from(fraction);
-        return Ok((result, scale, 0.0));
-    }
-    let fraction = newton.precision + 2;
-    y = iteration(builder, [y, t], [GUESS, bits, fraction], 3.0);
-    builder.known(y, [0, 3 << fraction]);
-    let back = builder.lookup(octave, powers(1, false));
-    let result = builder.product(back, y);
-    let error = 2f64.powi(-(fraction.min(bits - 2) as i32) + 1);
-    Ok((result, base + i64::from(fraction), error))
+    let y = builder.lookup(leading, (0..1 << DIGIT).map(|z| guess(z) as i64).collect());
+    let fraction = match wanted {
+        Wanted::Root => last(&mut builder, [y, 0], [GUESS, bits, newton.precision], 3.0),
+        Wanted::Inverse => {
+            let fraction = newton.precision + 2;
+            iteration(&mut builder, [y, 0], [GUESS, bits, fraction], 3.0);
+            fraction
+        }
+    };
+    Ok(Core::new(builder.finish_over(low..=high, 1)?, fraction, interval))
 }
 
 /// Half the place of the leading bit.

@@ -35,6 +35,11 @@ impl AcceptLeakage {
     pub const fn hiding_bits(bits: u32) -> Self {
         Self { hidden_bits: bits }
     }
+
+    /// By how many bits masks are wider than what they hide.
+    pub(crate) const fn bits(self) -> u32 {
+        self.hidden_bits
+    }
 }
 
 /// The public plan of a linear layer in the Fourier domain.

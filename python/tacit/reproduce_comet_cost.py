@@ -1,0 +1,96 @@
+"""Comet's tables of cost: 3, 4 and 8, operator by operator, measured between two processes.
+
+All starts run on the same Newton protocol and uniform shares, so ratios show what the start is worth. Ours begin at the
+affine start, which as the paper's needs no communication. Whole models cost what `tacit plan` says of them.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tacit.operation import OperationPair
+from tacit.paper import Rows, row
+
+Shape = tuple[int, int]
+QUICK, FULL = 16, 128
+"""Tokens of the layer of BERT-base whose operators are measured."""
+HEADS, HIDDEN, WIDE = 12, 768, 3072
+WIDTHS: dict[str, dict[str, Any]] = {
+    "gelu": {"bits": 12, "out_bits": 8, "range": 8.0},
+    "softmax": {"bits": 9, "out_bits": 8, "range": 16.0},
+    "layernorm": {"bits": 9, "out_bits": 19, "range": 32.0},
+}
+
+
+class Published(NamedTuple):
+    """Communication of one layer's operators in the paper, in its unit."""
+
+    layernorm: float
+    gelu: float
+    softmax: float
+
+
+TITLES = {"layernorm": "LayerNorm", "gelu": "activation", "softmax": "softmax"}
+CRYPTEN_FRAMEWORK = {
+    "crypten": Published(2.14, 6.28, 3.28),
+    "taylor-high": Published(2.33, 5.82, 3.19),
+    "taylor-low": Published(2.03, 5.57, 3.09),
+}
+IN_CRYPTEN = Published(0.94, 1.83, 1.58)
+IRON = {"table": Published(7.45, 14.9, 8.85)}
+IN_IRON = Published(3.03, 4.05, 3.56)
+BUMBLEBEE_SPEEDUP = 1.5
+
+
+def sizes(tokens: int) -> dict[str, Shape]:
+    """Rows and columns of each operator for so many tokens; rows of scores are as long as a whole text."""
+    return {"layernorm": (tokens, HIDDEN), "gelu": (tokens, WIDE), "softmax": (HEADS * tokens, FULL)}
+
+
+def measured(function: str, start: str | None, full: bool) -> dict[str, Any]:
+    """Bytes, rounds and seconds of one operator from a start; None is suite auto."""
+    rows, cols = sizes(FULL if full else QUICK)[function]
+    operation: dict[str, Any] = {"operation": function, "rows": rows, "cols": cols, **WIDTHS[function]}
+    if start is not None:
+        operation |= {"operation": "comet", "function": function, "start": start, "accept_leakage": False}
+    report = OperationPair(operation, threads=1).run()
+    traffic = sum(report["bytes"].values())
+    return {"name": f"{function}, {start or 'auto'}", "bytes": traffic, **chosen(report)}
+
+
+def chosen(report: dict[str, Any]) -> dict[str, Any]:
+    """Rounds and seconds."""
+    return {"rounds": report["rounds"], "seconds": report["seconds"]}
+
+
+def compared(baselines: dict[str, Published], ours: Published, full: bool) -> dict[str, Any]:
+    """Communication of each baseline over ours, by operator."""
+    rows: Rows = []
+    seen: Rows = []
+    for function, title in TITLES.items():
+        affine = measured(function, "affine", full)
+        seen.append(affine)
+        for start, published in baselines.items():
+            other = measured(function, start, full)
+            seen.append(other)
+            paper = getattr(published, function) / getattr(ours, function)
+            rows.append(row(f"{title}, {start}/affine, communication", paper, other["bytes"] / affine["bytes"], "x"))
+    return {"rows": rows, "measured": seen}
+
+
+def comet_table3(full: bool, _data: Path) -> dict[str, Any]:
+    """Table 3: CrypTen's start and Taylor series of high and low order."""
+    return compared(CRYPTEN_FRAMEWORK, IN_CRYPTEN, full)
+
+
+def comet_table4(full: bool, _data: Path) -> dict[str, Any]:
+    """Table 4: the start by a table, as Iron and SiRNN have it."""
+    return compared(IRON, IN_IRON, full)
+
+
+def comet_table8(full: bool, _data: Path) -> dict[str, Any]:
+    """Table 8: GELU of suite auto, by tables, beside the smooth maximum; Bumblebee's is another protocol."""
+    auto, ours = measured("gelu", None, full), measured("gelu", "affine", full)
+    return {
+        "rows": [row("GELU, auto/comet, time", BUMBLEBEE_SPEEDUP, auto["seconds"] / ours["seconds"], "x")],
+        "measured": [auto, ours],
+    }
