@@ -127,7 +127,7 @@ fn select(
     }
     let mut terms = vec![(value, factor(0))];
     for (index, bit) in (1..).zip(reached) {
-        let part = builder.product(*bit, value);
+        let part = builder.choose(*bit, value);
         terms.push((part, factor(index) - factor(index - 1)));
     }
     let sum = builder.affine(&terms, 0);

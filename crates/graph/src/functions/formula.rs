@@ -22,8 +22,10 @@ pub enum Step {
     Product([usize; 2]),
     /// A value, which is not negative, without so many low bits.
     Shift(usize, u32),
-    /// 1 if a value has reached the threshold, else 0.
+    /// 1 if a value has reached the threshold, else 0; only a [`Step::Choose`] reads that.
     AtLeast(usize, i64),
+    /// The second where the first, a [`Step::AtLeast`], is 1, else 0.
+    Choose([usize; 2]),
     /// The entry of a table at a value; a power of two of entries, at most 256.
     Lookup(usize, Vec<i64>),
 }
@@ -169,6 +171,12 @@ impl Builder {
         self.push(Step::AtLeast(value, threshold), ends)
     }
 
+    /// `value` where `bit`, of [`Builder::at_least`], is 1, else 0.
+    pub fn choose(&mut self, bit: usize, value: usize) -> usize {
+        let [low, high] = self.wide(value);
+        self.push(Step::Choose([bit, value]), [Some(low), Some(high), Some(0)])
+    }
+
     /// `values[value]`.
     pub fn lookup(&mut self, value: usize, mut values: Vec<i64>) -> usize {
         let [low, high] = self.range(value);
@@ -193,6 +201,7 @@ impl Builder {
                 }
                 Step::Square(value) => Step::Square(at(value)),
                 Step::Product([a, b]) => Step::Product([at(a), at(b)]),
+                Step::Choose([bit, value]) => Step::Choose([at(bit), at(value)]),
                 Step::Shift(value, drop) => Step::Shift(at(value), *drop),
                 Step::AtLeast(value, threshold) => Step::AtLeast(at(value), *threshold),
                 Step::Lookup(value, values) => Step::Lookup(at(value), values.clone()),
@@ -211,7 +220,9 @@ impl Builder {
             return Err(why);
         }
         let Self { steps, ranges, .. } = self;
-        Formula { steps, ranges, rings: Vec::new() }.with_rings(out_bits)
+        let formula = Formula { steps, ranges, rings: Vec::new() };
+        formula.check()?;
+        formula.with_rings(out_bits)
     }
 
     /// The same where the argument takes these values only; ranges are those that occur.
@@ -252,7 +263,7 @@ impl Formula {
                     terms.fold(*constant, i64::wrapping_add)
                 }
                 Step::Square(value) => at(value).wrapping_mul(at(value)),
-                Step::Product([a, b]) => at(a).wrapping_mul(at(b)),
+                Step::Product([a, b]) | Step::Choose([a, b]) => at(a).wrapping_mul(at(b)),
                 Step::Shift(value, drop) => at(value) >> drop,
                 Step::AtLeast(value, threshold) => i64::from(at(value) >= *threshold),
                 Step::Lookup(value, values) => {
@@ -327,12 +338,27 @@ impl Formula {
                 self.of(*value)[0] >= 0 && self.of(*value)[1] < values.len() as i64
             }
             Step::Product(factors) => factors.iter().all(|value| self.of(*value)[0] >= 0),
-            Step::Affine(..) | Step::AtLeast(..) => true,
+            Step::Affine(..) | Step::AtLeast(..) | Step::Choose(_) => true,
         });
-        match narrow && signs {
+        match narrow && signs && self.bits_are_chosen_by() {
             true => Ok(()),
             false => Err("a function that diverges".into()),
         }
+    }
+
+    /// That comparisons are read by choices alone, and these choose by nothing else.
+    fn bits_are_chosen_by(&self) -> bool {
+        let is_bit = |value: &usize| {
+            let step = value.checked_sub(1).and_then(|index| self.steps.get(index));
+            matches!(step, Some(Step::AtLeast(..)))
+        };
+        self.steps.iter().all(|step| match step {
+            Step::Choose([bit, value]) => is_bit(bit) && !is_bit(value),
+            Step::Affine(terms, _) => !terms.iter().any(|(value, _)| is_bit(value)),
+            Step::Product(factors) => !factors.iter().any(is_bit),
+            Step::Square(value) | Step::Shift(value, _) => !is_bit(value),
+            Step::AtLeast(value, _) | Step::Lookup(value, _) => !is_bit(value),
+        })
     }
 
     /// The width that a factor's shares are reduced to, of a product in `ring`.
@@ -377,6 +403,7 @@ impl Formula {
                         raise(&mut rings, *value, self.factor_bits(*value, ring));
                     });
                 }
+                Step::Choose([_, value]) => raise(&mut rings, *value, ring),
                 Step::Shift(value, drop) => {
                     raise(&mut rings, *value, self.shifted_bits(*value, *drop));
                 }
@@ -407,13 +434,84 @@ impl Formula {
                     let narrow = factor(*a).min(factor(*b));
                     2 * (chosen(narrow) + u64::from(narrow)) + 2 * u64::from(ring)
                 }
+                Step::Choose(_) => u64::from(2 * ring + 2),
                 Step::Shift(_, drop) => u64::from(8 * drop + ring),
                 Step::AtLeast(value, threshold) => {
-                    u64::from(8 * self.compared_bits(*value, *threshold) + ring)
+                    u64::from(8 * self.compared_bits(*value, *threshold))
                 }
                 Step::Lookup(_, values) => u64::from(ring) * values.len() as u64,
             }
         };
         steps.map(weight).sum()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_and_rings_are_what_readers_need() {
+        let mut builder = Builder::new([0, 100]);
+        let square = builder.square(0);
+        let reached = builder.at_least(square, 5000);
+        let chosen = builder.choose(reached, square);
+        let sum = builder.affine(&[(chosen, 3), (0, -8)], 7);
+        builder.rounded(sum, 4);
+        let loose = builder.clone().finish(9).unwrap();
+        let tight = builder.finish_over(0..=100, 12).unwrap();
+        for x in 0..=100i64 {
+            let kept = if x * x >= 5000 { x * x } else { 0 };
+            let want = (3 * kept - 8 * x + 7 + 8) >> 4;
+            assert_eq!([loose.clear(x), tight.clear(x)], [want; 2]);
+            let ranges = [loose.range(), tight.range()];
+            assert!(ranges.iter().all(|[low, high]| (*low..=*high).contains(&want)));
+        }
+        assert!(tight.range()[1] <= loose.range()[1]);
+        // The square of 100 and a bit to spare; shares of the result as asked for.
+        assert_eq!((loose.bits(), tight.bits()), ([8, 9], [8, 12]));
+        assert!(tight.weight() > 0);
+    }
+
+    #[test]
+    fn programs_that_no_protocol_runs_are_refused() {
+        let refused = |make: &dyn Fn(&mut Builder) -> usize| {
+            let mut builder = Builder::new([-5, 1 << 30]);
+            make(&mut builder);
+            builder.finish(8).is_err()
+        };
+        assert!(refused(&|b| b.square(0)));
+        assert!(refused(&|b| {
+            let positive = b.affine(&[(0, 1)], 5);
+            let square = b.square(positive);
+            b.square(square)
+        }));
+        assert!(refused(&|b| b.lookup(0, vec![1, 2])));
+        assert!(refused(&|b| {
+            let bit = b.at_least(0, 3);
+            b.affine(&[(bit, 1)], 0)
+        }));
+        assert!(refused(&|b| b.choose(0, 0)));
+        assert!(!refused(&|b| {
+            let bit = b.at_least(0, 3);
+            b.choose(bit, 0)
+        }));
+    }
+
+    #[test]
+    fn an_inlined_program_computes_the_same() {
+        let mut inner = Builder::new([1, 9]);
+        let square = inner.square(0);
+        inner.affine(&[(square, 2), (0, 1)], -1);
+        let inner = inner.finish(10).unwrap();
+        let mut outer = Builder::new([0, 8]);
+        let moved = outer.affine(&[(0, 1)], 1);
+        let result = outer.inline(&inner, moved);
+        outer.affine(&[(result, 3)], 0);
+        let outer = outer.finish(12).unwrap();
+        for x in 0..=8 {
+            assert_eq!(outer.clear(x), 3 * inner.clear(x + 1));
+        }
     }
 }

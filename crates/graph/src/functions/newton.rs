@@ -266,6 +266,10 @@ pub(super) fn last(
     let rooted = bits + fraction - dropped;
     let product = builder.product(root, y);
     let factor = residue(builder, product, rooted + fraction, kept, constant);
-    builder.product(root, factor);
-    rooted + kept.min(rooted + fraction) + 1
+    let result = builder.product(root, factor);
+    // What follows chooses between branches: that is cheaper on fewer bits.
+    let fine = rooted + kept.min(rooted + fraction) + 1;
+    let dropped = fine.saturating_sub(kept + 1);
+    builder.rounded(result, dropped);
+    fine - dropped
 }

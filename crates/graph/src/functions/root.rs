@@ -38,8 +38,9 @@ impl Root {
         let [least, most] = [1i64 << low, (1i64 << top) - 1];
         let mut builder = Builder::new([0, most]);
         let reached = builder.at_least(0, least);
-        let above = builder.product(reached, 0);
-        let clamped = builder.affine(&[(above, 1), (reached, -least)], least);
+        let above = builder.affine(&[(0, 1)], -least);
+        let above = builder.choose(reached, above);
+        let clamped = builder.affine(&[(above, 1)], least);
         builder.known(clamped, [least, most]);
         let (inverse, scale, error) = inverse_root(&mut builder, clamped, start, newton)?;
         let factor = peak * (least as f64).sqrt();
@@ -82,7 +83,8 @@ pub(super) fn scaled(
     factor: f64,
     scale: i64,
 ) -> Result<usize> {
-    if !(factor > 0.0 && factor < (1u64 << 60) as f64) || !(0..=60).contains(&scale) {
+    let fits = factor > 0.0 && factor < (1u64 << 60) as f64 && (0..=60).contains(&scale);
+    if !fits {
         return Err("an inverse root of such precision".into());
     }
     let mut shift = scale;

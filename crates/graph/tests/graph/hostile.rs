@@ -6,7 +6,8 @@ use crate::lowering::{compile, some_models};
 use crate::models;
 use crate::numbers::Numbers;
 use serde_json::{Value, json};
-use tacit_graph::{Error, Graph, Model, Options, Source, digest, verify, verify_model};
+use tacit_graph::testing::{Sizes, calibrate, smooth_encoder, tokens};
+use tacit_graph::{Error, Graph, Model, Options, Source, digest, lower, verify, verify_model};
 
 /// Every leaf of a JSON value.
 fn leaves(value: &mut Value) -> Vec<&mut Value> {
@@ -163,5 +164,45 @@ fn source_json_is_strict() {
     for op in ["Add", "Identity"] {
         assert!(Source::from_json(&node("").replace("Relu", op)).is_ok());
         assert!(Source::from_json(&node(r#","alpha":1"#).replace("Relu", op)).is_err());
+    }
+}
+
+#[test]
+fn iterations_from_outside_are_tried_before_they_are_believed() {
+    let sizes = Sizes { vocabulary: 7, length: 4, hidden: 8, heads: 2, layers: 1 };
+    let program = smooth_encoder(sizes, 1);
+    let inputs: Vec<Vec<f32>> = (0..6).map(|i| tokens(sizes, 1 + i % 4, i as u64)).collect();
+    let calibration = calibrate(&program, &inputs);
+    let options = Options { newton: true, ..Options::default() };
+    let model = lower(program.source, program.floats, &calibration, &options).unwrap();
+    let clean: Value = serde_json::from_str(&model.graph.public_json()).unwrap();
+    assert!(Graph::from_json(&clean.to_string()).is_ok());
+    let changes = [
+        ("newton", "iterations", json!(0)),
+        ("newton", "iterations", json!(u32::MAX)),
+        ("newton", "ratio", json!(4)),
+        ("newton", "precision", json!(u32::MAX)),
+        ("newton", "precision", json!(3)),
+        ("division", "ratio", json!(0)),
+        ("smooth", "bits", json!(u32::MAX)),
+        ("smooth", "bits", json!(0)),
+        ("smooth", "fraction", json!(u32::MAX)),
+        ("smooth", "slope", json!(1.0)),
+        ("smooth", "smoothness", json!(-1.0)),
+        ("smooth", "smoothness", json!(1e-30)),
+        ("smooth", "scale", json!(0.0)),
+    ];
+    for op in ["smu", "relu-softmax", "layer-norm"] {
+        for (part, field, value) in &changes {
+            let mut broken = clean.clone();
+            let nodes = broken["nodes"].as_array_mut().unwrap();
+            let node = nodes.iter_mut().find(|node| !node["op"][op].is_null()).unwrap();
+            if node["op"][op][part][field].is_null() {
+                continue;
+            }
+            node["op"][op][part][field] = value.clone();
+            let error = Graph::from_json(&broken.to_string());
+            assert!(error.is_err(), "{op} {part} {field} {value}");
+        }
     }
 }

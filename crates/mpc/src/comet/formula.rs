@@ -13,18 +13,22 @@
 //! other run at once.
 
 use graph::functions::formula::{Formula, Step};
-use wire::{Channel, Cost, Error, Result};
+use ring::Bits;
+use std::collections::BTreeMap;
+use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
-use crate::compare::Radix;
+use crate::compare::{self, Comparison, Radix};
 use crate::extend::{self, Extend, Sign};
+use crate::inside::Inside;
 use crate::lookup::{self, Lookup};
 use crate::multiply::{self, Factor, Multiply};
 use crate::pads::{Need, Pads};
-use crate::share::Share;
-use crate::sign::{self, Signs, Told};
+use crate::relu::sum_of;
+use crate::share::{Share, sign_of};
 use crate::square::{self, Square};
+use crate::switch;
 use crate::truncate::{self, Truncate};
-use wire::Role;
 
 /// The public plan of one program on many arguments.
 #[derive(Clone, Debug)]
@@ -51,7 +55,8 @@ enum Protocol {
     Square(Square, u32),
     Product(Multiply, [u32; 2]),
     Shift(Truncate, u32),
-    AtLeast(Signs, u32),
+    AtLeast(Comparison, usize, u32),
+    Choose(Inside),
     Lookup(Lookup, u32),
 }
 
@@ -107,17 +112,7 @@ fn together(formula: &Formula, start: usize) -> usize {
     let Some(first) = formula.steps.get(start) else { return 0 };
     let alike = |index: &usize| match (first, formula.steps.get(*index)) {
         (Step::AtLeast(a, _), Some(Step::AtLeast(b, _))) => a == b,
-        (Step::Product([_, a]), Some(Step::Product([bit, b]))) => {
-            let ring = widest(formula, start..*index + 1);
-            let narrow = |value: &usize| formula.factor_bits(*value, ring) == 2;
-            let wide = formula.rings.get(*b).copied().unwrap_or(0);
-            let (Some(Step::Product([first_bit, _])), own) =
-                (formula.steps.get(start), formula.factor_bits(*b, ring))
-            else {
-                return false;
-            };
-            a == b && *bit <= start && narrow(bit) && narrow(first_bit) && wide >= own
-        }
+        (Step::Choose([_, a]), Some(Step::Choose([bit, b]))) => a == b && *bit <= start,
         _ => false,
     };
     1 + (start + 1..formula.steps.len()).take_while(alike).count()
@@ -163,7 +158,10 @@ fn protocol(
                 _ => 2,
             });
             let bits = bits.max().unwrap_or(2);
-            Protocol::AtLeast(Signs::new(all, bits, Told::NonNegative, ring, radix)?, bits)
+            Protocol::AtLeast(Comparison::carry(bits - 1, radix), all, bits)
+        }
+        Step::Choose(_) => {
+            Protocol::Choose(Inside { count: all, bits: ring, cap: None, out_bits: ring })
         }
         Step::Lookup(_, values) => {
             let bits = values.len().ilog2();
@@ -179,7 +177,8 @@ impl Protocol {
             Self::Square(plan, _) => plan.need(),
             Self::Product(plan, _) => plan.need(),
             Self::Shift(plan, _) => plan.need(),
-            Self::AtLeast(plan, _) => plan.need(),
+            Self::AtLeast(plan, count, _) => plan.need(*count),
+            Self::Choose(plan) => plan.switch().need(),
             Self::Lookup(plan, _) => plan.need(),
         }
     }
@@ -190,27 +189,32 @@ impl Protocol {
             Self::Square(plan, _) => plan.cost(),
             Self::Product(plan, _) => plan.cost(),
             Self::Shift(plan, _) => plan.cost(),
-            Self::AtLeast(plan, _) => plan.cost(),
+            Self::AtLeast(plan, count, _) => plan.cost(*count),
+            Self::Choose(plan) => plan.switch().cost(Role::Client),
             Self::Lookup(plan, _) => plan.cost(),
         }
     }
 }
 
-/// The shares of every value so far.
-struct Values(Vec<Share>);
+/// The shares of every value so far, additive ones or, of comparisons, by exclusive or.
+struct Values {
+    shares: Vec<Share>,
+    bits: BTreeMap<usize, Zeroizing<Bits>>,
+}
 
 impl Values {
     /// A value in a ring that is no wider than it has.
     fn at(&self, value: usize, bits: u32) -> Result<Share> {
-        let share = self.0.get(value).ok_or_else(|| Error::misuse("a program out of order"))?;
+        let share =
+            self.shares.get(value).ok_or_else(|| Error::misuse("a program out of order"))?;
         share.narrow(bits)
     }
 
     fn affine(&self, role: Role, terms: &[(usize, i64)], constant: i64, ring: u32) -> Share {
-        let count = self.0.first().map_or(0, Share::len);
+        let count = self.shares.first().map_or(0, Share::len);
         let mut sums = vec![0u64; count];
         for (value, factor) in terms {
-            let words = self.0.get(*value).map(Share::words).unwrap_or_default();
+            let words = self.shares.get(*value).map(Share::words).unwrap_or_default();
             let pairs = sums.iter_mut().zip(words);
             pairs.for_each(|(sum, word)| {
                 *sum = sum.wrapping_add(word.wrapping_mul(*factor as u64));
@@ -241,17 +245,51 @@ pub fn run(channel: &mut Channel, plan: &Program, x: &Share, mut pads: Pads) -> 
         None => x.clone(),
     };
     // With room for all: a vector that grows leaves copies behind.
-    let mut values = Values(Vec::with_capacity(plan.formula.steps.len() + 1));
-    values.0.push(first);
+    let shares = Vec::with_capacity(plan.formula.steps.len() + 1);
+    let mut values = Values { shares, bits: BTreeMap::new() };
+    values.shares.push(first);
     for group in &plan.groups {
         let now = pads.split(channel.role(), &group.protocol.need())?;
+        if let Protocol::AtLeast(comparison, ..) = &group.protocol {
+            compared(channel, plan, group, comparison, &mut values, now)?;
+            continue;
+        }
         let results = together_run(channel, plan, group, &values, now)?;
         for (index, words) in results.words().chunks(plan.count.max(1)).enumerate() {
             let ring = plan.formula.rings.get(group.start + index + 1).copied().unwrap_or(1);
-            values.0.push(Share::new(words.to_vec(), ring));
+            values.shares.push(Share::new(words.to_vec(), ring));
         }
     }
-    values.0.pop().ok_or_else(|| Error::misuse("an empty program"))
+    values.shares.pop().ok_or_else(|| Error::misuse("an empty program"))
+}
+
+/// Adds the bits of comparisons to `values`.
+fn compared(
+    channel: &mut Channel,
+    plan: &Program,
+    group: &Group,
+    comparison: &Comparison,
+    values: &mut Values,
+    mut pads: Pads,
+) -> Result<()> {
+    let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
+        return Err(Error::misuse("a step under another's protocol"));
+    };
+    let steps = plan.formula.steps.iter().skip(group.start).take(group.length);
+    let moved = steps.map(|step| match step {
+        Step::AtLeast(value, threshold) => Ok(values.at(*value, *bits)?.plus(role, -threshold)),
+        _ => Err(Error::misuse("a step under another's protocol")),
+    });
+    let moved = joined(&moved.collect::<Result<Vec<_>>>()?);
+    let found = compare::of_share(channel, comparison, &moved, &mut pads)?;
+    let mut reached = Zeroizing::new(sign_of(role, moved.words(), *bits));
+    reached.xor(&found.greater);
+    for index in 0..group.length {
+        let own: Bits = reached.iter().skip(index * plan.count).take(plan.count).collect();
+        values.bits.insert(group.start + index + 1, Zeroizing::new(own));
+        values.shares.push(Share::new(Vec::new(), 1));
+    }
+    Ok(())
 }
 
 fn together_run(
@@ -301,14 +339,21 @@ fn together_run(
             }
             _ => Err(odd()),
         },
-        Protocol::AtLeast(signs, bits) => {
-            let moved = each(&|step| match step {
-                Step::AtLeast(value, threshold) => {
-                    Ok(values.at(*value, *bits)?.plus(role, -threshold))
-                }
+        Protocol::AtLeast(..) => Err(odd()),
+        Protocol::Choose(inside) => {
+            let x = each(&|step| match step {
+                Step::Choose([_, value]) => values.at(*value, inside.bits),
                 _ => Err(odd()),
             })?;
-            sign::run(channel, signs, &moved, pads)
+            let chosen = steps.iter().flat_map(|step| match step {
+                Step::Choose([bit, _]) => values.bits.get(bit),
+                _ => None,
+            });
+            let chosen = chosen.flat_map(|bits| bits.iter()).collect::<Bits>();
+            let chosen = Zeroizing::new(chosen);
+            let side = inside.side(role, x.words(), &chosen, &chosen);
+            let switched = switch::run(channel, &inside.switch(), Role::Client, side, pads)?;
+            Ok(sum_of(x.len(), inside.out_bits, &switched))
         }
         Protocol::Lookup(plan, bits) => match steps.first() {
             Some(Step::Lookup(value, entries)) => {

@@ -49,16 +49,17 @@ pub struct LayerNorm {
 /// How a row's factor is found.
 #[derive(Clone, Debug)]
 enum Root {
-    Table(Inverse),
-    Newton(Program),
+    Table(Box<Inverse>),
+    Newton(Box<Program>),
 }
 
 impl Root {
     fn new(rows: usize, function: &Rooted, radix: Radix) -> Result<Self> {
         Ok(match function {
-            Rooted::Table(inverse) => Self::Table(Inverse::new(rows, inverse, radix)?),
+            Rooted::Table(inverse) => Self::Table(Box::new(Inverse::new(rows, inverse, radix)?)),
             Rooted::Newton(root) => {
-                Self::Newton(Program::new(rows, &root.formula, root.formula.bits()[0], radix)?)
+                let bits = root.formula.bits()[0];
+                Self::Newton(Box::new(Program::new(rows, &root.formula, bits, radix)?))
             }
         })
     }
