@@ -46,6 +46,8 @@ def measure(
 ) -> None:
     """Run a bench and print it."""
     _core.check_suite(suite, accept_leakage=False)
+    if suite is Suite.LOLA:
+        raise MisuseError("suite `lola` has no operations of its own; measure a whole model: bench model X.tacit")
     if suite is not Suite.AUTO and operation["operation"] in LINEAR:
         operation = {**operation, "suite": str(suite)}
     if suite is Suite.FALCON_NTT and operation["operation"] in CIRCUITS:

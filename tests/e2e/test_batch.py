@@ -76,9 +76,15 @@ def test_clients_and_open_sessions_follow_the_servers_batch(compiled, digits):
     assert [(report["inputs"], report["end"]) for report in reports] == [(5, "finished"), (6, "finished")]
 
 
-@pytest.mark.parametrize("batch", [0, 65])
+@pytest.mark.parametrize("batch", [0, 16385])
 def test_batches_out_of_range_are_wrong_usage(tacit, compiled, batch):
     assert tacit("plan", compiled("exact"), "--batch", batch, "--json").code == 2
+
+
+def test_only_lola_has_batches_of_thousands(tacit, compiled):
+    refused = tacit("plan", compiled("exact"), "--batch", 65, "--json")
+    assert (refused.code, refused.json["error"]["kind"]) == (1, "misuse")
+    assert "at most 64" in refused.err
 
 
 def test_a_budget_below_a_batch_is_refused(tacit, compiled):
