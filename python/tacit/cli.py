@@ -51,6 +51,7 @@ from tacit.pair import Pair
 from tacit.preprocess import parse as parse_preprocessing
 from tacit.reproduce_cli import reproduce_command
 from tacit.server import Listening, Server
+from tacit.square_cli import square_command
 from tacit.text import Text
 from tacit.text import read as read_text
 from tacit.train_cli import train
@@ -91,6 +92,11 @@ def root(
 
 
 app.command("compile", epilog=example("compile mnist.onnx -o mnist.tacit --calibrate train.npz"))(compile_command)
+
+
+train.command("square", epilog="Example: `tacit train square mnist.onnx --data train.npz -o square.onnx`")(
+    square_command
+)
 
 
 app.command("reproduce", epilog=example("reproduce gala-operations"))(reproduce_command)

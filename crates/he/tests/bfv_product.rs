@@ -5,7 +5,7 @@ use ring::{Random, Seed};
 use tacit_he::Error;
 use tacit_he::bfv::noise::{Estimate, Load};
 use tacit_he::bfv::{
-    Ciphertext, Encoder, Multiplier, Params, RelinearizationKey, SecretKey, Switching,
+    Ciphertext, Encoder, Multiplier, Params, RelinearizationKey, Scalar, SecretKey, Switching,
 };
 
 struct Client {
@@ -135,4 +135,51 @@ fn fewer_primes_hold_the_same_slots_under_the_same_keys() {
         let got = client.secret.decrypt(&client.encoder, &response).unwrap();
         assert!(got.iter().zip(&a).all(|(got, a)| *got == (a + 7) % prime));
     }
+}
+
+#[test]
+fn integers_multiply_all_slots_and_grow_noise_by_themselves_only() {
+    let mut client = Client::new(8192, &[43, 43, 44, 44], Switching::Special(44), 20);
+    let prime = client.encoder.prime();
+    let (a, x) = client.encrypted();
+    let (b, y) = client.encrypted();
+    let mut sum = Ciphertext::zero(&client.params);
+    sum.add_scaled(&x, &Scalar::new(&client.params, 15)).unwrap();
+    sum.add_scaled(&y, &Scalar::new(&client.params, -7)).unwrap();
+    let pairs = a.iter().zip(&b);
+    let want: Vec<u64> = pairs.map(|(a, b)| (15 * a + (prime - b) * 7) % prime).collect();
+    client.expect(&sum, &want, &client.fresh().scaled(15.0 * 15.0 + 7.0 * 7.0));
+    let less = x.drop_modulus().unwrap();
+    let mut sum = Ciphertext::zero(less.params());
+    sum.add_scaled(&less, &Scalar::new(&client.params, 3)).unwrap();
+    assert!(sum.add_scaled(&x, &Scalar::new(&client.params, 3)).is_err());
+    let want: Vec<u64> = a.iter().map(|a| 3 * a % prime).collect();
+    assert!(*client.secret.open(&client.encoder, &sum).unwrap() == want);
+}
+
+#[test]
+fn secrets_are_kept_as_coefficients() {
+    let mut client = Client::new(4096, &[36, 36], Switching::Special(37), 20);
+    let (slots, cipher) = client.encrypted();
+    let kept = client.secret.coefficients();
+    assert!(kept.len() == 4096 && kept.contains(&1) && kept.contains(&-1));
+    let again = SecretKey::from_coefficients(&client.params, &kept).unwrap();
+    assert!(*again.open(&client.encoder, &cipher).unwrap() == slots);
+    let mut large = kept.to_vec();
+    large[7] = 2;
+    for wrong in [&large, &kept[1..].to_vec()] {
+        assert!(matches!(
+            SecretKey::from_coefficients(&client.params, wrong),
+            Err(Error::Shape { .. })
+        ));
+    }
+}
+
+#[test]
+fn plaintext_primes_are_different_and_of_the_ring() {
+    let params = Params::new(8192, &[43, 43, 44, 44], Switching::Special(44)).unwrap();
+    let primes = Encoder::primes_above(&params, 20, 3).unwrap();
+    assert!(primes.windows(2).all(|pair| pair[0] < pair[1]) && primes[0] >= 1 << 20);
+    assert!(primes.iter().all(|prime| Encoder::new(&params, *prime).is_ok()));
+    assert!(Encoder::primes_above(&params, 13, 1).is_err());
 }

@@ -298,11 +298,11 @@ fn refused(node: &SourceNode, op: &SourceOp) -> Error {
     let (what, instead) = match op {
         SourceOp::Relu { .. } | SourceOp::Clip { .. } => (
             "is a comparison, which ciphertexts cannot be put to",
-            "train the network with squares, Mul(x, x), in its place, or use suite auto",
+            "put a polynomial of degree 2 in its place (`tacit train square`), or use suite auto",
         ),
         SourceOp::MaxPool { .. } => (
             "is a comparison, which ciphertexts cannot be put to",
-            "use average pooling, or suite auto",
+            "use average pooling (`tacit train square` puts it there), or suite auto",
         ),
         SourceOp::Multiply {} | SourceOp::Add {} | SourceOp::AddConstant { .. } => (
             "is no polynomial of degree 2 of one tensor",

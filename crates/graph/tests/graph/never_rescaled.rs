@@ -17,7 +17,7 @@ fn lowered(options: &Options, seen: Option<f64>) -> Result<Model, Error> {
         |shape: &[usize], data: &[f32]| FloatTensor { shape: shape.to_vec(), data: data.to_vec() };
     let floats = Floats::from([
         ("w1".to_owned(), tensor(&[2, 3], &[1.0, -0.5, 0.25, 0.0, 1.0, 1.0])),
-        ("b1".to_owned(), tensor(&[2], &[0.5, -1.0])),
+        ("b1".to_owned(), tensor(&[2], &[0.52, -1.0])),
         ("w2".to_owned(), tensor(&[1, 2], &[1.0, -1.0])),
     ]);
     let mut ranges = BTreeMap::from([("x".to_owned(), (0.0, 1.0))]);
@@ -47,7 +47,7 @@ fn integers_are_those_of_the_formula() {
     let want = 7 * first[0] * first[0] - 7 * first[1] * first[1];
     assert_eq!(interpret(&model, &[7, 0, 7]).unwrap(), [want]);
     let scale = model.graph.tensors[model.graph.output].format.scale;
-    assert!((want as f64 * scale - 1.75f64.powi(2)).abs() < 0.1);
+    assert!((want as f64 * scale - 1.77f64.powi(2)).abs() < 0.2);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn outputs_are_as_wide_as_the_worst_case_or_as_calibration_and_margin() {
     let wider = lowered(&Options { margin_bits: 4, ..options() }, Some(1.0)).unwrap();
     assert_eq!((bits(&wider), bits(&seen) + 2 <= bits(&worst)), (bits(&seen) + 2, true));
     let input = [7, 0, 7];
-    assert_eq!(interpret(&wider, &input), interpret(&worst, &input));
+    assert_eq!(interpret(&wider, &input).unwrap(), interpret(&worst, &input).unwrap());
     let narrow = lowered(&Options { margin_bits: 0, ..options() }, Some(0.5)).unwrap();
     let refused = interpret(&narrow, &input).unwrap_err().to_string();
     assert!(refused.contains("leaves"), "{refused}");
