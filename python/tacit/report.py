@@ -164,7 +164,8 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
     if "float_top1" in report:
         if report["float_top1"] is not None:
             yield f"top-1 accuracy of the float model: {report['float_top1']:.2%}"
-        yield f"labels equal to the float model's: {report['agreement']:.2%}"
+        if "agreement" in report:
+            yield f"labels equal to the float model's: {report['agreement']:.2%}"
     elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     yield from similarity_lines(report)

@@ -58,7 +58,9 @@ def test_the_directory_computes_what_was_trained(encoder, data, tmp_path):
     content = load_texts(data / "mrpc_dev.tsv", TASKS["mrpc"].labels)
     text = Text((tmp_path / "unified" / "tokenizer.json").read_text(), 16, "classes")
     computed = FloatModel(tmp_path / "unified", (), 16)(text.tokens(content.inputs(True)).x)
-    np.testing.assert_allclose(computed, glue.outputs(run.model, run.dev), atol=1e-4)
+    kept = bert.load(tmp_path / "unified", TASKS["mrpc"].labels)
+    np.testing.assert_allclose(computed, glue.outputs(kept, run.dev), atol=1e-4)
+    assert [entry["epoch"] for entry in run.history] == [0, 1]
     result = json.loads((tmp_path / "unified" / "result.json").read_text())
     assert set(result["ranges"][1]) == {"attention_norm", "norm", "activation", "scores", "sums"}
     assert all(part["low"] <= part["high"] for layer in result["ranges"] for part in layer.values())
@@ -71,7 +73,7 @@ def test_a_run_that_was_stopped_goes_on(encoder, data, tmp_path, monkeypatch):
 
     def stopped(*given):
         seen.append(given)
-        if len(seen) == 2:
+        if len(seen) == 3:
             raise KeyboardInterrupt
         return measure(*given)
 

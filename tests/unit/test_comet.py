@@ -7,7 +7,7 @@ import pytest
 from encoders import LAYERS, tokens, weights, write
 from tacit import reproduce
 from tacit.comet.clear import Clear
-from tacit.comet.starts import Root, affine, branches, exact, flooding, line, unflooded
+from tacit.comet.starts import Root, affine, branches, exact, flooding, line, line_error, unflooded
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.plain import FloatModel
@@ -39,11 +39,14 @@ def test_branches_keep_newton_where_it_converges():
     bounds = (0.3, 3000.0)
     z = np.geomspace(*bounds, 2000).astype(np.float32)
     assert branches(bounds) == 3
-    errors = [relative(z, Root(affine, count)(z, bounds)) for count in range(5)]
+    errors = [relative(z, Root(affine, count, line_error)(z, bounds)) for count in range(5)]
     assert errors == sorted(errors, reverse=True)
     assert errors[4] < 2**-8
+    full = np.geomspace(1, 64, 2000).astype(np.float32)
+    assert relative(full, Root(affine, 4, line_error)(full, (1.0, 64.0))) < 2**-8
+    assert relative(full, Root(affine, 4)(full, (1.0, 64.0))) > 2**-6
     outside = np.array([0.01, 1e5], np.float32)
-    np.testing.assert_allclose(Root(affine, 4)(outside, bounds), exact(np.array(bounds), bounds), rtol=0.01)
+    np.testing.assert_allclose(Root(affine, 4, line_error)(outside, bounds), exact(np.array(bounds), bounds), rtol=0.01)
 
 
 def test_flooding_gives_a_constant():
@@ -51,7 +54,9 @@ def test_flooding_gives_a_constant():
     guesses = flooding(1)(z, (1.0, 64.0))
     assert guesses.std() / guesses.mean() < 2e-3
     assert guesses.mean() == pytest.approx(8**-0.5, rel=0.1)
-    assert relative(z, Root(flooding(1), 4)(z, (1.0, 64.0))) > 10 * relative(z, Root(affine, 4)(z, (1.0, 64.0)))
+    assert relative(z, Root(flooding(1), 4)(z, (1.0, 64.0))) > 10 * relative(
+        z, Root(affine, 4, line_error)(z, (1.0, 64.0))
+    )
 
 
 def test_shares_of_other_sizes_give_any_guess():

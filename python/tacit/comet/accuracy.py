@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit import corpus
 from tacit.comet.clear import Clear, InverseRoot
-from tacit.comet.starts import Bounds, Root, affine, branches, flooding, unflooded
+from tacit.comet.starts import Bounds, Root, affine, branches, flooding, line_error, unflooded
 from tacit.errors import MisuseError
 from tacit.glue import TASKS, Task
 from tacit.importers.onnx import import_onnx
@@ -114,7 +114,7 @@ class Approximate:
 def roots() -> Iterator[tuple[str, InverseRoot]]:
     """The starts, with as many iterations as the paper has."""
     for count in ITERATIONS:
-        yield f"affine-{count}", Root(affine, count)
+        yield f"affine-{count}", Root(affine, count, line_error)
         yield f"flooding-{count}", Root(flooding(SEED), count)
     yield "unflooded-4", Root(unflooded(SEED), 4)
 

@@ -26,18 +26,50 @@ LARGEST = 1e6
 
 @dataclass(frozen=True)
 class Root:
-    """How inverse square roots are computed: a start, and so many iterations of Newton."""
+    """How inverse square roots are computed: a start, and so many iterations of Newton.
+
+    Where the largest relative `error` of the start is known, each iteration has a constant in place of 3 that makes the
+    errors left smallest.
+    """
 
     start: Callable[[Values, Bounds], Values]
     iterations: int
+    error: Callable[[Bounds], float] | None = None
 
     def __call__(self, z: Values, bounds: Bounds) -> Values:
         """Of each z; calibration saw values within `bounds`, and z is clipped to them."""
         kept = np.clip(z, *bounds)
         y = self.start(kept, bounds)
-        for _ in range(self.iterations):
-            y = np.clip(y * (3 - kept * y * y) / 2, -LARGEST, LARGEST, dtype=np.float32)
+        for constant in self.constants(bounds):
+            y = np.clip(y * (constant - kept * y * y) / 2, -LARGEST, LARGEST, dtype=np.float32)
         return y
+
+    def constants(self, bounds: Bounds) -> list[float]:
+        """One for each iteration."""
+        if self.error is None:
+            return [3.0] * self.iterations
+        found, error = [], self.error(bounds)
+        for _ in range(self.iterations):
+            constant, error = balanced(error)
+            found.append(constant)
+        return found
+
+
+def balanced(error: float) -> tuple[float, float]:
+    """The constant in place of 3 with which errors up to `error` become smallest, and what is left of them."""
+
+    def most(constant: float) -> float:
+        return float((constant / 3) ** 1.5 - 1)
+
+    def least(constant: float) -> float:
+        ends = (1 + error, 1 - error)
+        return min(end * (constant - end * end) / 2 - 1 for end in ends)
+
+    low, high = 3.0, 4.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if most(middle) < -least(middle) else (low, middle)
+    return low, max(most(low), -least(low))
 
 
 def exact(z: Values, _bounds: Bounds) -> Values:
@@ -68,6 +100,13 @@ def affine(z: Values, bounds: Bounds) -> Values:
     begin = low * ratio**index
     a, b = line(ratio)
     return np.asarray((a - b * z / begin) / np.sqrt(begin), np.float32)
+
+
+def line_error(bounds: Bounds) -> float:
+    """The largest relative error of `affine`."""
+    low, high = bounds
+    a, b = line(max(high / low, 1.0) ** (1 / branches(bounds)))
+    return abs(a - b - 1)
 
 
 def doubled(first: Values, second: Values, exponent: float) -> Values:
