@@ -58,7 +58,8 @@ class OperationPair:
 
 def bench_operation(pair: OperationPair, repeat: int, progress: Progress | None = None) -> dict[str, Any]:
     """`repeat` fresh sessions with one operation."""
-    conditions = {"bench": pair.operation.get("function", pair.operation["operation"]), "threads": pair.threads}
+    name = pair.operation.get("function", pair.operation["operation"])
+    conditions = {"bench": name, "threads": pair.threads}
     return {**conditions, **median(pair.run, repeat, progress)}
 
 

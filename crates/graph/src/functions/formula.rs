@@ -4,7 +4,13 @@
 //! What a protocol has to know follows from the ranges: every value is kept in the narrowest
 //! ring that its readers can use, and no factor has an unknown sign.
 
+mod builder;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
 use super::Result;
+pub use builder::Builder;
 
 /// Most bits of any value.
 const MOST: u32 = 61;
@@ -42,14 +48,6 @@ pub struct Formula {
     pub rings: Vec<u32>,
 }
 
-/// A program that grows.
-#[derive(Clone, Debug)]
-pub struct Builder {
-    steps: Vec<Step>,
-    ranges: Vec<[i64; 2]>,
-    failed: Option<String>,
-}
-
 /// Bits of shares that hold `0..=most`, with one to spare.
 pub fn spare(most: i64) -> u32 {
     65 - most.max(0).leading_zeros()
@@ -58,196 +56,6 @@ pub fn spare(most: i64) -> u32 {
 /// Bits of signed shares that hold a range.
 pub fn signed_width([low, high]: [i64; 2]) -> u32 {
     65 - high.max(-1 - low).max(0).leading_zeros()
-}
-
-impl Builder {
-    /// A program of an argument in this range.
-    pub fn new(range: [i64; 2]) -> Self {
-        Self { steps: Vec::new(), ranges: vec![range], failed: None }
-    }
-
-    /// The range of a value.
-    pub fn range(&self, value: usize) -> [i64; 2] {
-        self.ranges.get(value).copied().unwrap_or([0, 0])
-    }
-
-    /// Narrows what is known of a value to `range`, which the caller vouches for.
-    pub fn known(&mut self, value: usize, [low, high]: [i64; 2]) {
-        if let Some(range) = self.ranges.get_mut(value) {
-            *range = [range[0].max(low), range[1].min(high)];
-        }
-    }
-
-    /// What reads beyond the program, or has values beyond all widths, fails in the end.
-    fn push(&mut self, step: Step, ends: impl IntoIterator<Item = Option<i128>>) -> usize {
-        let (mut low, mut high) = (i128::MAX, i128::MIN);
-        for end in ends {
-            let end = end.unwrap_or(i128::MAX);
-            (low, high) = (low.min(end), high.max(end));
-        }
-        let limit = 1i128 << (MOST - 1);
-        if low < -limit || high > limit || self.steps.len() >= STEPS {
-            self.failed = Some("a function whose values are too wide".into());
-            (low, high) = (0, 1);
-        }
-        self.steps.push(step);
-        self.ranges.push([low as i64, high as i64]);
-        self.steps.len()
-    }
-
-    fn wide(&self, value: usize) -> [i128; 2] {
-        self.range(value).map(i128::from)
-    }
-
-    /// `constant + sum of factor*value`.
-    pub fn affine(&mut self, terms: &[(usize, i64)], constant: i64) -> usize {
-        let (mut low, mut high) = (Some(i128::from(constant)), Some(i128::from(constant)));
-        for (value, factor) in terms {
-            let factor = i128::from(*factor);
-            let [a, b] = self.wide(*value).map(|end| end.checked_mul(factor));
-            let [a, b] = if factor < 0 { [b, a] } else { [a, b] };
-            low = low.zip(a).map(|(x, y)| x.saturating_add(y));
-            high = high.zip(b).map(|(x, y)| x.saturating_add(y));
-        }
-        self.push(Step::Affine(terms.to_vec(), constant), [low, high])
-    }
-
-    /// A factor's range; factors are not negative.
-    fn factor(&mut self, value: usize) -> [i128; 2] {
-        if self.range(value)[0] < 0 {
-            self.failed = Some("a function with a factor of unknown sign".into());
-        }
-        self.wide(value)
-    }
-
-    /// `value^2`.
-    pub fn square(&mut self, value: usize) -> usize {
-        let ends = self.factor(value).map(|end| end.checked_mul(end));
-        self.push(Step::Square(value), ends)
-    }
-
-    /// `a*b`.
-    pub fn product(&mut self, a: usize, b: usize) -> usize {
-        let ([low, high], [least, most]) = (self.factor(a), self.factor(b));
-        let ends = [low.checked_mul(least), high.checked_mul(most)];
-        self.push(Step::Product([a, b]), ends)
-    }
-
-    /// `a*b`, which lies in `range`: the caller vouches for that.
-    pub fn product_within(&mut self, a: usize, b: usize, [low, high]: [i64; 2]) -> usize {
-        self.push(Step::Product([a, b]), [low, high].map(|end| Some(end.into())))
-    }
-
-    /// `floor(value / 2^drop)`.
-    pub fn shift(&mut self, value: usize, drop: u32) -> usize {
-        if drop == 0 {
-            return value;
-        }
-        let low = self.range(value)[0];
-        let drop = drop.min(MOST);
-        let below = if low < 0 { ((-low) >> drop) + 1 } else { 0 };
-        let raised = match below {
-            0 => value,
-            _ => self.affine(&[(value, 1)], below << drop),
-        };
-        let ends = self.wide(raised).map(|end| Some(end >> drop));
-        let shifted = self.push(Step::Shift(raised, drop), ends);
-        if below == 0 { shifted } else { self.affine(&[(shifted, 1)], -below) }
-    }
-
-    /// `floor(value / 2^drop + 1/2)`.
-    pub fn rounded(&mut self, value: usize, drop: u32) -> usize {
-        if drop == 0 {
-            return value;
-        }
-        let moved = self.affine(&[(value, 1)], 1 << (drop.min(MOST) - 1));
-        self.shift(moved, drop)
-    }
-
-    /// `[value >= threshold]`.
-    pub fn at_least(&mut self, value: usize, threshold: i64) -> usize {
-        let [low, high] = self.range(value);
-        let ends = [low, high].map(|end| Some(i128::from(end >= threshold)));
-        self.push(Step::AtLeast(value, threshold), ends)
-    }
-
-    /// `value` where `bit`, of [`Builder::at_least`], is 1, else 0.
-    pub fn choose(&mut self, bit: usize, value: usize) -> usize {
-        let [low, high] = self.wide(value);
-        self.push(Step::Choose([bit, value]), [Some(low), Some(high), Some(0)])
-    }
-
-    /// `values[value]`.
-    pub fn lookup(&mut self, value: usize, mut values: Vec<i64>) -> usize {
-        let [low, high] = self.range(value);
-        let places = values.len().next_power_of_two().max(2);
-        if low < 0 || high >= values.len() as i64 || places > 256 {
-            self.failed = Some("a function with a table that does not fit".into());
-        }
-        let last = values.last().copied().unwrap_or(0);
-        values.resize(places, last);
-        let ends: Vec<_> = values.iter().map(|value| Some(i128::from(*value))).collect();
-        self.push(Step::Lookup(value, values), ends)
-    }
-
-    /// `formula` of a value that lies in its range, with the ranges that it has.
-    pub fn inline(&mut self, formula: &Formula, argument: usize) -> usize {
-        let base = self.steps.len();
-        let at = |value: &usize| if *value == 0 { argument } else { base + value };
-        for (step, range) in formula.steps.iter().zip(formula.ranges.iter().skip(1)) {
-            let step = match step {
-                Step::Affine(terms, constant) => {
-                    Step::Affine(terms.iter().map(|(v, f)| (at(v), *f)).collect(), *constant)
-                }
-                Step::Square(value) => Step::Square(at(value)),
-                Step::Product([a, b]) => Step::Product([at(a), at(b)]),
-                Step::Choose([bit, value]) => Step::Choose([at(bit), at(value)]),
-                Step::Shift(value, drop) => Step::Shift(at(value), *drop),
-                Step::AtLeast(value, threshold) => Step::AtLeast(at(value), *threshold),
-                Step::Lookup(value, values) => Step::Lookup(at(value), values.clone()),
-            };
-            self.push(step, range.map(|end| Some(end.into())));
-        }
-        at(&formula.steps.len())
-    }
-
-    /// The program whose result is the last value.
-    ///
-    /// # Errors
-    /// For values beyond all widths, factors of unknown sign and tables that do not fit.
-    pub fn finish(self, out_bits: u32) -> Result<Formula> {
-        if let Some(why) = self.failed {
-            return Err(why);
-        }
-        let Self { steps, ranges, .. } = self;
-        let formula = Formula { steps, ranges, rings: Vec::new() };
-        formula.check()?;
-        formula.with_rings(out_bits)
-    }
-
-    /// The same where the argument takes these values only; ranges are those that occur.
-    ///
-    /// # Errors
-    /// As [`Builder::finish`], and where a factor is negative after all.
-    pub fn finish_over(
-        self,
-        arguments: impl Iterator<Item = i64>,
-        out_bits: u32,
-    ) -> Result<Formula> {
-        let Self { steps, mut ranges, .. } = self;
-        ranges.iter_mut().for_each(|range| *range = [i64::MAX, i64::MIN]);
-        let mut formula = Formula { steps, ranges: Vec::new(), rings: Vec::new() };
-        let mut values = Vec::with_capacity(ranges.len());
-        for argument in arguments {
-            formula.fill(argument, &mut values);
-            for (range, value) in ranges.iter_mut().zip(&values) {
-                *range = [range[0].min(*value), range[1].max(*value)];
-            }
-        }
-        formula.ranges = ranges;
-        formula.check()?;
-        formula.with_rings(out_bits)
-    }
 }
 
 impl Formula {
@@ -443,75 +251,5 @@ impl Formula {
             }
         };
         steps.map(weight).sum()
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_hold_and_rings_are_what_readers_need() {
-        let mut builder = Builder::new([0, 100]);
-        let square = builder.square(0);
-        let reached = builder.at_least(square, 5000);
-        let chosen = builder.choose(reached, square);
-        let sum = builder.affine(&[(chosen, 3), (0, -8)], 7);
-        builder.rounded(sum, 4);
-        let loose = builder.clone().finish(9).unwrap();
-        let tight = builder.finish_over(0..=100, 12).unwrap();
-        for x in 0..=100i64 {
-            let kept = if x * x >= 5000 { x * x } else { 0 };
-            let want = (3 * kept - 8 * x + 7 + 8) >> 4;
-            assert_eq!([loose.clear(x), tight.clear(x)], [want; 2]);
-            let ranges = [loose.range(), tight.range()];
-            assert!(ranges.iter().all(|[low, high]| (*low..=*high).contains(&want)));
-        }
-        assert!(tight.range()[1] <= loose.range()[1]);
-        // The square of 100 and a bit to spare; shares of the result as asked for.
-        assert_eq!((loose.bits(), tight.bits()), ([8, 9], [8, 12]));
-        assert!(tight.weight() > 0);
-    }
-
-    #[test]
-    fn programs_that_no_protocol_runs_are_refused() {
-        let refused = |make: &dyn Fn(&mut Builder) -> usize| {
-            let mut builder = Builder::new([-5, 1 << 30]);
-            make(&mut builder);
-            builder.finish(8).is_err()
-        };
-        assert!(refused(&|b| b.square(0)));
-        assert!(refused(&|b| {
-            let positive = b.affine(&[(0, 1)], 5);
-            let square = b.square(positive);
-            b.square(square)
-        }));
-        assert!(refused(&|b| b.lookup(0, vec![1, 2])));
-        assert!(refused(&|b| {
-            let bit = b.at_least(0, 3);
-            b.affine(&[(bit, 1)], 0)
-        }));
-        assert!(refused(&|b| b.choose(0, 0)));
-        assert!(!refused(&|b| {
-            let bit = b.at_least(0, 3);
-            b.choose(bit, 0)
-        }));
-    }
-
-    #[test]
-    fn an_inlined_program_computes_the_same() {
-        let mut inner = Builder::new([1, 9]);
-        let square = inner.square(0);
-        inner.affine(&[(square, 2), (0, 1)], -1);
-        let inner = inner.finish(10).unwrap();
-        let mut outer = Builder::new([0, 8]);
-        let moved = outer.affine(&[(0, 1)], 1);
-        let result = outer.inline(&inner, moved);
-        outer.affine(&[(result, 3)], 0);
-        let outer = outer.finish(12).unwrap();
-        for x in 0..=8 {
-            assert_eq!(outer.clear(x), 3 * inner.clear(x + 1));
-        }
     }
 }

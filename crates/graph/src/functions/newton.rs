@@ -73,15 +73,16 @@ pub struct Core {
     pub formula: Formula,
     /// Bits after the point of the result.
     pub fraction: u32,
-    /// The largest relative error of an inverse root.
+    /// The largest relative error, of inverse roots only.
     pub error: f64,
 }
 
 impl Core {
     /// A program whose results have `fraction` bits after the point, tried on `interval`.
-    pub(super) fn new(formula: Formula, fraction: u32, interval: Interval) -> Self {
+    pub(super) fn new(formula: Formula, fraction: u32, interval: Interval, wanted: Wanted) -> Self {
         let unit = ((1u64 << interval.bits) as f64).sqrt() * (1u64 << fraction) as f64;
-        let values = || interval.values(1 << 18);
+        let tried = if wanted == Wanted::Inverse { 1 << 18 } else { 1 };
+        let values = || interval.values(tried);
         let pairs = values().zip(formula.results(values()));
         let error = pairs.map(|(t, y)| (y as f64 * (t as f64).sqrt() / unit - 1.0).abs());
         let error = error.fold(0.0, f64::max);
@@ -151,7 +152,7 @@ impl Newton {
             let (constant, _) = balanced(error);
             fraction = last(&mut builder, [y, 0], [fraction, bits, self.precision], constant);
         }
-        Ok(Core::new(builder.finish_over(low..=high, 1)?, fraction, interval))
+        Ok(Core::new(builder.finish_over(low..=high, 1)?, fraction, interval, wanted))
     }
 
     /// Bits after the point of y before each iteration that makes another y, and after the

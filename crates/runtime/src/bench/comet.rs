@@ -109,10 +109,10 @@ fn chosen(smooth: Smooth, start: Start) -> Result<(Newton, u32)> {
     if start == Start::Affine {
         return Ok((own, bits));
     }
-    // As precise as the affine start's, where that is enough.
-    let plans = (own.precision..=14).flat_map(|precision| {
-        let most = if start == Start::Flooding { MOST } else { 1 };
-        (1..=most).map(move |iterations| Newton { iterations, precision, ..own })
+    // As few iterations and bits as are enough.
+    let most = if start == Start::Flooding { MOST } else { 1 };
+    let plans = (1..=most).flat_map(|iterations| {
+        (4..=14).map(move |precision| Newton { iterations, precision, ..own })
     });
     let enough = |newton: &Newton| {
         let plan = functions::Smu::unchecked(smooth, start, *newton, bits + 2);

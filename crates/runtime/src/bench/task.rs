@@ -81,7 +81,9 @@ impl Task {
             let step =
                 |action| Step { name: name.into(), node: None, reads, writes: RESULT, action };
             let steps = action.map(step).into_iter().collect();
-            let plan = Plan::of_steps(empty(name, &input), steps, settings);
+            let unified = matches!(operation, Operation::Comet { .. });
+            let suite = if unified { "comet" } else { "auto" };
+            let plan = Plan::of_steps(empty(name, suite, &input), steps, settings);
             Self { operation: operation.clone(), plan, model: None, output, digest, input }
         };
         check_sizes(&operation)?;
@@ -329,7 +331,7 @@ fn shape(operation: &Operation) -> Result<Shape> {
 }
 
 /// A graph that only names the input.
-fn empty(name: &str, input: &Input) -> Graph {
+fn empty(name: &str, suite: &str, input: &Input) -> Graph {
     let tensor = Tensor {
         name: "input".into(),
         shape: vec![input.count],
@@ -338,7 +340,7 @@ fn empty(name: &str, input: &Input) -> Graph {
     Graph {
         version: graph::VERSION,
         name: name.into(),
-        suite: "auto".into(),
+        suite: suite.into(),
         nonlinear: graph::Nonlinear::Ot,
         activation_bits: input.width,
         input_range: [0, 1],

@@ -4,9 +4,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::thread;
 
 use graph::Rounding;
+use graph::functions::starts::Start;
 use ot::Source;
 use wire::{Cost, Error, Phase, memory_pair};
 
+use super::operation::Function;
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
@@ -281,6 +283,38 @@ fn functions_of_transformers_are_as_exact_as_stated() {
         check(&operation, 0);
         let error = run(&operation, Settings::default(), 1).real_error.unwrap();
         assert!(error > 0.0 && error <= bound, "{operation:?}: {error}");
+    }
+}
+
+fn comet(function: Function, start: Start, accept_leakage: bool) -> Operation {
+    let (bits, out_bits, range) = match function {
+        Function::LayerNorm => (9, 19, 32.0),
+        Function::Gelu | Function::Softmax => (10, 8, 8.0),
+    };
+    let radix = None;
+    let (rows, cols) = (3, 40);
+    Operation::Comet { function, rows, cols, bits, out_bits, range, start, radix, accept_leakage }
+}
+
+#[test]
+fn functions_by_inverse_square_roots_are_exact_from_every_start() {
+    for start in Start::ALL {
+        check(&comet(Function::Gelu, start, true), 0);
+    }
+    for start in [Start::Affine, Start::Table] {
+        check(&comet(Function::Softmax, start, false), 0);
+        check(&comet(Function::LayerNorm, start, false), 0);
+    }
+    let operation = comet(Function::Gelu, Start::Affine, false);
+    let error = run(&operation, Settings::default(), 1).real_error.unwrap();
+    assert!(error > 0.0 && error <= 1.0, "{error}");
+}
+
+#[test]
+fn flooding_is_refused_unless_its_leak_is_accepted() {
+    for function in [Function::Gelu, Function::Softmax, Function::LayerNorm] {
+        let refused = super::comet::plan(&comet(function, Start::Flooding, false)).err();
+        assert!(refused.is_some_and(|error| error.to_string().contains("leak")));
     }
 }
 

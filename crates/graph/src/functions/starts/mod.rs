@@ -96,7 +96,7 @@ impl Start {
             Wanted::Root => last(&mut builder, [y, 0], [fraction, bits, newton.precision], 3.0),
             Wanted::Inverse => fraction,
         };
-        Ok(Core::new(builder.finish_over(interval.values(TRIED), 1)?, fraction, interval))
+        Ok(Core::new(builder.finish_over(interval.values(TRIED), 1)?, fraction, interval, wanted))
     }
 }
 

@@ -65,7 +65,7 @@ fn core(newton: Newton, interval: Interval, wanted: Wanted) -> Result<Core> {
             fraction
         }
     };
-    Ok(Core::new(builder.finish_over(low..=high, 1)?, fraction, interval))
+    Ok(Core::new(builder.finish_over(low..=high, 1)?, fraction, interval, wanted))
 }
 
 /// Half the place of the leading bit.
