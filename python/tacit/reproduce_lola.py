@@ -31,11 +31,11 @@ PER_HOUR = 3600
 
 
 class Network(NamedTuple):
-    """A network of the paper: its file, how the client packs, bits of weights, seconds and accuracy there."""
+    """A network of the paper: its file, packing (None: the cheapest), bits of weights, seconds, accuracy."""
 
     name: str
     model: str | None
-    packing: Packing
+    packing: Packing | None
     layer_bits: tuple[int, ...]
     seconds: float
     accuracy: float
@@ -44,7 +44,7 @@ class Network(NamedTuple):
 NETWORKS = (
     Network("LoLa", "cryptonets_mnist.onnx", "convolution", (4, 5, 4), 2.2, 98.95),
     Network("LoLa-Dense", "cryptonets_mnist.onnx", "dense", (4, 5, 4), 7.2, 98.95),
-    Network("LoLa-Small", None, "convolution", (5, 5), 0.29, 96.92),
+    Network("LoLa-Small", None, None, (5, 5), 0.29, 96.92),
 )
 
 
