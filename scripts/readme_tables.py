@@ -1,20 +1,19 @@
-"""The README's table of networks, from bench/results/networks.json.
+"""The README's tables of networks and encoders, from bench/results/networks.json and encoders.json.
 
-`python scripts/readme_tables.py` rewrites what stands between the two markers in README.md; with
+`python scripts/readme_tables.py` rewrites what stands between the markers in README.md; with
 `--check` it only compares, and exit code 1 says that they differ. MB are 10^6 bytes both ways.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-RESULT = ROOT / "bench/results/networks.json"
-BEGIN = "<!-- networks: written by scripts/readme_tables.py from bench/results/networks.json -->"
-END = "<!-- /networks -->"
+RESULTS = ROOT / "bench/results"
 PEERS = {
     "resnet20": "SPU 37.5 MB, 9.6 s",
     "resnet32": "SPU 82.3 MB, 19.9 s",
@@ -37,6 +36,18 @@ COLUMNS = (
     "others",
 )
 
+ENCODERS = (
+    "encoder",
+    "least cosine, private",
+    "Spearman, integers",
+    "Spearman, float",
+    "MB offline",
+    "MB online",
+    "rounds online",
+    "s in all",
+    "peak memory",
+)
+
 
 def percent(share: float | None) -> str:
     """A share, two digits after the point."""
@@ -55,19 +66,39 @@ def megabytes(phase: dict[str, Any]) -> str:
 
 def row(name: str, entry: dict[str, Any]) -> list[str]:
     """A network's cells."""
-    accuracy, private = entry["accuracy"] or {}, entry["private"]
-    offline, online = private["phases"]["offline"], private["phases"]["online"]
+    accuracy = entry["accuracy"] or {}
+    traffic, seconds, memory = cost(entry["private"])
     return [
         entry["title"],
         *(percent(accuracy.get(field)) for field in ("float", "integers", "agreement")),
-        megabytes(offline),
-        megabytes(online),
-        f"{online['rounds']:.0f}",
-        digits(online["seconds"]),
-        digits(offline["seconds"] + online["seconds"]),
-        f"{max(private['peak_memory_bytes'].values()) / 1e6:.0f} MB",
+        *traffic,
+        digits(entry["private"]["phases"]["online"]["seconds"]),
+        seconds,
+        memory,
         PEERS.get(name, ""),
     ]
+
+
+def encoder_row(_name: str, entry: dict[str, Any]) -> list[str]:
+    """An encoder's cells."""
+    near, ranked = entry.get("cosine"), entry.get("spearman")
+    traffic, seconds, memory = cost(entry["private"])
+    return [
+        entry["title"],
+        f"{near['min']:.4f} of {near['sentences']}" if near else "-",
+        *(f"{ranked[kind]:.4f}" if ranked else "-" for kind in ("integers", "float")),
+        *traffic,
+        seconds,
+        memory,
+    ]
+
+
+def cost(private: dict[str, Any]) -> tuple[list[str], str, str]:
+    """Traffic and rounds, seconds in all, and memory of a private run."""
+    offline, online = private["phases"]["offline"], private["phases"]["online"]
+    traffic = [megabytes(offline), megabytes(online), f"{online['rounds']:.0f}"]
+    memory = f"{max(private['peak_memory_bytes'].values()) / 1e6:.0f} MB"
+    return traffic, digits(offline["seconds"] + online["seconds"]), memory
 
 
 def conditions(entries: dict[str, Any]) -> list[str]:
@@ -92,20 +123,33 @@ def private_runs(entries: dict[str, Any]) -> str:
     return f"Private labels equal those of the integers for {equal} of {total} images, {last}"
 
 
-def block(entries: dict[str, Any]) -> str:
-    """What stands between the markers."""
-    table = [list(COLUMNS), ["---"] * len(COLUMNS), *(row(name, entry) for name, entry in entries.items())]
-    lines = ["| " + " | ".join(cells) + " |" for cells in table]
-    return "\n".join([*lines, "", *conditions(entries), private_runs(entries)])
+def block(entries: dict[str, Any]) -> list[str]:
+    """The table of networks."""
+    return [*table(COLUMNS, [row(*entry) for entry in entries.items()]), *conditions(entries), private_runs(entries)]
 
 
-def rewritten(text: str, entries: dict[str, Any]) -> str:
+def encoder_block(entries: dict[str, Any]) -> list[str]:
+    """The table of encoders."""
+    return [*table(ENCODERS, [encoder_row(*entry) for entry in entries.items()]), *conditions(entries)]
+
+
+def table(columns: Sequence[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table, and an empty one."""
+    return [*("| " + " | ".join(cells) + " |" for cells in [list(columns), ["---"] * len(columns), *rows]), ""]
+
+
+BLOCKS = {"networks": block, "encoders": encoder_block}
+
+
+def rewritten(text: str, name: str, entries: dict[str, Any]) -> str:
     """`text` with a new block; a file without the markers is refused."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"the file needs the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{block(entries)}\n{END}{after}"
+    begin = f"<!-- {name}: written by scripts/readme_tables.py from bench/results/{name}.json -->"
+    end = f"<!-- /{name} -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"the file needs the lines {begin} and {end}")
+    return "\n".join([f"{before}{begin}", *BLOCKS[name](entries), f"{end}{after}"])
 
 
 def main() -> None:
@@ -113,10 +157,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 when they differ")
     parser.add_argument("--readme", type=Path, default=README, help="default: %(default)s")
-    parser.add_argument("--results", type=Path, default=RESULT, help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
     arguments = parser.parse_args()
-    text = arguments.readme.read_text(encoding="utf-8")
-    wanted = rewritten(text, json.loads(arguments.results.read_text()))
+    text = wanted = arguments.readme.read_text(encoding="utf-8")
+    for name in BLOCKS:
+        wanted = rewritten(wanted, name, json.loads((arguments.results / f"{name}.json").read_text()))
     if not arguments.check:
         arguments.readme.write_text(wanted, encoding="utf-8")
     elif text != wanted:

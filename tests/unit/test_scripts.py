@@ -32,6 +32,7 @@ NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
         "random_encoders.py",
         "random_resnets.py",
         "readme_tables.py",
+        "real_encoders.py",
         "real_networks.py",
         "kernel_results.py",
     ],
@@ -117,17 +118,31 @@ def entry():
 
 
 def test_the_table_follows_the_results():
-    text = f"before\n{readme_tables.BEGIN}\nold\n{readme_tables.END}\nafter\n"
-    wanted = readme_tables.rewritten(text, {"resnet20": entry()})
+    text = f"before\n{marked('networks')}\nafter\n"
+    wanted = readme_tables.rewritten(text, "networks", {"resnet20": entry()})
     assert "| A network | 90.00 % | 80.00 % | 85.00 % | 1.25 | 1.25 | 4 | 0.5 | 1 | 60 MB | SPU 37.5 MB" in wanted
     assert "2026-01-02, P, 2 cores (aes)" in wanted
     assert "9 of 10 images" in wanted
     assert wanted.startswith("before\n")
     assert wanted.endswith("\nafter\n")
     assert "old" not in wanted
-    assert readme_tables.rewritten(wanted, {"resnet20": entry()}) == wanted
+    assert readme_tables.rewritten(wanted, "networks", {"resnet20": entry()}) == wanted
     with pytest.raises(SystemExit, match="needs the lines"):
-        readme_tables.rewritten("no markers", {})
+        readme_tables.rewritten("no markers", "networks", {})
+
+
+def test_encoders_have_a_table_too():
+    measured = {"cosine": {"sentences": 50, "min": 0.9931}, "spearman": {"integers": 0.9366, "float": 0.9362}}
+    entries = {"minilm-32": entry() | measured, "layer": entry()}
+    wanted = readme_tables.rewritten(marked("encoders"), "encoders", entries)
+    assert "| A network | 0.9931 of 50 | 0.9366 | 0.9362 | 1.25 | 1.25 | 4 | 1 | 60 MB |" in wanted
+    assert "| A network | - | - | - | 1.25 |" in wanted
+    assert "2026-01-02, P, 2 cores (aes)" in wanted
+
+
+def marked(name):
+    """A block with old content."""
+    return f"<!-- {name}: written by scripts/readme_tables.py from bench/results/{name}.json -->\nold\n<!-- /{name} -->"
 
 
 def test_costs_are_per_image():
