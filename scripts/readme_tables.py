@@ -21,7 +21,7 @@ PEERS = {
     "resnet18": "SPU 589 MB, 137 s",
     "resnet50": "OpenCheetah 1904 MB, 95 s",
 }
-"""Payload both ways and seconds on loopback, setup included for SPU; on a faster machine (Zen 5)."""
+"""Payload both ways and seconds on loopback, setup included for SPU; on a Zen 5."""
 COLUMNS = (
     "network",
     "float top-1",
