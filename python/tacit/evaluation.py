@@ -15,6 +15,7 @@ from tacit.metrics import Values
 from tacit.model import Model, Progress
 from tacit.pair import Pair
 from tacit.similarity import reader
+from tacit.text import Text
 
 MEASURES = ("f1", "matthews", "pearson", "spearman")
 
@@ -43,21 +44,16 @@ def evaluate(
         return simulated(pair.model, given, source, progress)
     if source is None:
         raise MisuseError("--mode plain needs the float source: --model M.onnx")
-    return plain(source, given, length_of(pair.model))
+    return plain(source, given, pair.model.text)
 
 
-def length_of(model: Model) -> int | None:
-    """Tokens of an input of a model that reads text."""
-    return None if model.text is None else model.text.sequence
-
-
-def plain(source: Path, examples: Examples, sequence: int | None = None) -> dict[str, Any]:
-    """The float model under onnxruntime, for inputs of `sequence` tokens if it reads text."""
+def plain(source: Path, examples: Examples, text: Text | None = None) -> dict[str, Any]:
+    """The float model under onnxruntime, for inputs as `text` makes them if it reads text."""
     from tacit.plain import FloatModel
 
     began = monotonic()
-    public = examples.x.shape[1:] != (2, sequence) and sequence is not None
-    outputs = FloatModel(source, (), sequence, public)(examples.x).astype(np.float64)
+    model = FloatModel(source) if text is None else FloatModel(source, (), text.sequence, text.embedding is not None)
+    outputs = model(examples.x).astype(np.float64)
     return {"mode": "plain", "model": str(source), **scored(outputs, examples, began)}
 
 
@@ -70,7 +66,7 @@ def simulated(
     content = {"mode": "simulate", "model": str(model.path), **scored(outputs, examples, began)}
     if source is None:
         return content
-    floats = plain(source, examples, length_of(model))
+    floats = plain(source, examples, model.text)
     compared = {f"float_{name}": value for name, value in floats.items() if name in ("top1", *MEASURES)}
     if not estimates(outputs):
         compared["agreement"] = float((np.array(content["output"]) == np.array(floats["output"])).mean())

@@ -170,6 +170,9 @@ def test_classes_have_the_names_of_the_configuration(tacit, tmp_path):
     table.write_text("sentence\tlabel\n" + "".join(f"{text}\t0\n" for text in TEXTS))
     content = tacit("evaluate", compiled, table, "--model", folder, "--json").json
     assert content["agreement"] == 1
+    public = tmp_path / "public.tacit"
+    assert tacit("compile", folder, "-o", public, "--sequence", SEQUENCE, "--public-embedding").code == 0
+    assert tacit("evaluate", public, table, "--model", folder, "--json").json["agreement"] == 1
     done = tacit("run", compiled, TEXTS[0], "--reveal", "label")
     assert done.code == 0, done.err
     assert any(f"{TEXTS[0]}: {label}" in done.out for label in named["id2label"].values())
