@@ -128,6 +128,7 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         tile: 2,
         product_bits: if wide { 36 } else { ENOUGH },
         spare,
+        stage_bits: None,
         accumulator_bits: 36,
         choice,
         shift: 0,
@@ -269,7 +270,7 @@ fn files_keep_weight_bits() {
 #[test]
 fn what_does_not_fit_is_refused() {
     type Break = (&'static str, fn(&mut Model));
-    let breaks: [Break; 13] = [
+    let breaks: [Break; 14] = [
         ("stride", |m| layer(m).conv.stride = [2, 2]),
         ("kernel", |m| layer(m).conv.kernel = [1, 1]),
         ("groups", |m| layer(m).conv.groups = 3),
@@ -282,6 +283,7 @@ fn what_does_not_fit_is_refused() {
             layer(m).accumulator_bits = ENOUGH;
             m.graph.tensors[2].format.bits = ENOUGH;
         }),
+        ("a stage below the products", |m| layer(m).stage_bits = Some(ENOUGH)),
         ("no importance", |m| layer(m).choice.importance.clear()),
         ("importance 0", |m| layer(m).choice.importance[0] = 0),
         ("a weight without bits", |m| m.weights.get_mut(&1).unwrap().weight[7] = 9),
