@@ -34,6 +34,34 @@ pub(crate) fn accumulate(layer: &Winograd, weights: &NodeWeights, x: &[i128]) ->
     y
 }
 
+/// The same of floats, padded by one and without a bias.
+pub(crate) fn convolve(
+    [inputs, outputs]: [usize; 2],
+    [height, width]: [usize; 2],
+    weights: &[f64],
+    x: &[f64],
+) -> Vec<f64> {
+    let one = |at: usize| {
+        let (o, row, column) = (at / (height * width), at / width % height, at % width);
+        let mut sum = 0.0;
+        for (place, i) in (0..16).flat_map(|place| (0..inputs).map(move |i| (place, i))) {
+            let back = OUTPUTS[row % 2][place / 4] * OUTPUTS[column % 2][place % 4];
+            let mut feature = 0.0;
+            for pixel in 0..16 {
+                let y = (row / 2 * 2 + pixel / 4).wrapping_sub(1);
+                let x0 = (column / 2 * 2 + pixel % 4).wrapping_sub(1);
+                if y < height && x0 < width {
+                    let factor = FEATURES[place / 4][pixel / 4] * FEATURES[place % 4][pixel % 4];
+                    feature += factor as f64 * x[(i * height + y) * width + x0];
+                }
+            }
+            sum += back as f64 * weights[(o * inputs + i) * 16 + place] * feature;
+        }
+        sum
+    };
+    (0..outputs * height * width).map(one).collect()
+}
+
 fn product(
     layer: &Winograd,
     weights: &NodeWeights,

@@ -18,7 +18,8 @@ use crate::plan::Settings;
 use crate::steps::Step;
 
 /// Those of this version.
-const SUITES: [&str; 7] = ["auto", "gazelle", "gala", "lola", "comet", "falcon-ntt", "falcon"];
+const SUITES: [&str; 8] =
+    ["auto", "ufo", "gazelle", "gala", "lola", "comet", "falcon-ntt", "falcon"];
 
 /// Whether this version has `suite`.
 ///
@@ -66,6 +67,11 @@ pub fn unifies(suite: &str) -> bool {
 /// Whether models for `suite` are integers that are never rescaled.
 pub fn never_rescales(suite: &str) -> bool {
     suite == "lola"
+}
+
+/// Whether the linear layers of `suite` are products by transfers.
+pub fn transfers(suite: &str) -> bool {
+    suite == "ufo"
 }
 
 /// How a suite packs slots, if it does.
