@@ -16,6 +16,8 @@ use crate::{Error, Result};
 const MULTIPLIER_BITS: u32 = 8;
 /// Bits that are dropped after it, at most.
 const SHIFT_LIMIT: u32 = 30;
+/// Relative difference up to which the scales of channels are one.
+const SAME: f64 = 1e-6;
 const BIAS_LIMIT: f64 = (1u64 << 50) as f64;
 
 impl Builder<'_> {
@@ -26,7 +28,11 @@ impl Builder<'_> {
         skip: Option<&String>,
         output: &str,
     ) -> Result<()> {
-        let products = self.products(node)?;
+        if let Some(scale) = self.bare(node).filter(|_| skip.is_none()) {
+            return self.products(node, (&node.name, output), scale).map(drop);
+        }
+        let (name, step) = self.before(node, "products");
+        let products = self.products(node, (&name, &step), 1.0)?;
         let scale = self.scales.of(output)?;
         let input_scale = self.format_of(products).scale;
         let channels = self.channels(node, input_scale / scale, scale)?;
@@ -53,8 +59,28 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Adds the products themselves and gives their tensor, in units of the input times one.
-    fn products(&mut self, node: &SourceNode) -> Result<usize> {
+    /// The scale of all channels, if it is one, there is no bias and only sums read the
+    /// result: these multiply it anyway, as those of residuals do.
+    fn bare(&self, node: &SourceNode) -> Option<f64> {
+        let SourceOp::QuantisedConv { scale, bias, .. } = &node.op else { return None };
+        let program = self.scales.program();
+        let [scales, biases] = [scale, bias].map(|name| &program.floats[name].data);
+        let first = f64::from(*scales.first()?);
+        let near = |v: f32, to: f64| (f64::from(v) - to).abs() < SAME * first;
+        let plain = scales.iter().all(|s| near(*s, first)) && biases.iter().all(|b| near(*b, 0.0));
+        let mut readers = self.scales.readers(&node.output);
+        let added = readers.all(|reader| matches!(reader.op, SourceOp::Add {}));
+        (plain && added && program.source.output != node.output).then_some(first)
+    }
+
+    /// Adds the products themselves and gives their tensor, in units of the input times
+    /// `scale`.
+    fn products(
+        &mut self,
+        node: &SourceNode,
+        (name, output): (&str, &str),
+        scale: f64,
+    ) -> Result<usize> {
         let SourceOp::QuantisedConv { weight, winograd, importance, offset, .. } = &node.op else {
             return Err(Error::invalid("lower", &node.name, "has no integer weights"));
         };
@@ -92,11 +118,11 @@ impl Builder<'_> {
                 choice: Some(choice),
             })
         };
-        let (name, output) = self.before(node, "products");
         let shape = self.shapes[&node.output].clone();
-        let output = self.tensor(&output, &shape, Format { bits: 1, signed: true, ..format });
+        let format = Format { bits: 1, scale: format.scale * scale, signed: true };
+        let output = self.tensor(output, &shape, format);
         self.weights.insert(self.next(), NodeWeights { weight, bias });
-        self.push(&name, op, vec![self.index[&node.inputs[0]]], output);
+        self.push(name, op, vec![self.index[&node.inputs[0]]], output);
         Ok(output)
     }
 
