@@ -190,6 +190,7 @@ impl LinearStep {
             shift: table.shift,
             rounding: table.rounding,
             addend: None,
+            choice: None,
         };
         let radix = Radix::fastest(columns * length * batch, table.shift);
         let step = Self::new(&linear, out_bits, radix, batch)?;

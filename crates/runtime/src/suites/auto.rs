@@ -138,6 +138,9 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
                 truncate,
             }))
         }
+        Op::Winograd(_) | Op::Requantize { .. } => {
+            return Err(Error::misuse("it is for suite ufo, which this version does not run"));
+        }
         Op::Reshape => Action::Reshape,
         Op::Extend => {
             // With a bit to spare, half of the positive range makes every value positive.
