@@ -11,5 +11,6 @@ pub mod oblivious;
 pub mod shared;
 pub mod slots;
 mod timed;
+pub mod winograd;
 
 pub use timed::Timed;

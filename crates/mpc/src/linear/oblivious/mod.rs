@@ -18,6 +18,9 @@
 //!
 //! What is sent, and when, depends on the plan only: each weight takes all its bits.
 
+mod ahead;
+mod columns;
+mod layer;
 mod message;
 mod plan;
 mod receiver;
@@ -38,6 +41,8 @@ use zeroize::Zeroizing;
 use crate::pads::Pads;
 use crate::parallel;
 
+pub use ahead::{ClientAhead, Feed, ServerAhead};
+pub use layer::Layer;
 use message::{Choices, Corrections};
 use plan::Piece;
 pub use plan::Product;

@@ -18,7 +18,7 @@ const MESSAGE: u64 = 1 << 20;
 const LONGEST: u64 = 1 << 27;
 /// Most pieces of a product: pricing takes time for each, and a client prices the plan of a
 /// server it does not trust.
-const MOST_PIECES: usize = 1 << 22;
+const MOST_PIECES: usize = 1 << 20;
 /// Most elements of a factor or the result.
 const MOST_ELEMENTS: usize = 1 << 30;
 /// Widest ring.
@@ -89,14 +89,18 @@ impl Product {
     }
 
     fn check(&self) -> Result<()> {
-        let pieces = |choice: &Choice| {
-            self.lines().saturating_mul(self.inner.div_ceil(self.inner_step(choice)))
-        };
-        let all = self.choices.iter().map(pieces).fold(0, usize::saturating_add);
-        if all > MOST_PIECES || self.columns as u64 * u64::from(self.bits) / 8 > LONGEST {
+        if self.pieces() > MOST_PIECES || self.columns as u64 * u64::from(self.bits) / 8 > LONGEST {
             return Err(Error::misuse("a product by transfers of this size"));
         }
         Ok(())
+    }
+
+    /// Pieces in which vectors are sent.
+    pub fn pieces(&self) -> usize {
+        let of = |choice: &Choice| {
+            self.lines().saturating_mul(self.inner.div_ceil(self.inner_step(choice)))
+        };
+        self.choices.iter().map(of).fold(0, usize::saturating_add)
     }
 
     /// Rows of all places.
