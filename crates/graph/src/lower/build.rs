@@ -213,8 +213,16 @@ impl<'a> Builder<'a> {
     ) {
         let Quantised { weights, weight_bits, shift, .. } = quantised;
         let rounding = self.options.rounding;
-        let op =
-            Op::Linear(Linear { conv, accumulator_bits: 0, weight_bits, shift, rounding, addend });
+        let (accumulator_bits, choice) = (0, None);
+        let op = Op::Linear(Linear {
+            conv,
+            accumulator_bits,
+            weight_bits,
+            shift,
+            rounding,
+            addend,
+            choice,
+        });
         self.weights.insert(self.next(), weights);
         self.push(name, op, inputs, output);
     }

@@ -106,7 +106,12 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
                 let high = ends().map(|end| end[1]).max().unwrap();
                 bounds[node.output] = [low, high];
             }
+            Op::Requantize { drop } => {
+                let half = if *drop == 0 { 0 } else { 1 << (drop - 1) };
+                bounds[node.output] = input.map(|end| (end + half) >> drop);
+            }
             Op::Linear(_)
+            | Op::Winograd(_)
             | Op::Sum { .. }
             | Op::Offset
             | Op::Product { .. }

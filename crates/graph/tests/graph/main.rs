@@ -11,3 +11,4 @@ mod models;
 mod never_rescaled;
 mod numbers;
 mod transformer;
+mod winograd;

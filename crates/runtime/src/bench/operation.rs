@@ -256,6 +256,13 @@ pub enum Operation {
         /// Protocols to use; the default suite's when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suite: Option<String>,
+        /// Rows and columns of a tile in the Winograd domain, 2 or 4; of suite ufo, which
+        /// takes 2 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tile: Option<usize>,
+        /// What suite ufo is compared with, in its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        baseline: Option<Baseline>,
     },
     /// Product of a private (rows, inner) matrix with weights (inner, cols).
     Matmul {
@@ -282,6 +289,16 @@ pub enum Operation {
         /// How many.
         count: usize,
     },
+}
+
+/// Convolutions by transfers without what suite ufo does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Baseline {
+    /// Tiles, with an extension of unknown sign before each transform and each product.
+    Winograd,
+    /// No tiles: every position is a column.
+    Uniform,
 }
 
 /// Functions that are computed by an inverse square root.
