@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; `auto` picks by cost, the others are published."""
+    """Choices of protocols."""
 
     AUTO = "auto"
     UFO = "ufo"

@@ -44,6 +44,7 @@ pub use source::{
     SourceOp,
 };
 pub use verify::verify;
+pub use width::winograd::worst_case_bits;
 pub use winograd::Winograd;
 
 /// Result with this crate's [`Error`].

@@ -32,6 +32,7 @@ mod suites;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod transferred;
 
 pub use client::{Answer, Request, predict, quantize};
 pub use hello::MOST_INPUTS;

@@ -7,6 +7,14 @@ use super::{Known, Range, half};
 use crate::ir::NodeWeights;
 use crate::winograd::{Winograd, feature_rows, output_rows};
 
+/// Signed widths of the sums of products and of the accumulator, whatever an input of values
+/// from `low` to `high` is.
+pub fn worst_case_bits(layer: &Winograd, weights: &NodeWeights, [low, high]: [i64; 2]) -> [u32; 2] {
+    let input = Range::new(low.into(), high.into());
+    let sums = products(layer, weights, &input);
+    [sums, accumulator(layer, weights, &[input.into()])].map(Range::width)
+}
+
 /// Range of the sums of products, over all places and output channels.
 pub(crate) fn products(layer: &Winograd, weights: &NodeWeights, input: &Range) -> Range {
     let inputs = layer.conv.in_channels;

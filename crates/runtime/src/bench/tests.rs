@@ -88,6 +88,8 @@ fn strided(channels: [usize; 2], dilation: usize, groups: usize, rounding: Round
         activation_bits: 8,
         rounding,
         suite: None,
+        tile: None,
+        baseline: None,
     }
 }
 
@@ -437,6 +439,8 @@ fn nonsense_is_refused() {
         activation_bits: 8,
         rounding: Rounding::Exact,
         suite: None,
+        tile: None,
+        baseline: None,
     };
     for operation in [
         relu(0, 8),

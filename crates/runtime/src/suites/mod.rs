@@ -7,6 +7,7 @@ mod garbled;
 mod lola;
 mod slots;
 mod transformer;
+mod ufo;
 
 use graph::{Graph, Nonlinear};
 use mpc::linear::falcon::AcceptLeakage;
@@ -102,6 +103,11 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
     })
 }
 
+/// The steps of the nodes of a graph for suite `ufo`, without an end.
+pub(crate) fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    ufo::of_nodes(graph, settings)
+}
+
 /// The steps of `graph` under the suite it was compiled for.
 pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     check(&graph.suite)?;
@@ -110,6 +116,9 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     }
     if graph.exact.is_some() {
         return Err(Error::misuse("a model that is never rescaled is for suite lola"));
+    }
+    if transfers(&graph.suite) {
+        return ufo::steps(graph, settings);
     }
     match (packing(&graph.suite), graph.nonlinear) {
         (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),
