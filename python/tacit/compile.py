@@ -21,7 +21,6 @@ from tacit.text import ENDING, ENTRY, write
 Rounding = Literal["stochastic", "exact"]
 Nonlinear = Literal["ot", "gc"]
 Packing = Literal["dense", "convolution", "sparse"]
-Pass = Literal["winograd", "fusion", "residual", "sign", "reweighting"]
 ACTIVATION_BITS = 8
 WEIGHT_BITS = 8
 # Of suite lola, where nothing is rescaled and every bit of the input is squared with every activation.
@@ -61,7 +60,7 @@ class Options:
     layer_bits: tuple[int, ...] = ()
     margin_bits: int = 2
     packing: Packing | None = None
-    disabled: tuple[Pass, ...] = ()
+    disabled: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""

@@ -7,7 +7,7 @@ import typer
 
 from tacit import corpus, report
 from tacit.data import load
-from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, class_names, interval, widths
+from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, widths
 from tacit.preprocess import parse
 from tacit.text import LONGEST_SEQUENCE
 
@@ -106,7 +106,7 @@ def compile_command(
         typer.Option(help="Of lola: how clients pack inputs. Default: the cheapest way."),
     ] = None,
     disable_pass: Annotated[
-        list[Literal["winograd", "fusion", "residual", "sign", "reweighting"]] | None,
+        list[Switch] | None,
         typer.Option(
             metavar="PASS",
             help="Of ufo, to measure what a pass is worth; may be repeated. winograd: 3x3 convolutions as others. "
@@ -160,7 +160,7 @@ def compile_command(
         () if layer_bits is None else widths(layer_bits),
         margin_bits,
         packing,
-        tuple(dict.fromkeys(disable_pass or ())),
+        tuple(dict.fromkeys(switch.value for switch in disable_pass or ())),
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:

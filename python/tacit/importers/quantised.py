@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,5 +107,5 @@ def arrays(path: Path, nodes: tuple[Node, ...]) -> dict[str, NDArray[np.float32]
             if missing:
                 raise MisuseError(f"{path} lacks the array `{missing[0]}`; export the network again")
             return {name: np.ascontiguousarray(archive[name], dtype=np.float32) for name in sorted(names)}
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise MisuseError(f"{path} is no readable file of arrays: {error}") from error

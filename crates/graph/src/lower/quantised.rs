@@ -5,6 +5,7 @@
 //! multiplied afterwards; there the residual is added, in the accumulator and without a
 //! conversion of the main branch (UFO, Fig. 12b).
 
+use super::Switch;
 use super::build::{Builder, multiplier};
 use crate::choice::WeightBits;
 use crate::ir::{Conv, Format, Linear, NodeWeights, Op};
@@ -42,9 +43,8 @@ impl Builder<'_> {
         let ratio = |tensor: usize| self.format_of(tensor).scale * factor;
         let addend = addend.map(|tensor| Ok((tensor, multiplier(ratio(tensor), &node.name)?)));
         let addend = addend.transpose()?;
-        let shape = self.shapes[output].clone();
-        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
-        let op = Op::Linear(Linear {
+        let apart = self.options.disabled.contains(&Switch::Residual);
+        let layer = Linear {
             conv,
             accumulator_bits: 0,
             weight_bits: MULTIPLIER_BITS + 1,
@@ -52,10 +52,45 @@ impl Builder<'_> {
             rounding: self.options.rounding,
             addend: addend.map(|(_, factor)| factor),
             choice: Some(WeightBits::twos_complement(MULTIPLIER_BITS)),
-        });
+        };
+        if let Some(addend) = addend.filter(|_| apart) {
+            return self.aligned(node, (layer, channels), products, addend, (output, scale));
+        }
+        let shape = self.shapes[output].clone();
+        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
         self.weights.insert(self.next(), channels.weights);
         let inputs = [products].into_iter().chain(addend.map(|(tensor, _)| tensor)).collect();
-        self.push(&node.name, op, inputs, output);
+        self.push(&node.name, Op::Linear(layer), inputs, output);
+        Ok(())
+    }
+
+    /// The same with a sum of its own behind conversions of both branches (UFO, Fig. 12a).
+    fn aligned(
+        &mut self,
+        node: &SourceNode,
+        (layer, channels): (Linear, Channels),
+        products: usize,
+        (skip, factor): (usize, i64),
+        (output, scale): (&str, f64),
+    ) -> Result<()> {
+        let shift = channels.shift;
+        let shape = self.shapes[output].clone();
+        let fine = Format { bits: 1, scale: scale / f64::from(shift).exp2(), signed: true };
+        let (name, step) = self.before(node, "scaled");
+        let scaled = self.tensor(&step, &shape, fine);
+        self.weights.insert(self.next(), channels.weights);
+        let layer = Linear { shift: 0, addend: None, ..layer };
+        self.push(&name, Op::Linear(layer), vec![products], scaled);
+        let mut aligned = vec![];
+        for (step, tensor) in [("main", scaled), ("skip", skip)] {
+            let (name, wide) = self.before(node, step);
+            let wide = self.tensor(&wide, &shape, self.format_of(tensor));
+            self.push(&name, Op::Requantize { drop: 0 }, vec![tensor], wide);
+            aligned.push(wide);
+        }
+        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
+        let op = Op::Sum { multipliers: [1, factor], accumulator_bits: 0, shift };
+        self.push(&node.name, op, aligned, output);
         Ok(())
     }
 
