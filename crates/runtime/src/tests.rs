@@ -6,6 +6,7 @@ mod circuits;
 mod evaluated;
 mod hostile;
 mod packed;
+mod transferred;
 mod transformer;
 
 use std::collections::BTreeMap;

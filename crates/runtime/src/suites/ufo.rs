@@ -15,6 +15,9 @@ use crate::transferred::{Rescale, TransferStep};
 /// prices the plan of a server it does not trust.
 const MOST_PIECES: usize = 1 << 21;
 
+/// Most bits of a weight.
+const MOST_BITS: u32 = graph::choice::MOST_CHOICES as u32;
+
 pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = of_nodes(graph, settings)?;
     steps.extend(auto::last(graph, settings)?);
@@ -52,6 +55,10 @@ fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
 /// Computed mod the width of the result before its rescale: no more than that is kept.
 fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<TransferStep> {
     let Linear { conv, weight_bits, shift, rounding, addend, choice, .. } = linear;
+    if choice.is_none() && *weight_bits > MOST_BITS {
+        let why = format!("weights of {weight_bits} bits; suite ufo takes up to {MOST_BITS}");
+        return Err(Error::misuse(why));
+    }
     let choice = choice.clone().unwrap_or_else(|| WeightBits::twos_complement(*weight_bits));
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let layer = Layer::positions(conv, rescale.bits(), &choice, images)?;

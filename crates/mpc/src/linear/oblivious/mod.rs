@@ -51,6 +51,9 @@ pub use right::Right;
 use sender::Sender;
 pub use weights::Weights;
 
+/// Bytes of corrections that wait to be sent.
+const MOST_WAITING: usize = 32 << 20;
+
 /// The client's share of part number `part` of the rows, without what no bit stands for.
 ///
 /// # Errors
@@ -133,6 +136,7 @@ fn send<T: Lane>(
     };
     let sender = Sender::new(plan, lines, x, pads, &asked)?;
     let mut shares = Sums::<T>::new(plan, lines);
+    let mut waiting = 0;
     for pieces in plan.messages(lines) {
         let made = parallel::map(threads, pieces.iter().collect(), |piece| sender.piece(piece));
         let mut bytes = Vec::new();
@@ -140,7 +144,13 @@ fn send<T: Lane>(
             bytes.extend_from_slice(&part);
             shares.add(piece, &sums, u64::MAX);
         }
+        // Sending does not wait, and a slow link would leave all corrections in memory.
+        waiting += bytes.len();
         channel.send(&Corrections(bytes))?;
+        if waiting > MOST_WAITING {
+            channel.flush()?;
+            waiting = 0;
+        }
     }
     Ok(shares.finish())
 }
