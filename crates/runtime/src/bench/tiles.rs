@@ -149,18 +149,21 @@ impl Layer {
         let product = product.max(feature + 1);
         let wide = accumulator.max(product + growth(graph::winograd::output_rows(tile)));
         let tiles = self.tiles(tile, [wide; 2], false);
-        let model = self.model(Op::Winograd(tiles), own, wide);
-        let steps = self.steps_apart(tile, [own, feature, product, wide])?;
+        // The interpreter computes it in one ring.
+        let model = self.model(Op::Winograd(tiles), wide, wide);
+        let node = model.graph.nodes.len() - 1;
+        let steps = self.steps_apart(tile, node, [own, feature, product, wide])?;
         let plan = Plan::of_steps(model.graph.clone(), steps, settings);
         let (input, output) = self.ends(&model)?;
         Ok((model, plan, input, output))
     }
 
     /// The steps at these widths: before and after the features' transform, of the products
-    /// and of the results.
+    /// and of the results; `node` has the weights.
     fn steps_apart(
         &self,
         tile: usize,
+        node: usize,
         [own, feature, product, wide]: [u32; 4],
     ) -> Result<Vec<Step>> {
         let tiles = Tiles::new(&self.shape.conv, tile);
@@ -182,8 +185,7 @@ impl Layer {
             ("results", Action::Gather(Box::new(tiles))),
         ];
         let step = |(tensor, (name, action)): (usize, (&str, Action))| {
-            // The model has one node, whose weights the products take.
-            let node = matches!(action, Action::Transfer(_)).then_some(0);
+            let node = matches!(action, Action::Transfer(_)).then_some(node);
             Step { name: name.into(), node, reads: vec![tensor], writes: tensor + 1, action }
         };
         Ok(actions.into_iter().enumerate().map(step).collect())
