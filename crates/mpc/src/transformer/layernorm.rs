@@ -15,8 +15,8 @@ use graph::functions;
 use graph::functions::root::Rooted;
 use wire::{Channel, Cost, Error, Result};
 
-use super::inverse::{self, Inverse};
 use super::factors::{self, Factors};
+use super::inverse::{self, Inverse};
 use super::squares::{self, Squares};
 use crate::comet::formula::{self, Program};
 use crate::compare::Radix;
