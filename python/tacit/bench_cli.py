@@ -36,6 +36,7 @@ SuiteOption = Annotated[
     ),
 ]
 Start = Literal["affine", "flooding", "crypten", "taylor-high", "taylor-low", "table"]
+Roots = Literal["row", "element"]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[
     Literal["stochastic", "exact"], typer.Option(help="How linear layers rescale; the other operations are exact.")
@@ -154,6 +155,9 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
         json: AsJson = False,
         suite: Annotated[Suite, typer.Option(help="auto: by tables; comet: by one inverse square root.")] = Suite.AUTO,
         start: Annotated[Start, typer.Option(help="Where Newton's iteration begins, of comet.")] = "affine",
+        roots: Annotated[
+            Roots, typer.Option(help="Of comet's softmax and norm: one a row, or for each element as published.")
+        ] = "row",
         accept_leakage: AcceptLeakage = False,
     ) -> None:
         digits = {} if radix is None else {"radix": radix}
@@ -161,8 +165,9 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
         operation = {"operation": name, "rows": rows, "cols": cols, **widths, **digits}
         if suite is Suite.COMET:
             operation |= {"operation": "comet", "function": name, "start": start, "accept_leakage": accept_leakage}
-        elif start != "affine":
-            raise MisuseError("only suite comet has a --start")
+            operation["of_elements"] = roots == "element"
+        elif (start, roots) != ("affine", "row"):
+            raise MisuseError("only suite comet has a --start and --roots")
         measure(operation, suite, repeat, threads, timeout, network, json, ot)
 
     command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."

@@ -24,6 +24,10 @@ pub struct Winograd {
     /// Whether the sums have a bit to spare, as what an [`crate::Op::Extend`] reads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spare: bool,
+    /// A width between the two to which the sums are extended first, to measure what a single
+    /// extension saves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_bits: Option<u32>,
     /// Signed width that holds every result before its rescale, the rounding term included.
     /// An addend's share is at least this wide, and the output's plus `shift` at most.
     pub accumulator_bits: u32,

@@ -39,6 +39,7 @@ mod tests {
             tile,
             product_bits: 40,
             spare: false,
+            stage_bits: None,
             accumulator_bits: 40,
             choice: WeightBits::twos_complement(8),
             shift: 0,

@@ -50,6 +50,8 @@ fn widths(layer: &Winograd, input: &Tensor, output: &Tensor) -> Check<()> {
         format!("products of {product_bits} bits, accumulator of {accumulator_bits}, shift {shift}")
     })?;
     ensure(!spare || product_bits < accumulator_bits, || "spares a bit for nothing".into())?;
+    let between = |stage: u32| product_bits < stage && stage < accumulator_bits;
+    ensure(layer.stage_bits.is_none_or(between), || "a stage that is not between".into())?;
     ensure(input.format.bits >= product_bits, || {
         format!("`{}` has {} bits, products {product_bits}", input.name, input.format.bits)
     })?;

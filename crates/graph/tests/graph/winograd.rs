@@ -34,6 +34,34 @@ pub(crate) fn accumulate(layer: &Winograd, weights: &NodeWeights, x: &[i128]) ->
     y
 }
 
+/// The same of floats, padded by one and without a bias.
+pub(crate) fn convolve(
+    [inputs, outputs]: [usize; 2],
+    [height, width]: [usize; 2],
+    weights: &[f64],
+    x: &[f64],
+) -> Vec<f64> {
+    let one = |at: usize| {
+        let (o, row, column) = (at / (height * width), at / width % height, at % width);
+        let mut sum = 0.0;
+        for (place, i) in (0..16).flat_map(|place| (0..inputs).map(move |i| (place, i))) {
+            let back = OUTPUTS[row % 2][place / 4] * OUTPUTS[column % 2][place % 4];
+            let mut feature = 0.0;
+            for pixel in 0..16 {
+                let y = (row / 2 * 2 + pixel / 4).wrapping_sub(1);
+                let x0 = (column / 2 * 2 + pixel % 4).wrapping_sub(1);
+                if y < height && x0 < width {
+                    let factor = FEATURES[place / 4][pixel / 4] * FEATURES[place % 4][pixel % 4];
+                    feature += factor as f64 * x[(i * height + y) * width + x0];
+                }
+            }
+            sum += back as f64 * weights[(o * inputs + i) * 16 + place] * feature;
+        }
+        sum
+    };
+    (0..outputs * height * width).map(one).collect()
+}
+
 fn product(
     layer: &Winograd,
     weights: &NodeWeights,
@@ -128,6 +156,7 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         tile: 2,
         product_bits: if wide { 36 } else { ENOUGH },
         spare,
+        stage_bits: None,
         accumulator_bits: 36,
         choice,
         shift: 0,
@@ -269,7 +298,7 @@ fn files_keep_weight_bits() {
 #[test]
 fn what_does_not_fit_is_refused() {
     type Break = (&'static str, fn(&mut Model));
-    let breaks: [Break; 13] = [
+    let breaks: [Break; 14] = [
         ("stride", |m| layer(m).conv.stride = [2, 2]),
         ("kernel", |m| layer(m).conv.kernel = [1, 1]),
         ("groups", |m| layer(m).conv.groups = 3),
@@ -282,6 +311,7 @@ fn what_does_not_fit_is_refused() {
             layer(m).accumulator_bits = ENOUGH;
             m.graph.tensors[2].format.bits = ENOUGH;
         }),
+        ("a stage below the products", |m| layer(m).stage_bits = Some(ENOUGH)),
         ("no importance", |m| layer(m).choice.importance.clear()),
         ("importance 0", |m| layer(m).choice.importance[0] = 0),
         ("a weight without bits", |m| m.weights.get_mut(&1).unwrap().weight[7] = 9),

@@ -214,6 +214,10 @@ pub enum Operation {
         /// Where the iteration begins.
         #[serde(default)]
         start: Start,
+        /// Whether softmax and norm find a root for each element, not for each row, as
+        /// published systems do.
+        #[serde(default)]
+        of_elements: bool,
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,

@@ -295,7 +295,18 @@ fn comet(function: Function, start: Start, accept_leakage: bool) -> Operation {
     };
     let radix = None;
     let (rows, cols) = (3, 40);
-    Operation::Comet { function, rows, cols, bits, out_bits, range, start, radix, accept_leakage }
+    Operation::Comet {
+        function,
+        rows,
+        cols,
+        bits,
+        out_bits,
+        range,
+        start,
+        of_elements: start == Start::Crypten,
+        radix,
+        accept_leakage,
+    }
 }
 
 #[test]

@@ -197,6 +197,7 @@ impl Layer {
             tile,
             product_bits: product,
             spare,
+            stage_bits: None,
             accumulator_bits: accumulator,
             choice: self.choice.clone(),
             shift: 0,

@@ -71,7 +71,7 @@ pub fn never_rescales(suite: &str) -> bool {
 }
 
 /// Whether the linear layers of `suite` are products by transfers.
-pub(crate) fn transfers(suite: &str) -> bool {
+pub fn transfers(suite: &str) -> bool {
     suite == "ufo"
 }
 
