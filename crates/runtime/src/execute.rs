@@ -228,7 +228,7 @@ fn apply(
                 return Err(Error::misuse("a layer that was not prepared"));
             };
             let mut products = layer.products(channel, ahead, party, step, input(0)?)?;
-            if let Some(extension) = &layer.extension {
+            for extension in &layer.extensions {
                 products = fit(channel, extension, vec![products], feed)?;
             }
             let y = layer.results(&products, party, step, inputs.get(1))?;

@@ -25,8 +25,8 @@ pub struct TransferStep {
     pub layer: Layer,
     /// The bits of a weight.
     pub choice: WeightBits,
-    /// Makes products as wide as the sums of them that follow.
-    pub extension: Option<Box<Fitted>>,
+    /// Make products as wide as the sums of them that follow, one after the other.
+    pub extensions: Vec<Fitted>,
     /// What becomes of the results.
     pub rescale: Rescale,
     /// The rest of an exact rescale.
@@ -75,7 +75,8 @@ impl Rescale {
 
 impl TransferStep {
     /// `layer`, whose products are extended before they are summed up if they are narrower
-    /// than the results; `spare` says that they have a bit to spare then.
+    /// than the results, in one step or to the width of a `stage` first; `spare` says that they
+    /// have a bit to spare then.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths that no protocol has.
@@ -83,14 +84,17 @@ impl TransferStep {
         layer: Layer,
         choice: WeightBits,
         rescale: Rescale,
-        spare: bool,
+        (spare, stage): (bool, Option<u32>),
     ) -> Result<Self> {
-        let (bits, wide) = (layer.product().bits(), rescale.bits());
+        let (mut bits, wide) = (layer.product().bits(), rescale.bits());
         let count = layer.product().outputs();
-        let extension = match bits < wide {
-            true => Some(Box::new(extension(count, bits, wide, spare)?)),
-            false => None,
-        };
+        let mut extensions = Vec::new();
+        for to in stage.into_iter().chain([wide]).filter(|to| *to <= wide) {
+            if bits < to {
+                extensions.push(extension(count, bits, to, spare)?);
+                bits = to;
+            }
+        }
         let truncate = match (rescale.rounding, rescale.shift) {
             (Rounding::Stochastic, _) | (_, 0) => None,
             (Rounding::Exact, drop) => {
@@ -98,12 +102,12 @@ impl TransferStep {
                 Some(truncation(count, wide, drop, out, Radix::fastest(count, drop))?)
             }
         };
-        Ok(Self { layer, choice, extension, rescale, truncate })
+        Ok(Self { layer, choice, extensions, rescale, truncate })
     }
 
     /// The protocols that run online on transfers of their own, in order.
     pub(crate) fn sliced(&self) -> impl Iterator<Item = &Sliced> {
-        self.extension.iter().map(|fitted| &fitted.sliced).chain(&self.truncate)
+        self.extensions.iter().map(|fitted| &fitted.sliced).chain(&self.truncate)
     }
 
     /// The pads and the cost of each part of the preparation.
@@ -127,9 +131,10 @@ impl TransferStep {
         };
         let bits = self.choice.importance.len();
         let mut all = format!("{domain}{bits}-bit weights by OT mod 2^{}", product.bits());
-        if let Some(extension) = &self.extension {
+        if let Some(extension) = self.extensions.first() {
             let known = if extension.before == 0 { "" } else { ", sign known" };
-            all += &format!(" + extension to {}{known}", self.rescale.bits());
+            let steps = if self.extensions.len() > 1 { " in two steps" } else { "" };
+            all += &format!(" + extension to {}{steps}{known}", self.rescale.bits());
         }
         if self.truncate.is_some() {
             all += " + exact truncation";

@@ -174,7 +174,7 @@ impl Layer {
         let (products, choice) = (layer.outputs(), self.choice.clone());
         let (rounding, addend) = (Rounding::Exact, None);
         let rescale = Rescale { shift: 0, rounding, addend, out_bits: product };
-        let layer = TransferStep::new(layer, choice, rescale, false)?;
+        let layer = TransferStep::new(layer, choice, rescale, (false, None))?;
         let pixels = conv.in_channels * conv.in_height * conv.in_width;
         let actions = [
             ("extend", extend(pixels, own, feature)?),

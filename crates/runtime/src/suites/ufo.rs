@@ -62,14 +62,15 @@ fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<TransferSt
     let choice = choice.clone().unwrap_or_else(|| WeightBits::twos_complement(*weight_bits));
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let layer = Layer::positions(conv, rescale.bits(), &choice, images)?;
-    TransferStep::new(layer, choice, rescale, false)
+    TransferStep::new(layer, choice, rescale, (false, None))
 }
 
 /// In the ring of the products, if that is narrower than the results'.
 fn tiles(layer: &Winograd, out_bits: u32, images: usize) -> Result<TransferStep> {
-    let Winograd { conv, tile, product_bits, spare, choice, shift, rounding, addend, .. } = layer;
+    let Winograd { conv, tile, choice, shift, rounding, addend, .. } = layer;
+    let Winograd { product_bits, spare, stage_bits, .. } = layer;
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let bits = rescale.bits().min(*product_bits);
     let layer = Layer::tiles(conv, *tile, bits, choice, images)?;
-    TransferStep::new(layer, choice.clone(), rescale, *spare)
+    TransferStep::new(layer, choice.clone(), rescale, (*spare, *stage_bits))
 }

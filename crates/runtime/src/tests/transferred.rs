@@ -58,12 +58,14 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
     let tiles = |conv: Conv, tile, [product_bits, accumulator_bits, shift]: [u32; 3], choice| {
         let (spare, addend) = (tile == 4, (accumulator_bits > product_bits).then_some(3));
         let spare = spare && product_bits < accumulator_bits;
+        let stage_bits = addend.map(|_| product_bits + 2);
         let rounding = exact;
         Op::Winograd(Winograd {
             conv,
             tile,
             product_bits,
             spare,
+            stage_bits,
             accumulator_bits,
             choice,
             shift,

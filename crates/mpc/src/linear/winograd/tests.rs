@@ -69,6 +69,7 @@ fn node(conv: &Conv, tile: usize, choice: &WeightBits) -> Winograd {
         tile,
         product_bits: BITS,
         spare: false,
+        stage_bits: None,
         accumulator_bits: BITS,
         choice: choice.clone(),
         shift: 0,
