@@ -6,7 +6,7 @@ use he::rlwe::rescale;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::Worker;
-use mpc::linear::oblivious::{ClientAhead, Layer, ServerAhead, Weights};
+use mpc::linear::oblivious::{self, Asked, ClientAhead, Layer, ServerAhead, Source, Weights};
 use mpc::{Need, Pads, Share};
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -110,8 +110,8 @@ impl TransferStep {
         self.extensions.iter().map(|fitted| &fitted.sliced).chain(&self.truncate)
     }
 
-    /// The pads and the cost of each part of the preparation.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
+    /// The pads of each part of the preparation, and what choices and corrections cost.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, [Cost; 2])> {
         self.layer.needs().into_iter().zip(self.layer.ahead_costs())
     }
 
@@ -210,35 +210,51 @@ impl TransferStep {
         Ok(Share::new(words.map_err(misuse)?, out_bits))
     }
 
-    /// Prepares the layer: `made` has the pads where it is done in one part, else they are
-    /// made here.
+    /// Sends or receives the choices of a preparation in one part.
+    pub(crate) fn ask(
+        &self,
+        channel: &mut Channel,
+        (step, index): (&Step, usize),
+        party: &Party<'_>,
+        pads: &mut Pads,
+    ) -> Result<Asked> {
+        channel.enter(Phase::Offline, Some(index));
+        let pads = pads.split(channel.role(), &step.mask_need())?;
+        let weights = match party {
+            Party::Client { .. } => None,
+            Party::Server { prepared, .. } => Some(&prepared.transfer_weights(step)?.weights),
+        };
+        oblivious::ask(channel, self.layer.product(), 0, weights, pads)
+    }
+
+    /// Prepares the layer after its choices, which are made here where there are none yet.
     pub(crate) fn prepare(
         &self,
         channel: &mut Channel,
         (step, index): (&Step, usize),
         party: &Party<'_>,
-        (made, offline): (&mut Pads, &mut Offline),
+        (asked, offline): (Option<Asked>, &mut Offline),
         rng: &mut Random,
     ) -> Result<TransferAhead> {
-        let feeds_itself = self.feeds_itself();
-        let role = channel.role();
         let feed = &mut |channel: &mut Channel, need: &Need| {
-            let pads = match feeds_itself {
-                true => offline.prepare(channel, need)?,
-                false => made.split(role, need)?,
-            };
+            let pads = offline.prepare(channel, need)?;
             channel.enter(Phase::Offline, Some(index));
             Ok(pads)
+        };
+        channel.enter(Phase::Offline, Some(index));
+        let source = match self.feeds_itself() {
+            true => Source::Pads(feed),
+            false => Source::Asked(asked),
         };
         match party {
             Party::Client { threads, .. } => {
                 let worker = &mut Worker { rng, threads: *threads };
-                let ahead = ClientAhead::prepare(channel, &self.layer, feed, worker)?;
+                let ahead = ClientAhead::prepare(channel, &self.layer, source, worker)?;
                 Ok(TransferAhead::Client(ahead))
             }
             Party::Server { prepared, threads, .. } => {
                 let weights = &prepared.transfer_weights(step)?.weights;
-                let ahead = ServerAhead::prepare(channel, &self.layer, weights, feed, *threads)?;
+                let ahead = ServerAhead::prepare(channel, &self.layer, weights, source, *threads)?;
                 Ok(TransferAhead::Server(ahead))
             }
         }

@@ -3,7 +3,7 @@
 use wire::{Error, Role};
 
 use super::{Protocol, of_values};
-use crate::linear::oblivious::{Product, Right, Weights, client, known, server, without_bits};
+use crate::linear::oblivious::{Product, Right, Weights, ask, client, known, server, without_bits};
 use crate::share::Share;
 
 const BITS: u32 = 12;
@@ -35,16 +35,23 @@ pub(super) fn product() -> Protocol {
         name: "product by transfers",
         bits: BITS,
         need: needs.into_iter().sum(),
-        cost: costs.into_iter().collect(),
+        cost: costs.into_iter().flatten().collect(),
         run: Box::new(move |channel, x, pads| {
             if x.len() != plan.inputs() {
                 return Err(Error::misuse("another share"));
             }
             let x = Right::new(x.words(), BITS);
             let (transferred, own) = match channel.role() {
-                Role::Client => (client(channel, &plan, 0, &x, pads, 1)?, without_bits(&plan, &x)),
+                Role::Client => (
+                    {
+                        let asked = ask(channel, &plan, 0, None, pads)?;
+                        client(channel, &plan, 0, &x, asked, 1)?
+                    },
+                    without_bits(&plan, &x),
+                ),
                 Role::Server => {
-                    let transferred = server(channel, &plan, 0, &ready, pads, 1)?;
+                    let asked = ask(channel, &plan, 0, Some(&ready), pads)?;
+                    let transferred = server(channel, &plan, 0, &ready, asked, 1)?;
                     (transferred, known(&plan, &ready, &x, 1))
                 }
             };

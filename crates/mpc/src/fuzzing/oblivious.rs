@@ -5,7 +5,7 @@ use ring::Random;
 use wire::fuzzing::fed;
 use wire::{Error, HEADER_LEN, Role};
 
-use crate::linear::oblivious::{Product, Weights, server};
+use crate::linear::oblivious::{Product, Weights, ask, server};
 use crate::pads::Pads;
 
 /// The client's one frame: the corrections of 18 transfers.
@@ -33,7 +33,8 @@ pub fn transfer_corrections(data: &[u8]) {
     let jobs: Vec<_> = plan.needs().into_iter().flat_map(|need| need.client_sends).collect();
     let (_, receiving) = deal_pads(&mut Random::seeded(1), &jobs);
     let pads = Pads::new(Vec::new(), receiving);
-    match server(&mut channel, &plan, 0, &weights, pads, 1) {
+    let Ok(asked) = ask(&mut channel, &plan, 0, Some(&weights), pads) else { return };
+    match server(&mut channel, &plan, 0, &weights, asked, 1) {
         Ok(share) => assert_eq!(share.len(), plan.outputs()),
         Err(Error::Peer { .. }) => assert!(!filled || padded(&stream), "a frame of the right size"),
         Err(error) => assert!(!filled && matches!(error, Error::Transport(_)), "{error}"),
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used)]
     fn one_frame_is_what_the_server_waits_for() {
-        let cost: wire::Cost = plan().unwrap().costs().into_iter().collect();
+        let cost: wire::Cost = plan().unwrap().costs().into_iter().flatten().collect();
         assert_eq!(cost.client_to_server, HEADER_LEN + BODY as u64);
         transfer_corrections(&[1, 0]);
     }

@@ -145,8 +145,8 @@ impl Layer {
         self.product.needs()
     }
 
-    /// What each part of the preparation costs beside them.
-    pub fn ahead_costs(&self) -> Vec<Cost> {
+    /// What choices and corrections of each part of the preparation cost beside them.
+    pub fn ahead_costs(&self) -> Vec<[Cost; 2]> {
         self.product.costs()
     }
 
