@@ -11,9 +11,10 @@ use crate::plan::Settings;
 use crate::steps::{Action, Step};
 use crate::transferred::{Rescale, TransferStep};
 
-/// Most pieces of a plan that clients send: pricing a plan takes time for each, and a client
-/// prices the plan of a server it does not trust.
+/// Most pieces of a plan that clients send, and most transfers: pricing a plan takes time for
+/// each, and a client prices the plan of a server it does not trust.
 const MOST_PIECES: usize = 1 << 21;
+const MOST_TRANSFERS: usize = 1 << 30;
 
 /// Most bits of a weight.
 const MOST_BITS: u32 = graph::choice::MOST_CHOICES as u32;
@@ -27,14 +28,15 @@ pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
 /// The steps of all nodes.
 pub(super) fn of_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
-    let mut pieces = 0usize;
+    let (mut pieces, mut transfers) = (0usize, 0usize);
     for (index, node) in graph.nodes.iter().enumerate() {
         let action = action(graph, node, settings.batch()).map_err(|e| auto::at(&node.name, e))?;
         if let Action::Transfer(step) = &action {
             pieces = pieces.saturating_add(step.layer.product().pieces());
+            transfers = transfers.saturating_add(step.layer.product().transfers());
         }
-        if pieces > MOST_PIECES {
-            let why = format!("up to it the plan takes more than {MOST_PIECES} pieces");
+        if pieces > MOST_PIECES || transfers > MOST_TRANSFERS {
+            let why = format!("up to it the plan takes more than {MOST_TRANSFERS} transfers");
             return Err(auto::at(&node.name, Error::misuse(why)));
         }
         steps.push(Step::of_node(graph, index, action));

@@ -196,3 +196,51 @@ fn a_default_model_runs_by_transfers_too() {
     assert_eq!(answer.results, clear(&model, &values));
     costs_as_planned(&answer, &server.unwrap(), 2);
 }
+
+/// The small network with weights of few bits, in the Winograd domain where that fits.
+fn few_bits(weight_bits: u32, disabled: &[graph::Switch]) -> Model {
+    let options = graph::Options {
+        suite: "ufo".into(),
+        transfers: true,
+        rounding: Rounding::Exact,
+        weight_bits,
+        activation_bits: 5,
+        disabled: disabled.iter().copied().collect(),
+        ..graph::Options::default()
+    };
+    lowered(&mut Random::seeded(65), &options)
+}
+
+#[test]
+fn networks_of_few_bits_run_with_and_without_what_saves_bytes() {
+    use graph::Switch::{Fusion, Residual, Reweighting, Sign, Winograd};
+    let mut rng = Random::seeded(66);
+    let values = inputs(&mut rng, 2);
+    for disabled in [&[][..], &[Winograd], &[Fusion], &[Residual], &[Sign], &[Reweighting]] {
+        for weight_bits in [2, 3, 6] {
+            let model = few_bits(weight_bits, disabled);
+            let (answer, server) = run(&model, Reveal::Output, &values);
+            assert_eq!(answer.results, clear(&model, &values), "{disabled:?} {weight_bits}");
+            costs_as_planned(&answer, &server.unwrap(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_plan_cannot_make_a_client_price_transfers_without_bound() {
+    for (channels, side, kernel, accepted) in [
+        (16, 8, 3, true),
+        (2048, 8, 3, true),
+        (8192, 1, 1, true),
+        (8192, 8, 3, false),
+        (1 << 14, 1, 1, false),
+        (64, 1 << 12, 3, false),
+        (1, 64, 63, true),
+    ] {
+        let offer = hostile::layer_offer("ufo", channels, side, kernel);
+        let began = std::time::Instant::now();
+        let priced = Plan::from_offer(&offer).map(|plan| plan.cost(1).bytes());
+        assert_eq!(priced.is_ok(), accepted, "{channels} {side} {kernel}: {priced:?}");
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{channels} {side} {kernel}");
+    }
+}
