@@ -1,0 +1,60 @@
+"""What the network computes between convolutions, on integers; gradients go straight through the rounding."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+HIDDEN_BITS = 6
+"""Of what a convolution reads."""
+RESIDUAL_BITS = 8
+"""Of what blocks add up."""
+DROP = RESIDUAL_BITS - HIDDEN_BITS
+
+
+def largest(bits: int) -> int:
+    """Of an unsigned integer."""
+    return (1 << bits) - 1
+
+
+class Rectified(torch.autograd.Function):
+    """Rounded half up and cut to 0..top; the gradient passes where the value was within."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, top: int) -> Tensor:
+        """Values in units of the result."""
+        ctx.save_for_backward((values >= 0) & (values <= top))
+        return torch.floor(values + 0.5).clamp_(0, top)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """Of the values only."""
+        (inside,) = ctx.saved_tensors
+        return gradients[0] * inside, None
+
+
+class Requantised(torch.autograd.Function):
+    """`(x + 2^(drop-1)) >> drop`; the gradient is that of the division."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, drop: int) -> Tensor:
+        """Of integers."""
+        ctx.drop = drop
+        return torch.floor(values * 0.5**drop + 0.5)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """Of the integers only."""
+        return gradients[0] * 0.5**ctx.drop, None
+
+
+def rectified(values: Tensor, bits: int) -> Tensor:
+    """ReLU, saturated to `bits` unsigned bits, of values in units of the result."""
+    found: Tensor = Rectified.apply(values, largest(bits))
+    return found
+
+
+def requantised(values: Tensor, drop: int = DROP) -> Tensor:
+    """Integers without their lowest bits, rounded half up: one more value than bits have."""
+    found: Tensor = Requantised.apply(values, drop)
+    return found
