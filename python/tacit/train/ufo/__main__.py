@@ -5,8 +5,9 @@
 In the repository `tacit` is then `PYTHONPATH=python .venv-train/bin/python -m tacit`.
 
 It starts from the float checkpoint; its teachers are float networks. Widths of weights are those of the integer program
-(--average), the rest of the directory that `tacit compile --suite ufo` reads is written after every epoch. A run that
-was stopped goes on with --resume and ends as if it had not been. Test images are only ever used to print an accuracy.
+(--average). At the end, or with --export at once from the checkpoint, the directory that `tacit compile --suite ufo`
+reads is written. A run that was stopped goes on with --resume and ends as if it had not been. Test images are only ever
+used to print an accuracy.
 """
 
 import argparse
@@ -15,11 +16,13 @@ from pathlib import Path
 
 import torch
 
-from tacit.train.ufo import data, plan, start, teacher
+from tacit.train.ufo import data, export, plan, start, teacher
 from tacit.train.ufo.network import Network, assign
 from tacit.train.ufo.training import Run, Settings, accuracy, settle, train
 
 STUDENT = "resnet20_cifar10"
+SHOWN = 100
+"""Images that show the ranges of what no ReLU bounds."""
 
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -28,13 +31,15 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tacit train ufo", description="Train a quantised ResNet for suite ufo.")
     parser.add_argument("--out", type=Path, required=True, help="Directory to write.")
     parser.add_argument("--data", type=Path, default=Path("../shared/data/cifar10"), help="Folder with CIFAR-10.")
-    parser.add_argument("--models", type=Path, default=Path("../shared/data/models"), help="Folder with float networks.")
+    parser.add_argument(
+        "--models", type=Path, default=Path("../shared/data/models"), help="Folder with float networks."
+    )
     parser.add_argument("--teachers", default="resnet32_cifar10", help="Names of float networks.")
     parser.add_argument("--average", type=float, default=3.1, help="Bound: bytes of weights that all had so many bits.")
     parser.add_argument("--probes", type=int, default=4, help="Random directions for the trace of the Hessian.")
     parser.add_argument("--sensitivity-images", type=int, default=2048, help="Images the trace is taken over.")
     parser.add_argument("--plan", type=Path, help="Widths to take instead of the integer program's.")
-    parser.add_argument("--from", dest="origin", type=Path, help="Checkpoint of a run to start from.")
+    parser.add_argument("--from", dest="origin", type=Path, help="Directory of a run whose weights to start from.")
     parser.add_argument("--epochs", type=int, default=usual.epochs)
     parser.add_argument("--batch", type=int, default=usual.batch)
     parser.add_argument("--rate", type=float, default=usual.rate, help="Of weights, in levels per step.")
@@ -45,7 +50,10 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="More only help where cores are idle.")
     parser.add_argument("--no-bfloat16", dest="bfloat16", action="store_false", help="Products in float32.")
     parser.add_argument("--resume", action="store_true", help="Go on with what is in --out.")
-    return parser.parse_args(words)
+    parser.add_argument("--export", action="store_true", help="Only write the directory, from the checkpoint in --out.")
+    options = parser.parse_args(words)
+    options.resume = options.resume or options.export
+    return options
 
 
 def prepare(options: argparse.Namespace) -> Run:
@@ -58,7 +66,10 @@ def prepare(options: argparse.Namespace) -> Run:
     chosen = planned(options, float_, images)
     network = Network()
     assign(network, plan.grids(chosen))
-    start.begin(network, start.parameters(options.models / f"{STUDENT}_params.npz"), float_, images)
+    if options.origin is None:
+        start.begin(network, start.parameters(options.models / f"{STUDENT}_params.npz"), float_, images)
+    else:
+        start.carry(network, options.origin)
     teachers = [teacher.load(options.models / f"{name}.onnx") for name in options.teachers.split(",") if name]
     names = ("epochs", "batch", "rate", "temperature", "label_weight", "seed", "bfloat16")
     settings = Settings(**{name: getattr(options, name) for name in names})
@@ -70,8 +81,11 @@ def planned(options: argparse.Namespace, float_: teacher.Folded, images: data.Im
     kept = options.out / "plan.json"
     if options.plan or (options.resume and kept.is_file()):
         return plan.read(options.plan or kept)
-    few = images.first(options.sensitivity_images)
-    found = plan.planned(float_, few, options.average, options.probes, options.seed)
+    if options.origin is None:
+        few = images.first(options.sensitivity_images)
+        found = plan.planned(float_, few, options.average, options.probes, options.seed)
+    else:
+        found = plan.replanned(float_, plan.traces_of(plan.read(options.origin / "plan.json")), options.average)
     plan.write(kept, found)
     return found
 
@@ -86,7 +100,17 @@ def main(words: Sequence[str] | None = None) -> None:
     if run.epoch == 0:
         settle(run)
         print(f"at the start {accuracy(run.network, run.test):.4f}", flush=True)
-    train(run, lambda _: None)
+    if not options.export:
+        train(run)
+    finish(run)
+
+
+def finish(run: Run) -> None:
+    """Write the directory, and say what it is good for."""
+    settle(run)
+    x = run.train.integers(run.train.pixels[:SHOWN]).numpy()
+    export.write(run.network, x, run.folder)
+    print(f"wrote {run.folder} after {run.epoch} epochs: test {accuracy(run.network, run.test):.4f}", flush=True)
 
 
 if __name__ == "__main__":

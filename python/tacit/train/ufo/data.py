@@ -12,7 +12,7 @@ from tacit.errors import MisuseError
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
-PREPROCESS = "imagenet"
+PREPROCESS = "cifar10"
 SIDE = 127
 PADDING = 4
 

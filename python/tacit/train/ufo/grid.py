@@ -88,7 +88,7 @@ def nearest(values: Tensor, levels: Tensor) -> Tensor:
 
 
 def fitted(weight: Tensor, levels: Sequence[int]) -> Tensor:
-    """The scale of each output channel, of either sign, that rounds its weights (out, ..) with the least square error."""
+    """The scale of each output channel, of either sign, that rounds its weights (out, ..) best."""
     rows, grid = weight.detach().flatten(1).double(), torch.tensor(levels, dtype=torch.float64)
     largest = rows.abs().amax(dim=1).clamp(min=1e-12)
     best, found = torch.full((len(rows),), torch.inf, dtype=torch.float64), torch.ones(len(rows), dtype=torch.float64)
@@ -111,13 +111,13 @@ def perturbation(weight: Tensor, grid: Grid) -> float:
     levels = grid.levels()
     rows = weight.detach().flatten(1).double()
     scale = fitted(weight, levels).double()
-    return error_of(rows, torch.tensor(levels, dtype=torch.float64), scale).sum().item()
+    return float(error_of(rows, torch.tensor(levels, dtype=torch.float64), scale).sum())
 
 
 def z_score(weight: Tensor) -> float:
     """How many deviations the largest weight is above the mean size (UFO, Fig. 1d)."""
     sizes = weight.detach().abs().flatten()
-    return ((sizes.max() - sizes.mean()) / sizes.std()).item()
+    return float((sizes.max() - sizes.mean()) / sizes.std())
 
 
 def chosen(weight: Tensor, bits: int, outlier: float = OUTLIER) -> Grid:

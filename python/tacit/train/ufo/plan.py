@@ -17,7 +17,11 @@ CHOICES = (2, 3, 4, 5, 6)
 
 def planned(float_: Folded, images: Images, average: float, probes: int, seed: int) -> dict[str, Any]:
     """Grids under the bytes of a network whose weights all had `average` bits (linear between whole widths)."""
-    traces = sensitivity.traces(float_, images, probes, seed)
+    return replanned(float_, sensitivity.traces(float_, images, probes, seed), average)
+
+
+def replanned(float_: Folded, traces: list[float], average: float) -> dict[str, Any]:
+    """The same with traces that are known."""
     weights = [sensitivity.in_places(weight.detach(), index) for index, weight in enumerate(float_.weights)]
     options = [[chosen(weight, bits) for bits in CHOICES] for weight in weights]
     return solved(options, weights, traces, average)
@@ -46,6 +50,11 @@ def uniform(prices: list[list[int]], average: float) -> float:
     below = min(max(int(average) - CHOICES[0], 0), len(CHOICES) - 2)
     part = average - CHOICES[below]
     return sum(price[below] + part * (price[below + 1] - price[below]) for price in prices)
+
+
+def traces_of(plan: dict[str, Any]) -> list[float]:
+    """Those that a plan was made with."""
+    return [layer["trace"] for layer in plan["layers"]]
 
 
 def grids(plan: dict[str, Any]) -> list[Grid]:

@@ -43,6 +43,16 @@ def begin(network: Network, given: dict[str, Tensor], float_: teacher.Folded, im
         network.linear.bias.copy_(given["linear.bias"])
 
 
+def carry(network: Network, folder: Path) -> None:
+    """The weights of the checkpoint of another run, in units of the levels that layers have here."""
+    path = folder / "checkpoint.pt"
+    if not path.is_file():
+        raise MisuseError(f"{path} does not exist; --from names the directory of a run")
+    network.load_state_dict(torch.load(path, weights_only=True)["network"])
+    for part in network.convolutions().values():
+        part.fit()
+
+
 def stage(network: Network) -> int:
     """Blocks of one size."""
     return len(network.blocks) // 3
@@ -58,7 +68,7 @@ def take(part: Convolution, given: dict[str, Tensor], names: tuple[str, str], sc
 
 def unit(y: Tensor, bits: int) -> float:
     """What one unit of a tensor of so many bits is, for the least square error."""
-    top, levels = y.max().item(), largest(bits)
+    top, levels = float(y.max()), largest(bits)
     scales = [top * (index + 1) / RANGES / levels for index in range(RANGES)]
     errors = [((y / s).round().clamp(0, levels) * s - y).square().mean().item() for s in scales]
     return scales[int(np.argmin(errors))]

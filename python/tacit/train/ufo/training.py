@@ -146,7 +146,7 @@ def accuracy(network: nn.Module, images: Images) -> float:
     network.eval()
     with torch.no_grad():
         right = [(network(x).argmax(1) == labels).sum().item() for x, labels in images.ordered(MEASURED)]
-    return sum(right) / len(images.labels)
+    return float(sum(right)) / len(images.labels)
 
 
 def settle(run: Run) -> None:
@@ -155,8 +155,8 @@ def settle(run: Run) -> None:
     estimate(run.network, (pair for pair, _ in zip(batches, range(ESTIMATED), strict=False)), torch.float32)
 
 
-def train(run: Run, after: Callable[[Run], None]) -> None:
-    """All epochs that are left; `after` each of them."""
+def train(run: Run) -> None:
+    """All epochs that are left."""
     while run.epoch < run.settings.epochs:
         began = time.monotonic()
         loss = epoch(run)
@@ -166,4 +166,3 @@ def train(run: Run, after: Callable[[Run], None]) -> None:
         run.history.append(found)
         print(json.dumps({name: round(value, 4) for name, value in found.items()}), flush=True)
         run.keep()
-        after(run)
