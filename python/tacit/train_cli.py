@@ -33,7 +33,7 @@ def glue_command(context: typer.Context) -> None:
 def ufo_command(context: typer.Context) -> None:
     """Train a ResNet of CIFAR-10 with low-bit weights of the Winograd domain for suite ufo; see --help."""
     try:
-        from tacit.train.ufo.__main__ import main
+        from tacit.train.ufo.command import main
     except ImportError as error:
         raise MisuseError(f"training needs {error.name}; install tacit[train], or run make train-ufo") from error
     main(context.args)

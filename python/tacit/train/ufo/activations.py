@@ -23,14 +23,15 @@ class Rectified(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, top: int) -> Tensor:
         """Values in units of the result."""
-        ctx.save_for_backward((values >= 0) & (values <= top))
-        return torch.floor(values + 0.5).clamp_(0, top)
+        ctx.save_for_backward(values)
+        ctx.top = top
+        return (values + 0.5).floor_().clamp_(0, top)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         """Of the values only."""
-        (inside,) = ctx.saved_tensors
-        return gradients[0] * inside, None
+        (values,) = ctx.saved_tensors
+        return torch.ops.aten.hardtanh_backward(gradients[0], values, 0, ctx.top), None
 
 
 class Requantised(torch.autograd.Function):
@@ -40,7 +41,7 @@ class Requantised(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, drop: int) -> Tensor:
         """Of integers."""
         ctx.drop = drop
-        return torch.floor(values * 0.5**drop + 0.5)
+        return (values * 0.5**drop + 0.5).floor_()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:

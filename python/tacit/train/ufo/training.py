@@ -1,5 +1,6 @@
 """The run: epochs of distillation, checkpoints, and what is written after each."""
 
+import copy
 import json
 import math
 import time
@@ -23,6 +24,8 @@ RATES = {"weight": 1.0, "g": 0.05, "norm": 5.0, "ratio": 0.2, "linear": 0.5}
 """How fast each kind of parameter learns beside the weights, which are in units of a level."""
 WARM_UP = 0.02
 MEASURED = 250
+WATCHED = 2500
+"""Test images that an accuracy is printed of after every epoch."""
 ESTIMATED = 40
 """Batches that the statistics of batch norm are taken from for the exported network."""
 
@@ -64,7 +67,9 @@ class Run:
         self.optimiser = torch.optim.Adam(groups, fused=True)
         total = self.settings.epochs * self.train.steps(self.settings.batch)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, slope(total))
-        self.teachers = [teacher.to(self.settings.dtype).eval().requires_grad_(False) for teacher in self.teachers]
+        kind = {"dtype": self.settings.dtype, "memory_format": torch.channels_last}
+        copies = [copy.deepcopy(teacher).to(**kind) for teacher in self.teachers]
+        self.teachers = [teacher.eval().requires_grad_(False) for teacher in copies]
 
     @property
     def checkpoint(self) -> Path:
@@ -121,7 +126,8 @@ def loss_of(run: Run, x: Tensor, labels: Tensor) -> Tensor:
 def expected(run: Run, x: Tensor) -> Tensor:
     """Probabilities (N, 10) of the teachers at the temperature."""
     with torch.no_grad():
-        logits = [teacher(x * input_scale()).float() for teacher in run.teachers]
+        x = (x * input_scale()).contiguous(memory_format=torch.channels_last)
+        logits = [teacher(x).float() for teacher in run.teachers]
         return torch.stack([(z / run.settings.temperature).softmax(dim=1) for z in logits]).mean(dim=0)
 
 
@@ -162,7 +168,8 @@ def train(run: Run) -> None:
         loss = epoch(run)
         seconds = time.monotonic() - began
         run.epoch += 1
-        found = {"epoch": run.epoch, "loss": loss, "test": accuracy(run.network, run.test), "seconds": seconds}
+        watched = accuracy(run.network, run.test.first(WATCHED))
+        found = {"epoch": run.epoch, "loss": loss, "watched": watched, "seconds": seconds}
         run.history.append(found)
         print(json.dumps({name: round(value, 4) for name, value in found.items()}), flush=True)
         run.keep()
