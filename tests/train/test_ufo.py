@@ -68,7 +68,7 @@ def run_of(float_: teacher.Folded, images: Images, folder, **settings) -> traini
     start.begin(network, given(float_), float_, images)
     folder.mkdir(exist_ok=True)
     run = training.Run(training.Settings(batch=16, **settings), network, [float_], images, images, folder)
-    training.settle(run)
+    training.estimated(run)
     return run
 
 
@@ -167,7 +167,6 @@ def test_images_move_by_at_most_four_pixels():
 def test_the_directory_computes_what_was_trained(float_network, images, tmp_path):
     run = run_of(float_network, images, tmp_path / "run", epochs=1)
     training.train(run)
-    training.settle(run)
     x = images.integers(images.pixels)
     export.write(run.network, x.numpy(), tmp_path / "out")
     model = directory.read(tmp_path / "out")
@@ -191,7 +190,7 @@ def test_a_run_that_was_stopped_goes_on(float_network, images, tmp_path):
     training.train(whole)
     first = run_of(float_network, images, tmp_path / "parts", epochs=2, bfloat16=False)
     torch.manual_seed(7)
-    training.epoch(first)
+    training.epoch(first)  # and then it is stopped
     first.epoch = 1
     first.keep()
     second = run_of(float_network, images, tmp_path / "parts", epochs=2, bfloat16=False)

@@ -18,7 +18,7 @@ import torch
 
 from tacit.train.ufo import data, export, plan, start, teacher
 from tacit.train.ufo.network import Network, assign
-from tacit.train.ufo.training import Run, Settings, accuracy, settle, train
+from tacit.train.ufo.training import Run, Settings, accuracy, estimated, settle, train
 
 STUDENT = "resnet20_cifar10"
 SHOWN = 100
@@ -41,6 +41,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--plan", type=Path, help="Widths to take instead of the integer program's.")
     parser.add_argument("--from", dest="origin", type=Path, help="Directory of a run whose weights to start from.")
     parser.add_argument("--epochs", type=int, default=usual.epochs)
+    parser.add_argument("--settled", type=int, default=usual.settled, help="Last epochs with batch norm as exported.")
     parser.add_argument("--batch", type=int, default=usual.batch)
     parser.add_argument("--rate", type=float, default=usual.rate, help="Of weights, in levels per step.")
     parser.add_argument("--temperature", type=float, default=usual.temperature, help="Of distillation.")
@@ -71,7 +72,7 @@ def prepare(options: argparse.Namespace) -> Run:
     else:
         start.carry(network, options.origin)
     teachers = [teacher.load(options.models / f"{name}.onnx") for name in options.teachers.split(",") if name]
-    names = ("epochs", "batch", "rate", "temperature", "label_weight", "seed", "bfloat16")
+    names = ("epochs", "settled", "batch", "rate", "temperature", "label_weight", "seed", "bfloat16")
     settings = Settings(**{name: getattr(options, name) for name in names})
     return Run(settings, network, teachers, images, test, options.out)
 
@@ -98,7 +99,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if options.resume:
         run.resume()
     if run.epoch == 0:
-        settle(run)
+        estimated(run)
         print(f"at the start {accuracy(run.network, run.test):.4f}", flush=True)
     if not options.export:
         train(run)
@@ -107,7 +108,8 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def finish(run: Run) -> None:
     """Write the directory, and say what it is good for."""
-    settle(run)
+    if run.epoch <= run.unsettled:
+        settle(run)
     x = run.train.integers(run.train.pixels[:SHOWN]).numpy()
     export.write(run.network, x, run.folder)
     print(f"wrote {run.folder} after {run.epoch} epochs: test {accuracy(run.network, run.test):.4f}", flush=True)

@@ -52,19 +52,14 @@ def convolved(found: Quantised, part: Convolution, name: str, read: tuple[str, f
     tensor, before = read
     with torch.no_grad():
         weight = part.integers().numpy()
-        gain, shift = folded(part.norm)
+        gain = part.gain().double().numpy()
+        shift = part.norm.bias.double().numpy() - gain * part.norm.running_mean.double().numpy()
     found.store(f"{name}_weight", weight.astype(np.int8))
     found.store(f"{name}_scale", (gain * unit / before).astype(np.float32))
     found.store(f"{name}_bias", (shift * unit).astype(np.float32))
     padding, stride = [1, 1, 1, 1], [part.stride, part.stride]
     operation = node(name, (3, stride, padding), part.winograd, (list(part.grid.importance), part.grid.offset))
     found.put([tensor], name, operation)
-
-
-def folded(norm: nn.BatchNorm2d) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What batch norm multiplies and adds, per channel."""
-    gain = norm.weight.double() / torch.sqrt(norm.running_var.double() + norm.eps)
-    return gain.numpy(), (norm.bias.double() - gain * norm.running_mean.double()).numpy()
 
 
 def node(name: str, window: tuple[int, list[int], list[int]], winograd: bool, bits: tuple[list[int], int]) -> Any:

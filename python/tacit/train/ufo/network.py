@@ -18,6 +18,7 @@ from tacit.train.ufo.grid import Grid, Rounded, fitted, plain
 
 WIDTHS = (16, 32, 64)
 CLASSES = 10
+MULTIPLIER_BITS = 8
 
 
 class Convolution(nn.Module):
@@ -29,6 +30,8 @@ class Convolution(nn.Module):
         self.weight = nn.Parameter(torch.zeros(outputs, inputs, 3, 3))
         self.g = nn.Parameter(torch.tensor(winograd.G), requires_grad=winograd_)
         self.norm = nn.BatchNorm2d(outputs)
+        self.settled = False
+        """Whether statistics of batch norm stay as they are, and what it multiplies by is rounded."""
         self.assign(plain(3))
 
     def assign(self, grid: Grid) -> None:
@@ -62,10 +65,25 @@ class Convolution(nn.Module):
             return functional.pixel_shuffle(y, 2)
         return functional.conv2d(x, weight.to(x.dtype), stride=self.stride, padding=1)
 
+    def gain(self) -> Tensor:
+        """What batch norm multiplies by, as the integers of a common power of two that the protocol multiplies by."""
+        exact = self.norm.weight / torch.sqrt(self.norm.running_var + self.norm.eps)
+        return multipliers(exact)
+
     def forward(self, x: Tensor) -> Tensor:
         """Sums in units of the tensor that follows."""
-        found: Tensor = self.norm(self.sums(x))
-        return found
+        y = self.sums(x)
+        if not self.settled:
+            return self.norm(y)
+        one = torch.ones_like(self.norm.running_var)
+        return functional.batch_norm(y, self.norm.running_mean, one, self.gain(), self.norm.bias, eps=0.0)
+
+
+def multipliers(gain: Tensor) -> Tensor:
+    """Rounded to signed integers of 8 bits over the largest power of two that they allow."""
+    most = (1 << (MULTIPLIER_BITS - 1)) - 0.5
+    unit = torch.exp2(torch.floor(torch.log2(most / gain.detach().abs().max())))
+    return gain + ((gain * unit).round() / unit - gain).detach()
 
 
 class Block(nn.Module):
@@ -106,6 +124,11 @@ class Network(nn.Module):
                 before = width
         self.blocks = nn.ModuleList(Block(*shape) for shape in shapes)
         self.linear = nn.Linear(WIDTHS[-1], CLASSES)
+
+    def settle(self) -> None:
+        """From now on as it is exported."""
+        for part in self.convolutions().values():
+            part.settled = True
 
     def convolutions(self) -> dict[str, Convolution]:
         """By name, in order."""

@@ -32,9 +32,13 @@ ESTIMATED = 40
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of a run; `rate` is that of weights, in levels per step."""
+    """Numbers of a run; `rate` is that of weights, in levels per step.
+
+    In the last `settled` epochs statistics of batch norm stay as they are, and what it multiplies by is rounded.
+    """
 
     epochs: int = 20
+    settled: int = 1
     batch: int = 128
     rate: float = 3e-3
     temperature: float = 4.0
@@ -87,6 +91,13 @@ class Run:
         self.optimiser.load_state_dict(state["optimiser"])
         self.schedule.load_state_dict(state["schedule"])
         self.epoch, self.history = state["epoch"], json.loads(state["history"])
+        if self.epoch > self.unsettled:
+            self.network.settle()
+
+    @property
+    def unsettled(self) -> int:
+        """Epochs with statistics of each batch."""
+        return self.settings.epochs - self.settings.settled
 
     def keep(self) -> None:
         """Write the checkpoint; a kill leaves the one before or this one."""
@@ -156,7 +167,13 @@ def accuracy(network: nn.Module, images: Images) -> float:
 
 
 def settle(run: Run) -> None:
-    """Statistics of batch norm as the exported network has them, from float32."""
+    """The network as it is exported: statistics of batch norm from float32, multipliers rounded."""
+    estimated(run)
+    run.network.settle()
+
+
+def estimated(run: Run) -> None:
+    """Statistics of batch norm anew, from float32."""
     batches = run.train.shuffled(run.settings.batch, run.settings.seed)
     estimate(run.network, (pair for pair, _ in zip(batches, range(ESTIMATED), strict=False)), torch.float32)
 
@@ -165,6 +182,8 @@ def train(run: Run) -> None:
     """All epochs that are left."""
     while run.epoch < run.settings.epochs:
         began = time.monotonic()
+        if run.epoch == run.unsettled:
+            settle(run)
         loss = epoch(run)
         seconds = time.monotonic() - began
         run.epoch += 1
