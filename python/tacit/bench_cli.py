@@ -14,19 +14,29 @@ bench = typer.Typer(help="Measure costs on this machine.", no_args_is_help=True,
 
 Repeat = Annotated[int, typer.Option(min=1, help="Fresh sessions; the one of median time is reported.")]
 Size = Annotated[int, typer.Option(min=1)]
-WeightBits = Annotated[int, typer.Option(min=2, max=12, help="Signed width of weights, for conv and matmul.")]
+WeightBits = Annotated[
+    int, typer.Option(min=1, max=12, help="Signed width of weights, for conv and matmul; 1 with suite ufo only.")
+]
 ActivationBits = Annotated[
-    int, typer.Option(min=2, max=12, help="Signed width of inputs; with --saturate the bits of the largest result.")
+    int,
+    typer.Option(
+        min=1,
+        max=12,
+        help="Signed width of inputs (with suite ufo they are not negative); with --saturate the bits of the largest "
+        "result.",
+    ),
 ]
 LINEAR = ("conv", "matmul")
 CIRCUITS = ("relu", "maxpool", "argmax", "truncate", "extend")
 SuiteOption = Annotated[
     Suite,
     typer.Option(
-        help="auto, gazelle, gala: protocols of conv and matmul, the rest is the same in all; falcon-ntt: circuits too."
+        help="auto, ufo, gazelle, gala: protocols of conv and matmul, the rest is the same in all; falcon-ntt: circuits "
+        "too."
     ),
 ]
 Start = Literal["affine", "flooding", "crypten", "taylor-high", "taylor-low", "table"]
+Roots = Literal["row", "element"]
 Prepared = Annotated[bool, typer.Option("--offline", help="Run the layer on a mask before the input exists.")]
 RoundingOption = Annotated[
     Literal["stochastic", "exact"], typer.Option(help="How linear layers rescale; the other operations are exact.")
@@ -145,6 +155,9 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
         json: AsJson = False,
         suite: Annotated[Suite, typer.Option(help="auto: by tables; comet: by one inverse square root.")] = Suite.AUTO,
         start: Annotated[Start, typer.Option(help="Where Newton's iteration begins, of comet.")] = "affine",
+        roots: Annotated[
+            Roots, typer.Option(help="Of comet's softmax and norm: one a row, or for each element as published.")
+        ] = "row",
         accept_leakage: AcceptLeakage = False,
     ) -> None:
         digits = {} if radix is None else {"radix": radix}
@@ -152,8 +165,9 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
         operation = {"operation": name, "rows": rows, "cols": cols, **widths, **digits}
         if suite is Suite.COMET:
             operation |= {"operation": "comet", "function": name, "start": start, "accept_leakage": accept_leakage}
-        elif start != "affine":
-            raise MisuseError("only suite comet has a --start")
+            operation["of_elements"] = roots == "element"
+        elif (start, roots) != ("affine", "row"):
+            raise MisuseError("only suite comet has a --start and --roots")
         measure(operation, suite, repeat, threads, timeout, network, json, ot)
 
     command.__doc__ = f"{what}\n\nTwo processes over TLS on random shares; the result is checked after the measurement."
@@ -183,6 +197,13 @@ def conv(
     ot: Transfers = "auto",
     threads: Threads = 1,
     rounding: RoundingOption = "stochastic",
+    tile: Annotated[
+        int | None, typer.Option(min=2, max=4, help="Rows and columns of a tile of results, 2 or 4, of suite ufo.")
+    ] = None,
+    baseline: Annotated[
+        Literal["winograd", "uniform"] | None,
+        typer.Option(help="What suite ufo is compared with: tiles with every extension apart, or no tiles."),
+    ] = None,
     offline: Prepared = False,
     repeat: Repeat = 3,
     timeout: Timeout = TIMEOUT_SECONDS,
@@ -190,12 +211,16 @@ def conv(
 ) -> None:
     """Measure a convolution with rescale, random weights.
 
-    Two processes over TLS; the result is compared with the interpreter after the measurement.
+    Two processes over TLS; the result is compared with the interpreter after the measurement. Suite ufo measures the
+    exact accumulators of activations that are not negative, with weights in the Winograd domain for 3x3 and stride 1.
     """
+    if suite is not Suite.UFO and (tile is not None or baseline is not None):
+        raise MisuseError("only suite ufo has a --tile and a --baseline")
     image = {"height": height, "width": width, "input": in_channels, "output": out_channels}
     window = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     widths = {"weight_bits": weight_bits, "activation_bits": activation_bits, "rounding": rounding}
-    operation = {"operation": "conv", **image, **window, **widths}
+    chosen = {name: value for name, value in (("tile", tile), ("baseline", baseline)) if value is not None}
+    operation = {"operation": "conv", **image, **window, **widths, **chosen}
     measure(operation, suite, repeat, threads, timeout, network, json, ot, offline)
 
 

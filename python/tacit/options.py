@@ -11,7 +11,7 @@ from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):
-    """Choices of protocols; this version runs all but `ufo`."""
+    """Choices of protocols."""
 
     AUTO = "auto"
     UFO = "ufo"

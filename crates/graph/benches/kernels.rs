@@ -47,6 +47,7 @@ fn model() -> Model {
         shift: 8,
         rounding: Rounding::Exact,
         addend: None,
+        choice: None,
     };
     let node = Node { name: "conv".into(), op: Op::Linear(linear), inputs: vec![0], output: 1 };
     let graph = Graph {

@@ -1,14 +1,15 @@
 //! The `.tacit` file: safetensors with the integer weights and, in its
 //! metadata, the public graph.
 //!
-//! Tensors `<node>.weight` (I32, `[out, in / groups, rows, columns]`) and
-//! `<node>.bias` (I64, `[out]`) for each linear node, `<node>.bias` (I64, one for each
+//! Tensors `<node>.weight` (I32, `[out, in / groups, rows, columns]`, in the Winograd domain
+//! the rows and columns of a tile) and `<node>.bias` (I64, `[out]`) for each linear node, `<node>.bias` (I64, one for each
 //! element) for each offset, nothing else. Metadata:
 //! `format` = `tacit`, `version` = `1`, `graph` = JSON. The bytes depend on the
 //! model only.
 
 use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
 use crate::model::{printable, verify_model};
+use crate::winograd::Winograd;
 use crate::{Error, Result};
 use safetensors::{Dtype, tensor::Metadata};
 use serde::Serialize;
@@ -165,6 +166,10 @@ fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
         Op::Linear(Linear { conv, .. }) => {
             Some(vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]])
         }
+        Op::Winograd(layer) => {
+            let conv = &layer.conv;
+            Some(vec![conv.out_channels, conv.in_channels, layer.side(), layer.side()])
+        }
         Op::Embedding(table) => Some(vec![table.rows, graph.output_of(node).shape[0]]),
         _ => None,
     }
@@ -172,7 +177,9 @@ fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
 
 fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
     match &node.op {
-        Op::Linear(linear) => Some(vec![linear.conv.out_channels]),
+        Op::Linear(Linear { conv, .. }) | Op::Winograd(Winograd { conv, .. }) => {
+            Some(vec![conv.out_channels])
+        }
         Op::Offset => Some(vec![graph.output_of(node).len()]),
         _ => None,
     }

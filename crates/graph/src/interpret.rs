@@ -5,9 +5,10 @@
 
 mod narrow;
 mod wide;
+mod winograd;
 
 use crate::arrange::arrangement;
-use crate::ir::{Embedding, Graph, Linear, MatMul, Model, Node, NodeWeights, Op, Window};
+use crate::ir::{Embedding, Graph, MatMul, Model, Node, NodeWeights, Op, Window};
 use crate::model::verify_shapes;
 use crate::width::half;
 use crate::{Error, Result};
@@ -84,8 +85,15 @@ fn run(model: &Model, kernels: &Kernels, input: &[i64]) -> Result<Vec<Vec<i64>>>
                 let weights = &model.weights[&index];
                 let narrow = kernels.get(&index).and_then(|k| k.convolve(&linear.conv, x));
                 let products = narrow.unwrap_or_else(|| wide::convolve(&linear.conv, weights, x));
-                finish_linear(linear, weights, products, skip)
+                finish_linear(linear.shift, weights, products, skip)
             }
+            Op::Winograd(layer) => {
+                let skip = layer.addend.map(|factor| (factor, second().as_slice()));
+                let weights = &model.weights[&index];
+                let sums = winograd::convolve(layer, weights, x);
+                finish_linear(layer.shift, weights, sums, skip)
+            }
+            Op::Requantize { drop } => x.iter().map(|v| rescale(*v, *drop)).collect(),
             Op::Relu { saturate, low } => {
                 let high = low + (1 << saturate) - 1;
                 x.iter().map(|v| (*v).clamp(*low, high)).collect()
@@ -233,7 +241,7 @@ fn rescale(accumulator: i64, shift: u32) -> i64 {
 
 /// Adds the bias and `skip`, a factor and the tensor it multiplies, and rescales.
 fn finish_linear(
-    linear: &Linear,
+    shift: u32,
     weights: &NodeWeights,
     mut sums: Vec<i64>,
     skip: Option<(i64, &[i64])>,
@@ -247,7 +255,7 @@ fn finish_linear(
             *sum = sum.wrapping_add(skip.wrapping_mul(factor));
         }
     }
-    sums.iter_mut().for_each(|sum| *sum = rescale(*sum, linear.shift));
+    sums.iter_mut().for_each(|sum| *sum = rescale(*sum, shift));
     sums
 }
 

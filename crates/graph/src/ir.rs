@@ -4,8 +4,10 @@
 //! the server's secret. Images are channel-major: `[channels, height, width]`;
 //! no tensor has a batch axis.
 
+use crate::choice::WeightBits;
 use crate::functions::newton::Newton;
 use crate::functions::smu::Smooth;
+use crate::winograd::Winograd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -210,6 +212,10 @@ pub struct Linear {
     pub rounding: Rounding,
     /// Multiplier of `inputs[1]`, which has the output's shape.
     pub addend: Option<i64>,
+    /// The bits of a weight, for protocols that choose by them; two's complement of
+    /// `weight_bits` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<WeightBits>,
 }
 
 /// Rows of the server's table, at positions that the client knows:
@@ -258,6 +264,15 @@ impl MatMul {
 pub enum Op {
     /// Convolution or matrix product with rescale; one input, two with an addend.
     Linear(Linear),
+    /// 3x3 convolution in the Winograd domain with rescale; inputs as of [`Op::Linear`].
+    Winograd(Winograd),
+    /// `y = (x + 2^(drop-1)) >> drop`, exactly, in shares of any width (`drop` 0: only that
+    /// is changed). If the output's share is wider than what is left of the input's and the
+    /// sign is not known, the wrap is found by a comparison; no bit needs to be spare.
+    Requantize {
+        /// Low bits dropped.
+        drop: u32,
+    },
     /// `y = clamp(x, low, low + 2^saturate - 1)`.
     Relu {
         /// Bits of the distance from the smallest to the largest result.
@@ -358,7 +373,7 @@ pub enum Op {
     },
 }
 
-fn is_zero(value: &i64) -> bool {
+pub(crate) fn is_zero(value: &i64) -> bool {
     *value == 0
 }
 
@@ -488,7 +503,8 @@ impl Graph {
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct NodeWeights {
     /// `[out_channels, in_channels / groups, kernel rows, kernel columns]`, row-major;
-    /// nothing for an offset; an embedding's table `[rows, columns]`.
+    /// in the Winograd domain `[out_channels, in_channels, tile + 2, tile + 2]`; nothing for
+    /// an offset; an embedding's table `[rows, columns]`.
     pub weight: Vec<i32>,
     /// `[out_channels]`, at the accumulator's scale, without the rounding term; for an
     /// offset one per element, for an embedding nothing.

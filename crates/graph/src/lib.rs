@@ -5,6 +5,7 @@
 
 mod arrange;
 mod canonical;
+pub mod choice;
 mod defined;
 pub mod error;
 mod exact;
@@ -24,9 +25,11 @@ pub mod source;
 pub mod testing;
 pub mod verify;
 mod width;
+pub mod winograd;
 
 pub use arrange::arrangement;
 pub use canonical::canonical_filters;
+pub use choice::WeightBits;
 pub use error::Error;
 pub use file::{load, save};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
@@ -34,13 +37,15 @@ pub use ir::{
     Conv, Embedding, Exact, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
     Packing, Rounding, Tensor, VERSION, View, Window,
 };
-pub use lower::{Options, lower};
+pub use lower::{Options, Switch, lower};
 pub use model::{digest, verify_model};
 pub use source::{
     Calibration, FloatTensor, Floats, Function, Means, Ranges, Source, SourceInput, SourceNode,
     SourceOp,
 };
 pub use verify::verify;
+pub use width::winograd::worst_case_bits;
+pub use winograd::Winograd;
 
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

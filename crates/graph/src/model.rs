@@ -1,5 +1,6 @@
 //! Checks of the private part, and what both parties may say about the public one.
 
+use crate::choice::WeightBits;
 use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
 use crate::shapes::Check;
 use crate::verify::verify;
@@ -46,6 +47,11 @@ pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
     for (index, node) in model.graph.nodes.iter().enumerate() {
         let fits = match (&node.op, model.weights.get(&index)) {
             (Op::Linear(linear), Some(weights)) => check_weights(linear, weights),
+            (Op::Winograd(layer), Some(weights)) => {
+                let want = layer.conv.out_channels * layer.conv.in_channels * layer.places();
+                let counts = (want, layer.conv.out_channels);
+                check_counts(counts, weights).and_then(|()| check_chosen(&layer.choice, weights))
+            }
             (Op::Offset, Some(weights)) => {
                 let want = model.graph.output_of(node).len();
                 let fits = weights.weight.is_empty() && weights.bias.len() == want;
@@ -59,7 +65,9 @@ pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
                 let held = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
                 (fits && held).then_some(()).ok_or(format!("needs {want} entries of its width"))
             }
-            (Op::Linear(_) | Op::Offset | Op::Embedding(_), None) => Err("has no weights".into()),
+            (Op::Linear(_) | Op::Winograd(_) | Op::Offset | Op::Embedding(_), None) => {
+                Err("has no weights".into())
+            }
             (_, Some(_)) => Err("has weights but is not linear".into()),
             (_, None) => Ok(()),
         };
@@ -76,12 +84,23 @@ pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
 fn check_weights(linear: &Linear, weights: &NodeWeights) -> Check<()> {
     let conv = &linear.conv;
     let want = conv.out_channels * width::taps_per_channel(conv);
-    if weights.weight.len() != want || weights.bias.len() != conv.out_channels {
-        return Err(format!("needs {want} weights and {} biases", conv.out_channels));
+    check_counts((want, conv.out_channels), weights)?;
+    if let Some(choice) = &linear.choice {
+        check_chosen(choice, weights)?;
     }
     let limit = 1i64 << (linear.weight_bits - 1);
     let fits = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
     fits.then_some(()).ok_or(format!("a weight exceeds {} bits", linear.weight_bits))
+}
+
+fn check_counts((count, biases): (usize, usize), weights: &NodeWeights) -> Check<()> {
+    let fits = weights.weight.len() == count && weights.bias.len() == biases;
+    fits.then_some(()).ok_or(format!("needs {count} weights and {biases} biases"))
+}
+
+fn check_chosen(choice: &WeightBits, weights: &NodeWeights) -> Check<()> {
+    let bits = choice.choose(&weights.weight);
+    bits.map(|_| ()).map_err(|at| format!("weight {at} has no bits"))
 }
 
 /// What is known of all tensors of a model whose shapes were verified.
@@ -105,6 +124,14 @@ fn check_accumulator(
     let (range, bits) = match (&node.op, weights) {
         (Op::Linear(linear), Some(weights)) => {
             (width::accumulator(linear, weights, inputs), linear.accumulator_bits)
+        }
+        (Op::Winograd(layer), Some(weights)) => {
+            let products = width::winograd::products(layer, weights, &inputs[0]);
+            let need = products.width() + u32::from(layer.spare);
+            if need > layer.product_bits && layer.product_bits < layer.accumulator_bits {
+                return Err(format!("products need {need} bits, have {}", layer.product_bits));
+            }
+            (width::winograd::accumulator(layer, weights, inputs), layer.accumulator_bits)
         }
         (Op::Embedding(table), Some(weights)) => {
             (width::entries(table, weights), table.weight_bits)

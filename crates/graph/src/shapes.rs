@@ -1,6 +1,7 @@
 //! Shape inference for source graphs, which is also their verification.
 
 use crate::arrange::last_viewed;
+use crate::choice::WeightBits;
 use crate::ir::{Conv, MatMul, View, Window};
 use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
@@ -84,6 +85,23 @@ impl Program {
                 self.expect_bias(bias.as_deref(), conv.out_channels)?;
                 Ok(vec![conv.out_channels, conv.out_height(), conv.out_width()])
             }
+            SourceOp::QuantisedConv {
+                weight, winograd, scale, bias, importance, offset, ..
+            } => {
+                let conv = self.conv(op, input)?;
+                let side = if *winograd { [4, 4] } else { conv.kernel };
+                let expected = [&[conv.out_channels, conv.group_channels()][..], &side].concat();
+                self.expect(weight, &expected)?;
+                for name in [scale, bias] {
+                    self.expect(name, &[conv.out_channels])?;
+                }
+                WeightBits { importance: importance.clone(), offset: *offset }.check()?;
+                check_quantised(&conv, *winograd)?;
+                Ok(match input {
+                    [_] => vec![conv.out_channels],
+                    _ => vec![conv.out_channels, conv.out_height(), conv.out_width()],
+                })
+            }
             SourceOp::Gemm { weight, bias } => {
                 let out = self.conv(op, input)?.out_channels;
                 self.expect(weight, &[out, input[0]])?;
@@ -98,7 +116,12 @@ impl Program {
                 let positive = f64::from(smallest) + epsilon > 0.0;
                 positive.then(|| input.to_vec()).ok_or("variance + epsilon is not positive".into())
             }
-            SourceOp::Relu { maximum: Some(m) } if !(m.is_finite() && *m > 0.0) => {
+            SourceOp::Relu { bits: Some(bits), .. } | SourceOp::Requantize { bits }
+                if !(1..=12).contains(bits) =>
+            {
+                Err(format!("results of {bits} bits"))
+            }
+            SourceOp::Relu { maximum: Some(m), .. } if !(m.is_finite() && *m > 0.0) => {
                 Err(format!("maximum is {m}, which is not positive"))
             }
             SourceOp::MaxPool { kernel, stride, padding }
@@ -175,6 +198,7 @@ impl Program {
             | SourceOp::Mask {}
             | SourceOp::Join {}
             | SourceOp::Relu { .. }
+            | SourceOp::Requantize { .. }
             | SourceOp::Identity {}
             | SourceOp::Add {}
             | SourceOp::Multiply {}
@@ -192,7 +216,18 @@ impl Program {
                 return Err(format!("Gemm needs a flat input, got {input:?}"));
             }
             (
-                SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, .. },
+                SourceOp::QuantisedConv {
+                    kernel: [1, 1], stride, padding, groups: 1, weight, ..
+                },
+                [length],
+            ) if (*stride, *padding) == ([1, 1], [0; 4]) => {
+                Conv::fully_connected(*length, *self.floats[weight].shape.first().unwrap_or(&0))
+            }
+            (
+                SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, .. }
+                | SourceOp::QuantisedConv {
+                    kernel, stride, padding, dilation, groups, weight, ..
+                },
                 [channels, height, width],
             ) => Conv {
                 in_channels: *channels,
@@ -250,6 +285,15 @@ fn multiplied(a: &[usize], b: &[usize]) -> Check<Vec<usize>> {
         MatMul::sides(a, b).ok_or_else(|| format!("multiplies {a:?} by {b:?}"))?;
     let leading = a.iter().take(a.len().saturating_sub(2));
     Ok(leading.copied().chain([rows, columns]).collect())
+}
+
+/// Winograd's algorithm is for one kind of convolution.
+fn check_quantised(conv: &Conv, winograd: bool) -> Check<()> {
+    let dense =
+        (conv.kernel, conv.stride, conv.dilation, conv.groups) == ([3, 3], [1, 1], [1, 1], 1);
+    (dense || !winograd)
+        .then_some(())
+        .ok_or("has weights in the Winograd domain, but is no dense 3x3 kernel of stride 1".into())
 }
 
 fn is_positive(value: f64) -> bool {

@@ -85,10 +85,45 @@ pub enum SourceOp {
         /// Added to the variance.
         epsilon: f64,
     },
+    /// Convolution of weights that are integers already, of few bits each:
+    /// `scale * (W*x) + bias`, per output channel.
+    QuantisedConv {
+        /// Rows and columns.
+        kernel: [usize; 2],
+        /// Rows and columns.
+        stride: [usize; 2],
+        /// Top, left, bottom, right.
+        padding: [usize; 4],
+        /// Rows and columns.
+        dilation: [usize; 2],
+        /// Number of groups.
+        groups: usize,
+        /// Whether the weights stand in the Winograd domain, for tiles of two.
+        winograd: bool,
+        /// Integers `[out, in / groups, rows, columns]`, or `[out, in, 4, 4]`.
+        weight: String,
+        /// What each bit of a weight adds to it, see [`crate::WeightBits`].
+        importance: Vec<i64>,
+        /// What a weight without bits is.
+        offset: i64,
+        /// `[out]`, none of them zero.
+        scale: String,
+        /// `[out]`.
+        bias: String,
+    },
+    /// Values that are not negative, of more bits, rounded to the steps of `bits` bits,
+    /// halves up.
+    Requantize {
+        /// The bits that are kept.
+        bits: u32,
+    },
     /// `max(x, 0)`, at most `maximum` when there is one.
     Relu {
         /// Upper clip, e.g. 6.
         maximum: Option<f64>,
+        /// Bits of the result, over its range; those of activations when absent.
+        #[serde(default)]
+        bits: Option<u32>,
     },
     /// Largest value of each window.
     MaxPool {
@@ -268,9 +303,15 @@ impl SourceOp {
         matches!(self, Self::Conv { .. } | Self::Gemm { .. })
     }
 
+    /// Whether a sum can be part of what this becomes.
+    pub(crate) fn is_product(&self) -> bool {
+        self.is_linear() || matches!(self, Self::QuantisedConv { .. })
+    }
+
     /// Names of the weights read.
     pub(crate) fn floats(&self) -> Vec<&str> {
         match self {
+            Self::QuantisedConv { weight, scale, bias, .. } => vec![weight, scale, bias],
             Self::Conv { weight, bias, .. } | Self::Gemm { weight, bias } => {
                 [Some(weight), bias.as_ref()].into_iter().flatten().map(String::as_str).collect()
             }
@@ -384,8 +425,32 @@ impl Source {
 
     /// Index of the linear node whose only reader is a reader of `tensor`.
     pub(crate) fn single_use_linear(&self, tensor: &str) -> Option<usize> {
+        self.single_use(tensor, SourceOp::is_linear)
+    }
+
+    /// The same of a node that a sum can be part of.
+    pub(crate) fn single_use_product(&self, tensor: &str) -> Option<usize> {
+        self.single_use(tensor, SourceOp::is_product)
+    }
+
+    fn single_use(&self, tensor: &str, wanted: fn(&SourceOp) -> bool) -> Option<usize> {
         let index = self.producer(tensor)?;
-        (self.nodes[index].op.is_linear() && self.uses(tensor) == 1).then_some(index)
+        (wanted(&self.nodes[index].op) && self.uses(tensor) == 1).then_some(index)
+    }
+
+    /// Bits of a tensor whose values are integers of one scale and not negative, if it is one;
+    /// a ReLU that does not say has `activation_bits`.
+    pub(crate) fn unsigned_bits(&self, tensor: &str, activation_bits: u32) -> Option<u32> {
+        let node = &self.nodes[self.producer(tensor)?];
+        match &node.op {
+            SourceOp::Relu { bits, .. } => Some(bits.unwrap_or(activation_bits)),
+            SourceOp::Requantize { bits } => Some(*bits),
+            SourceOp::MaxPool { .. }
+            | SourceOp::Reshape { .. }
+            | SourceOp::View { .. }
+            | SourceOp::Pad { .. } => self.unsigned_bits(&node.inputs[0], activation_bits),
+            _ => None,
+        }
     }
 
     /// `base`, lengthened until no tensor or node has that name.

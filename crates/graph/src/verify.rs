@@ -1,12 +1,14 @@
 //! Invariants of the public graph. A client runs these on the plan of a server
 //! it does not trust, so nothing here panics or allocates by what it reads.
 
+mod chosen;
 mod exact;
 mod rearranged;
 mod transformer;
 
 use crate::ir::{Embedding, Graph, Linear, MatMul, Node, Op, Rounding, Tensor, VERSION, Window};
 use crate::shapes::{Check, check_conv, check_window, elements};
+use crate::winograd::Winograd;
 use crate::{Error, Result};
 use rearranged::{check_concat, check_lookup, check_pad, check_product, check_view};
 use std::collections::BTreeSet;
@@ -59,7 +61,7 @@ pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
     for node in graph.nodes.iter().rev() {
         if opened[node.output] {
             let multiplied = match &node.op {
-                Op::Linear(_) => 1,
+                Op::Linear(_) | Op::Winograd(_) => 1,
                 Op::MatMul(_) if !node.inputs.iter().any(|input| known[*input]) => 2,
                 _ => 0,
             };
@@ -74,6 +76,7 @@ fn last_rounding(graph: &Graph) -> Result<()> {
     let opened = opened(graph);
     for node in &graph.nodes {
         if let Op::Linear(Linear { rounding: Rounding::Stochastic, .. })
+        | Op::Winograd(Winograd { rounding: Rounding::Stochastic, .. })
         | Op::MatMul(MatMul { rounding: Rounding::Stochastic, .. })
         | Op::Embedding(Embedding { rounding: Rounding::Stochastic, .. }) = node.op
             && opened[node.output]
@@ -193,7 +196,9 @@ fn wiring(node: &Node, written: &mut [bool]) -> Check<()> {
         Op::Sum { .. } | Op::Product { .. } | Op::MatMul(_) => 2,
         Op::Concat => node.inputs.len().max(1),
         Op::ReluSoftmax { .. } => node.inputs.len().clamp(1, 2),
-        Op::Linear(linear) => 1 + usize::from(linear.addend.is_some()),
+        Op::Linear(Linear { addend, .. }) | Op::Winograd(Winograd { addend, .. }) => {
+            1 + usize::from(addend.is_some())
+        }
         _ => 1,
     };
     let count = node.inputs.len();
@@ -215,9 +220,18 @@ fn check_node(graph: &Graph, node: &Node) -> Check<()> {
         Op::Linear(linear) => {
             check_linear(linear, input, output)?;
             if let [_, addend] = node.inputs[..] {
-                check_addend(linear, &graph.tensors[addend], output)?;
+                let width = [linear.accumulator_bits, linear.shift];
+                check_addend((linear.addend, width), &graph.tensors[addend], output)?;
             }
             true
+        }
+        Op::Winograd(layer) => {
+            chosen::check_winograd(graph, node, layer)?;
+            true
+        }
+        Op::Requantize { drop } => {
+            chosen::check_requantize(*drop, input, output)?;
+            input.format.signed
         }
         Op::Relu { saturate, low } => {
             same_shape(input, output)?;
@@ -272,7 +286,8 @@ fn check_node(graph: &Graph, node: &Node) -> Check<()> {
         | Op::Smu { .. }
         | Op::ReluSoftmax { .. } => check_functions(graph, node)?,
     };
-    ensure(output.format.signed == signed, || "the output's sign is wrong".into())
+    // What is known not to be negative may be treated as if it were not.
+    ensure(output.format.signed || !signed, || "the output's sign is wrong".into())
 }
 
 fn same_shape(a: &Tensor, b: &Tensor) -> Check<()> {
@@ -298,13 +313,18 @@ fn check_linear(linear: &Linear, input: &Tensor, output: &Tensor) -> Check<()> {
     image(input, [conv.in_channels, conv.in_height, conv.in_width])?;
     image(output, [conv.out_channels, conv.out_height(), conv.out_width()])?;
     ensure((2..=32).contains(&linear.weight_bits), || "weight_bits".into())?;
+    chosen::check_choice(linear)?;
     check_accumulator(linear.accumulator_bits, linear.shift, input, output)
 }
 
-fn check_addend(linear: &Linear, addend: &Tensor, output: &Tensor) -> Check<()> {
+fn check_addend(
+    (multiplier, [bits, shift]): (Option<i64>, [u32; 2]),
+    addend: &Tensor,
+    output: &Tensor,
+) -> Check<()> {
     same_shape(addend, output)?;
-    check_multiplier(linear.addend.unwrap_or(0))?;
-    check_accumulator(linear.accumulator_bits, linear.shift, addend, output)
+    check_multiplier(multiplier.unwrap_or(0))?;
+    check_accumulator(bits, shift, addend, output)
 }
 
 fn check_multiplier(multiplier: i64) -> Check<()> {

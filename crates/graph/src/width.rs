@@ -2,6 +2,8 @@
 //! widths by these rules; [`crate::verify_model`] checks them against the
 //! weights. Ranges include what stochastic rounding may add.
 
+pub(crate) mod winograd;
+
 use crate::arrange::last_viewed;
 use crate::functions;
 use crate::ir::{Conv, Embedding, Graph, Linear, MatMul, Node, NodeWeights, Op, View};
@@ -92,6 +94,18 @@ impl Range {
     fn rescaled(self, shift: u32) -> Self {
         let slack = Self::new(-ROUNDING_SLACK, ROUNDING_SLACK);
         Self::new(self.low >> shift, self.high >> shift).plus(slack)
+    }
+
+    /// The input of an [`Op::Requantize`], rounding term included.
+    fn raised(self, drop: u32) -> Self {
+        let half = i128::from(half(drop));
+        self.plus(Self::new(half, half))
+    }
+
+    /// After it.
+    fn requantized(self, drop: u32) -> Self {
+        let raised = self.raised(drop);
+        Self::new(raised.low >> drop, raised.high >> drop)
     }
 
     /// Width for which `|v| <= 2^(width-1) - 1`; 128 when nothing holds it.
@@ -289,6 +303,11 @@ fn output_range(
             Some(weights) => accumulator(linear, weights, inputs).rescaled(linear.shift),
             None => Range::new(0, 0),
         },
+        Op::Winograd(layer) => match weights {
+            Some(weights) => winograd::accumulator(layer, weights, inputs).rescaled(layer.shift),
+            None => Range::new(0, 0),
+        },
+        Op::Requantize { drop } => inputs[0].requantized(*drop),
         Op::Embedding(table) => match weights {
             Some(weights) => entries(table, weights).rescaled(table.shift),
             None => Range::new(0, 0),
@@ -359,6 +378,8 @@ pub(crate) fn width_for_reader(node: &Node, signed: bool, range: Range) -> u32 {
         Op::Linear(Linear { accumulator_bits, .. })
         | Op::MatMul(MatMul { accumulator_bits, .. })
         | Op::Sum { accumulator_bits, .. } => *accumulator_bits,
+        Op::Winograd(layer) => layer.product_bits,
+        Op::Requantize { drop } => range.raised(*drop).width().max(drop + 2),
         Op::Embedding(_) => 1,
         Op::Softmax { bits, .. } | Op::LayerNorm { bits, .. } => *bits,
         Op::Smu { smooth, .. } => smooth.bits + 1,

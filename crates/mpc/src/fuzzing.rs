@@ -49,6 +49,7 @@ fn waiting() -> Option<&'static Waiting> {
             shift: 8,
             rounding: Rounding::Exact,
             addend: None,
+            choice: None,
         };
         let layer = Layer::new(&linear, 12, 1).ok()?;
         let weight: Vec<i32> = (0..54).map(|w| w * 4 - 127).collect();

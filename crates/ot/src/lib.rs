@@ -18,6 +18,7 @@ pub mod job;
 pub mod measure;
 pub mod pads;
 pub mod session;
+pub mod stream;
 pub mod supply;
 pub mod transfer;
 
@@ -41,5 +42,6 @@ pub use job::{Entry, Job};
 pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
 pub use softspoken::Field;
+pub use stream::Stretch;
 pub use supply::{Source, Sourcing, Supply};
 pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};

@@ -3,6 +3,7 @@
 
 pub mod bits;
 pub mod fixed;
+pub mod lane;
 pub mod modulus;
 #[cfg(any(test, feature = "testing"))]
 pub mod mutate;
@@ -15,6 +16,7 @@ pub mod word;
 
 pub use bits::Bits;
 pub use fixed::Fixed;
+pub use lane::Lane;
 pub use modulus::Modulus;
 pub use prg::{Prg, Seed};
 pub use random::Random;

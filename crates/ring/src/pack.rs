@@ -2,6 +2,7 @@
 //! of the last byte are zero; anything else is refused, so that every list of
 //! integers has exactly one encoding.
 
+use crate::lane::Lane;
 use crate::plane;
 use crate::simd::{Level, bits};
 use crate::word::mask;
@@ -29,6 +30,27 @@ pub fn pack_into(out: &mut Vec<u8>, values: &[u64], bits: u32) {
     out.truncate(start + packed_len(values.len(), bits));
 }
 
+/// Appends `values` in narrower lanes, each below 2^bits, as [`pack_into`] does.
+pub fn pack_lanes<T: Lane>(out: &mut Vec<u8>, values: &[T], bits: u32) {
+    debug_assert!(values.iter().all(|value| value.wide() & !mask(bits) == 0));
+    let start = out.len();
+    // Room for the last word to be written whole.
+    out.resize(start + packed_len(values.len(), bits) + 8, 0);
+    bits::pack(Level::best(), &mut out[start..], values, bits);
+    out.truncate(start + packed_len(values.len(), bits));
+}
+
+/// Reads integers of `bits` bits into narrower lanes. Of `bytes` that are too short the rest
+/// is zeros; whether their padding is zero is for the caller to know.
+pub fn unpack_lanes<T: Lane>(bytes: &[u8], values: &mut [T], bits: u32) {
+    bits::unpack(Level::best(), bytes, values, bits);
+}
+
+/// Whether `bytes` are those of `count` integers of `bits` bits.
+pub fn is_canonical(bytes: &[u8], count: usize, bits: u32) -> bool {
+    bytes.len() == packed_len(count, bits) && padding(bytes, count, bits) == 0
+}
+
 /// `to` has room for a whole last word.
 fn pack_bits(to: &mut [u8], values: &[u64]) {
     let mut words = Vec::with_capacity(values.len().div_ceil(64));
@@ -46,7 +68,7 @@ fn pack_bytes<const BYTES: usize>(to: &mut [u8], values: &[u64]) {
 /// Reads `count` integers of `bits` bits; `None` when the length is wrong or a
 /// padding bit is set.
 pub fn unpack(bytes: &[u8], count: usize, bits: u32) -> Option<Vec<u64>> {
-    if bytes.len() != packed_len(count, bits) || padding(bytes, count, bits) != 0 {
+    if !is_canonical(bytes, count, bits) {
         return None;
     }
     let mut values = vec![0; count];
@@ -112,6 +134,19 @@ mod tests {
             let one = |i: usize| (0..bits as usize).fold(0, |v, b| v | (bit(i * bits as usize + b) << b));
             prop_assert!((0..count).map(one).eq(values.iter().copied()));
             prop_assert_eq!(unpack(&bytes, count, bits).unwrap(), values);
+        }
+
+        #[test]
+        fn narrower_lanes_pack_alike(seed: u64, count in 0usize..300, bits in 1u32..=16) {
+            let values = Random::seeded(seed).uniform(count, bits);
+            let mut wanted = Vec::new();
+            pack_into(&mut wanted, &values, bits);
+            let narrow: Vec<u16> = values.iter().map(|value| *value as u16).collect();
+            let (mut bytes, mut back) = (Vec::new(), vec![0u16; count]);
+            pack_lanes(&mut bytes, &narrow, bits);
+            prop_assert!(bytes == wanted && is_canonical(&bytes, count, bits));
+            unpack_lanes(&bytes, &mut back, bits);
+            prop_assert_eq!(back, narrow);
         }
 
         #[test]

@@ -15,6 +15,7 @@ use crate::nonlinear::pad_bytes;
 use crate::offline::{Offline, Stock};
 use crate::plan::Plan;
 use crate::steps::{Action, Step};
+use crate::transferred::TransferAhead;
 
 /// Bytes that a party holds in prepared runs.
 const MOST_BYTES: usize = 1 << 30;
@@ -150,6 +151,54 @@ pub(crate) struct Inference {
 pub(crate) enum LayerAhead {
     Client(ClientAhead),
     Server(ServerAhead),
+    Transfer(TransferAhead),
+}
+
+/// The pads of some steps that are made together: first those of preparations, then those
+/// that each step needs `online`.
+pub(crate) fn need<'a>(
+    steps: impl Iterator<Item = &'a Step> + Clone,
+    online: impl Fn(&Step) -> Need,
+) -> Need {
+    let masks: Need = steps.clone().map(Step::mask_need).sum();
+    masks + steps.map(online).sum()
+}
+
+/// Prepares the layers by transfers among `steps`, whose pads come first in `pads`.
+pub(crate) fn transferred<'a>(
+    channel: &mut Channel,
+    steps: impl Iterator<Item = (usize, &'a Step)>,
+    party: &Party<'_>,
+    pads: &mut Pads,
+    offline: &mut Offline,
+    rng: &mut Random,
+) -> Result<BTreeMap<usize, LayerAhead>> {
+    let mut layers = BTreeMap::new();
+    for (index, step) in steps {
+        let Some(layer) = step.transfer() else { continue };
+        let sources = (&mut *pads, &mut *offline);
+        let ahead = layer.prepare(channel, (step, index), party, sources, rng)?;
+        layers.insert(index, LayerAhead::Transfer(ahead));
+    }
+    Ok(layers)
+}
+
+/// What [`transferred`] costs, part by part, as [`Plan::parts`] has it.
+pub(crate) fn transfer_costs<'a>(
+    steps: impl Iterator<Item = (usize, &'a Step)>,
+    stock: &mut Stock,
+) -> Vec<(Phase, Option<usize>, Cost)> {
+    let mut costs = Vec::new();
+    for (index, step) in steps {
+        let Some(layer) = step.transfer() else { continue };
+        for (need, cost) in layer.parts() {
+            if layer.feeds_itself() {
+                costs.push((Phase::Offline, None, stock.prepare(&need)));
+            }
+            costs.push((Phase::Offline, Some(index), cost));
+        }
+    }
+    costs
 }
 
 /// Prepares one run.
@@ -162,9 +211,11 @@ pub(crate) fn prepare(
 ) -> Result<Inference> {
     let mut worker = Worker { rng, threads: party.threads() };
     offline.set_threads(party.threads());
-    let pads = offline.prepare(channel, &plan.need())?;
+    let need = need(plan.steps().iter(), Step::need);
+    let mut pads = offline.prepare(channel, &need)?;
+    let steps = plan.steps().iter().enumerate();
+    let mut layers = transferred(channel, steps, party, &mut pads, offline, worker.rng)?;
     channel.enter(Phase::Offline, None);
-    let mut layers = BTreeMap::new();
     for (index, step) in plan.steps().iter().enumerate() {
         let Action::Linear(linear) = &step.action else { continue };
         let (layer, degree) = (&linear.layer, linear.layer.params().degree());
@@ -183,10 +234,14 @@ pub(crate) fn prepare(
     Ok(Inference { pads, layers })
 }
 
-/// What [`prepare`] costs next.
-pub(crate) fn prepare_cost(plan: &Plan, stock: &mut Stock) -> Cost {
+/// What [`prepare`] costs next, part by part.
+pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<(Phase, Option<usize>, Cost)> {
+    let need = need(plan.steps().iter(), Step::need);
+    let mut costs = vec![(Phase::Offline, None, stock.prepare(&need))];
+    costs.extend(transfer_costs(plan.steps().iter().enumerate(), stock));
     let layers = plan.steps().iter().map(Step::ahead_cost);
-    stock.prepare(&plan.need()).then(layers.collect())
+    costs.push((Phase::Offline, None, layers.collect()));
+    costs
 }
 
 /// Whether a store of `store` runs of these steps fits into memory.
@@ -197,6 +252,7 @@ pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
     let need: Need = steps.iter().map(Step::need).sum();
     let layer = |step: &Step| match &step.action {
         Action::Linear(linear) => 8 * (linear.layer.inputs() + linear.layer.outputs()),
+        Action::Transfer(transfer) => transfer.held_bytes(),
         _ => 0,
     };
     let layers = steps.iter().map(layer).fold(0, usize::saturating_add);

@@ -10,7 +10,7 @@ use mpc::{Need, Share, open, prime};
 use ring::Random;
 use wire::{Channel, Error, Packed, Phase, Result, Role, Segment};
 
-use crate::ahead::{Inference, LayerAhead};
+use crate::ahead::{self, Inference, LayerAhead};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::local;
 use crate::nonlinear::{Feed, Sliced};
@@ -90,13 +90,16 @@ pub(crate) fn run_on(
     for stretch in stretches(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(stretch.start).take(stretch.len());
-        let need: Need = steps.clone().map(|(_, step)| step.need_ahead()).sum();
+        let need: Need = ahead::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
         let mut pads = offline.prepare(channel, &need)?;
+        let mut layers =
+            ahead::transferred(channel, steps.clone(), party, &mut pads, offline, rng)?;
         for (index, step) in steps {
             channel.enter(Phase::Online, Some(index));
             let inputs = tensors.take_inputs(step, index)?;
             let mut feed = Feed::of(step, index, &mut pads, offline);
-            let result = apply(channel, step, party, inputs, &mut feed, None, rng)?;
+            let prepared = layers.remove(&index);
+            let result = apply(channel, step, party, inputs, &mut feed, prepared, rng)?;
             watch(&result);
             tensors.put(step, result);
         }
@@ -220,6 +223,19 @@ fn apply(
             drop(inputs);
             finish(channel, linear.truncate.as_ref(), y, feed)
         }
+        Action::Transfer(layer) => {
+            let Some(LayerAhead::Transfer(ahead)) = ahead else {
+                return Err(Error::misuse("a layer that was not prepared"));
+            };
+            let mut products = layer.products(channel, ahead, party, step, input(0)?)?;
+            if let Some(extension) = &layer.extension {
+                products = fit(channel, extension, vec![products], feed)?;
+            }
+            let y = layer.results(&products, party, step, inputs.get(1))?;
+            let y = layer.rescaled(channel.role(), y)?;
+            drop(inputs);
+            finish(channel, layer.truncate.as_ref(), y, feed)
+        }
         Action::Product(product) => {
             let y = multiply_shared(channel, product, party, input(0)?, input(1)?, rng)?;
             let y = y.plus(channel.role(), product.half);
@@ -250,6 +266,7 @@ fn apply(
             finish(channel, sum.truncate.as_ref(), total, feed)
         }
         Action::Reshape => input(0).cloned(),
+        Action::Narrow(bits) => input(0)?.narrow(*bits),
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, input(0)?)?, *bits)),
     }
 }

@@ -32,6 +32,7 @@ mod suites;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod transferred;
 
 pub use client::{Answer, Request, predict, quantize};
 pub use hello::MOST_INPUTS;
@@ -42,5 +43,6 @@ pub use server::{Access, End, Event, Options, Server};
 pub use session::Session;
 pub use steps::{Action, Step};
 pub use suites::{
-    check as check_suite, consent, hides_filters, never_rescales, rounds_exactly, unifies,
+    check as check_suite, consent, hides_filters, never_rescales, rounds_exactly, transfers,
+    unifies,
 };

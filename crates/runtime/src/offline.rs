@@ -136,6 +136,7 @@ pub(crate) fn stretches(steps: &[Step]) -> Vec<Range<usize>> {
     let (mut start, mut held) = (0, 0usize);
     for (index, step) in steps.iter().enumerate() {
         let bytes = if step.feeds_itself() { MOST_BYTES } else { pad_bytes(&step.need()) };
+        let bytes = bytes.saturating_add(pad_bytes(&step.mask_need()));
         if held.saturating_add(bytes) > MOST_BYTES && index > start && held > 0 {
             stretches.push(start..index);
             (start, held) = (index, 0);

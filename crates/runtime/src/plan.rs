@@ -238,8 +238,7 @@ impl Plan {
             for turn in turns(runs, self.settings.store()) {
                 match turn {
                     Turn::Prepare => {
-                        let cost = ahead::prepare_cost(self, &mut stock);
-                        parts.push((Phase::Offline, None, cost));
+                        parts.extend(ahead::prepare_costs(self, &mut stock));
                     }
                     Turn::Run => {
                         let steps = self.steps.iter().map(Step::prepared_cost).enumerate();
@@ -252,8 +251,9 @@ impl Plan {
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, runs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
-            let need = steps.clone().map(|(_, step)| step.need_ahead()).sum();
+            let need = ahead::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
             parts.push((Phase::Offline, None, stock.prepare(&need)));
+            parts.extend(ahead::transfer_costs(steps.clone(), &mut stock));
             for (index, step) in steps {
                 for (need, cost) in step.parts() {
                     if step.feeds_itself() {

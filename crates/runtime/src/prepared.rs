@@ -12,6 +12,7 @@ use crate::evaluation::Cache;
 use crate::packed::PackedWeights;
 use crate::plan::Plan;
 use crate::steps::{Action, EvaluateStep, SlotsStep, Step};
+use crate::transferred::TransferWeights;
 
 /// Bytes of transformed weights that a server keeps; it transforms the rest whenever
 /// they are used.
@@ -22,6 +23,7 @@ const WEIGHT_MEMORY: usize = 1 << 30;
 pub(crate) struct Prepared {
     weights: BTreeMap<usize, ServerWeights>,
     slots: BTreeMap<usize, PackedWeights>,
+    transferred: BTreeMap<usize, TransferWeights>,
     /// Of a network under encryption.
     network: Option<lola::ServerWeights>,
     /// Of its clients.
@@ -40,6 +42,12 @@ impl Prepared {
     /// The weights of a linear step on packed slots.
     pub(crate) fn slot_weights(&self, step: &Step) -> Result<&PackedWeights> {
         let weights = step.node.and_then(|node| self.slots.get(&node));
+        weights.ok_or_else(|| Error::misuse("a layer without weights"))
+    }
+
+    /// The weights of a linear step by transfers.
+    pub(crate) fn transfer_weights(&self, step: &Step) -> Result<&TransferWeights> {
+        let weights = step.node.and_then(|node| self.transferred.get(&node));
         weights.ok_or_else(|| Error::misuse("a layer without weights"))
     }
 
@@ -104,6 +112,11 @@ impl Prepared {
                         ready = ready.keeping(weight);
                     }
                     prepared.weights.insert(node, ready);
+                }
+                Action::Transfer(transfer) => {
+                    let weights = take(&mut model, step, node)?;
+                    let ready = transfer.weights(&weights.weight, &weights.bias)?;
+                    prepared.transferred.insert(node, ready);
                 }
                 Action::Slots(packed) => {
                     let SlotsStep { layer, half, .. } = packed.as_ref();

@@ -181,7 +181,11 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
     };
     Some(match (phase, index) {
         (Phase::Setup, _) => row("session", "setup", "hello, plan, keys, base transfers".into()),
-        (Phase::Offline, _) => {
+        (Phase::Offline, Some(index)) => {
+            let step = plan.steps().get(index)?;
+            row(&step.name, step.operator(), step.protocol())
+        }
+        (Phase::Offline, None) => {
             let transfers = plan.settings().ot.describe();
             match plan.settings().store() {
                 0 => row("correlations", "oblivious transfer", transfers.into()),

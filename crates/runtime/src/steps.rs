@@ -16,6 +16,7 @@ use wire::{Cost, Error, Result};
 use crate::keys::misuse;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::packed::Packed;
+use crate::transferred::TransferStep;
 
 /// A named step.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub struct Step {
 pub enum Action {
     /// Homomorphic linear layer, with its rescale.
     Linear(Box<LinearStep>),
+    /// Linear layer by transfers, prepared on a mask, with its rescale.
+    Transfer(Box<TransferStep>),
     /// Homomorphic product of two shared tensors, with its rescale.
     Product(Box<ProductStep>),
     /// Homomorphic linear layer on packed slots, on shares mod its prime or small ones.
@@ -80,6 +83,8 @@ pub enum Action {
     Sum(Box<SumStep>),
     /// Another shape, same values.
     Reshape,
+    /// Shares of this width; local.
+    Narrow(u32),
     /// Opening to the client.
     Open {
         /// Values.
@@ -190,6 +195,7 @@ impl LinearStep {
             shift: table.shift,
             rounding: table.rounding,
             addend: None,
+            choice: None,
         };
         let radix = Radix::fastest(columns * length * batch, table.shift);
         let step = Self::new(&linear, out_bits, radix, batch)?;
@@ -268,21 +274,37 @@ impl Step {
         }
     }
 
-    /// What it runs by transfers, if anything.
-    fn sliced(&self) -> Option<&Sliced> {
+    /// What it runs by transfers, in order.
+    fn sliced(&self) -> impl Iterator<Item = &Sliced> {
+        let (transfer, other) = match &self.action {
+            Action::Transfer(step) => (Some(step), None),
+            Action::Linear(step) => (None, step.truncate.as_ref()),
+            Action::Product(step) => (None, step.truncate.as_ref()),
+            Action::Nonlinear(sliced) => (None, Some(sliced)),
+            Action::Fitted(fitted) => (None, Some(&fitted.sliced)),
+            Action::Sum(sum) => (None, sum.truncate.as_ref()),
+            _ => (None, None),
+        };
+        transfer.into_iter().flat_map(|step| step.sliced()).chain(other)
+    }
+
+    /// The layer by transfers, if it is one.
+    pub(crate) fn transfer(&self) -> Option<&TransferStep> {
         match &self.action {
-            Action::Linear(step) => step.truncate.as_ref(),
-            Action::Product(step) => step.truncate.as_ref(),
-            Action::Nonlinear(sliced) => Some(sliced),
-            Action::Fitted(fitted) => Some(&fitted.sliced),
-            Action::Sum(sum) => sum.truncate.as_ref(),
+            Action::Transfer(step) => Some(step),
             _ => None,
         }
     }
 
+    /// Pads of its preparation that are to be made before the stretch that it is in.
+    pub(crate) fn mask_need(&self) -> Need {
+        let step = self.transfer().filter(|step| !step.feeds_itself());
+        step.map(|step| step.parts().map(|(need, _)| need).sum()).unwrap_or_default()
+    }
+
     /// Whether it makes its correlations itself, slice by slice.
     pub(crate) fn feeds_itself(&self) -> bool {
-        self.sliced().is_some_and(|sliced| sliced.len() > 1)
+        self.sliced().any(|sliced| sliced.len() > 1)
     }
 
     /// Transfers to be made before the stretch that it is in.
@@ -292,12 +314,12 @@ impl Step {
 
     /// Transfers it consumes.
     pub fn need(&self) -> Need {
-        self.sliced().map(Sliced::need).unwrap_or_default()
+        self.sliced().map(Sliced::need).sum()
     }
 
     /// What it costs online.
     pub fn cost(&self) -> Cost {
-        self.first_cost().then(self.sliced().map_or(Cost::NONE, Sliced::cost))
+        self.first_cost().then(self.sliced().map(Sliced::cost).collect())
     }
 
     /// What it costs offline when inferences are prepared, beside transfers.
@@ -314,13 +336,14 @@ impl Step {
             Action::Linear(step) => step.layer.prepared_cost(),
             _ => self.first_cost(),
         };
-        first.then(self.sliced().map_or(Cost::NONE, Sliced::cost))
+        first.then(self.sliced().map(Sliced::cost).collect())
     }
 
     /// What it costs before or without transfers.
     fn first_cost(&self) -> Cost {
         match &self.action {
             Action::Linear(step) => step.layer.cost(),
+            Action::Transfer(step) => step.layer.cost(),
             Action::Product(step) => step.layer.cost(),
             Action::Slots(step) => step.layer.cost(),
             Action::Evaluate(step) => step.plan.cost().unwrap_or(Cost::NONE),
@@ -334,7 +357,7 @@ impl Step {
     /// they were made.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
         let first = (Need::default(), self.first_cost());
-        std::iter::once(first).chain(self.sliced().into_iter().flat_map(Sliced::parts))
+        std::iter::once(first).chain(self.sliced().flat_map(Sliced::parts))
     }
 
     /// Parameters and levels of the keys with which the server unfolds inputs, if it does.
@@ -369,9 +392,10 @@ impl Step {
         match &self.action {
             Action::Linear(step) if step.positions.is_some() => "embedding",
             Action::Linear(step) if step.layer.is_fully_connected() => "fully connected",
+            Action::Transfer(step) if step.layer.is_fully_connected() => "fully connected",
             Action::Product(_) => "matrix product",
             Action::Slots(step) if step.layer.is_fully_connected() => "fully connected",
-            Action::Linear(_) | Action::Slots(_) => "convolution",
+            Action::Linear(_) | Action::Slots(_) | Action::Transfer(_) => "convolution",
             Action::Evaluate(_) => "network",
             Action::Known(_) => "enter prime",
             Action::Small(_) => "small shares",
@@ -383,6 +407,7 @@ impl Step {
             Action::SumPool { .. } => "average pool",
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
+            Action::Narrow(_) => "requantize",
             Action::Open { .. } => "open",
         }
     }
@@ -399,6 +424,7 @@ impl Step {
                 format!("{}{how}", step.layer.describe())
             }
             Action::Slots(step) => step.layer.describe(),
+            Action::Transfer(step) => step.describe(),
             Action::Evaluate(_) => "evaluated under encryption".into(),
             Action::Nonlinear(sliced) => sliced.protocol(),
             Action::Fitted(fitted) => fitted.sliced.protocol(),

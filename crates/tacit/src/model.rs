@@ -88,6 +88,7 @@ pub fn compile(
         options.rounding = Rounding::Exact;
     }
     options.exact = runtime::never_rescales(&options.suite);
+    options.transfers = runtime::transfers(&options.suite);
     let mut model = graph::lower(source, floats, calibration, &options).map_err(refused)?;
     if runtime::hides_filters(&options.suite) {
         graph::canonical_filters(&mut model);
@@ -141,6 +142,7 @@ fn layers(graph: &Graph) -> Vec<LayerDescription> {
         let output = graph.output_of(node);
         let (accumulator_bits, shift, rounding) = match &node.op {
             Op::Linear(l) => (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding)),
+            Op::Winograd(l) => (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding)),
             Op::Sum { accumulator_bits, shift, .. } => {
                 (Some(*accumulator_bits), Some(*shift), Some(graph::Rounding::Exact))
             }
@@ -164,6 +166,9 @@ fn operator(op: &Op) -> &'static str {
     match op {
         Op::Linear(linear) if linear.conv.is_fully_connected() => "fully connected",
         Op::Linear(_) => "convolution",
+        Op::Winograd(_) => "winograd convolution",
+        Op::Requantize { drop: 0 } => "change of width",
+        Op::Requantize { .. } => "requantize",
         Op::Relu { low: 0, .. } => "relu",
         Op::Relu { .. } => "clip",
         Op::MaxPool(_) => "max pool",

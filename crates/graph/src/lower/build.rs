@@ -72,7 +72,7 @@ fn fused_sums(program: &Program) -> BTreeMap<usize, usize> {
     let adds = source.nodes.iter().enumerate().filter(|(_, n)| matches!(n.op, SourceOp::Add {}));
     let fused = adds.filter_map(|(add, node)| {
         let linear =
-            node.inputs.iter().filter_map(|input| source.single_use_linear(input)).max()?;
+            node.inputs.iter().filter_map(|input| source.single_use_product(input)).max()?;
         Some((add, linear))
     });
     fused.collect()
@@ -101,9 +101,15 @@ impl<'a> Builder<'a> {
                 (SourceOp::Add {}, Some(linear)) => {
                     let linear = &source.nodes[*linear];
                     let skip = node.inputs.iter().find(|input| **input != linear.output);
-                    self.linear(linear, skip, &node.output)?;
+                    match linear.op {
+                        SourceOp::QuantisedConv { .. } => {
+                            self.quantised(linear, skip, &node.output)?
+                        }
+                        _ => self.linear(linear, skip, &node.output)?,
+                    }
                 }
                 (SourceOp::Add {}, None) => self.sum(node)?,
+                (SourceOp::QuantisedConv { .. }, _) => self.quantised(node, None, &node.output)?,
                 (op, _) if op.is_linear() => {
                     let others = source.nodes.iter().enumerate().skip(index + 1);
                     let beside = others.filter(|(other, _)| !done.contains(other));
@@ -160,7 +166,7 @@ impl<'a> Builder<'a> {
         let input = &node.inputs[0];
         let conv = self.conv(node)?;
         let output_scale = self.scales.of(output)?;
-        let quantised = self.quantised(node, output_scale, None)?;
+        let quantised = self.integers(node, output_scale, None)?;
         let addend = skip
             .map(|skip| {
                 multiplier(self.format(skip).scale / quantised.accumulator_scale, &node.name)
@@ -174,13 +180,13 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn conv(&self, node: &SourceNode) -> Result<Conv> {
+    pub(super) fn conv(&self, node: &SourceNode) -> Result<Conv> {
         let conv = self.scales.program().conv(&node.op, &self.shapes[&node.inputs[0]]);
         conv.map_err(|why| Error::invalid("lower", &node.name, why))
     }
 
     /// The integers of a linear node, at a shift of `least` or more.
-    fn quantised(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
+    fn integers(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
         let program = self.scales.program();
         let conv = self.conv(node)?;
         let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
@@ -213,8 +219,16 @@ impl<'a> Builder<'a> {
     ) {
         let Quantised { weights, weight_bits, shift, .. } = quantised;
         let rounding = self.options.rounding;
-        let op =
-            Op::Linear(Linear { conv, accumulator_bits: 0, weight_bits, shift, rounding, addend });
+        let (accumulator_bits, choice) = (0, None);
+        let op = Op::Linear(Linear {
+            conv,
+            accumulator_bits,
+            weight_bits,
+            shift,
+            rounding,
+            addend,
+            choice,
+        });
         self.weights.insert(self.next(), weights);
         self.push(name, op, inputs, output);
     }
@@ -229,14 +243,14 @@ impl<'a> Builder<'a> {
         for _ in 0..2 {
             // The largest shift of all, then all at that.
             for (node, scale) in nodes.iter().zip(&scales) {
-                shift = shift.max(Some(self.quantised(node, *scale, shift)?.shift));
+                shift = shift.max(Some(self.integers(node, *scale, shift)?.shift));
             }
         }
         let mut conv = self.conv(first)?;
         conv.out_channels = 0;
         let mut all: Option<Quantised> = None;
         for (node, scale) in nodes.iter().zip(&scales) {
-            let mut one = self.quantised(node, *scale, shift)?;
+            let mut one = self.integers(node, *scale, shift)?;
             conv.out_channels += one.weights.bias.len();
             match &mut all {
                 Some(all) => {
@@ -326,7 +340,7 @@ fn sum_shift(ratios: [f64; 2]) -> u32 {
 }
 
 /// Nearest integer, below `2^31`.
-fn multiplier(value: f64, node: &str) -> Result<i64> {
+pub(super) fn multiplier(value: f64, node: &str) -> Result<i64> {
     let rounded = value.round();
     if rounded.is_finite() && rounded.abs() < f64::from(1u32 << 31) {
         return Ok(rounded as i64);

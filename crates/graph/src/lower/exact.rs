@@ -288,6 +288,7 @@ impl Builder<'_> {
             shift: 0,
             rounding: Rounding::Exact,
             addend: None,
+            choice: None,
         };
         Ok((linear, NodeWeights { weight, bias }, scale))
     }

@@ -12,10 +12,12 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    pub(super) fn new(program: &'a Program) -> Self {
+    pub(super) fn new(program: &'a Program, activation_bits: u32) -> Self {
         let mut links = Self { parents: BTreeMap::new(), fixed: &program.source.input.name };
         for node in &program.source.nodes {
-            if let Some(ratio) = ratio(node) {
+            let dropped = dropped(program, node, activation_bits);
+            let ratio = dropped.map(|bits| f64::from(bits).exp2()).or_else(|| ratio(node));
+            if let Some(ratio) = ratio {
                 // A mask chooses, whatever its own scale.
                 let tied = if let SourceOp::Mask {} = node.op { 1 } else { usize::MAX };
                 for input in node.inputs.iter().take(tied) {
@@ -52,6 +54,13 @@ impl<'a> Links<'a> {
             self.parents.insert(under, (over, ratio * up / down));
         }
     }
+}
+
+/// Bits that a node drops from integers that are not negative, if that is what it does.
+pub(super) fn dropped(program: &Program, node: &SourceNode, activation_bits: u32) -> Option<u32> {
+    let SourceOp::Requantize { bits } = &node.op else { return None };
+    let input = node.inputs.first()?;
+    program.source.unsigned_bits(input, activation_bits)?.checked_sub(*bits)
 }
 
 /// The scale of a node's output in that of its inputs, where it has no choice.

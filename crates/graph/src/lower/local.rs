@@ -38,6 +38,7 @@ impl Builder<'_> {
                 self.relu_softmax(node, *smoothness, *epsilon)
             }
             SourceOp::LayerNorm { .. } => self.layer_norm(node),
+            SourceOp::Requantize { .. } => self.requantize(node),
             SourceOp::Join {} => self.join(node),
             _ => self.local(node),
         }
@@ -97,7 +98,7 @@ impl Builder<'_> {
         let mut clipped = self.scales.clip(node, scale)?;
         if clipped.is_none() {
             let (low, high) = self.scales.clip_range(node)?;
-            scale = (high - low) / f64::from((1u32 << self.activation_bits()) - 1);
+            scale = (high - low) / f64::from((1u32 << self.scales.bits_of(node)) - 1);
             input = self.rescaled(node, "rescaled", input, scale)?;
             clipped = self.scales.clip(node, scale)?;
         }
@@ -183,7 +184,7 @@ impl Builder<'_> {
         source.output != tensor
             && readers.all(|reader| match reader.op {
                 SourceOp::Add {} => {
-                    let linear = |input: &String| source.single_use_linear(input).is_some();
+                    let linear = |input: &String| source.single_use_product(input).is_some();
                     !reader.inputs.iter().any(linear)
                 }
                 SourceOp::Scale { factor } => factor > 0.0 && self.feeds_sums(&reader.output),

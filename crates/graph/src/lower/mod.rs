@@ -3,8 +3,11 @@
 
 mod build;
 mod exact;
+mod few_bits;
 mod links;
 mod local;
+mod quantised;
+mod rounding;
 mod scale;
 mod transformer;
 mod weights;
@@ -14,6 +17,7 @@ use crate::ir::{Graph, Model, Nonlinear, Op, Packing, Rounding};
 use crate::source::{Calibration, Floats, Program, Source};
 use crate::{Error, Result, passes, verify_model};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What the user chooses when compiling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,8 +44,31 @@ pub struct Options {
     pub margin_bits: u32,
     /// Of these, how the input is packed; the cheapest way when absent.
     pub packing: Option<Packing>,
-    /// Of these, the width of each linear layer's weights; `weight_bits` for all when empty.
+    /// Of these and of products by transfers, the width of each linear layer's weights;
+    /// when empty `weight_bits` for all, of products by transfers 8 for first and last.
     pub layer_bits: Vec<u32>,
+    /// Products by oblivious transfer: weights and activations have few bits; the suite says
+    /// so.
+    #[serde(skip)]
+    pub transfers: bool,
+    /// Of these, what is left out, to measure what it is worth.
+    pub disabled: BTreeSet<Switch>,
+}
+
+/// An optimisation of products by transfers that may be left out (UFO, section IV).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// Dense 3x3 convolutions in the Winograd domain.
+    Winograd,
+    /// One conversion where several would follow one another (propositions 1 to 3).
+    Fusion,
+    /// Residuals added inside the accumulator (Fig. 12b).
+    Residual,
+    /// Signs known behind a ReLU (section IV-B3).
+    Sign,
+    /// Importances of bits that follow the weights (section V-B).
+    Reweighting,
 }
 
 impl Default for Options {
@@ -58,6 +85,8 @@ impl Default for Options {
             margin_bits: 2,
             packing: None,
             layer_bits: vec![],
+            transfers: false,
+            disabled: BTreeSet::new(),
         }
     }
 }
@@ -79,7 +108,10 @@ pub fn lower(
     let program = passes::run(Program { source, floats })?;
     let mut model = if options.exact {
         exact::build(&program, calibration, options)?
+    } else if options.transfers {
+        few_bits::build(program, calibration, options)?
     } else {
+        few_bits::refuse(&program)?;
         build::build(&program, calibration, options)?
     };
     let outputs = model.graph.tensors[model.graph.output].len();
@@ -89,7 +121,7 @@ pub fn lower(
     }
     if !options.exact {
         make_last_exact(&mut model.graph);
-        widths::assign(&mut model)?;
+        widths::assign(&mut model, options.transfers)?;
     }
     verify_model(&model).map_err(|error| error.in_pass("lower"))?;
     Ok(model)
@@ -114,6 +146,7 @@ fn make_last_exact(graph: &mut Graph) {
     for node in &mut graph.nodes {
         let rounding = match &mut node.op {
             Op::Linear(linear) => &mut linear.rounding,
+            Op::Winograd(layer) => &mut layer.rounding,
             Op::MatMul(matmul) => &mut matmul.rounding,
             Op::Embedding(table) => &mut table.rounding,
             _ => continue,

@@ -27,7 +27,7 @@ pub(super) struct Clipped {
 
 impl<'a> Scales<'a> {
     pub(super) fn new(program: &'a Program, calibration: &'a Ranges, activation_bits: u32) -> Self {
-        Self { program, calibration, activation_bits, links: Links::new(program) }
+        Self { program, calibration, activation_bits, links: Links::new(program, activation_bits) }
     }
 
     pub(super) fn program(&self) -> &'a Program {
@@ -103,6 +103,7 @@ impl<'a> Scales<'a> {
         Ok(match &node.op {
             SourceOp::Relu { .. } | SourceOp::Clip { .. } => {
                 let (low, high) = self.clip_range(node)?;
+                let levels = self::levels(self.bits_of(node));
                 vec![(&node.inputs[0], (high - low) / levels)]
             }
             SourceOp::Table { .. } => {
@@ -126,6 +127,19 @@ impl<'a> Scales<'a> {
         })
     }
 
+    /// Bits that a [`SourceOp::Requantize`] drops, if its input has more and is not negative.
+    pub(super) fn dropped(&self, node: &SourceNode) -> Option<u32> {
+        super::links::dropped(self.program, node, self.activation_bits)
+    }
+
+    /// Bits of a ReLU's or clip's result.
+    pub(super) fn bits_of(&self, node: &SourceNode) -> u32 {
+        match &node.op {
+            SourceOp::Relu { bits: Some(bits), .. } => *bits,
+            _ => self.activation_bits,
+        }
+    }
+
     /// Whether the values of `tensor` are clipped to what calibration saw.
     pub(super) fn is_saturated(&self, tensor: &str) -> bool {
         let Some(producer) = self.program.source.producer(tensor) else { return true };
@@ -140,6 +154,7 @@ impl<'a> Scales<'a> {
             | SourceOp::LayerNorm { .. } => true,
             SourceOp::MaxPool { .. }
             | SourceOp::AveragePool { .. }
+            | SourceOp::Requantize { .. }
             | SourceOp::Reshape { .. }
             | SourceOp::View { .. }
             | SourceOp::Pad { .. }
@@ -153,11 +168,11 @@ impl<'a> Scales<'a> {
     /// it must keep are not integers of that scale.
     pub(super) fn clip(&self, node: &SourceNode, scale: f64) -> Result<Option<Clipped>> {
         let (from, to) = self.clip_range(node)?;
-        let clipped = self.window((from, to), self.activation_bits, scale);
+        let clipped = self.window((from, to), self.bits_of(node), scale);
         let Some(Clipped { low, bits }) = clipped else { return Ok(None) };
         let top = (low as f64 + levels(bits)) * scale;
         Ok(match &node.op {
-            SourceOp::Relu { maximum: Some(limit) } => top <= limit * (1.0 + TOLERANCE),
+            SourceOp::Relu { maximum: Some(limit), .. } => top <= limit * (1.0 + TOLERANCE),
             SourceOp::Clip { maximum: Some(limit), .. } => top <= limit + scale * 0.51,
             _ => true,
         }
@@ -188,7 +203,7 @@ impl<'a> Scales<'a> {
                 let high = high.max(0.0).min(maximum.unwrap_or(f64::MAX));
                 Ok((low, if high > low { high } else { low + 1.0 }))
             }
-            SourceOp::Relu { maximum } => Ok((
+            SourceOp::Relu { maximum, .. } => Ok((
                 0.0,
                 match (seen, maximum) {
                     (Ok((_, high)), Some(limit)) if high > 0.0 => positive(high.min(*limit)),
@@ -249,7 +264,7 @@ impl<'a> Scales<'a> {
             None => Err(Error::invalid("lower", &node.name, "reads nothing")),
         };
         Ok(match &node.op {
-            SourceOp::Relu { maximum } => {
+            SourceOp::Relu { maximum, .. } => {
                 let high = of(node)?.1.max(0.0);
                 Some((0.0, maximum.map_or(high, |maximum| high.min(maximum))))
             }
@@ -268,9 +283,10 @@ impl<'a> Scales<'a> {
                 let (low, high) = of(node)?;
                 Some((low.min(0.0), high.max(0.0)))
             }
-            SourceOp::MaxPool { .. } | SourceOp::Reshape { .. } | SourceOp::View { .. } => {
-                Some(of(node)?)
-            }
+            SourceOp::MaxPool { .. }
+            | SourceOp::Requantize { .. }
+            | SourceOp::Reshape { .. }
+            | SourceOp::View { .. } => Some(of(node)?),
             SourceOp::Concat {} => {
                 let ranges = node.inputs.iter().map(|input| self.own_range(input));
                 let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
@@ -302,7 +318,7 @@ impl<'a> Scales<'a> {
 fn computes(op: &SourceOp) -> bool {
     use SourceOp::{Add, Embedding, MatMul, Multiply, Table};
     let others = matches!(op, Add {} | Multiply {} | Table { .. } | Embedding { .. } | MatMul {});
-    op.is_linear() || others
+    op.is_product() || others
 }
 
 /// The largest integer of so many bits.

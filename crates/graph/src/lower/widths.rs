@@ -3,7 +3,11 @@
 use crate::ir::{Format, Graph, Linear, MatMul, Model, Node, Op, Tensor};
 use crate::model::ranges;
 use crate::width::{self, Known};
+use crate::winograd::Winograd;
 use crate::{Error, Result};
+use std::collections::BTreeMap;
+
+mod transfers;
 
 /// Widest accumulator that the linear protocols are given.
 const WIDEST: u32 = 40;
@@ -12,17 +16,19 @@ const WIDEST_LOCAL: u32 = 48;
 /// Bits from the largest deviation of a row to the smallest that a norm tells apart, and
 /// two for the range of values.
 const DEVIATIONS: u32 = 11;
-/// Bits on the wire that are worth the two rounds of an extension.
-const WORTH_EXTENDING: usize = 1 << 22;
+/// Bits on the wire that are worth the two rounds of an extension, under encryption and by
+/// transfers.
+const WORTH_EXTENDING: [usize; 2] = [1 << 22, 2 * transfers::ROUND];
 
 /// Sets `bits` of every tensor and `accumulator_bits` of every node to the
 /// smallest values that satisfy [`crate::verify_model`], with extensions where a
 /// reader needs much wider shares than a tensor's values.
-pub(super) fn assign(model: &mut Model) -> Result<()> {
+pub(super) fn assign(model: &mut Model, by_transfers: bool) -> Result<()> {
     choose(model);
     // Functions know their inputs' widths now.
     choose(model);
-    while let Some(tensor) = narrow(model) {
+    let worth = WORTH_EXTENDING[usize::from(by_transfers)];
+    while let Some(tensor) = narrow(model, by_transfers, worth) {
         extend(model, tensor);
         choose(model);
     }
@@ -33,6 +39,8 @@ fn choose(model: &mut Model) {
     let ranges = ranges(model);
     let graph = &mut model.graph;
     let mut bits = values(graph, &ranges);
+    // What sums of products need, by node.
+    let mut products = BTreeMap::new();
     for (index, node) in graph.nodes.iter_mut().enumerate() {
         let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
         let inner = graph.tensors[node.inputs[0]].shape.last().copied().unwrap_or(1);
@@ -40,6 +48,13 @@ fn choose(model: &mut Model) {
             Op::Linear(linear) => {
                 let range = width::accumulator(linear, &model.weights[&index], &inputs);
                 linear.accumulator_bits = range.width().max(2);
+            }
+            Op::Winograd(layer) => {
+                let weights = &model.weights[&index];
+                let sums = width::winograd::products(layer, weights, &inputs[0]);
+                products.insert(index, sums.width().max(2));
+                let range = width::winograd::accumulator(layer, weights, &inputs);
+                layer.accumulator_bits = range.width().max(2);
             }
             Op::Sum { multipliers, accumulator_bits, shift } => {
                 let range = width::sum_accumulator(*multipliers, *shift, &inputs);
@@ -68,13 +83,17 @@ fn choose(model: &mut Model) {
     // extensions they may grow for ever: a tensor beside one that is computed from it.
     loop {
         let before = bits.clone();
-        for node in graph.nodes.iter_mut().rev() {
+        for (index, node) in graph.nodes.iter_mut().enumerate().rev() {
             let out = bits[node.output];
             if let Op::Linear(Linear { accumulator_bits, shift, .. })
             | Op::MatMul(MatMul { accumulator_bits, shift, .. })
+            | Op::Winograd(Winograd { accumulator_bits, shift, .. })
             | Op::Sum { accumulator_bits, shift, .. } = &mut node.op
             {
                 *accumulator_bits = (*accumulator_bits).max(out + *shift);
+            }
+            if let Op::Winograd(layer) = &mut node.op {
+                transfers::choose_products(layer, products[&index]);
             }
             let keeps = keeps_width(&node.op);
             for input in &node.inputs {
@@ -134,7 +153,7 @@ fn keeps_width(op: &Op) -> bool {
 /// The last tensor whose readers need far wider shares than its values do, and that no
 /// protocol widens on the way. An extension is as wide as its readers need already: where
 /// that is too much, another one would not help.
-fn narrow(model: &Model) -> Option<usize> {
+fn narrow(model: &Model, by_transfers: bool, worth: usize) -> Option<usize> {
     let graph = &model.graph;
     let ranges = ranges(model);
     let tensors = (0..graph.tensors.len()).rev();
@@ -144,8 +163,12 @@ fn narrow(model: &Model) -> Option<usize> {
         let have = ranges[*tensor].width() + 1;
         let gained = need.unwrap_or(0).saturating_sub(have);
         let wide = origins(graph, *tensor).any(is_too_wide);
-        let each = origins(graph, *tensor).map(|origin| price(graph, origin)).sum::<usize>();
-        let worth = each.saturating_mul(gained as usize) >= WORTH_EXTENDING;
+        let price = |origin| match by_transfers {
+            true => transfers::price(graph, origin),
+            false => price(graph, origin),
+        };
+        let each = origins(graph, *tensor).map(price).sum::<usize>();
+        let worth = each.saturating_mul(gained as usize) >= worth;
         let endless = graph.tensors[*tensor].format.bits > WIDEST_LOCAL;
         let extended = graph.nodes.iter().any(|n| n.output == *tensor && n.op == Op::Extend);
         !extended && gained > 0 && (endless || worth || wide)
@@ -192,6 +215,7 @@ fn accumulator(node: &Node) -> Option<u32> {
         Op::Linear(Linear { accumulator_bits, .. })
         | Op::MatMul(MatMul { accumulator_bits, .. })
         | Op::Sum { accumulator_bits, .. } => Some(*accumulator_bits),
+        Op::Winograd(layer) => Some(layer.product_bits),
         _ => None,
     }
 }
@@ -199,7 +223,7 @@ fn accumulator(node: &Node) -> Option<u32> {
 /// The widest shares that a node's protocol works on.
 fn widest(node: &Node) -> u32 {
     match node.op {
-        Op::Linear(_) | Op::MatMul(_) => WIDEST,
+        Op::Linear(_) | Op::Winograd(_) | Op::MatMul(_) => WIDEST,
         _ => WIDEST_LOCAL,
     }
 }

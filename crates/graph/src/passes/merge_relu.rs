@@ -7,7 +7,7 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
     while let Some((first, second)) = candidate(&program.source) {
         let removed = program.source.nodes.remove(first);
         let kept = &mut program.source.nodes[second - 1];
-        if let (SourceOp::Relu { maximum: a }, SourceOp::Relu { maximum: b }) =
+        if let (SourceOp::Relu { maximum: a, .. }, SourceOp::Relu { maximum: b, .. }) =
             (removed.op, &mut kept.op)
         {
             *b = match (a, *b) {
@@ -21,11 +21,16 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 }
 
 fn candidate(source: &Source) -> Option<(usize, usize)> {
-    let is_relu = |op: &SourceOp| matches!(op, SourceOp::Relu { .. });
+    let bits = |op: &SourceOp| match op {
+        SourceOp::Relu { bits, .. } => Some(*bits),
+        _ => None,
+    };
+    let is_relu = |op: &SourceOp| bits(op).is_some();
     let mut relus = source.nodes.iter().enumerate().filter(|(_, node)| is_relu(&node.op));
     relus.find_map(|(second, node)| {
         let first = source.producer(&node.inputs[0])?;
-        let single = is_relu(&source.nodes[first].op) && source.uses(&node.inputs[0]) == 1;
+        let single =
+            bits(&source.nodes[first].op) == bits(&node.op) && source.uses(&node.inputs[0]) == 1;
         single.then_some((first, second))
     })
 }
@@ -39,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_smaller_maximum_stays() {
-        let clip = |maximum| SourceOp::Relu { maximum: Some(maximum) };
+        let clip = |maximum| SourceOp::Relu { maximum: Some(maximum), bits: None };
         let nodes = vec![
             node(&["x"], "a", clip(6.0)),
             node(&["a"], "b", relu()),

@@ -79,7 +79,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn relu() -> SourceOp {
-        SourceOp::Relu { maximum: None }
+        SourceOp::Relu { maximum: None, bits: None }
     }
 
     pub(crate) fn max_pool() -> SourceOp {

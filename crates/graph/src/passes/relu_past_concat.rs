@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn other_maxima_and_other_readers_stay() {
-        let clip = SourceOp::Relu { maximum: Some(1.0) };
+        let clip = SourceOp::Relu { maximum: Some(1.0), bits: None };
         let nodes = vec![
             node(&["x"], "a", relu()),
             node(&["x"], "b", clip),

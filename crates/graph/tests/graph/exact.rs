@@ -3,12 +3,13 @@
 
 use crate::float::{positions, windows};
 use crate::numbers::Numbers;
+use crate::winograd;
 use tacit_graph::{Linear, Model, Op, Tensor};
 
 /// What protocols may be off by after one rescale.
 const SLACK: i128 = 2;
 
-fn fits(value: i128, bits: u32) -> bool {
+pub(crate) fn fits(value: i128, bits: u32) -> bool {
     let half = 1i128 << (bits - 1);
     -half <= value && value < half
 }
@@ -31,6 +32,21 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
                     sum + skip.map_or(0, |(m, skip)| i128::from(m) * skip[i])
                 });
                 sums.map(|s| rescale(s, linear.accumulator_bits, linear.shift, to)).collect()
+            }
+            Op::Winograd(layer) => {
+                let skip = layer.addend.map(|m| (m, &values[node.inputs[1]]));
+                let sums = winograd::accumulate(layer, &model.weights[&index], x);
+                let skip = |i: usize| skip.map_or(0, |(m, skip)| i128::from(m) * skip[i]);
+                let sums = sums.into_iter().enumerate().map(|(i, sum)| sum + skip(i));
+                sums.map(|s| rescale(s, layer.accumulator_bits, layer.shift, to)).collect()
+            }
+            Op::Requantize { drop } => {
+                let raised = x.iter().map(|v| if *drop == 0 { *v } else { v + (1 << (drop - 1)) });
+                let kept = raised.map(|v| {
+                    assert!(fits(v, from.format.bits), "{}", node.name);
+                    v >> drop
+                });
+                kept.collect()
             }
             Op::Relu { saturate, low } => {
                 x.iter().map(|v| relu(*v, *saturate, i128::from(*low), from)).collect()
@@ -162,8 +178,10 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
             }
             Op::Reshape => x.clone(),
         };
-        let rescales =
-            matches!(node.op, Op::Linear(_) | Op::Sum { .. } | Op::MatMul(_) | Op::Embedding(_));
+        let rescales = matches!(
+            node.op,
+            Op::Linear(_) | Op::Winograd(_) | Op::Sum { .. } | Op::MatMul(_) | Op::Embedding(_)
+        );
         values[node.output] =
             if rescales { y.into_iter().map(|v| v + error()).collect() } else { y };
     }

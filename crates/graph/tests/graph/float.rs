@@ -1,6 +1,7 @@
 //! Float reference: the source graph as an importer defines it, before any pass.
 
 use crate::numbers::Numbers;
+use crate::winograd;
 use std::collections::BTreeMap;
 use tacit_graph::source::Program;
 use tacit_graph::{Ranges, SourceOp};
@@ -53,6 +54,13 @@ fn unary(program: &Program, op: &SourceOp, x: &[f64], from: &[usize], to: &[usiz
                 })
                 .collect()
         }
+        SourceOp::QuantisedConv { weight, scale, bias, .. } => {
+            let (weights, scales, biases) = (floats(weight), floats(scale), floats(bias));
+            let sums = winograd::convolve([from[0], to[0]], [from[1], from[2]], &weights, x);
+            let plane = to[1] * to[2];
+            let y = sums.iter().enumerate();
+            y.map(|(i, sum)| scales[i / plane] * sum + biases[i / plane]).collect()
+        }
         SourceOp::Gemm { weight, bias } => {
             let b = bias.as_ref().map_or(vec![0.0; to[0]], floats);
             let dot = |row: &[f64]| row.iter().zip(x).map(|(w, v)| w * v).sum::<f64>();
@@ -63,7 +71,7 @@ fn unary(program: &Program, op: &SourceOp, x: &[f64], from: &[usize], to: &[usiz
             let norm = |c: usize, x: f64| s[c] * (x - m[c]) / (v[c] + epsilon).sqrt() + b[c];
             x.iter().enumerate().map(|(i, x)| norm(i / plane, *x)).collect()
         }
-        SourceOp::Relu { maximum } => {
+        SourceOp::Relu { maximum, .. } => {
             x.iter().map(|v| v.max(0.0).min(maximum.unwrap_or(f64::MAX))).collect()
         }
         SourceOp::MaxPool { kernel, stride, padding } => {

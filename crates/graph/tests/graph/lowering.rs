@@ -21,7 +21,7 @@ pub(crate) fn compile(
 }
 
 /// Ends of the input range, random mixtures of them, and random values.
-fn inputs(graph: &Graph, seed: u64) -> Vec<Vec<i64>> {
+pub(crate) fn inputs(graph: &Graph, seed: u64) -> Vec<Vec<i64>> {
     let (mut numbers, [low, high]) = (Numbers(seed), graph.input_range);
     let length = graph.tensors[graph.input].len();
     let span = (high - low + 1) as usize;
@@ -106,7 +106,12 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
                 let high = ends().map(|end| end[1]).max().unwrap();
                 bounds[node.output] = [low, high];
             }
+            Op::Requantize { drop } => {
+                let half = if *drop == 0 { 0 } else { 1 << (drop - 1) };
+                bounds[node.output] = input.map(|end| (end + half) >> drop);
+            }
             Op::Linear(_)
+            | Op::Winograd(_)
             | Op::Sum { .. }
             | Op::Offset
             | Op::Product { .. }
@@ -123,7 +128,7 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
     bounds
 }
 
-fn is_too_wide(error: &Error) -> bool {
+pub(crate) fn is_too_wide(error: &Error) -> bool {
     matches!(error, Error::Unsupported { what, .. } if what.contains("width of")
         || what.contains("far from zero") || what.contains("too large"))
 }
@@ -243,7 +248,7 @@ fn residual(seed: u64) -> Program {
     };
     let shape = vec![2, 4, 4];
     let first = builder.push(&["x"], conv(weight), shape.clone());
-    let skip = builder.push(&[&first], SourceOp::Relu { maximum: None }, shape.clone());
+    let skip = builder.push(&[&first], SourceOp::Relu { maximum: None, bits: None }, shape.clone());
     let weight = builder.weights(&[2, 2, 1, 1], -1.0, 1.0);
     let second = builder.push(&[&skip], conv(weight), shape.clone());
     builder.push(&[&skip, &second], SourceOp::Add {}, shape);

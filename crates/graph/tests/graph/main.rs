@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod exact;
+mod few_bits;
 mod files;
 mod float;
 mod hostile;
@@ -11,3 +12,4 @@ mod models;
 mod never_rescaled;
 mod numbers;
 mod transformer;
+mod winograd;

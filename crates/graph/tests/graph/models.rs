@@ -41,6 +41,12 @@ impl Builder {
         name
     }
 
+    pub(crate) fn store(&mut self, tensor: FloatTensor) -> String {
+        let name = format!("w{}", self.floats.len());
+        self.floats.insert(name.clone(), tensor);
+        name
+    }
+
     pub(crate) fn conv(&mut self) {
         let (name, shape) = self.last();
         let n = &mut self.numbers;
@@ -85,7 +91,7 @@ impl Builder {
 
     pub(crate) fn relu(&mut self) {
         let maximum = (self.numbers.below(4) == 0).then_some(0.5);
-        self.same_shape(SourceOp::Relu { maximum });
+        self.same_shape(SourceOp::Relu { maximum, bits: None });
     }
 
     pub(crate) fn norm(&mut self) {

@@ -24,7 +24,7 @@ use crate::pads::{Need, Pads};
 use crate::relu::sum_of;
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
-use crate::transformer::rows::{self, Rows};
+use crate::transformer::factors::{self, Factors};
 use crate::truncate::{self, Truncate};
 
 /// The public plan of one layer.
@@ -35,7 +35,7 @@ pub struct ReluSoftmax {
     smooth: Program,
     mask: Option<Switch>,
     reciprocal: Program,
-    product: Rows,
+    product: Factors,
     rounding: Truncate,
 }
 
@@ -61,10 +61,23 @@ impl ReluSoftmax {
             smooth: Program::new(count, smooth, smooth.bits()[0], radix)?,
             mask: masked.then(|| Switch::to(Role::Client, vec![job])),
             reciprocal: Program::new(rows, sums, sums.bits()[0], radix)?,
-            product: Rows::new(rows, cols, width, sums.bits()[1])?,
+            product: Factors::of_rows(rows, cols, [width, sums.bits()[1]])?,
             rounding: Truncate::new(count, width, drop, out_bits, radix)?,
             function: function.clone(),
         })
+    }
+
+    /// The same layer with a division for each element, as published systems have it; for
+    /// comparison.
+    ///
+    /// # Errors
+    /// As [`ReluSoftmax::new`].
+    pub fn with_divisions_of_elements(mut self, radix: Radix) -> Result<Self> {
+        let functions::ReluSoftmax { cols, width, .. } = self.function;
+        let sums = &self.function.reciprocal;
+        self.product = Factors::of_elements(self.rows, cols, [width, sums.bits()[1]], radix)?;
+        self.reciprocal = Program::new(self.product.count(), sums, sums.bits()[0], radix)?;
+        Ok(self)
     }
 
     /// What is computed of each row.
@@ -149,10 +162,11 @@ pub fn run(
         parts = masked(channel, switch, &parts, mask, now)?;
     }
     let now = pads.split(role, &plan.reciprocal.need())?;
-    let factor = formula::run(channel, &plan.reciprocal, &plan.sums(&parts), now)?;
+    let sums = plan.product.spread(plan.sums(&parts));
+    let factor = formula::run(channel, &plan.reciprocal, &sums, now)?;
     let now = pads.split(role, &plan.product.need())?;
     let wide = parts.narrow(plan.function.width)?;
-    let product = rows::run(channel, &plan.product, &wide, &factor, now)?;
+    let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), pads)
 }
 
@@ -180,7 +194,10 @@ mod tests {
             let values = rng.uniform(rows * cols, 9);
             let values: Vec<i64> = values.iter().map(|x| *x as i64 - 256).collect();
             let bits: Vec<i64> = rng.uniform(rows * cols, 1).iter().map(|x| *x as i64).collect();
-            let plan = ReluSoftmax::new(rows, &function, with_mask, Radix::Four).unwrap();
+            let mut plan = ReluSoftmax::new(rows, &function, with_mask, Radix::Four).unwrap();
+            if cols == 5 {
+                plan = plan.with_divisions_of_elements(Radix::Four).unwrap();
+            }
             let (client, server) = split(&mut rng, &values, plan.bits());
             let known = Share::known(Some(&bits), values.len(), 1);
             let none = Share::known(None, values.len(), 1);

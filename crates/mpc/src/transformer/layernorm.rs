@@ -15,8 +15,8 @@ use graph::functions;
 use graph::functions::root::Rooted;
 use wire::{Channel, Cost, Error, Result};
 
+use super::factors::{self, Factors};
 use super::inverse::{self, Inverse};
-use super::rows::{self, Rows};
 use super::squares::{self, Squares};
 use crate::comet::formula::{self, Program};
 use crate::compare::Radix;
@@ -40,7 +40,7 @@ pub struct LayerNorm {
     root: Root,
     shifted: Multiply,
     mean: Truncate,
-    product: Rows,
+    product: Factors,
     /// Unless results are fine enough.
     rounding: Option<Truncate>,
     extension: Option<Extend>,
@@ -110,11 +110,24 @@ impl LayerNorm {
             root: Root::new(rows, &function.root, radix)?,
             shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
             mean: Truncate::new(rows, moved, shift, element, radix)?,
-            product: Rows::new(rows, cols, element, factor)?,
+            product: Factors::of_rows(rows, cols, [element, factor])?,
             rounding: (fraction > 0).then(rounding).transpose()?,
             extension: (inner < out_bits).then(|| extend(count, inner, out_bits)).transpose()?,
             function: function.clone(),
         })
+    }
+
+    /// The same layer with an inverse root for each element, as published systems have it;
+    /// for comparison.
+    ///
+    /// # Errors
+    /// As [`LayerNorm::new`].
+    pub fn with_roots_of_elements(mut self, radix: Radix) -> Result<Self> {
+        let functions::LayerNorm { cols, element, .. } = self.function;
+        let widths = [element, self.function.root.bits()[1]];
+        self.product = Factors::of_elements(self.rows, cols, widths, radix)?;
+        self.root = Root::new(self.product.count(), &self.function.root, radix)?;
+        Ok(self)
     }
 
     /// What is computed of each row.
@@ -224,10 +237,10 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
         (plan.sums(&wide, plan.function.sum_bits), plan.sums(&squares, squares.bits()));
     let variance = plan.variance(channel, squares, &sum, &mut pads)?;
     let now = pads.split(role, &plan.root.need())?;
-    let factor = plan.root.run(channel, &variance, now)?;
-    let moved = plan.moved(channel, &sum, &factor, &mut pads)?;
+    let factor = plan.root.run(channel, &plan.product.spread(variance), now)?;
+    let moved = plan.moved(channel, &sum, &plan.product.by_row(&factor), &mut pads)?;
     let now = pads.split(role, &plan.product.need())?;
-    let product = rows::run(channel, &plan.product, &wide, &factor, now)?;
+    let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     let mut centred = Vec::with_capacity(product.len());
     for (row, moved) in product.words().chunks(plan.function.cols).zip(moved.words()) {
         centred.extend(row.iter().map(|x| x.wrapping_sub(*moved)));
@@ -285,6 +298,29 @@ mod tests {
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
             assert_eq!(got, want, "{cols} {bits}");
         }
+    }
+
+    #[test]
+    fn roots_of_elements_give_the_same_and_cost_more() {
+        let mut rng = Random::seeded(77);
+        let (cols, rows) = (24, 6);
+        let values: Vec<i64> = (0..rows).flat_map(|kind| row(&mut rng, cols, 9, kind)).collect();
+        let calibration = functions::Calibration { least: 2, unit: 16.0 };
+        let function = functions::LayerNorm::new(cols, 9, calibration, 10).unwrap();
+        let by_row = LayerNorm::new(rows, &function, Radix::Four).unwrap();
+        let plan = by_row.clone().with_roots_of_elements(Radix::Four).unwrap();
+        assert!(plan.cost().bytes() > 2 * by_row.cost().bytes());
+        let (client, server) = split(&mut rng, &values, 9);
+        let (c, s) = both(
+            &mut rng,
+            &plan.need(),
+            |ch, pads| run(ch, &plan, &client, pads),
+            |ch, pads| run(ch, &plan, &server, pads),
+        );
+        assert_eq!(c.cost, plan.cost());
+        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
+        assert_eq!(got, want);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod curve;
 mod digits;
 mod exponent;
+pub(crate) mod factors;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;

@@ -126,7 +126,7 @@ impl Hasher {
 }
 
 /// The round keys of `keys`; left alone at the portable level.
-fn schedule(level: Level, keys: &Eight, out: &mut Schedule) {
+pub(super) fn schedule(level: Level, keys: &Eight, out: &mut Schedule) {
     #[cfg(target_arch = "x86_64")]
     match (level.width(), level.vaes()) {
         (Width::Scalar, _) => {}

@@ -189,6 +189,34 @@ macro_rules! kernels {
                 }
             }
 
+            /// See [`super::super::stream::Streams::write`].
+            #[target_feature(enable = $features)]
+            pub(crate) fn stream(
+                schedule: &Schedule,
+                lane: usize,
+                counters: &[Eight],
+                out: &mut [Eight],
+            ) {
+                let mut keys = [vector::zero(); 11];
+                for at in 0..11 {
+                    keys[at] = vector::broadcast(&schedule[at][lane]);
+                }
+                for (out, counters) in out.iter_mut().zip(counters) {
+                    let mut state = [vector::zero(); VECTORS];
+                    for at in 0..VECTORS {
+                        state[at] = vector::xor(vector::load(counters, at), keys[0]);
+                    }
+                    for round in 1..10 {
+                        for at in 0..VECTORS {
+                            state[at] = vector::round(state[at], keys[round]);
+                        }
+                    }
+                    for at in 0..VECTORS {
+                        vector::store(out, at, vector::last_round(state[at], keys[10]));
+                    }
+                }
+            }
+
             /// Adds the encryption of `counters` to `total`.
             #[inline]
             #[target_feature(enable = $features)]

@@ -5,10 +5,11 @@
 //! instructions where the level has them.
 
 use super::{Level, Width};
+use crate::lane::Lane;
 use crate::word::mask;
 
-/// Packs `values` of `bits` bits (1 to 64) to `out`, which has 8 bytes to spare.
-pub(crate) fn pack(level: Level, out: &mut [u8], values: &[u64], bits: u32) {
+/// Packs `values` of `bits` bits (1 to that of a lane) to `out`, which has 8 bytes to spare.
+pub(crate) fn pack<T: Lane>(level: Level, out: &mut [u8], values: &[T], bits: u32) {
     match level.width() {
         Width::Scalar => pack_any(out, values, bits),
         #[cfg(target_arch = "x86_64")]
@@ -19,8 +20,8 @@ pub(crate) fn pack(level: Level, out: &mut [u8], values: &[u64], bits: u32) {
     }
 }
 
-/// Reads `values` of `bits` bits (1 to 64) from `bytes`.
-pub(crate) fn unpack(level: Level, bytes: &[u8], values: &mut [u64], bits: u32) {
+/// Reads `values` of `bits` bits (1 to that of a lane) from `bytes`.
+pub(crate) fn unpack<T: Lane>(level: Level, bytes: &[u8], values: &mut [T], bits: u32) {
     match level.width() {
         Width::Scalar => unpack_any(bytes, values, bits),
         #[cfg(target_arch = "x86_64")]
@@ -33,41 +34,41 @@ pub(crate) fn unpack(level: Level, bytes: &[u8], values: &mut [u64], bits: u32) 
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn pack_avx2(out: &mut [u8], values: &[u64], bits: u32) {
+fn pack_avx2<T: Lane>(out: &mut [u8], values: &[T], bits: u32) {
     pack_any(out, values, bits);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn unpack_avx2(bytes: &[u8], values: &mut [u64], bits: u32) {
+fn unpack_avx2<T: Lane>(bytes: &[u8], values: &mut [T], bits: u32) {
     unpack_any(bytes, values, bits);
 }
 
 #[inline(always)]
-fn pack_any(out: &mut [u8], values: &[u64], bits: u32) {
+fn pack_any<T: Lane>(out: &mut [u8], values: &[T], bits: u32) {
     match bits {
-        0..=4 => pack_groups::<16>(out, values, bits),
-        5..=8 => pack_groups::<8>(out, values, bits),
-        9..=16 => pack_groups::<4>(out, values, bits),
-        17..=32 => pack_groups::<2>(out, values, bits),
-        _ => pack_groups::<1>(out, values, bits),
+        0..=4 => pack_groups::<T, 16>(out, values, bits),
+        5..=8 => pack_groups::<T, 8>(out, values, bits),
+        9..=16 => pack_groups::<T, 4>(out, values, bits),
+        17..=32 => pack_groups::<T, 2>(out, values, bits),
+        _ => pack_groups::<T, 1>(out, values, bits),
     }
 }
 
 #[inline(always)]
-fn unpack_any(bytes: &[u8], values: &mut [u64], bits: u32) {
+fn unpack_any<T: Lane>(bytes: &[u8], values: &mut [T], bits: u32) {
     match bits {
-        0..=4 => unpack_groups::<16>(bytes, values, bits),
-        5..=8 => unpack_groups::<8>(bytes, values, bits),
-        9..=16 => unpack_groups::<4>(bytes, values, bits),
-        17..=32 => unpack_groups::<2>(bytes, values, bits),
-        _ => unpack_groups::<1>(bytes, values, bits),
+        0..=4 => unpack_groups::<T, 16>(bytes, values, bits),
+        5..=8 => unpack_groups::<T, 8>(bytes, values, bits),
+        9..=16 => unpack_groups::<T, 4>(bytes, values, bits),
+        17..=32 => unpack_groups::<T, 2>(bytes, values, bits),
+        _ => unpack_groups::<T, 1>(bytes, values, bits),
     }
 }
 
 /// `GROUP * bits` is at most 64.
 #[inline(always)]
-fn pack_groups<const GROUP: usize>(out: &mut [u8], values: &[u64], bits: u32) {
+fn pack_groups<T: Lane, const GROUP: usize>(out: &mut [u8], values: &[T], bits: u32) {
     let (groups, tail) = values.as_chunks::<GROUP>();
     let mut words = out.as_chunks_mut::<8>().0.iter_mut();
     let mut place = |word: u64| {
@@ -88,10 +89,10 @@ fn pack_groups<const GROUP: usize>(out: &mut [u8], values: &[u64], bits: u32) {
     };
     let width = GROUP as u32 * bits;
     for group in groups {
-        let shifted = (0u32..).zip(group).map(|(i, value)| value << (i * bits));
+        let shifted = (0u32..).zip(group).map(|(i, value)| value.wide() << (i * bits));
         add(shifted.fold(0, |word, value| word | value), width);
     }
-    tail.iter().for_each(|value| add(*value, bits));
+    tail.iter().for_each(|value| add(value.wide(), bits));
     last(out, values.len(), bits, buffer);
 }
 
@@ -105,18 +106,18 @@ fn last(out: &mut [u8], count: usize, bits: u32, buffer: u64) {
 
 /// `GROUP * bits` is at most 64.
 #[inline(always)]
-fn unpack_groups<const GROUP: usize>(bytes: &[u8], values: &mut [u64], bits: u32) {
+fn unpack_groups<T: Lane, const GROUP: usize>(bytes: &[u8], values: &mut [T], bits: u32) {
     let (groups, tail) = values.as_chunks_mut::<GROUP>();
     let low = mask(bits);
     let width = GROUP * bits as usize;
     let mut at = 0;
     for group in groups {
         let word = window(bytes, at);
-        (0u32..).zip(group).for_each(|(i, value)| *value = (word >> (i * bits)) & low);
+        (0u32..).zip(group).for_each(|(i, value)| *value = T::of((word >> (i * bits)) & low));
         at += width;
     }
     for value in tail {
-        *value = window(bytes, at) & low;
+        *value = T::of(window(bytes, at) & low);
         at += bits as usize;
     }
 }

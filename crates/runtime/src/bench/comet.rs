@@ -41,6 +41,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
         out_bits,
         range,
         start,
+        of_elements,
         radix,
         accept_leakage,
     } = *operation
@@ -81,6 +82,10 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let function = function.map_err(Error::Misuse)?;
             let sliced = Sliced::rows(rows, cols, |rows| {
                 let plan = ReluSoftmax::new(rows, &function, false, radix)?;
+                let plan = match of_elements {
+                    true => plan.with_divisions_of_elements(radix)?,
+                    false => plan,
+                };
                 Ok(Nonlinear::ReluSoftmax(Box::new(plan)))
             })?;
             (out_bits, sliced)
@@ -95,6 +100,10 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let function = function.map_err(Error::Misuse)?;
             let sliced = Sliced::rows(rows, cols, |rows| {
                 let plan = LayerNorm::new(rows, &function, radix)?;
+                let plan = match of_elements {
+                    true => plan.with_roots_of_elements(radix)?,
+                    false => plan,
+                };
                 Ok(Nonlinear::LayerNorm(Box::new(plan)))
             })?;
             (out_bits, sliced)

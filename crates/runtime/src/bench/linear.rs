@@ -111,6 +111,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
             shape.rounding
         },
         addend: None,
+        choice: None,
     };
     Graph {
         version: graph::VERSION,

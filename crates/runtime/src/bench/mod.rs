@@ -19,10 +19,11 @@ mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod tiles;
 mod transfers;
 mod transformer;
 
-pub use operation::{Operation, Transfers};
+pub use operation::{Baseline, Operation, Transfers};
 pub use session::{Bench, Host, Measured};
 pub use slots::{Counted, Counts, count};
 pub use table::{Compared, Entry, compare};

@@ -214,6 +214,10 @@ pub enum Operation {
         /// Where the iteration begins.
         #[serde(default)]
         start: Start,
+        /// Whether softmax and norm find a root for each element, not for each row, as
+        /// published systems do.
+        #[serde(default)]
+        of_elements: bool,
         /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
@@ -252,6 +256,13 @@ pub enum Operation {
         /// Protocols to use; the default suite's when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suite: Option<String>,
+        /// Rows and columns of a tile in the Winograd domain, 2 or 4; of suite ufo, which
+        /// takes 2 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tile: Option<usize>,
+        /// What suite ufo is compared with, in its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        baseline: Option<Baseline>,
     },
     /// Product of a private (rows, inner) matrix with weights (inner, cols).
     Matmul {
@@ -278,6 +289,16 @@ pub enum Operation {
         /// How many.
         count: usize,
     },
+}
+
+/// Convolutions by transfers without what suite ufo does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Baseline {
+    /// Tiles, with an extension of unknown sign before each transform and each product.
+    Winograd,
+    /// No tiles: every position is a column.
+    Uniform,
 }
 
 /// Functions that are computed by an inverse square root.

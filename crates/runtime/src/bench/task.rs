@@ -12,7 +12,7 @@ use wire::{Error, Result, Role};
 use super::circuits;
 use super::linear::{self, Shape};
 use super::operation::Operation;
-use super::{single, transformer};
+use super::{single, tiles, transformer};
 use crate::nonlinear::Nonlinear;
 use crate::plan::{Plan, Settings};
 use crate::steps::{Action, LinearStep, Step};
@@ -103,6 +103,10 @@ impl Task {
         let name = operation.name();
         let mut seed = Seed([0; 16]);
         seed.0.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        if suites::transfers(&shape(&operation)?.suite) {
+            let (model, plan, input, output) = tiles::plan(&operation, &seed, settings)?;
+            return Ok(Self { operation, plan, model: Some(model), output, digest, input });
+        }
         let model = linear::model(name, shape(&operation)?, &seed)?;
         let graph = model.graph.clone();
         let [input, output] = [graph.input, graph.output].map(|i| graph.tensors.get(i));
@@ -283,7 +287,7 @@ fn check_sizes(operation: &Operation) -> Result<()> {
     Ok(())
 }
 
-fn shape(operation: &Operation) -> Result<Shape> {
+pub(super) fn shape(operation: &Operation) -> Result<Shape> {
     let name = |suite: &Option<String>| suite.clone().unwrap_or_else(|| "auto".into());
     match *operation {
         Operation::Conv {
@@ -300,6 +304,7 @@ fn shape(operation: &Operation) -> Result<Shape> {
             activation_bits,
             rounding,
             ref suite,
+            ..
         } => {
             let conv = Conv {
                 in_channels: input,

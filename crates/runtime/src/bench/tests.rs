@@ -88,6 +88,8 @@ fn strided(channels: [usize; 2], dilation: usize, groups: usize, rounding: Round
         activation_bits: 8,
         rounding,
         suite: None,
+        tile: None,
+        baseline: None,
     }
 }
 
@@ -293,7 +295,18 @@ fn comet(function: Function, start: Start, accept_leakage: bool) -> Operation {
     };
     let radix = None;
     let (rows, cols) = (3, 40);
-    Operation::Comet { function, rows, cols, bits, out_bits, range, start, radix, accept_leakage }
+    Operation::Comet {
+        function,
+        rows,
+        cols,
+        bits,
+        out_bits,
+        range,
+        start,
+        of_elements: start == Start::Crypten,
+        radix,
+        accept_leakage,
+    }
 }
 
 #[test]
@@ -437,6 +450,8 @@ fn nonsense_is_refused() {
         activation_bits: 8,
         rounding: Rounding::Exact,
         suite: None,
+        tile: None,
+        baseline: None,
     };
     for operation in [
         relu(0, 8),

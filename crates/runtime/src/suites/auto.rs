@@ -11,6 +11,7 @@ use mpc::lookup::Lookup;
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::square::Square;
+use mpc::truncate::Truncate;
 use wire::{Error, Result};
 
 use super::{circuits, transformer};
@@ -138,6 +139,11 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
                 truncate,
             }))
         }
+        Op::Winograd(_) => return Err(Error::misuse("it is for suite ufo")),
+        Op::Requantize { drop } => {
+            let sign = if input.format.signed { Sign::Unknown } else { Sign::NonNegative };
+            requantize(count, [bits, *drop, out_bits], sign)?
+        }
         Op::Reshape => Action::Reshape,
         Op::Extend => {
             // With a bit to spare, half of the positive range makes every value positive.
@@ -205,6 +211,26 @@ fn product(graph: &Graph, node: &Node, matmul: &MatMul, batch: usize) -> Result<
     let products = graph.nodes.iter().filter(|node| matches!(node.op, Op::MatMul(_))).count();
     let step = ProductStep::new(matmul, sides, left, out_bits, [batch, products])?;
     Ok(Action::Product(Box::new(step)))
+}
+
+/// Rounds `drop` bits away and changes the width.
+fn requantize(count: usize, [bits, drop, out_bits]: [u32; 3], sign: Sign) -> Result<Action> {
+    if drop == 0 && out_bits <= bits {
+        return Ok(Action::Narrow(out_bits));
+    }
+    if drop == 0 {
+        let radix = Radix::leanest(count, bits, out_bits);
+        let sliced = Sliced::new(count, |count| {
+            Extend::new(count, bits, out_bits, sign, radix).map(Nonlinear::Extend)
+        })?;
+        return Ok(Action::Nonlinear(sliced));
+    }
+    let radix = Radix::fastest(count, drop);
+    let sliced = Sliced::new(count, |count| {
+        let plan = Truncate::widening(count, bits, drop, out_bits, sign, radix);
+        plan.map(Nonlinear::Truncate)
+    })?;
+    Ok(fitted(None, 1 << (drop - 1), sliced, 0))
 }
 
 fn fitted(narrow: Option<[u32; 2]>, before: i64, sliced: Sliced, after: i64) -> Action {

@@ -7,6 +7,7 @@ mod garbled;
 mod lola;
 mod slots;
 mod transformer;
+mod ufo;
 
 use graph::{Graph, Nonlinear};
 use mpc::linear::falcon::AcceptLeakage;
@@ -18,7 +19,8 @@ use crate::plan::Settings;
 use crate::steps::Step;
 
 /// Those of this version.
-const SUITES: [&str; 7] = ["auto", "gazelle", "gala", "lola", "comet", "falcon-ntt", "falcon"];
+const SUITES: [&str; 8] =
+    ["auto", "ufo", "gazelle", "gala", "lola", "comet", "falcon-ntt", "falcon"];
 
 /// Whether this version has `suite`.
 ///
@@ -68,6 +70,11 @@ pub fn never_rescales(suite: &str) -> bool {
     suite == "lola"
 }
 
+/// Whether the linear layers of `suite` are products by transfers.
+pub fn transfers(suite: &str) -> bool {
+    suite == "ufo"
+}
+
 /// How a suite packs slots, if it does.
 pub(crate) fn packing(suite: &str) -> Option<Packing> {
     match suite {
@@ -96,6 +103,11 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
     })
 }
 
+/// The steps of the nodes of a graph for suite `ufo`, without an end.
+pub(crate) fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    ufo::of_nodes(graph, settings)
+}
+
 /// The steps of `graph` under the suite it was compiled for.
 pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     check(&graph.suite)?;
@@ -104,6 +116,9 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     }
     if graph.exact.is_some() {
         return Err(Error::misuse("a model that is never rescaled is for suite lola"));
+    }
+    if transfers(&graph.suite) {
+        return ufo::steps(graph, settings);
     }
     match (packing(&graph.suite), graph.nonlinear) {
         (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),

@@ -124,6 +124,7 @@ fn batch(
         shift,
         rounding,
         addend,
+        choice: None,
     };
     let layer = Layer::new(&linear, accumulator_bits - shift, images).unwrap();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();

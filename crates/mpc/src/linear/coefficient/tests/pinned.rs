@@ -15,6 +15,7 @@ fn layer(conv: &Conv, batch: usize) -> Layer {
         shift,
         rounding: Rounding::Stochastic,
         addend: None,
+        choice: None,
     };
     Layer::new(&linear, accumulator_bits - shift, batch).unwrap()
 }

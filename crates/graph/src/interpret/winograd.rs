@@ -1,0 +1,89 @@
+//! Convolutions in the Winograd domain, in 64 bits.
+
+use crate::ir::NodeWeights;
+use crate::winograd::Winograd;
+
+/// `A^T [U (.) (B^T x B)] A`, `[out_channels, out_height, out_width]`.
+pub(super) fn convolve(layer: &Winograd, weights: &NodeWeights, x: &[i64]) -> Vec<i64> {
+    let (places, columns) = (layer.places(), layer.columns());
+    let (inputs, outputs) = (layer.conv.in_channels, layer.conv.out_channels);
+    let features = layer.features(x);
+    let mut sums = vec![0i64; places * outputs * columns];
+    let matrices =
+        features.chunks_exact(inputs * columns).zip(sums.chunks_exact_mut(outputs * columns));
+    for (place, (features, sums)) in matrices.enumerate() {
+        for (output, sums) in sums.chunks_exact_mut(columns).enumerate() {
+            for (input, features) in features.chunks_exact(columns).enumerate() {
+                let weight = i64::from(weights.weight[(output * inputs + input) * places + place]);
+                let terms = sums.iter_mut().zip(features);
+                terms.for_each(|(sum, v)| *sum = sum.wrapping_add(weight.wrapping_mul(*v)));
+            }
+        }
+    }
+    layer.outputs(&sums)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::choice::WeightBits;
+    use crate::interpret::wide;
+    use crate::ir::{Conv, Rounding};
+    use crate::winograd::transformed_kernel;
+    use proptest::prelude::*;
+
+    fn layer(conv: &Conv, tile: usize) -> Winograd {
+        Winograd {
+            conv: conv.clone(),
+            tile,
+            product_bits: 40,
+            spare: false,
+            stage_bits: None,
+            accumulator_bits: 40,
+            choice: WeightBits::twos_complement(8),
+            shift: 0,
+            rounding: Rounding::Exact,
+            addend: None,
+        }
+    }
+
+    /// Undoes every division of `G` on both sides.
+    const WHOLE: i32 = 576;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn equals_the_convolution(
+            four: bool,
+            [in_channels, in_height, in_width, out_channels] in
+                [1usize..4, 1usize..9, 1usize..9, 1usize..4],
+            padding in [0usize..3, 0usize..3, 0usize..3, 0usize..3],
+            seed: u64,
+        ) {
+            let conv = Conv {
+                in_channels, in_height, in_width, out_channels, kernel: [3, 3], stride: [1, 1],
+                padding, dilation: [1, 1], groups: 1,
+            };
+            prop_assume!(conv.out_height() > 0 && conv.out_width() > 0);
+            let random = |i: usize| {
+                ((seed ^ ((i as u64) << 7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as i32 - 128
+            };
+            let layer = layer(&conv, if four { 4 } else { 2 });
+            let taps = out_channels * in_channels * 9;
+            let weight: Vec<i32> = (0..taps).map(random).collect();
+            let pixels = in_channels * in_height * in_width;
+            let x: Vec<i64> = (taps..taps + pixels).map(|i| random(i).into()).collect();
+            let kernels = weight.chunks(9).map(|kernel| {
+                kernel.iter().map(|w| f64::from(w * WHOLE)).collect::<Vec<f64>>()
+            });
+            let transformed = kernels.flat_map(|kernel| transformed_kernel(layer.tile, &kernel));
+            let domain: Vec<i32> = transformed.map(|u| u.round() as i32).collect();
+            let of = |weight| NodeWeights { weight, bias: vec![0; out_channels] };
+            let want = wide::convolve(&conv, &of(weight), &x).into_iter();
+            let want: Vec<i64> = want.map(|y| y * i64::from(WHOLE)).collect();
+            prop_assert_eq!(convolve(&layer, &of(domain), &x), want);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Networks whose weights and activations have few bits: rounded here, or trained so.
+
+use crate::float;
+use crate::lowering::{compile, inputs};
+use crate::models::{self, Builder};
+use crate::numbers::Numbers;
+use crate::{exact, lowering::is_too_wide};
+use proptest::prelude::*;
+use tacit_graph::source::Program;
+use tacit_graph::{
+    Error, FloatTensor, Model, Op, Options, Ranges, SourceOp, Switch, interpret, trace,
+};
+
+/// Options of a suite whose products are transfers.
+pub(crate) fn options(weight_bits: u32, activation_bits: u32) -> Options {
+    Options {
+        suite: "ufo".into(),
+        transfers: true,
+        weight_bits,
+        activation_bits,
+        ..Options::default()
+    }
+}
+
+/// Two residual blocks behind a convolution, the second at half the size, and a classifier.
+pub(crate) fn residual(seed: u64) -> Program {
+    let mut builder = Builder::new(seed, &[2, 6, 6]);
+    let relu = |builder: &mut Builder| {
+        builder.same_shape(SourceOp::Relu { maximum: None, bits: None });
+        builder.last().0
+    };
+    conv(&mut builder, "x", [2, 3], (3, 1));
+    let skip = relu(&mut builder);
+    conv(&mut builder, &skip, [3, 3], (3, 1));
+    let inner = relu(&mut builder);
+    let outer = conv(&mut builder, &inner, [3, 3], (3, 1));
+    builder.push(&[&outer, &skip], SourceOp::Add {}, vec![3, 6, 6]);
+    let skip = relu(&mut builder);
+    conv(&mut builder, &skip, [3, 4], (3, 2));
+    let inner = relu(&mut builder);
+    let outer = conv(&mut builder, &inner, [4, 4], (3, 1));
+    let short = conv(&mut builder, &skip, [3, 4], (1, 2));
+    builder.push(&[&outer, &short], SourceOp::Add {}, vec![4, 3, 3]);
+    relu(&mut builder);
+    builder.pool(false);
+    builder.gemm(3);
+    builder.finish()
+}
+
+fn conv(
+    builder: &mut Builder,
+    input: &str,
+    [inputs, outputs]: [usize; 2],
+    (kernel, stride): (usize, usize),
+) -> String {
+    let reach = 1.5 / ((inputs * kernel * kernel) as f32).sqrt();
+    let weight = builder.weights(&[outputs, inputs, kernel, kernel], -reach, reach);
+    let bias = Some(builder.weights(&[outputs], -0.1, 0.1));
+    let op = SourceOp::Conv {
+        kernel: [kernel; 2],
+        stride: [stride; 2],
+        padding: [kernel / 2; 4],
+        dilation: [1, 1],
+        groups: 1,
+        weight,
+        bias,
+    };
+    let side = builder.tensors.iter().find(|(name, _)| name == input).unwrap().1[1];
+    builder.push(&[input], op, vec![outputs, side / stride, side / stride])
+}
+
+fn ranges(program: &Program, seed: u64) -> (Vec<Vec<f32>>, Ranges) {
+    float::calibrate(program, seed, -1.0)
+}
+
+/// The integers of some inputs, which are those of the definition.
+fn checked(model: &Model, seed: u64) -> Vec<Vec<Vec<i64>>> {
+    let trace = |input: &Vec<i64>| {
+        let ours = trace(model, input).unwrap();
+        assert_eq!(ours, exact::run(model, input, None));
+        exact::run(model, input, Some(&mut Numbers(seed)));
+        ours
+    };
+    inputs(&model.graph, seed).iter().map(trace).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn no_width_is_ever_exceeded(seed: u64, weight_bits in 2u32..=8, activation_bits in 3u32..=8) {
+        let program = models::random(seed);
+        let (_, ranges) = float::calibrate(&program, seed, -1.0);
+        match compile(&program, &ranges, &options(weight_bits, activation_bits)) {
+            Ok(model) => drop(checked(&model, seed)),
+            Err(error) => prop_assert!(is_too_wide(&error), "{error}"),
+        }
+    }
+}
+
+fn furthest(model: &Model, program: &Program, inputs: &[Vec<f32>], ranges: &Ranges) -> f64 {
+    let (low, high) = ranges[&program.source.output];
+    let mut most = 0f64;
+    for x in inputs {
+        let y = interpret(model, &model.graph.quantize_input(x).unwrap()).unwrap();
+        let y = model.graph.dequantize_output(&y);
+        for (ours, real) in y.iter().zip(&float::run(program, x)[&program.source.output]) {
+            most = most.max((ours - real).abs() / high.max(-low));
+        }
+    }
+    most
+}
+
+#[test]
+fn more_bits_are_nearer_the_floats() {
+    let program = residual(5);
+    let (inputs, ranges) = ranges(&program, 5);
+    let error = |bits| {
+        let model = compile(&program, &ranges, &options(bits, bits)).unwrap();
+        checked(&model, 5);
+        furthest(&model, &program, &inputs, &ranges)
+    };
+    let errors = [3, 5, 8].map(error);
+    assert!(errors[2] < 0.05 && errors[2] < errors[1] && errors[1] < errors[0], "{errors:?}");
+}
+
+fn count(model: &Model, wanted: fn(&Op) -> bool) -> usize {
+    model.graph.nodes.iter().filter(|node| wanted(&node.op)).count()
+}
+
+#[test]
+fn convolutions_are_those_that_suit_them() {
+    let program = residual(5);
+    let (_, ranges) = ranges(&program, 5);
+    let model = compile(&program, &ranges, &options(4, 4)).unwrap();
+    let winograd = |op: &Op| matches!(op, Op::Winograd(_));
+    assert_eq!(count(&model, winograd), 4);
+    // Those of stride 2, the classifier, and a multiplier for each of the seven layers.
+    assert_eq!(count(&model, |op| matches!(op, Op::Linear(_))), 3 + 7);
+    assert_eq!(count(&model, |op| matches!(op, Op::Requantize { drop: 4 })), 2);
+    assert_eq!(count(&model, |op| matches!(op, Op::Sum { .. })), 0);
+    let eight = |op: &Op| matches!(op, Op::Relu { saturate: 8, .. });
+    assert_eq!(count(&model, eight), 3);
+    assert_eq!(count(&model, |op| matches!(op, Op::Relu { saturate: 4, .. })), 2);
+    let plain = Options { disabled: [Switch::Winograd].into(), ..options(4, 4) };
+    let plain = compile(&program, &ranges, &plain).unwrap();
+    assert_eq!(count(&plain, winograd), 0);
+}
+
+/// The network that [`residual`] becomes when its weights are rounded, as training would
+/// hand it over: steps of ReLUs and of what is requantised are said.
+fn trained(seed: u64) -> (Program, Ranges) {
+    let mut builder = Builder::new(seed, &[2, 5, 5]);
+    let quantised = |builder: &mut Builder, input: &str, [inputs, outputs]: [usize; 2]| {
+        let numbers = &mut builder.numbers;
+        let levels = [-8, -7, -6, -5, 0, 1, 2, 3];
+        let weight = (0..outputs * inputs * 16).map(|_| levels[numbers.below(8)] as f32).collect();
+        let scale = numbers.reals(outputs, 0.01, 0.03);
+        let bias = numbers.reals(outputs, -0.1, 0.3);
+        let [weight, scale, bias] = [
+            FloatTensor { shape: vec![outputs, inputs, 4, 4], data: weight },
+            FloatTensor::vector(scale),
+            FloatTensor::vector(bias),
+        ]
+        .map(|tensor| builder.store(tensor));
+        let op = SourceOp::QuantisedConv {
+            kernel: [3, 3],
+            stride: [1, 1],
+            padding: [1; 4],
+            dilation: [1, 1],
+            groups: 1,
+            winograd: true,
+            weight,
+            importance: vec![1, 2, -8],
+            offset: 0,
+            scale,
+            bias,
+        };
+        builder.push(&[input], op, vec![outputs, 5, 5])
+    };
+    let shape = vec![3, 5, 5];
+    let relu = |bits| SourceOp::Relu { maximum: None, bits };
+    let first = quantised(&mut builder, "x", [2, 3]);
+    let skip = builder.push(&[&first], relu(Some(8)), shape.clone());
+    let few = builder.push(&[&skip], SourceOp::Requantize { bits: 6 }, shape.clone());
+    let inner = quantised(&mut builder, &few, [3, 3]);
+    let inner = builder.push(&[&inner], relu(None), shape.clone());
+    let outer = quantised(&mut builder, &inner, [3, 3]);
+    let sum = builder.push(&[&outer, &skip], SourceOp::Add {}, shape.clone());
+    builder.push(&[&sum], relu(Some(8)), shape);
+    builder.gemm(3);
+    let program = builder.finish();
+    let (_, ranges) = ranges(&program, seed);
+    (program, ranges)
+}
+
+#[test]
+fn trained_networks_stay_what_they_are() {
+    let (program, ranges) = trained(3);
+    let model = compile(&program, &ranges, &options(8, 6)).unwrap();
+    checked(&model, 3);
+    assert_eq!(count(&model, |op| matches!(op, Op::Winograd(_))), 3);
+    assert_eq!(count(&model, |op| matches!(op, Op::Requantize { drop: 2 })), 1);
+    assert_eq!(count(&model, |op| matches!(op, Op::Relu { saturate: 6, .. })), 1);
+    assert_eq!(count(&model, |op| matches!(op, Op::Relu { saturate: 8, .. })), 2);
+    assert_eq!(model.graph.activation_bits, 6);
+    let (inputs, _) = float::calibrate(&program, 3, -1.0);
+    let error = furthest(&model, &program, &inputs, &ranges);
+    assert!(error < 0.05, "{error}");
+}
+
+#[test]
+fn what_training_fixed_is_not_left_out_and_other_suites_refuse_it() {
+    let (program, ranges) = trained(3);
+    let refused = |options: &Options| match compile(&program, &ranges, options) {
+        Err(Error::Unsupported { instead, .. }) => instead,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&Options::default()), "compile for suite ufo");
+    for (switch, name) in [(Switch::Winograd, "winograd"), (Switch::Reweighting, "reweighting")] {
+        let options = Options { disabled: [switch].into(), ..options(8, 6) };
+        assert!(refused(&options).contains(name));
+    }
+}

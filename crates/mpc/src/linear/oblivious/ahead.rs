@@ -1,0 +1,145 @@
+//! Layers that are prepared before their input exists.
+//!
+//! | | |
+//! |---|---|
+//! | In | offline the weights and transfers; online shares of the input mod 2^bits or wider |
+//! | Out | shares of the products mod 2^bits |
+//! | Reveals | to the server: the client's share minus a uniform mask |
+//! | Security | the client's mask r is uniform mod 2^bits and used once: it is moved into the layer |
+//! | Cost | offline all transfers; online bits/8 per value of the input up, one round ([`Layer::cost`]) |
+//! | Paper | Zeng et al., UFO, Fig. 4; Mishra et al., Delphi (USENIX Security 2020), section 4.1 |
+//!
+//! Offline the products are those of r. Online the client sends `x_c - r`; the server
+//! multiplies that, plus its own share, in the clear.
+
+use std::fmt;
+
+use ring::word::mask;
+use wire::{Channel, Error, Result};
+use zeroize::Zeroizing;
+
+use super::layer::Layer;
+use super::message::Masked;
+use super::weights::Weights;
+use super::{client, known, server, without_bits};
+use crate::linear::coefficient::Worker;
+use crate::pads::{Need, Pads};
+use crate::share::Share;
+
+/// Where the pads of each part come from.
+pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Need) -> Result<Pads>;
+
+/// The client's half of a prepared layer, for one run.
+pub struct ClientAhead {
+    mask: Zeroizing<Vec<u64>>,
+    products: Zeroizing<Vec<u64>>,
+}
+
+/// The server's half of a prepared layer, for one run.
+pub struct ServerAhead {
+    products: Zeroizing<Vec<u64>>,
+}
+
+impl ClientAhead {
+    /// Multiplies a fresh mask.
+    ///
+    /// # Errors
+    /// What `feed` returns, [`Error::Peer`], [`Error::Transport`].
+    pub fn prepare(
+        channel: &mut Channel,
+        layer: &Layer,
+        feed: Feed<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<Self> {
+        let plan = layer.product();
+        let mask = Zeroizing::new(worker.rng.uniform(layer.inputs(), plan.bits));
+        let x = layer.spread(&mask);
+        let mut products = without_bits(plan, &x);
+        let mut rest = products.as_mut_slice();
+        for (part, need) in layer.needs().iter().enumerate() {
+            let pads = feed(channel, need)?;
+            let made = client(channel, plan, part, &x, pads, worker.threads)?;
+            let now = rest.split_off_mut(..made.len()).unwrap_or_default();
+            now.iter_mut().zip(made.iter()).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+        }
+        Ok(Self { mask, products })
+    }
+
+    /// The client's side with an input.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for shares that do not fit the layer, [`Error::Transport`].
+    pub fn run(mut self, channel: &mut Channel, layer: &Layer, x: &Share) -> Result<Share> {
+        check(layer, x)?;
+        let bits = layer.product().bits;
+        let masked = x.words().iter().zip(self.mask.iter());
+        let masked = masked.map(|(x, r)| x.wrapping_sub(*r) & mask(bits)).collect();
+        channel.send(&Masked::one(masked, bits))?;
+        Ok(Share::new(std::mem::take(&mut *self.products), bits))
+    }
+}
+
+impl ServerAhead {
+    /// Answers [`ClientAhead::prepare`].
+    ///
+    /// # Errors
+    /// What `feed` returns, [`Error::Misuse`] for weights of another layer, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn prepare(
+        channel: &mut Channel,
+        layer: &Layer,
+        weights: &Weights,
+        feed: Feed<'_>,
+        threads: usize,
+    ) -> Result<Self> {
+        let mut products = Zeroizing::new(Vec::with_capacity(layer.product().outputs()));
+        for (part, need) in layer.needs().iter().enumerate() {
+            let pads = feed(channel, need)?;
+            let made = server(channel, layer.product(), part, weights, pads, threads)?;
+            products.extend_from_slice(&made);
+        }
+        Ok(Self { products })
+    }
+
+    /// The server's side with an input.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for shares that do not fit the layer, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn run(
+        mut self,
+        channel: &mut Channel,
+        layer: &Layer,
+        weights: &Weights,
+        x: &Share,
+        threads: usize,
+    ) -> Result<Share> {
+        check(layer, x)?;
+        let message: Masked = channel.receive(&vec![layer.masked()])?;
+        let mut sums = Zeroizing::new(message.concat());
+        sums.iter_mut().zip(x.words()).for_each(|(sum, x)| *sum = sum.wrapping_add(*x));
+        let products = known(layer.product(), weights, &layer.spread(&sums), threads);
+        let all = self.products.iter_mut().zip(products.iter());
+        all.for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
+        Ok(Share::new(std::mem::take(&mut *self.products), layer.product().bits))
+    }
+}
+
+fn check(layer: &Layer, x: &Share) -> Result<()> {
+    if x.len() == layer.inputs() && x.bits() >= layer.product().bits {
+        return Ok(());
+    }
+    Err(Error::misuse("shares that do not fit their linear layer"))
+}
+
+impl fmt::Debug for ClientAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientAhead(<hidden>)")
+    }
+}
+
+impl fmt::Debug for ServerAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerAhead(<hidden>)")
+    }
+}

@@ -1,0 +1,188 @@
+//! Convolutions on products by transfers.
+
+use graph::{Conv, WeightBits};
+use wire::{Cost, Error, Result, Role, Segment};
+use zeroize::Zeroizing;
+
+use super::columns;
+use super::message::Masked;
+use super::plan::Product;
+use super::right::Right;
+use super::weights::Weights;
+use crate::linear::winograd::Tiles;
+use crate::pads::Need;
+use crate::share::Share;
+
+/// Bytes of the longest masked input.
+const LONGEST: u64 = 1 << 27;
+
+/// How images become columns of a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum View {
+    /// A column for every position.
+    Positions(Conv),
+    /// A column for every tile, in every place of the Winograd domain.
+    Tiles(Tiles),
+}
+
+/// The public plan of a convolution of one or several images, without its rescale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    view: View,
+    images: usize,
+    product: Product,
+}
+
+impl Layer {
+    /// Any convolution, mod 2^bits, weights `[O, I/g, kh, kw]`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for sizes and widths out of range.
+    pub fn positions(conv: &Conv, bits: u32, choice: &WeightBits, images: usize) -> Result<Self> {
+        let sides = columns::sides(conv);
+        Self::of(View::Positions(conv.clone()), sides, bits, choice, images)
+    }
+
+    /// In the Winograd domain, weights `[O, I, tile + 2, tile + 2]`.
+    ///
+    /// # Errors
+    /// As [`Layer::positions`], and for other kernels than dense 3x3 ones.
+    pub fn tiles(
+        conv: &Conv,
+        tile: usize,
+        bits: u32,
+        choice: &WeightBits,
+        images: usize,
+    ) -> Result<Self> {
+        let tiles = Tiles::new(conv, tile);
+        let tiles = tiles.ok_or_else(|| Error::misuse("tiles of this kernel"))?;
+        let sides = tiles.sides();
+        Self::of(View::Tiles(tiles), sides, bits, choice, images)
+    }
+
+    fn of(
+        view: View,
+        [places, rows, inner, columns]: [usize; 4],
+        bits: u32,
+        choice: &WeightBits,
+        images: usize,
+    ) -> Result<Self> {
+        let sides = [places, rows, inner, columns.saturating_mul(images)];
+        let product = Product::new(sides, bits, &choice.importance, choice.offset)?;
+        let layer = Self { view, images, product };
+        if layer.masked().len() > LONGEST {
+            return Err(Error::misuse("a layer of this size"));
+        }
+        Ok(layer)
+    }
+
+    fn conv(&self) -> &Conv {
+        match &self.view {
+            View::Positions(conv) => conv,
+            View::Tiles(tiles) => tiles.conv(),
+        }
+    }
+
+    /// Values of the input, of all images.
+    pub fn inputs(&self) -> usize {
+        let conv = self.conv();
+        self.images * conv.in_channels * conv.in_height * conv.in_width
+    }
+
+    /// Values of the result.
+    pub fn outputs(&self) -> usize {
+        let conv = self.conv();
+        self.images * conv.out_channels * conv.out_height() * conv.out_width()
+    }
+
+    /// Images of a run.
+    pub fn images(&self) -> usize {
+        self.images
+    }
+
+    /// Channels of the result.
+    pub fn channels(&self) -> usize {
+        self.conv().out_channels
+    }
+
+    /// The products.
+    pub fn product(&self) -> &Product {
+        &self.product
+    }
+
+    /// Rows and columns of a tile, where the products are in the Winograd domain.
+    pub fn tile(&self) -> Option<usize> {
+        match &self.view {
+            View::Positions(_) => None,
+            View::Tiles(tiles) => Some(tiles.tile()),
+        }
+    }
+
+    /// Whether it is a matrix product.
+    pub fn is_fully_connected(&self) -> bool {
+        self.conv().is_fully_connected()
+    }
+
+    /// Pads for each part of the preparation.
+    pub fn needs(&self) -> Vec<Need> {
+        self.product.needs()
+    }
+
+    /// What each part of the preparation costs beside them.
+    pub fn ahead_costs(&self) -> Vec<Cost> {
+        self.product.costs()
+    }
+
+    /// What a run costs then.
+    pub fn cost(&self) -> Cost {
+        Cost::message(Role::Client, Masked::body_len(&[self.masked()]))
+    }
+
+    pub(super) fn masked(&self) -> Segment {
+        Segment { count: self.inputs(), bits: self.product.bits }
+    }
+
+    /// The columns that images are multiplied as.
+    pub(super) fn spread(&self, x: &[u64]) -> Right {
+        let words = match &self.view {
+            View::Positions(conv) => columns::spread(conv, x),
+            View::Tiles(tiles) => tiles.spread(x),
+        };
+        Right::new(&words, self.product.bits)
+    }
+
+    /// The images out of shares of the products, perhaps extended; local.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for others than the layer's.
+    pub fn results(&self, products: &Share) -> Result<Share> {
+        if products.len() != self.product.outputs() || products.bits() < self.product.bits {
+            return Err(Error::misuse("products that do not fit their layer"));
+        }
+        let words = match &self.view {
+            View::Positions(conv) => columns::gather(conv, self.images, products.words()),
+            View::Tiles(tiles) => tiles.gather(self.images, products.words()),
+        };
+        Ok(Share::new(words, products.bits()))
+    }
+
+    /// The server's weights.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for weights that the bits do not make, and other numbers of them.
+    pub fn weights(&self, weights: &[i32], choice: &WeightBits) -> Result<Weights> {
+        let full = match &self.view {
+            View::Positions(_) => weights.to_vec(),
+            View::Tiles(tiles) => by_place(weights, tiles.places()),
+        };
+        let chosen = choice.choose(&full);
+        let chosen = chosen.map_err(|at| Error::misuse(format!("weight {at} has no bits")))?;
+        Weights::new(&self.product, full, &Zeroizing::new(chosen))
+    }
+}
+
+/// `[places, O*I]` of `[O*I, places]`.
+fn by_place(weights: &[i32], places: usize) -> Vec<i32> {
+    let place = |place: usize| weights.iter().skip(place).step_by(places).copied();
+    (0..places).flat_map(place).collect()
+}

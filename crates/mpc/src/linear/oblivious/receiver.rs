@@ -1,0 +1,64 @@
+//! The server's end of the transfers.
+
+use std::ops::Range;
+
+use ot::{ReceiverPads, Stretch};
+use ring::Bits;
+use ring::lane::Lane;
+use ring::pack::unpack_lanes;
+use ring::word::spread;
+use wire::Result;
+use zeroize::Zeroizing;
+
+use super::plan::{Piece, Product};
+use super::sender::other;
+
+/// A part of the rows, with the pads for them.
+pub(super) struct Receiver<'a> {
+    pub(super) plan: &'a Product,
+    pub(super) lines: &'a Range<usize>,
+    chosen: &'a Bits,
+    pads: Zeroizing<Vec<[u128; 1]>>,
+}
+
+impl<'a> Receiver<'a> {
+    /// And its `chosen` bits, masked.
+    pub(super) fn new(
+        plan: &'a Product,
+        lines: &'a Range<usize>,
+        pads: ReceiverPads,
+        chosen: &'a Bits,
+    ) -> Result<(Self, Bits)> {
+        let (planes, opened) = pads.into_parts();
+        let ([random], [low, high]) = (planes.as_slice(), opened.words.as_slice()) else {
+            return Err(other());
+        };
+        if random.len() != chosen.len() {
+            return Err(other());
+        }
+        let mut asked = random.clone();
+        asked.xor(chosen);
+        let pads =
+            low.iter().zip(high).map(|(low, high)| [u128::from(*low) | u128::from(*high) << 64]);
+        Ok((Self { plan, lines, chosen, pads: Zeroizing::new(pads.collect()) }, asked))
+    }
+
+    /// The sum of what a piece's transfers give, column by column.
+    pub(super) fn piece<T: Lane>(&self, piece: &Piece, bytes: &[u8]) -> Zeroizing<Vec<T>> {
+        let columns = self.plan.columns;
+        let segment = self.plan.segment(piece);
+        let mut sent = vec![T::default(); segment.count];
+        unpack_lanes(bytes, &mut sent, segment.bits);
+        let mut sums = Zeroizing::new(vec![T::default(); columns]);
+        let transfers = self.plan.transfers_of(piece, self.lines);
+        let pads = &self.pads[transfers.clone()];
+        Stretch::new(columns * T::BYTES).each(pads, |at, [stream]| {
+            let keep = T::of(spread(self.chosen.get(transfers.start + at)));
+            let terms = T::read(stream).zip(&sent[at * columns..]);
+            sums.iter_mut().zip(terms).for_each(|(sum, (pad, sent))| {
+                *sum = sum.plus(pad).plus(sent.and(keep));
+            });
+        });
+        sums
+    }
+}

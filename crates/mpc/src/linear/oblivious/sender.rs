@@ -1,0 +1,80 @@
+//! The client's end of the transfers.
+
+use std::ops::Range;
+
+use ot::{SenderPads, Stretch};
+use ring::Bits;
+use ring::lane::Lane;
+use ring::pack::pack_lanes;
+use ring::word::{mask, select};
+use wire::{Error, Result};
+use zeroize::Zeroizing;
+
+use super::plan::{Piece, Product};
+use super::right::place_of;
+
+/// A part of the rows, with the pads for them.
+pub(super) struct Sender<'a, T> {
+    pub(super) plan: &'a Product,
+    pub(super) lines: &'a Range<usize>,
+    pub(super) x: &'a [T],
+    /// For each transfer the pad of a bit that is zero and of one that is one.
+    pads: Zeroizing<Vec<[u128; 2]>>,
+}
+
+impl<'a, T: Lane> Sender<'a, T> {
+    /// After the receiver `asked`.
+    pub(super) fn new(
+        plan: &'a Product,
+        lines: &'a Range<usize>,
+        x: &'a [T],
+        pads: SenderPads,
+        asked: &Bits,
+    ) -> Result<Self> {
+        let columns = pads.into_columns();
+        let [zero, one] = columns.as_slice() else { return Err(other()) };
+        let ([a, b], [c, d]) = (zero.words.as_slice(), one.words.as_slice()) else {
+            return Err(other());
+        };
+        let pairs = a.iter().zip(b).zip(c.iter().zip(d)).zip(asked.iter());
+        let pads = pairs.map(|(((a, b), (c, d)), asked)| {
+            let block = |bit| {
+                let (low, high) = (select(bit, *c, *a), select(bit, *d, *b));
+                u128::from(low) | u128::from(high) << 64
+            };
+            [block(asked), block(asked ^ 1)]
+        });
+        Ok(Self { plan, lines, x, pads: Zeroizing::new(pads.collect()) })
+    }
+
+    /// What is sent for a piece, and the sum of its pads of zero, column by column.
+    pub(super) fn piece(&self, piece: &Piece) -> (Vec<u8>, Zeroizing<Vec<T>>) {
+        let columns = self.plan.columns;
+        let segment = self.plan.segment(piece);
+        let low = T::of(mask(segment.bits));
+        let x = &place_of(self.plan, piece.line, self.x)[piece.inner.start * columns..];
+        let mut sums = Zeroizing::new(vec![T::default(); columns]);
+        let mut sent = vec![T::default(); segment.count];
+        let pads = &self.pads[self.plan.transfers_of(piece, self.lines)];
+        Stretch::new(columns * T::BYTES).each(pads, |at, streams| {
+            let sent = &mut sent[at * columns..][..columns];
+            correct(sent, &mut sums, &x[at * columns..][..columns], streams, low);
+        });
+        let mut bytes = Vec::new();
+        pack_lanes(&mut bytes, &sent, segment.bits);
+        (bytes, sums)
+    }
+}
+
+/// Sends `zero + x - one` and adds up `zero`.
+fn correct<T: Lane>(sent: &mut [T], sums: &mut [T], x: &[T], [zero, one]: [&[u8]; 2], low: T) {
+    let streams = T::read(zero).zip(T::read(one));
+    for (((sent, sum), x), (zero, one)) in sent.iter_mut().zip(sums).zip(x).zip(streams) {
+        *sum = sum.plus(zero);
+        *sent = zero.plus(*x).minus(one).and(low);
+    }
+}
+
+pub(super) fn other() -> Error {
+    Error::misuse("pads of other transfers than a product's")
+}

@@ -1,0 +1,117 @@
+//! Products of elements with their rows' factors.
+//!
+//! A factor is found once a row, which is how everything here works but benches of published
+//! systems: those hand a row's sum to all of its elements first, so that each finds the factor
+//! for itself and multiplies by it.
+
+use wire::{Channel, Cost, Error, Result};
+
+use super::rows::{self, Rows};
+use crate::compare::Radix;
+use crate::multiply::{self, Factor, Multiply};
+use crate::pads::{Need, Pads};
+use crate::share::Share;
+use crate::wrap::Sign;
+
+/// The public plan of products of `rows` times `cols` elements.
+#[derive(Clone, Debug)]
+pub(crate) struct Factors {
+    cols: usize,
+    /// How many factors are found.
+    count: usize,
+    product: Product,
+}
+
+#[derive(Clone, Debug)]
+enum Product {
+    Rows(Rows),
+    Elements(Multiply),
+}
+
+impl Factors {
+    /// One factor for each row; widths as those of [`Rows`].
+    ///
+    /// # Errors
+    /// As [`Rows::new`].
+    pub(crate) fn of_rows(rows: usize, cols: usize, [bits, factor]: [u32; 2]) -> Result<Self> {
+        let product = Product::Rows(Rows::new(rows, cols, bits, factor)?);
+        Ok(Self { cols, count: rows, product })
+    }
+
+    /// One factor for each element.
+    ///
+    /// # Errors
+    /// As [`Multiply::new`].
+    pub(crate) fn of_elements(
+        rows: usize,
+        cols: usize,
+        widths: [u32; 2],
+        radix: Radix,
+    ) -> Result<Self> {
+        let count = rows.checked_mul(cols).ok_or_else(|| Error::misuse("too many factors"))?;
+        let factors = widths.map(|bits| Factor { bits, sign: Sign::NonNegative });
+        let product = Product::Elements(Multiply::new(count, factors, widths[0], radix)?);
+        Ok(Self { cols, count, product })
+    }
+
+    /// How many factors there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Correlations consumed.
+    pub(crate) fn need(&self) -> Need {
+        match &self.product {
+            Product::Rows(plan) => plan.need(),
+            Product::Elements(plan) => plan.need(),
+        }
+    }
+
+    /// What [`run`] costs.
+    pub(crate) fn cost(&self) -> Cost {
+        match &self.product {
+            Product::Rows(plan) => plan.cost(),
+            Product::Elements(plan) => plan.cost(),
+        }
+    }
+
+    /// What each factor is found from, of what each row has.
+    pub(crate) fn spread(&self, of_rows: Share) -> Share {
+        match &self.product {
+            Product::Rows(_) => of_rows,
+            Product::Elements(_) => {
+                let mut words = Vec::with_capacity(of_rows.len() * self.cols);
+                for word in of_rows.words() {
+                    words.resize(words.len() + self.cols, *word);
+                }
+                Share::new(words, of_rows.bits())
+            }
+        }
+    }
+
+    /// The factor of each row.
+    pub(crate) fn by_row(&self, factors: &Share) -> Share {
+        let step = match &self.product {
+            Product::Rows(_) => 1,
+            Product::Elements(_) => self.cols.max(1),
+        };
+        Share::new(factors.words().iter().step_by(step).copied().collect(), factors.bits())
+    }
+}
+
+/// Multiplies: as [`rows::run`], whatever there is a factor of.
+///
+/// # Errors
+/// As [`rows::run`] and [`multiply::run`].
+pub(crate) fn run(
+    channel: &mut Channel,
+    plan: &Factors,
+    x: &Share,
+    factors: &Share,
+    pads: Pads,
+) -> Result<Share> {
+    match &plan.product {
+        Product::Rows(plan) => rows::run(channel, plan, x, factors, pads),
+        Product::Elements(plan) => multiply::run(channel, plan, x, factors, pads),
+    }
+}

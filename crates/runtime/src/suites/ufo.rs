@@ -1,0 +1,68 @@
+//! Suite `ufo`: linear layers by transfers that choose by the bits of low-bit weights, 3x3
+//! convolutions in the Winograd domain where the model has them there; the rest as in the
+//! default suite.
+
+use graph::{Graph, Linear, Node, Op, WeightBits, Winograd};
+use mpc::linear::oblivious::Layer;
+use wire::{Error, Result};
+
+use super::auto;
+use crate::plan::Settings;
+use crate::steps::{Action, Step};
+use crate::transferred::{Rescale, TransferStep};
+
+/// Most pieces of a plan that clients send: pricing a plan takes time for each, and a client
+/// prices the plan of a server it does not trust.
+const MOST_PIECES: usize = 1 << 21;
+
+pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    let mut steps = of_nodes(graph, settings)?;
+    steps.extend(auto::last(graph, settings)?);
+    Ok(steps)
+}
+
+/// The steps of all nodes.
+pub(super) fn of_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
+    let mut pieces = 0usize;
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let action = action(graph, node, settings.batch()).map_err(|e| auto::at(&node.name, e))?;
+        if let Action::Transfer(step) = &action {
+            pieces = pieces.saturating_add(step.layer.product().pieces());
+        }
+        if pieces > MOST_PIECES {
+            let why = format!("up to it the plan takes more than {MOST_PIECES} pieces");
+            return Err(auto::at(&node.name, Error::misuse(why)));
+        }
+        steps.push(Step::of_node(graph, index, action));
+    }
+    Ok(steps)
+}
+
+fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+    let out_bits = graph.output_of(node).format.bits;
+    let step = match &node.op {
+        Op::Linear(linear) => positions(linear, out_bits, batch)?,
+        Op::Winograd(layer) => tiles(layer, out_bits, batch)?,
+        _ => return auto::action(graph, node, batch),
+    };
+    Ok(Action::Transfer(Box::new(step)))
+}
+
+/// Computed mod the width of the result before its rescale: no more than that is kept.
+fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<TransferStep> {
+    let Linear { conv, weight_bits, shift, rounding, addend, choice, .. } = linear;
+    let choice = choice.clone().unwrap_or_else(|| WeightBits::twos_complement(*weight_bits));
+    let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
+    let layer = Layer::positions(conv, rescale.bits(), &choice, images)?;
+    TransferStep::new(layer, choice, rescale, false)
+}
+
+/// In the ring of the products, if that is narrower than the results'.
+fn tiles(layer: &Winograd, out_bits: u32, images: usize) -> Result<TransferStep> {
+    let Winograd { conv, tile, product_bits, spare, choice, shift, rounding, addend, .. } = layer;
+    let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
+    let bits = rescale.bits().min(*product_bits);
+    let layer = Layer::tiles(conv, *tile, bits, choice, images)?;
+    TransferStep::new(layer, choice.clone(), rescale, *spare)
+}
