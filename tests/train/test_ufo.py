@@ -13,6 +13,7 @@ from tacit.train.ufo import (  # noqa: E402
     cost,
     export,
     grid,
+    integers,
     plan,
     sensitivity,
     start,
@@ -63,7 +64,12 @@ def given(float_: teacher.Folded) -> dict[str, torch.Tensor]:
 def run_of(float_: teacher.Folded, images: Images, folder, **settings) -> training.Run:
     torch.manual_seed(1)
     network = Network(blocks=1)
-    grids = [grid.plain(4), *(grid.Grid(*grid.DENSE[3]) for _ in range(4)), grid.doubled(3), grid.plain(2)]
+    grids = [
+        integers.plain(4),
+        *(integers.Grid(*integers.DENSE[3]) for _ in range(4)),
+        integers.doubled(3),
+        integers.plain(2),
+    ]
     assign(network, grids)
     start.begin(network, given(float_), float_, images)
     folder.mkdir(exist_ok=True)
@@ -85,10 +91,10 @@ def test_places_compute_the_convolution():
 
 
 def test_grids_are_sums_of_importances():
-    assert grid.plain(3).levels() == list(range(-4, 4))
-    assert grid.doubled(3).levels() == [-2, -1, 0, 1, 6, 7, 8, 9]
-    assert grid.Grid(*grid.DENSE[3]).levels() == [-5, -3, -2, -1, 0, 1, 2, 4]
-    for bits, (importance, _) in grid.DENSE.items():
+    assert integers.plain(3).levels() == list(range(-4, 4))
+    assert integers.doubled(3).levels() == [-2, -1, 0, 1, 6, 7, 8, 9]
+    assert integers.Grid(*integers.DENSE[3]).levels() == [-5, -3, -2, -1, 0, 1, 2, 4]
+    for bits, (importance, _) in integers.DENSE.items():
         assert sum(cost.trailing(value) for value in importance) == bits * (bits - 1) // 2
     values = torch.tensor([-9.0, -4.2, -2.4, 0.4, 3.2])
     assert grid.nearest(values, torch.tensor([-5.0, -3.0, 0.0, 2.0, 4.0])).tolist() == [-5, -5, -3, 0, 4]
@@ -97,17 +103,17 @@ def test_grids_are_sums_of_importances():
 def test_scales_round_channels_best_and_outliers_choose_other_grids():
     random = torch.Generator().manual_seed(4)
     weight = torch.distributions.StudentT(3.0).sample((8, 64)) * torch.logspace(-3, 3, 8)[:, None]
-    levels = grid.plain(3).levels()
+    levels = integers.plain(3).levels()
     scale = grid.fitted(weight, levels)
     error = grid.error_of(weight.double(), torch.tensor(levels, dtype=torch.float64), scale.double())
     for factor in (0.8, -1.0, 1.25):
         other = grid.error_of(weight.double(), torch.tensor(levels, dtype=torch.float64), factor * scale.double())
         assert (other >= error * (1 - 1e-9)).all()
     even = torch.rand(8, 64, generator=random) - 0.5
-    assert grid.chosen(even, 3) == grid.plain(3)
+    assert grid.chosen(even, 3) == integers.plain(3)
     spiked = torch.randn(8, 256, generator=random)
     spiked[:, 0] = 12.0
-    best = min(grid.perturbation(spiked, g) for g in [grid.plain(3), *grid.reweighted(3)])
+    best = min(grid.perturbation(spiked, g) for g in [integers.plain(3), *integers.reweighted(3)])
     assert grid.perturbation(spiked, grid.chosen(spiked, 3)) == best
 
 
@@ -137,8 +143,8 @@ def test_products_cost_what_the_formula_says():
     assert len(products) == 19
     two = products[2]
     assert (two.places, two.rows, two.inner, two.columns) == (16, 16, 16, 256)
-    assert two.accumulator(grid.plain(2)) == 1 + 14  # 16 channels of at most 256 times 2: 2^13, and beyond it
-    assert two.bytes(grid.plain(2)) == 16 * 16 * 16 * 256 * (15 + 14) // 8
+    assert two.accumulator(integers.plain(2)) == 1 + 14  # 16 channels of at most 256 times 2: 2^13, and beyond it
+    assert two.bytes(integers.plain(2)) == 16 * 16 * 16 * 256 * (15 + 14) // 8
 
 
 def test_traces_are_those_of_the_hessian(images):
@@ -204,10 +210,10 @@ def test_another_plan_takes_the_weights_over(float_network, images, tmp_path):
     run = run_of(float_network, images, tmp_path / "run", epochs=1)
     run.keep()
     network = Network(blocks=1)
-    assign(network, [grid.plain(6)] * 7)
+    assign(network, [integers.plain(6)] * 7)
     start.carry(network, tmp_path / "run")
     for before, after in zip(run.network.convolutions().values(), network.convolutions().values(), strict=True):
-        assert grid.perturbation(after.latent(), grid.plain(6)) < grid.perturbation(after.latent(), before.grid)
+        assert grid.perturbation(after.latent(), integers.plain(6)) < grid.perturbation(after.latent(), before.grid)
 
 
 def test_plans_keep_the_bound(float_network, monkeypatch):

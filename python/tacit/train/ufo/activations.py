@@ -5,16 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-HIDDEN_BITS = 6
-"""Of what a convolution reads."""
-RESIDUAL_BITS = 8
-"""Of what blocks add up."""
-DROP = RESIDUAL_BITS - HIDDEN_BITS
-
-
-def largest(bits: int) -> int:
-    """Of an unsigned integer."""
-    return (1 << bits) - 1
+from tacit.train.ufo.integers import DROP, largest
 
 
 class Rectified(torch.autograd.Function):

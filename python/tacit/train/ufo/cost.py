@@ -3,9 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tacit.train.ufo.activations import HIDDEN_BITS
-from tacit.train.ufo.data import SIDE
-from tacit.train.ufo.grid import Grid
+from tacit.train.ufo.integers import HIDDEN_BITS, INPUT_SIDE, Grid
 
 READ = 1 << HIDDEN_BITS
 """Largest value that a convolution reads: requantising rounds up to it."""
@@ -47,7 +45,7 @@ def trailing(importance: int) -> int:
 
 def products(blocks: int = 3) -> list[Product]:
     """Those of the convolutions of a CIFAR ResNet of 6 n + 2 layers, in order."""
-    found = [Product(1, 16, 27, 1024, SIDE, 16 * 1024)]
+    found = [Product(1, 16, 27, 1024, INPUT_SIDE, 16 * 1024)]
     before = 16
     for width, side in ((16, 32), (32, 16), (64, 8)):
         for _ in range(blocks):

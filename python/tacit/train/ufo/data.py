@@ -9,11 +9,11 @@ from torch import Tensor
 
 from tacit import cifar
 from tacit.errors import MisuseError
+from tacit.train.ufo.integers import INPUT_SIDE
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 PREPROCESS = "cifar10"
-SIDE = 127
 PADDING = 4
 
 
@@ -26,14 +26,14 @@ def bounds() -> tuple[float, float]:
 def input_scale() -> float:
     """What one unit of the input is."""
     low, high = bounds()
-    return max(high, -low) / SIDE
+    return max(high, -low) / INPUT_SIDE
 
 
 def table() -> Tensor:
     """The integer of each channel's pixel: (3, 256)."""
     pixel = torch.arange(256, dtype=torch.float32) / 255
     mean, deviation = torch.tensor(MEAN)[:, None], torch.tensor(DEVIATION)[:, None]
-    return ((pixel - mean) / deviation / input_scale()).round().clamp(-SIDE, SIDE)
+    return ((pixel - mean) / deviation / input_scale()).round().clamp(-INPUT_SIDE, INPUT_SIDE)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from tacit.train.ufo.activations import DROP, HIDDEN_BITS, RESIDUAL_BITS, largest
 from tacit.train.ufo.data import PREPROCESS, bounds, input_scale
 from tacit.train.ufo.directory import Quantised
 from tacit.train.ufo.emulate import observed
+from tacit.train.ufo.integers import DROP, HIDDEN_BITS, RESIDUAL_BITS, largest
 from tacit.train.ufo.network import Block, Convolution, Network
 
 UNIT = 1 / 32

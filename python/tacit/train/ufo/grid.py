@@ -1,68 +1,25 @@
-"""The integers that a weight can be: sums of the importances of its bits (UFO, section V-B).
+"""Rounding weights to a grid, with gradients, and the choice of grids and scales (UFO, section V-B).
 
-`weight = offset + sum(bit[b] * importance[b])`. Two's complement has importances 1, 2, .., -2^(n-1). UFO doubles the
-most significant one for layers with outliers, which leaves a gap between small weights and outliers; the offset that
-puts it beyond the small weights costs no transfer. Where every output channel has a scale of its own, which is free
-here, this rounds worse than two's complement. What helps layers with outliers at the same bytes are importances that
-are near each other: their sums lie dense around the middle and sparse at the ends (`DENSE`).
-
-Eq. 3 trains every bit b by the gradient of the weight times its importance. As bits enter by their sum only (Eq. 2
-rounds the sum), this moves the sum by its own gradient, sum(importance^2) times as fast. So the sums are trained here,
-as latent weights, with straight-through rounding: the same steps with one number per weight instead of n.
+Eq. 3 trains every bit b by the gradient of the weight times 2^b. As bits enter by their sum only (Eq. 2 rounds the
+sum), this moves the sum by its own gradient times a constant of the layer. So the sums are trained here, as latent
+weights, with straight-through rounding: the same steps with one number per weight instead of one per bit.
 
 The latent weights of an output channel are in units of its scale. Batch norm follows and forgets the scale, so that its
 training is that of the latent weights themselves.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-DENSE = {2: ((2, 3), -3), 3: ((2, 3, 4), -5), 4: ((2, 4, 7, 8), -10)}
-"""Of weights of so many bits, importances and offset: those of least error on the float network that, like two's
-complement, can be divided by two 0 + 1 + .. + n-1 times together, so that they cost the same."""
+from tacit.train.ufo.integers import Grid, plain, reweighted
+
 SCALES = 60
 """Scales of an output channel that are tried."""
 OUTLIER = 6.0
 """A z-score, (max - mean) / deviation of the sizes of a layer's weights, above which it has outliers."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Importances of the bits, and what is added to their sum."""
-
-    importance: tuple[int, ...]
-    offset: int = 0
-
-    @property
-    def bits(self) -> int:
-        """Bits of a weight: transfers."""
-        return len(self.importance)
-
-    def levels(self) -> list[int]:
-        """All values, in order."""
-        found = {self.offset}
-        for importance in self.importance:
-            found |= {value + importance for value in found}
-        return sorted(found)
-
-
-def plain(bits: int) -> Grid:
-    """Two's complement."""
-    return Grid((*(1 << b for b in range(bits - 1)), -(1 << (bits - 1))))
-
-
-def doubled(bits: int) -> Grid:
-    """The most significant bit twice as important, and an offset that centres the small weights."""
-    return Grid((*(1 << b for b in range(bits - 1)), 1 << bits), -(1 << (bits - 2)) if bits > 1 else 0)
-
-
-def reweighted(bits: int) -> list[Grid]:
-    """What layers with outliers may have instead of two's complement."""
-    return [doubled(bits), *([Grid(*DENSE[bits])] if bits in DENSE else [])]
 
 
 class Rounded(torch.autograd.Function):

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tacit.train.ufo import winograd
-from tacit.train.ufo.activations import HIDDEN_BITS, RESIDUAL_BITS, rectified, requantised
-from tacit.train.ufo.grid import Grid, Rounded, fitted, plain
+from tacit.train.ufo.activations import rectified, requantised
+from tacit.train.ufo.grid import Rounded, fitted
+from tacit.train.ufo.integers import HIDDEN_BITS, RESIDUAL_BITS, Grid, plain
 
 WIDTHS = (16, 32, 64)
 CLASSES = 10

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from tacit.train.ufo import cost, sensitivity, widths
 from tacit.train.ufo.data import Images
-from tacit.train.ufo.grid import Grid, chosen, perturbation, plain, z_score
+from tacit.train.ufo.grid import chosen, perturbation, z_score
+from tacit.train.ufo.integers import Grid, plain
 from tacit.train.ufo.teacher import Folded
 
 CHOICES = (2, 3, 4, 5, 6)

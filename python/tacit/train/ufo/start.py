@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from tacit.errors import MisuseError
 from tacit.train.ufo import teacher
-from tacit.train.ufo.activations import HIDDEN_BITS, RESIDUAL_BITS, largest
 from tacit.train.ufo.data import Images, input_scale
+from tacit.train.ufo.integers import HIDDEN_BITS, RESIDUAL_BITS, largest
 from tacit.train.ufo.network import Convolution, Network
 
 CALIBRATED = 256

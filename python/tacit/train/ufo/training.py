@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from tacit import report
 from tacit.train.ufo.data import Images, input_scale
-from tacit.train.ufo.grid import Grid
+from tacit.train.ufo.integers import Grid
 from tacit.train.ufo.network import Network, assign, parameters
 from tacit.train.ufo.start import estimate
 from tacit.train.ufo.teacher import Folded
