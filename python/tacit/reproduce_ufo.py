@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,9 @@ from tacit.operation import OperationPair, bench_operation
 from tacit.pair import Pair
 from tacit.paper import Rows, row
 from tacit.preprocess import PRESETS
+
+if TYPE_CHECKING:
+    from tacit.compile import Pass
 
 MB, GB = 1e6, 1e9
 TRAINED = "ufo_resnet20"
@@ -76,7 +78,7 @@ def table_4(full: bool, _data: Path) -> dict[str, Any]:
     rows: Rows = []
     for shape in TABLE_4:
         for bits, paper in zip(WIDTHS, shape.ufo, strict=True):
-            if not full and bits > WIDTHS[0] and shape.side > 32:
+            if not full and bits > WIDTHS[0] and shape.inputs > 32:
                 continue
             name = f"{shape.name}, W{WEIGHT_BITS}A{bits}"
             sirnn = shape.sirnn_w2a4 if bits == WIDTHS[0] else UNKNOWN
@@ -134,56 +136,127 @@ def table_5(full: bool, data: Path) -> dict[str, Any]:
 
 
 NETWORKS = {"ResNet-20": "resnet20_cifar10.onnx", "ResNet-32": "resnet32_cifar10.onnx"}
-ALL = ("winograd", "residual", "fusion", "sign")
-"""Passes in the order in which figure 16 adds them."""
+PASSES: tuple["Pass", ...] = ("winograd", "residual", "fusion", "sign")
+"""In the order in which figure 16 adds them."""
+FIGURE_13 = {"ResNet-20": 5.7, "ResNet-32": 5.8}
+WINOGRAD, FUSION = 0.37, 0.7
+"""What is left of the communication, on average, by the text on figure 17."""
+NAIVE = 0.8
+"""What naive Winograd leaves of it (section III-2)."""
 
 
-def of_float(data: Path, network: str, without: Iterable[str]) -> Any:
-    """A float network rounded to the figures' widths, without some passes."""
-    source = data / "models" / NETWORKS[network]
-    if not source.exists():
-        raise MisuseError(f"{source} does not exist; --data names the folder with cifar10 and models")
-    widths = {"weight_bits": WEIGHT_BITS, "activation_bits": ACTIVATION_BITS, "disabled": tuple(without)}
-    return compiled(source, examples(data, "train_50k", CALIBRATION).x, **widths)
+def float_path(data: Path, network: str) -> Path:
+    """The file of a network; raises `MisuseError` without it."""
+    path = data / "models" / NETWORKS[network]
+    if not path.exists():
+        raise MisuseError(f"{path} does not exist; --data names the folder with cifar10 and models")
+    return path
 
 
-def figure_16(full: bool, data: Path) -> dict[str, Any]:
-    """What is left as one optimisation after the other is added."""
+def plans(data: Path, network: str, left_out: Iterable[tuple["Pass", ...]]) -> list[dict[str, Any]]:
+    """Plans of a float network rounded to the figures' widths, without some passes each."""
+    source, x = float_path(data, network), examples(data, "train_50k", CALIBRATION).x
+    found = []
+    for disabled in left_out:
+        with compiled(source, x, weight_bits=WEIGHT_BITS, activation_bits=ACTIVATION_BITS, disabled=disabled) as model:
+            found.append(model.plan())
+    return found
+
+
+def total(plan: dict[str, Any], phases: tuple[str, ...] = ("setup", "offline", "online")) -> float:
+    """Megabytes of phases of a plan."""
+    return float(sum(sum(plan["phases"][phase]["bytes"].values()) for phase in phases)) / MB
+
+
+def figure_13(full: bool, data: Path) -> dict[str, Any]:
+    """Traffic of residuals: aligned and added apart, and added inside the accumulator."""
     rows: Rows = []
     measured: Rows = []
-    for network in NETWORKS if full else ("ResNet-32",):
-        steps = {}
-        for done in accumulate(((),) + tuple((name,) for name in ALL)):
-            with of_float(data, network, (name for name in ALL if name not in done)) as model:
-                steps[done[-1] if done else "quantised"] = planned(model)
-        measured += [
-            {"name": f"{network}, + {step}", "total_gb": total, "online_gb": online}
-            for step, (total, online) in steps.items()
-        ]
-        rows += of_steps(network, steps)
+    for network in FIGURE_13 if full else ("ResNet-20",):
+        simplified, baseline = plans(data, network, ((), ("residual",)))
+        skips = (layer for layer in baseline["layers"] if layer["name"].endswith(".skip"))
+        ours = sum(sum(layer["bytes"].values()) for layer in skips) / MB
+        before = ours + total(baseline) - total(simplified)
+        rows.append(row(f"{network}, baseline / simplified residual", FIGURE_13[network], before / ours, "x"))
+        measured.append({"name": network, "baseline_mb": before, "simplified_mb": ours})
     return {"rows": rows, "measured": measured}
 
 
-def of_steps(network: str, steps: dict[str, tuple[float, float]]) -> Rows:
-    """Quotients of steps that the paper's text has: sections III-2 and VI-F."""
+def steps(count: int = len(PASSES)) -> list[tuple["Pass", ...]]:
+    """The passes that are left out before any, after one, after two .. of them is added."""
+    return [PASSES[done:] for done in range(count + 1)]
 
-    def quotient(after: str, before: str, part: int) -> float:
-        return steps[after][part] / steps[before][part]
 
-    return [
-        row(f"{network}, total with Winograd / without", 0.8, quotient("winograd", "quantised", 0), "x"),
-        row(f"{network}, total with fusion / without", 0.7, quotient("fusion", "residual", 0), "x"),
-        row(f"{network}, total of naive Winograd / all", UNKNOWN, 1 / quotient("sign", "winograd", 0), "x"),
-        row(f"{network}, online of naive Winograd / all", UNKNOWN, 1 / quotient("sign", "winograd", 1), "x"),
+def figure_16(full: bool, data: Path) -> dict[str, Any]:
+    """What is left as one optimisation after the other is added to few bits alone."""
+    rows: Rows = []
+    measured: Rows = []
+    for network in NETWORKS if full else ("ResNet-20",):
+        found = plans(data, network, steps())
+        names = ("few bits", *(f"+ {name}" for name in PASSES))
+        both = [(total(plan), total(plan, ("online",))) for plan in found]
+        measured += [
+            {"name": f"{network}, {name}", "total_mb": all_, "online_mb": online}
+            for name, (all_, online) in zip(names, both, strict=True)
+        ]
+        rows += [
+            row(f"{network}, naive Winograd / few bits, total", NAIVE, both[1][0] / both[0][0], "x"),
+            row(f"{network}, fusion / without, total", FUSION, both[3][0] / both[2][0], "x"),
+            row(f"{network}, naive Winograd / all, total", UNKNOWN, both[1][0] / both[-1][0], "x"),
+            row(f"{network}, naive Winograd / all, online", UNKNOWN, both[1][1] / both[-1][1], "x"),
+        ]
+    return {"rows": rows, "measured": measured}
+
+
+def figure_17(full: bool, data: Path) -> dict[str, Any]:
+    """Megabytes of every block: few bits alone, with tiles as published and with fusion besides."""
+    network = "ResNet-32" if full else "ResNet-20"
+    ends = block_ends(float_path(data, network))
+    few, tiles, fused = (blocks(plan, ends) for plan in plans(data, network, (PASSES, ("fusion",), ())))
+    rows: Rows = []
+    for index in range(1, len(few)):
+        rows.append(row(f"{network}, block {index}, tiles / few bits", WINOGRAD, tiles[index] / few[index], "x"))
+        rows.append(row(f"{network}, block {index}, fusion / tiles", FUSION, fused[index] / tiles[index], "x"))
+    columns = zip(few, tiles, fused, strict=True)
+    measured = [
+        {"name": f"block {index}", "few_bits_mb": a, "tiles_mb": b, "fusion_mb": c}
+        for index, (a, b, c) in enumerate(columns)
     ]
+    return {"rows": rows, "measured": measured}
+
+
+def block_ends(source: Path) -> list[list[str]]:
+    """Of the start and of every block the names of its nodes: a block ends with the ReLU of its sum."""
+    from tacit.importers.onnx import import_onnx
+
+    found: list[list[str]] = [[]]
+    sums: set[str] = set()
+    for node in import_onnx(source).nodes:
+        found[-1] += [node.name, node.output]
+        if node.operation["op"] == "Add":
+            sums.add(node.output)
+        if node.operation["op"] == "Relu" and (len(found) == 1 or node.inputs[0] in sums):
+            found.append([])
+    return found[:-1]
+
+
+def blocks(plan: dict[str, Any], ends: list[list[str]]) -> list[float]:
+    """Megabytes of the layers of every block; steps that a node is made of are named after it."""
+    where = {name: index for index, names in enumerate(ends) for name in names}
+    found = [0.0] * len(ends)
+    for layer in plan["layers"]:
+        index = where.get(layer["name"].split(".")[0])
+        if index is not None:
+            found[index] += sum(layer["bytes"].values()) / MB
+    return found
 
 
 def figure_18(_full: bool, _data: Path) -> dict[str, Any]:
     """Bits of weights, layer by layer, of the network of table V. The paper has no numbers, only bars."""
     from tacit.importers.quantised import import_quantised
 
-    layers = [node for node in import_quantised(asset(TRAINED)).source.nodes if node.operation["op"] == "QuantisedConv"]
-    wide = [node for node in layers if node.operation["kernel"] == [3, 3]]
-    rows = [row(node.name, UNKNOWN, len(node.operation["importance"]), "bits") for node in wide]
+    nodes = import_quantised(asset(TRAINED)).source.nodes
+    kernels = [node for node in nodes if node.operation.get("kernel") == [3, 3]]
+    rows = [row(node.name, UNKNOWN, len(node.operation["importance"]), "bits") for node in kernels]
     mean = sum(entry["ours"] for entry in rows) / len(rows)
     return {"rows": rows, "measured": [{"name": "mean", "bits": mean}]}
