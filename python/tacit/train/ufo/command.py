@@ -11,8 +11,11 @@ used to print an accuracy.
 """
 
 import argparse
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -107,12 +110,28 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def finish(run: Run) -> None:
-    """Write the directory, and say what it is good for."""
+    """Write the directory, and what it is good for."""
     if run.epoch <= run.unsettled:
         settle(run)
     x = run.train.integers(run.train.pixels[:SHOWN]).numpy()
     export.write(run.network, x, run.folder)
-    print(f"wrote {run.folder} after {run.epoch} epochs: test {accuracy(run.network, run.test):.4f}", flush=True)
+    found = result(run)
+    (run.folder / "result.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {run.folder} after {run.epoch} epochs: test {found['top1']:.4f}", flush=True)
+
+
+def result(run: Run) -> dict[str, Any]:
+    """Accuracy on all test images, bits of weights, and how they came about."""
+    grids = [part.grid for part in run.network.convolutions().values()]
+    return {
+        "top1": accuracy(run.network, run.test),
+        "bits": [grid.bits for grid in grids],
+        "mean_bits": sum(grid.bits for grid in grids) / len(grids),
+        "epochs": run.epoch,
+        "images": len(run.train.labels),
+        "settings": asdict(run.settings),
+        "history": run.history,
+    }
 
 
 if __name__ == "__main__":
