@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, train, train-glue and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 FILTER ?=
 PIP := bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-text test check bench docs train train-glue clean
+.PHONY: demo demo-text test check bench docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -102,6 +102,13 @@ TASK ?= mrpc
 GLUE ?= ../shared/data/glue
 train-glue: $(CORE) .venv/.text .venv-train/.packages
 	scripts/train_glue.sh $(TASK) $(GLUE) build/glue
+
+# ResNet-20 with low-bit weights of the Winograd domain (suite ufo), into build/ufo; stopped and started again, it goes on.
+CIFAR ?= ../shared/data/cifar10
+FLOAT ?= ../shared/data/models
+EPOCHS ?= 16
+train-ufo: $(CORE) .venv-train/.packages
+	PYTHONPATH=python .venv-train/bin/python -m tacit train ufo --out build/ufo/resnet20 --data $(CIFAR) --models $(FLOAT) --epochs $(EPOCHS) --resume
 
 clean:
 	rm -rf build site target .venv .venv-train

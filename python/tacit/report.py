@@ -99,7 +99,7 @@ def layer_table(report: dict[str, Any]) -> Table:
 
 def paper_table(content: dict[str, Any]) -> Table:
     """A row per number of a paper, with ours and their quotient."""
-    table = Table(title=content["table"], box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=content["table"], caption=content.get("note"), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("name", overflow="fold")
     for heading in ("paper", "ours", "unit", "ours/paper"):
         table.add_column(heading, justify="right")

@@ -22,3 +22,18 @@ def glue_command(context: typer.Context) -> None:
         advice = "install tacit[train], or run make train-glue TASK=mrpc"
         raise MisuseError(f"training needs {error.name}; {advice}") from error
     main(context.args)
+
+
+@train.command(
+    "ufo",
+    context_settings=AS_GIVEN,
+    add_help_option=False,
+    epilog="Example: `tacit train ufo --out build/ufo/resnet20 --epochs 16`",
+)
+def ufo_command(context: typer.Context) -> None:
+    """Train a ResNet of CIFAR-10 with low-bit weights of the Winograd domain for suite ufo; see --help."""
+    try:
+        from tacit.train.ufo.command import main
+    except ImportError as error:
+        raise MisuseError(f"training needs {error.name}; install tacit[train], or run make train-ufo") from error
+    main(context.args)

@@ -267,6 +267,8 @@ fn apply(
         }
         Action::Reshape => input(0).cloned(),
         Action::Narrow(bits) => input(0)?.narrow(*bits),
+        Action::Features(tiles) => Ok(tiles.features(input(0)?)),
+        Action::Gather(tiles) => Ok(tiles.outputs(input(0)?)),
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, input(0)?)?, *bits)),
     }
 }

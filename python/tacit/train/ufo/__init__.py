@@ -1,0 +1,1 @@
+"""Quantisation-aware training in the Winograd domain (UFO, section V)."""
