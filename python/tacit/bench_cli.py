@@ -31,8 +31,8 @@ CIRCUITS = ("relu", "maxpool", "argmax", "truncate", "extend")
 SuiteOption = Annotated[
     Suite,
     typer.Option(
-        help="auto, ufo, gazelle, gala: protocols of conv and matmul, the rest is the same in all; falcon-ntt: circuits "
-        "too."
+        help="auto, ufo, gazelle, gala: protocols of conv and matmul, the rest is the same in all; falcon-ntt: "
+        "circuits too."
     ),
 ]
 Start = Literal["affine", "flooding", "crypten", "taylor-high", "taylor-low", "table"]

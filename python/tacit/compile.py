@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from tacit import _core, metadata
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
+from tacit.importers.quantised import Quantised, import_quantised, is_quantised
 from tacit.letters import write_plan
-from tacit.preprocess import Preprocessing
+from tacit.preprocess import Preprocessing, parse
 from tacit.quantize import calibrate
 from tacit.reading import Reading, describe, of_text
 from tacit.text import ENDING, ENTRY, write
@@ -25,19 +26,24 @@ WEIGHT_BITS = 8
 # Of suite lola, where nothing is rescaled and every bit of the input is squared with every activation.
 EXACT_ACTIVATION_BITS = 3
 EXACT_WEIGHT_BITS = 5
+# Of suite ufo, where every bit of a weight is a transfer; the first and the last layer have 8.
+TRANSFERS_ACTIVATION_BITS = 6
+TRANSFERS_WEIGHT_BITS = 4
 
 
 @dataclass(frozen=True)
 class Options:
     """How to quantise. Widths in bits, 8 unless given, of weights of text 10; `labels` names the classes, or is empty.
 
+    Of suite ufo they are 4 for weights and 6 for activations unless given, and `disabled` names passes left out.
+
     `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
     are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
     means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
-    The last three are of suite lola, where nothing is rescaled and widths are 3 and 5 bits unless given:
-    widths of the weights layer by layer, bits that outputs get beyond what calibration saw, and how the
-    client packs its input (the cheapest way unless given).
+    `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
+    nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
+    saw, and how the client packs its input (the cheapest way unless given).
     """
 
     suite: str = "auto"
@@ -54,11 +60,12 @@ class Options:
     layer_bits: tuple[int, ...] = ()
     margin_bits: int = 2
     packing: Packing | None = None
+    disabled: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
         names = ("suite", "nonlinear", "weight_bits", "activation_bits", "rounding", "labels")
-        exact = ("layer_bits", "margin_bits", "packing")
+        exact = ("layer_bits", "margin_bits", "packing", "disabled")
         return json.dumps({name: getattr(self, name) for name in (*names, *exact)})
 
 
@@ -71,6 +78,7 @@ def compile_model(
 ) -> dict[str, Any]:
     """Compile an ONNX file, or a directory of Hugging Face, into `output` and return the summary of its layers.
 
+    A directory of a network that was trained with few bits is compiled as it is, for suite ufo.
     `x` (N, *shape) calibrates the activations; without it, random inputs in `input_range` do, and no
     bias is corrected. A model of text needs `options.reading`, and its texts calibrate it unless `x` does;
     what clients need is written beside `output`, with the ending .text.
@@ -78,6 +86,9 @@ def compile_model(
     """
     options = options or Options()
     _core.check_suite(options.suite, options.accept_leakage)
+    check_passes(options)
+    if is_quantised(source):
+        return compile_quantised(import_quantised(source), output, options)
     reading, text = options.reading or Reading(), None
     graph = import_onnx(source, reading.sequence, reading.public_embedding)
     if options.reading is not None or graph.reads_tokens:
@@ -90,11 +101,7 @@ def compile_model(
     seen = calibrate(source, graph, x, input_range, options.clip_percentile)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
-    options = replace(
-        options,
-        activation_bits=options.activation_bits or (EXACT_ACTIVATION_BITS if exact else ACTIVATION_BITS),
-        weight_bits=options.weight_bits or (EXACT_WEIGHT_BITS if exact else WEIGHT_BITS),
-    )
+    options = with_widths(options)
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output))
     )
@@ -107,6 +114,45 @@ def compile_model(
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
     return summary
+
+
+def compile_quantised(network: Quantised, output: Path, options: Options) -> dict[str, Any]:
+    """Compile a network that was trained with few bits; its own bits, labels and preprocessing are the defaults."""
+    preprocessing = options.preprocessing or (None if network.preprocess is None else parse(network.preprocess))
+    source = network.source
+    check_channels(source.input_shape, preprocessing)
+    options = replace(
+        options,
+        activation_bits=options.activation_bits or network.activation_bits,
+        weight_bits=options.weight_bits or WEIGHT_BITS,
+        labels=options.labels or network.labels,
+    )
+    summary: dict[str, Any] = json.loads(
+        _core.compile(source.to_json(), dict(source.weights), network.ranges, {}, options.to_json(), str(output))
+    )
+    if preprocessing is not None:
+        metadata.attach(output, {"preprocess": preprocessing.to_json()})
+    return summary
+
+
+def with_widths(options: Options) -> Options:
+    """With the suite's own widths where none are given."""
+    widths = {
+        "lola": (EXACT_ACTIVATION_BITS, EXACT_WEIGHT_BITS),
+        "ufo": (TRANSFERS_ACTIVATION_BITS, TRANSFERS_WEIGHT_BITS),
+    }
+    activations, weights = widths.get(options.suite, (ACTIVATION_BITS, WEIGHT_BITS))
+    return replace(
+        options,
+        activation_bits=options.activation_bits or activations,
+        weight_bits=options.weight_bits or weights,
+    )
+
+
+def check_passes(options: Options) -> None:
+    """Raise `MisuseError` for a pass that the suite does not have."""
+    if options.disabled and options.suite != "ufo":
+        raise MisuseError(f"--disable-pass is for suite ufo; suite {options.suite} has no such passes")
 
 
 def check_channels(shape: tuple[int, ...], preprocessing: Preprocessing | None) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from tacit import corpus, report
 from tacit.data import load
-from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, class_names, interval, widths
+from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, widths
 from tacit.preprocess import parse
 from tacit.text import LONGEST_SEQUENCE
 
@@ -16,15 +16,18 @@ def compile_command(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL.onnx|DIR", help="Trained float model, or a directory of Hugging Face.", show_default=False
+            metavar="MODEL.onnx|DIR",
+            help="Trained float model, a directory of Hugging Face, or one of a network trained with few bits.",
+            show_default=False,
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
     suite: Annotated[
         Suite,
         typer.Option(
-            help="Protocols to use: auto; comet, for models trained with smooth maxima; gazelle, gala, falcon-ntt, "
-            "which always round exactly; lola, one message each way, for networks of squares; or falcon, which leaks."
+            help="Protocols to use: auto; ufo, for weights and activations of few bits; comet, for models trained "
+            "with smooth maxima; gazelle, gala, falcon-ntt, which always round exactly; lola, one message "
+            "each way, for networks of squares; or falcon, which leaks."
         ),
     ] = Suite.AUTO,
     calibrate: Annotated[
@@ -37,13 +40,17 @@ def compile_command(
     weight_bits: Annotated[
         int | None,
         typer.Option(
-            min=2, max=12, help="Bits of a weight, before channel factors. [8; for models of text 10, for lola 5]"
+            min=2,
+            max=12,
+            help="Bits of a weight, before channel factors. [8; for models of text 10, for lola 5, for ufo 4]",
         ),
     ] = None,
     activation_bits: Annotated[
         int | None,
         typer.Option(
-            min=2, max=12, help="Bits of an activation, more where models of text need them. [8; of lola's input 3]"
+            min=2,
+            max=12,
+            help="Bits of an activation, more where models of text need them. [8; of lola's input 3, for ufo 6]",
         ),
     ] = None,
     clip_percentile: Annotated[
@@ -89,7 +96,7 @@ def compile_command(
         ),
     ] = False,
     layer_bits: Annotated[
-        str | None, typer.Option(metavar="B,B,..", help="Of lola: bits of the weights, layer by layer.")
+        str | None, typer.Option(metavar="B,B,..", help="Of lola, ufo: bits of the weights, layer by layer.")
     ] = None,
     margin_bits: Annotated[
         int, typer.Option(min=0, max=16, help="Of lola: bits that outputs get beyond the largest of DATA.")
@@ -97,6 +104,15 @@ def compile_command(
     packing: Annotated[
         Literal["dense", "convolution", "sparse"] | None,
         typer.Option(help="Of lola: how clients pack inputs. Default: the cheapest way."),
+    ] = None,
+    disable_pass: Annotated[
+        list[Switch] | None,
+        typer.Option(
+            metavar="PASS",
+            help="Of ufo, to measure what a pass is worth; may be repeated. winograd: 3x3 convolutions as others. "
+            "fusion: a conversion of its own for each change of width. residual: both branches converted before they "
+            "are added. sign: a ReLU's sign forgotten. reweighting: weight bits count 1, 2, 4, .. always.",
+        ),
     ] = None,
     accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
@@ -110,18 +126,21 @@ def compile_command(
     of their lengths. For its clients X.text is written too.
     """
     from tacit.compile import Options, compile_model
+    from tacit.importers.quantised import is_quantised
     from tacit.reading import Reading, own_labels
 
     bounds = None if input_range is None else interval(input_range)
     preprocessing = None if preprocess is None else parse(preprocess)
     reading, texts = None, calibrate is not None and corpus.is_text(calibrate)
-    if sequence is not None or tokenizer is not None or texts or public_embedding or model.is_dir():
+    trained = is_quantised(model)
+    reads = model.is_dir() and not trained
+    if sequence is not None or tokenizer is not None or texts or public_embedding or reads:
         lines = corpus.load(calibrate) if calibrate is not None and texts else corpus.Corpus(())
         reading = Reading(sequence, tokenizer, lines.inputs(False), lines.inputs(True), public_embedding)
     x = None if calibrate is None or texts else load(calibrate, None, preprocessing).x
     if reading is not None and calibrate is None:
         report.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")
-    elif x is None and reading is None:
+    elif x is None and reading is None and not trained:
         low, high = bounds or (0.0, 1.0)
         report.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
@@ -141,6 +160,7 @@ def compile_command(
         () if layer_bits is None else widths(layer_bits),
         margin_bits,
         packing,
+        tuple(dict.fromkeys(switch.value for switch in disable_pass or ())),
     )
     summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
     if json:

@@ -23,6 +23,16 @@ class Suite(StrEnum):
     FALCON_NTT = "falcon-ntt"
 
 
+class Switch(StrEnum):
+    """Passes of suite ufo that may be left out."""
+
+    WINOGRAD = "winograd"
+    FUSION = "fusion"
+    RESIDUAL = "residual"
+    SIGN = "sign"
+    REWEIGHTING = "reweighting"
+
+
 AcceptLeakage = Annotated[
     bool,
     typer.Option(

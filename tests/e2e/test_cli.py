@@ -66,13 +66,6 @@ def test_wrong_usage(tacit, arguments):
     assert done.err.startswith("error: ")
 
 
-@pytest.mark.parametrize("suite", ["ufo"])
-def test_other_suites(tacit, tmp_path, suite):
-    done = tacit("compile", ASSETS / "mnist.onnx", "-o", tmp_path / "x.tacit", "--suite", suite)
-    assert done.code == 1
-    assert f"error: suite `{suite}` is not in this version" in done.err
-
-
 def test_compile_without_data_warns_on_standard_error(tacit, tmp_path):
     path = tmp_path / "x.tacit"
     done = tacit("compile", ASSETS / "mnist.onnx", "-o", path, "--input-range", "0,1", "--json")

@@ -150,7 +150,7 @@ impl Winograd {
             for column in 0..columns {
                 self.cut(image, column, &mut tile);
                 let values = both_ways(rows, &tile, self.side());
-                for (place, value) in values.into_iter().enumerate() {
+                for (place, value) in values.into_iter().take(places).enumerate() {
                     features[(place * channels + channel) * columns + column] = value;
                 }
             }
@@ -174,7 +174,7 @@ impl Winograd {
                 }
                 let (top, left) = (column / across * self.tile, column % across * self.tile);
                 let values = both_ways(rows, &tile, self.side());
-                for (row, values) in values.chunks_exact(self.tile).enumerate() {
+                for (row, values) in values.chunks_exact(self.tile).take(self.tile).enumerate() {
                     if top + row < height {
                         let end = width.min(left + self.tile);
                         let start = (top + row) * width;
@@ -201,19 +201,23 @@ impl Winograd {
     }
 }
 
-/// `M t M^T` of a square matrix of so many columns.
-fn both_ways(rows: &[&[i64]], tile: &[i64], side: usize) -> Vec<i64> {
-    let dot = |row: &[i64], values: &mut dyn Iterator<Item = i64>| {
-        let products = row.iter().zip(values).map(|(factor, value)| factor.wrapping_mul(value));
-        products.fold(0, i64::wrapping_add)
-    };
-    let left: Vec<i64> = rows
-        .iter()
-        .flat_map(|row| {
-            let columns = 0..side;
-            columns.map(|c| dot(row, &mut tile.iter().skip(c).step_by(side).copied()))
-        })
-        .collect();
-    let lines = left.chunks_exact(side.max(1));
-    lines.flat_map(|line| rows.iter().map(|row| dot(row, &mut line.iter().copied()))).collect()
+/// Elements of the largest tile of features.
+const MOST: usize = 36;
+
+/// `M t M^T` for a matrix of `side` columns, row by row; zeros behind it.
+fn both_ways(rows: &[&[i64]], tile: &[i64], side: usize) -> [i64; MOST] {
+    let (mut left, mut all) = ([0i64; MOST], [0i64; MOST]);
+    for (row, sums) in rows.iter().zip(left.chunks_exact_mut(side)) {
+        for (factor, values) in row.iter().zip(tile.chunks_exact(side)) {
+            let terms = sums.iter_mut().zip(values);
+            terms.for_each(|(sum, value)| *sum = sum.wrapping_add(factor.wrapping_mul(*value)));
+        }
+    }
+    for (line, sums) in left.chunks_exact(side).zip(all.chunks_exact_mut(rows.len())) {
+        for (row, sum) in rows.iter().zip(sums) {
+            let products = row.iter().zip(line).map(|(factor, v)| factor.wrapping_mul(*v));
+            *sum = products.fold(0, i64::wrapping_add);
+        }
+    }
+    all
 }

@@ -3,6 +3,7 @@
 
 mod garbled;
 mod integers;
+mod oblivious;
 mod transformer;
 
 use ot::{Entry, Job, Table};
@@ -69,6 +70,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
     .into_iter()
     .chain(integers::protocols())
     .chain(garbled::protocols())
+    .chain([oblivious::product()])
     .chain(transformer::protocols())
     .collect()
 }

@@ -1,6 +1,7 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
 mod garbled;
+mod oblivious;
 mod shared;
 mod slots;
 
@@ -16,6 +17,7 @@ use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
 pub use garbled::garbled_step;
+pub use oblivious::transfer_corrections;
 pub use shared::shared_ciphertexts;
 pub use slots::slot_ciphertexts;
 

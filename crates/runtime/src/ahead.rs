@@ -12,7 +12,7 @@ use wire::{Channel, Cost, Error, Phase, Result};
 
 use crate::execute::{self, Party};
 use crate::nonlinear::pad_bytes;
-use crate::offline::{Offline, Stock};
+use crate::offline::{Offline, Stock, stretches};
 use crate::plan::Plan;
 use crate::steps::{Action, Step};
 use crate::transferred::TransferAhead;
@@ -164,19 +164,26 @@ pub(crate) fn need<'a>(
     masks + steps.map(online).sum()
 }
 
-/// Prepares the layers by transfers among `steps`, whose pads come first in `pads`.
+/// Prepares the layers by transfers among `steps`, whose pads come first in `pads`: all their
+/// choices go together, so that a network takes as many rounds as a layer.
 pub(crate) fn transferred<'a>(
     channel: &mut Channel,
-    steps: impl Iterator<Item = (usize, &'a Step)>,
+    steps: impl Iterator<Item = (usize, &'a Step)> + Clone,
     party: &Party<'_>,
     pads: &mut Pads,
     offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<BTreeMap<usize, LayerAhead>> {
+    let mut asked = BTreeMap::new();
+    for (index, step) in steps.clone() {
+        if let Some(layer) = step.transfer().filter(|layer| !layer.feeds_itself()) {
+            asked.insert(index, layer.ask(channel, (step, index), party, pads)?);
+        }
+    }
     let mut layers = BTreeMap::new();
     for (index, step) in steps {
         let Some(layer) = step.transfer() else { continue };
-        let sources = (&mut *pads, &mut *offline);
+        let sources = (asked.remove(&index), &mut *offline);
         let ahead = layer.prepare(channel, (step, index), party, sources, rng)?;
         layers.insert(index, LayerAhead::Transfer(ahead));
     }
@@ -185,17 +192,21 @@ pub(crate) fn transferred<'a>(
 
 /// What [`transferred`] costs, part by part, as [`Plan::parts`] has it.
 pub(crate) fn transfer_costs<'a>(
-    steps: impl Iterator<Item = (usize, &'a Step)>,
+    steps: impl Iterator<Item = (usize, &'a Step)> + Clone,
     stock: &mut Stock,
 ) -> Vec<(Phase, Option<usize>, Cost)> {
     let mut costs = Vec::new();
-    for (index, step) in steps {
-        let Some(layer) = step.transfer() else { continue };
-        for (need, cost) in layer.parts() {
+    let layers = steps.filter_map(|(index, step)| Some((index, step.transfer()?)));
+    for (index, layer) in layers.clone().filter(|(_, layer)| !layer.feeds_itself()) {
+        costs.extend(layer.parts().map(|(_, [asked, _])| (Phase::Offline, Some(index), asked)));
+    }
+    for (index, layer) in layers {
+        for (need, [asked, corrections]) in layer.parts() {
             if layer.feeds_itself() {
                 costs.push((Phase::Offline, None, stock.prepare(&need)));
+                costs.push((Phase::Offline, Some(index), asked));
             }
-            costs.push((Phase::Offline, Some(index), cost));
+            costs.push((Phase::Offline, Some(index), corrections));
         }
     }
     costs
@@ -211,10 +222,16 @@ pub(crate) fn prepare(
 ) -> Result<Inference> {
     let mut worker = Worker { rng, threads: party.threads() };
     offline.set_threads(party.threads());
-    let need = need(plan.steps().iter(), Step::need);
-    let mut pads = offline.prepare(channel, &need)?;
-    let steps = plan.steps().iter().enumerate();
-    let mut layers = transferred(channel, steps, party, &mut pads, offline, worker.rng)?;
+    let pads = offline.prepare(channel, &plan.steps().iter().map(Step::need).sum())?;
+    let mut layers = BTreeMap::new();
+    // The pads of masks are not held, and there may be many.
+    for stretch in stretches(plan.steps()) {
+        let steps = plan.steps().iter().enumerate();
+        let steps = steps.skip(stretch.start).take(stretch.len());
+        let need: Need = steps.clone().map(|(_, step)| step.mask_need()).sum();
+        let mut pads = offline.prepare(channel, &need)?;
+        layers.extend(transferred(channel, steps, party, &mut pads, offline, worker.rng)?);
+    }
     channel.enter(Phase::Offline, None);
     for (index, step) in plan.steps().iter().enumerate() {
         let Action::Linear(linear) = &step.action else { continue };
@@ -236,9 +253,15 @@ pub(crate) fn prepare(
 
 /// What [`prepare`] costs next, part by part.
 pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<(Phase, Option<usize>, Cost)> {
-    let need = need(plan.steps().iter(), Step::need);
+    let need = plan.steps().iter().map(Step::need).sum();
     let mut costs = vec![(Phase::Offline, None, stock.prepare(&need))];
-    costs.extend(transfer_costs(plan.steps().iter().enumerate(), stock));
+    for stretch in stretches(plan.steps()) {
+        let steps = plan.steps().iter().enumerate();
+        let steps = steps.skip(stretch.start).take(stretch.len());
+        let need: Need = steps.clone().map(|(_, step)| step.mask_need()).sum();
+        costs.push((Phase::Offline, None, stock.prepare(&need)));
+        costs.extend(transfer_costs(steps, stock));
+    }
     let layers = plan.steps().iter().map(Step::ahead_cost);
     costs.push((Phase::Offline, None, layers.collect()));
     costs

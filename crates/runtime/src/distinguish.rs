@@ -226,10 +226,23 @@ fn input(model: &Model, value: impl Fn(usize) -> f32) -> Vec<i64> {
     model.graph.quantize_input(&values).unwrap()
 }
 
+/// The model under the suites whose products have shares in any ring.
+fn suites(model: &Model) -> [Model; 2] {
+    ["auto", "ufo"].map(|suite| {
+        let mut model = model.clone();
+        model.graph.suite = suite.into();
+        model
+    })
+}
+
 #[test]
 fn threads_change_nothing_on_the_wire() {
     let model = network(&mut Random::seeded(24), Rounding::Exact);
-    let input = input(&model, |i| (i % 5) as f32 / 5.0);
+    suites(&model).iter().for_each(threads_change_nothing);
+}
+
+fn threads_change_nothing(model: &Model) {
+    let input = input(model, |i| (i % 5) as f32 / 5.0);
     let settings = Settings { ot: ot::Source::Ferret, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = Prepared::new(&plan, model.clone()).unwrap();
@@ -246,14 +259,18 @@ fn threads_change_nothing_on_the_wire() {
 #[test]
 fn a_client_cannot_tell_two_models_with_equal_outputs_apart() {
     let model = network(&mut Random::seeded(21), Rounding::Exact);
-    let other = reordered(&model);
-    assert_ne!(model, other);
-    let input = input(&model, |i| (i % 7) as f32 / 7.0);
+    suites(&model).iter().for_each(client_cannot_tell_from_reordered);
+}
+
+fn client_cannot_tell_from_reordered(model: &Model) {
+    let other = reordered(model);
+    assert_ne!(*model, other);
+    let input = input(model, |i| (i % 7) as f32 / 7.0);
     let batch = [input.clone()];
     let clear = |model| graph::interpret_batch(model, &batch).unwrap();
-    assert_eq!(clear(&model), clear(&other));
+    assert_eq!(clear(model), clear(&other));
     for reveal in [Reveal::Output, Reveal::Label] {
-        let left = views(&model, reveal, &input, 0..SESSIONS, Role::Client);
+        let left = views(model, reveal, &input, 0..SESSIONS, Role::Client);
         let right = views(&other, reveal, &input, SESSIONS..2 * SESSIONS, Role::Client);
         assert_eq!(told_apart(&left, &right), None, "{reveal:?}");
     }
@@ -305,9 +322,13 @@ fn a_client_cannot_tell_the_size_of_a_filter() {
 #[test]
 fn a_server_cannot_tell_two_inputs_apart() {
     let model = network(&mut Random::seeded(22), Rounding::Stochastic);
-    let (dark, bright) = (input(&model, |_| 0.0), input(&model, |_| 1.0));
-    let left = views(&model, Reveal::Output, &dark, 0..SESSIONS, Role::Server);
-    let right = views(&model, Reveal::Output, &bright, SESSIONS..2 * SESSIONS, Role::Server);
+    suites(&model).iter().for_each(server_cannot_tell_two_inputs);
+}
+
+fn server_cannot_tell_two_inputs(model: &Model) {
+    let (dark, bright) = (input(model, |_| 0.0), input(model, |_| 1.0));
+    let left = views(model, Reveal::Output, &dark, 0..SESSIONS, Role::Server);
+    let right = views(model, Reveal::Output, &bright, SESSIONS..2 * SESSIONS, Role::Server);
     assert_eq!(told_apart(&left, &right), None);
 }
 

@@ -228,7 +228,7 @@ fn apply(
                 return Err(Error::misuse("a layer that was not prepared"));
             };
             let mut products = layer.products(channel, ahead, party, step, input(0)?)?;
-            if let Some(extension) = &layer.extension {
+            for extension in &layer.extensions {
                 products = fit(channel, extension, vec![products], feed)?;
             }
             let y = layer.results(&products, party, step, inputs.get(1))?;
@@ -267,6 +267,8 @@ fn apply(
         }
         Action::Reshape => input(0).cloned(),
         Action::Narrow(bits) => input(0)?.narrow(*bits),
+        Action::Features(tiles) => Ok(tiles.features(input(0)?)),
+        Action::Gather(tiles) => Ok(tiles.outputs(input(0)?)),
         Action::Open { bits, .. } => Ok(Share::new(open::to_client(channel, input(0)?)?, *bits)),
     }
 }

@@ -7,6 +7,7 @@ use mpc::linear::coefficient::Layer;
 use mpc::linear::falcon::Small;
 use mpc::linear::lola;
 use mpc::linear::shared;
+use mpc::linear::winograd::Tiles;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Need, open};
@@ -85,6 +86,10 @@ pub enum Action {
     Reshape,
     /// Shares of this width; local.
     Narrow(u32),
+    /// Features of an image's tiles; local.
+    Features(Box<Tiles>),
+    /// The image out of products of features; local.
+    Gather(Box<Tiles>),
     /// Opening to the client.
     Open {
         /// Values.
@@ -408,6 +413,7 @@ impl Step {
             Action::Sum(_) => "sum",
             Action::Reshape => "reshape",
             Action::Narrow(_) => "requantize",
+            Action::Features(_) | Action::Gather(_) => "transform",
             Action::Open { .. } => "open",
         }
     }

@@ -6,6 +6,7 @@ mod circuits;
 mod evaluated;
 mod hostile;
 mod packed;
+mod transferred;
 mod transformer;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,10 @@ pub(crate) const SIDE: usize = 10;
 
 /// conv 3x3 -> relu -> max pool 2 -> conv 3x3 (padded) -> relu -> average pool 2 -> fc.
 pub(crate) fn network(rng: &mut Random, rounding: Rounding) -> Model {
+    lowered(rng, &graph::Options { rounding, ..graph::Options::default() })
+}
+
+fn lowered(rng: &mut Random, options: &graph::Options) -> Model {
     let source = r#"{"name":"small","input":{"name":"x","shape":[2,10,10]},"output":"y","nodes":[
       {"name":"conv1","op":"Conv","inputs":["x"],"output":"a","kernel":[3,3],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w1","bias":"b1"},
       {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
@@ -59,8 +64,7 @@ pub(crate) fn network(rng: &mut Random, rounding: Rounding) -> Model {
         ranges.insert(name.into(), (-2.0, 2.0));
     }
     ranges.insert("x".into(), (0.0, 1.0));
-    let options = graph::Options { rounding, ..graph::Options::default() };
-    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
+    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), options).unwrap()
 }
 
 pub(crate) fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {

@@ -6,7 +6,7 @@ use he::rlwe::rescale;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::Worker;
-use mpc::linear::oblivious::{ClientAhead, Layer, ServerAhead, Weights};
+use mpc::linear::oblivious::{self, Asked, ClientAhead, Layer, ServerAhead, Source, Weights};
 use mpc::{Need, Pads, Share};
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -25,8 +25,8 @@ pub struct TransferStep {
     pub layer: Layer,
     /// The bits of a weight.
     pub choice: WeightBits,
-    /// Makes products as wide as the sums of them that follow.
-    pub extension: Option<Box<Fitted>>,
+    /// Make products as wide as the sums of them that follow, one after the other.
+    pub extensions: Vec<Fitted>,
     /// What becomes of the results.
     pub rescale: Rescale,
     /// The rest of an exact rescale.
@@ -75,7 +75,8 @@ impl Rescale {
 
 impl TransferStep {
     /// `layer`, whose products are extended before they are summed up if they are narrower
-    /// than the results; `spare` says that they have a bit to spare then.
+    /// than the results, in one step or to the width of a `stage` first; `spare` says that they
+    /// have a bit to spare then.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths that no protocol has.
@@ -83,14 +84,17 @@ impl TransferStep {
         layer: Layer,
         choice: WeightBits,
         rescale: Rescale,
-        spare: bool,
+        (spare, stage): (bool, Option<u32>),
     ) -> Result<Self> {
-        let (bits, wide) = (layer.product().bits(), rescale.bits());
+        let (mut bits, wide) = (layer.product().bits(), rescale.bits());
         let count = layer.product().outputs();
-        let extension = match bits < wide {
-            true => Some(Box::new(extension(count, bits, wide, spare)?)),
-            false => None,
-        };
+        let mut extensions = Vec::new();
+        for to in stage.into_iter().chain([wide]).filter(|to| *to <= wide) {
+            if bits < to {
+                extensions.push(extension(count, bits, to, spare)?);
+                bits = to;
+            }
+        }
         let truncate = match (rescale.rounding, rescale.shift) {
             (Rounding::Stochastic, _) | (_, 0) => None,
             (Rounding::Exact, drop) => {
@@ -98,16 +102,16 @@ impl TransferStep {
                 Some(truncation(count, wide, drop, out, Radix::fastest(count, drop))?)
             }
         };
-        Ok(Self { layer, choice, extension, rescale, truncate })
+        Ok(Self { layer, choice, extensions, rescale, truncate })
     }
 
     /// The protocols that run online on transfers of their own, in order.
     pub(crate) fn sliced(&self) -> impl Iterator<Item = &Sliced> {
-        self.extension.iter().map(|fitted| &fitted.sliced).chain(&self.truncate)
+        self.extensions.iter().map(|fitted| &fitted.sliced).chain(&self.truncate)
     }
 
-    /// The pads and the cost of each part of the preparation.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
+    /// The pads of each part of the preparation, and what choices and corrections cost.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, [Cost; 2])> {
         self.layer.needs().into_iter().zip(self.layer.ahead_costs())
     }
 
@@ -127,9 +131,10 @@ impl TransferStep {
         };
         let bits = self.choice.importance.len();
         let mut all = format!("{domain}{bits}-bit weights by OT mod 2^{}", product.bits());
-        if let Some(extension) = &self.extension {
+        if let Some(extension) = self.extensions.first() {
             let known = if extension.before == 0 { "" } else { ", sign known" };
-            all += &format!(" + extension to {}{known}", self.rescale.bits());
+            let steps = if self.extensions.len() > 1 { " in two steps" } else { "" };
+            all += &format!(" + extension to {}{steps}{known}", self.rescale.bits());
         }
         if self.truncate.is_some() {
             all += " + exact truncation";
@@ -205,35 +210,51 @@ impl TransferStep {
         Ok(Share::new(words.map_err(misuse)?, out_bits))
     }
 
-    /// Prepares the layer: `made` has the pads where it is done in one part, else they are
-    /// made here.
+    /// Sends or receives the choices of a preparation in one part.
+    pub(crate) fn ask(
+        &self,
+        channel: &mut Channel,
+        (step, index): (&Step, usize),
+        party: &Party<'_>,
+        pads: &mut Pads,
+    ) -> Result<Asked> {
+        channel.enter(Phase::Offline, Some(index));
+        let pads = pads.split(channel.role(), &step.mask_need())?;
+        let weights = match party {
+            Party::Client { .. } => None,
+            Party::Server { prepared, .. } => Some(&prepared.transfer_weights(step)?.weights),
+        };
+        oblivious::ask(channel, self.layer.product(), 0, weights, pads)
+    }
+
+    /// Prepares the layer after its choices, which are made here where there are none yet.
     pub(crate) fn prepare(
         &self,
         channel: &mut Channel,
         (step, index): (&Step, usize),
         party: &Party<'_>,
-        (made, offline): (&mut Pads, &mut Offline),
+        (asked, offline): (Option<Asked>, &mut Offline),
         rng: &mut Random,
     ) -> Result<TransferAhead> {
-        let feeds_itself = self.feeds_itself();
-        let role = channel.role();
         let feed = &mut |channel: &mut Channel, need: &Need| {
-            let pads = match feeds_itself {
-                true => offline.prepare(channel, need)?,
-                false => made.split(role, need)?,
-            };
+            let pads = offline.prepare(channel, need)?;
             channel.enter(Phase::Offline, Some(index));
             Ok(pads)
+        };
+        channel.enter(Phase::Offline, Some(index));
+        let source = match self.feeds_itself() {
+            true => Source::Pads(feed),
+            false => Source::Asked(asked),
         };
         match party {
             Party::Client { threads, .. } => {
                 let worker = &mut Worker { rng, threads: *threads };
-                let ahead = ClientAhead::prepare(channel, &self.layer, feed, worker)?;
+                let ahead = ClientAhead::prepare(channel, &self.layer, source, worker)?;
                 Ok(TransferAhead::Client(ahead))
             }
             Party::Server { prepared, threads, .. } => {
                 let weights = &prepared.transfer_weights(step)?.weights;
-                let ahead = ServerAhead::prepare(channel, &self.layer, weights, feed, *threads)?;
+                let ahead = ServerAhead::prepare(channel, &self.layer, weights, source, *threads)?;
                 Ok(TransferAhead::Server(ahead))
             }
         }

@@ -66,13 +66,17 @@ pub(super) fn build(
 }
 
 /// For each `Add` that a linear node can take over, that node: one whose result
-/// nothing else reads, the last such in order.
+/// nothing else reads, the last such in order, but no projection of a residual if there is
+/// another.
 fn fused_sums(program: &Program) -> BTreeMap<usize, usize> {
     let source = &program.source;
     let adds = source.nodes.iter().enumerate().filter(|(_, n)| matches!(n.op, SourceOp::Add {}));
     let fused = adds.filter_map(|(add, node)| {
-        let linear =
-            node.inputs.iter().filter_map(|input| source.single_use_product(input)).max()?;
+        let projects = |linear: &usize| {
+            matches!(source.nodes[*linear].op, SourceOp::QuantisedConv { kernel: [1, 1], .. })
+        };
+        let linears = node.inputs.iter().filter_map(|input| source.single_use_product(input));
+        let linear = linears.max_by_key(|linear| (!projects(linear), *linear))?;
         Some((add, linear))
     });
     fused.collect()

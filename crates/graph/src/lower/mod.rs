@@ -10,6 +10,7 @@ mod quantised;
 mod rounding;
 mod scale;
 mod transformer;
+mod unfused;
 mod weights;
 mod widths;
 
@@ -122,6 +123,9 @@ pub fn lower(
     if !options.exact {
         make_last_exact(&mut model.graph);
         widths::assign(&mut model, options.transfers)?;
+        if options.transfers {
+            unfused::apply(&mut model, &options.disabled);
+        }
     }
     verify_model(&model).map_err(|error| error.in_pass("lower"))?;
     Ok(model)

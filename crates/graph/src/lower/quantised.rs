@@ -5,6 +5,7 @@
 //! multiplied afterwards; there the residual is added, in the accumulator and without a
 //! conversion of the main branch (UFO, Fig. 12b).
 
+use super::Switch;
 use super::build::{Builder, multiplier};
 use crate::choice::WeightBits;
 use crate::ir::{Conv, Format, Linear, NodeWeights, Op};
@@ -16,6 +17,8 @@ use crate::{Error, Result};
 const MULTIPLIER_BITS: u32 = 8;
 /// Bits that are dropped after it, at most.
 const SHIFT_LIMIT: u32 = 30;
+/// Relative difference up to which the scales of channels are one.
+const SAME: f64 = 1e-6;
 const BIAS_LIMIT: f64 = (1u64 << 50) as f64;
 
 impl Builder<'_> {
@@ -26,7 +29,11 @@ impl Builder<'_> {
         skip: Option<&String>,
         output: &str,
     ) -> Result<()> {
-        let products = self.products(node)?;
+        if let Some(scale) = self.bare(node).filter(|_| skip.is_none()) {
+            return self.products(node, (&node.name, output), scale).map(drop);
+        }
+        let (name, step) = self.before(node, "products");
+        let products = self.products(node, (&name, &step), 1.0)?;
         let scale = self.scales.of(output)?;
         let input_scale = self.format_of(products).scale;
         let channels = self.channels(node, input_scale / scale, scale)?;
@@ -36,9 +43,8 @@ impl Builder<'_> {
         let ratio = |tensor: usize| self.format_of(tensor).scale * factor;
         let addend = addend.map(|tensor| Ok((tensor, multiplier(ratio(tensor), &node.name)?)));
         let addend = addend.transpose()?;
-        let shape = self.shapes[output].clone();
-        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
-        let op = Op::Linear(Linear {
+        let apart = self.options.disabled.contains(&Switch::Residual);
+        let layer = Linear {
             conv,
             accumulator_bits: 0,
             weight_bits: MULTIPLIER_BITS + 1,
@@ -46,15 +52,70 @@ impl Builder<'_> {
             rounding: self.options.rounding,
             addend: addend.map(|(_, factor)| factor),
             choice: Some(WeightBits::twos_complement(MULTIPLIER_BITS)),
-        });
+        };
+        if let Some(addend) = addend.filter(|_| apart) {
+            return self.aligned(node, (layer, channels), products, addend, (output, scale));
+        }
+        let shape = self.shapes[output].clone();
+        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
         self.weights.insert(self.next(), channels.weights);
         let inputs = [products].into_iter().chain(addend.map(|(tensor, _)| tensor)).collect();
-        self.push(&node.name, op, inputs, output);
+        self.push(&node.name, Op::Linear(layer), inputs, output);
         Ok(())
     }
 
-    /// Adds the products themselves and gives their tensor, in units of the input times one.
-    fn products(&mut self, node: &SourceNode) -> Result<usize> {
+    /// The same with a sum of its own behind conversions of both branches (UFO, Fig. 12a).
+    fn aligned(
+        &mut self,
+        node: &SourceNode,
+        (layer, channels): (Linear, Channels),
+        products: usize,
+        (skip, factor): (usize, i64),
+        (output, scale): (&str, f64),
+    ) -> Result<()> {
+        let shift = channels.shift;
+        let shape = self.shapes[output].clone();
+        let fine = Format { bits: 1, scale: scale / f64::from(shift).exp2(), signed: true };
+        let (name, step) = self.before(node, "scaled");
+        let scaled = self.tensor(&step, &shape, fine);
+        self.weights.insert(self.next(), channels.weights);
+        let layer = Linear { shift: 0, addend: None, ..layer };
+        self.push(&name, Op::Linear(layer), vec![products], scaled);
+        let mut aligned = vec![];
+        for (step, tensor) in [("main", scaled), ("skip", skip)] {
+            let (name, wide) = self.before(node, step);
+            let wide = self.tensor(&wide, &shape, self.format_of(tensor));
+            self.push(&name, Op::Requantize { drop: 0 }, vec![tensor], wide);
+            aligned.push(wide);
+        }
+        let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
+        let op = Op::Sum { multipliers: [1, factor], accumulator_bits: 0, shift };
+        self.push(&node.name, op, aligned, output);
+        Ok(())
+    }
+
+    /// The scale of all channels, if it is one, there is no bias and only sums read the
+    /// result: these multiply it anyway, as those of residuals do.
+    fn bare(&self, node: &SourceNode) -> Option<f64> {
+        let SourceOp::QuantisedConv { scale, bias, .. } = &node.op else { return None };
+        let program = self.scales.program();
+        let [scales, biases] = [scale, bias].map(|name| &program.floats[name].data);
+        let first = f64::from(*scales.first()?);
+        let near = |v: f32, to: f64| (f64::from(v) - to).abs() < SAME * first;
+        let plain = scales.iter().all(|s| near(*s, first)) && biases.iter().all(|b| near(*b, 0.0));
+        let mut readers = self.scales.readers(&node.output);
+        let added = readers.all(|reader| matches!(reader.op, SourceOp::Add {}));
+        (plain && added && program.source.output != node.output).then_some(first)
+    }
+
+    /// Adds the products themselves and gives their tensor, in units of the input times
+    /// `scale`.
+    fn products(
+        &mut self,
+        node: &SourceNode,
+        (name, output): (&str, &str),
+        scale: f64,
+    ) -> Result<usize> {
         let SourceOp::QuantisedConv { weight, winograd, importance, offset, .. } = &node.op else {
             return Err(Error::invalid("lower", &node.name, "has no integer weights"));
         };
@@ -92,11 +153,11 @@ impl Builder<'_> {
                 choice: Some(choice),
             })
         };
-        let (name, output) = self.before(node, "products");
         let shape = self.shapes[&node.output].clone();
-        let output = self.tensor(&output, &shape, Format { bits: 1, signed: true, ..format });
+        let format = Format { bits: 1, scale: format.scale * scale, signed: true };
+        let output = self.tensor(output, &shape, format);
         self.weights.insert(self.next(), NodeWeights { weight, bias });
-        self.push(&name, op, vec![self.index[&node.inputs[0]]], output);
+        self.push(name, op, vec![self.index[&node.inputs[0]]], output);
         Ok(output)
     }
 

@@ -68,6 +68,15 @@ fn rounded(rows: &Rows<'_>, choice: WeightBits) -> FewBits {
         few.scale.push(scale);
         few.error += error;
     }
+    // Channels of zeros take any scale: that of the others, if these have one.
+    let used = rows.weight.chunks_exact(each).map(|row| row.iter().any(|w| *w != 0.0));
+    let used: Vec<bool> = used.collect();
+    let some = few.scale.iter().zip(&used).find(|(_, used)| **used).map(|(scale, _)| *scale);
+    for (scale, used) in few.scale.iter_mut().zip(used) {
+        if !used {
+            *scale = some.unwrap_or(*scale);
+        }
+    }
     few
 }
 

@@ -296,7 +296,7 @@ impl<'a> Scales<'a> {
         })
     }
 
-    fn readers(&self, tensor: &str) -> impl Iterator<Item = &SourceNode> {
+    pub(super) fn readers(&self, tensor: &str) -> impl Iterator<Item = &SourceNode> {
         let nodes = self.program.source.nodes.iter();
         nodes.filter(move |node| node.inputs.iter().any(|input| input == tensor))
     }

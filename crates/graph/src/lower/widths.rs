@@ -246,15 +246,19 @@ fn extend(model: &mut Model, tensor: usize) {
             node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|input| *input = wide);
         }
     }
-    let node = Node { name, op: Op::Extend, inputs: vec![tensor], output: wide };
-    graph.nodes.insert(at, node);
+    insert(model, at, Node { name, op: Op::Extend, inputs: vec![tensor], output: wide });
+}
+
+/// Inserts a node in front of the one at `at`.
+pub(super) fn insert(model: &mut Model, at: usize, node: Node) {
+    model.graph.nodes.insert(at, node);
     let weights = std::mem::take(&mut model.weights);
     let moved = weights.into_iter().map(|(index, w)| (index + usize::from(index >= at), w));
     model.weights = moved.collect();
 }
 
 /// `base`, with primes until no tensor or node is called so.
-fn unused(graph: &Graph, base: &str) -> String {
+pub(super) fn unused(graph: &Graph, base: &str) -> String {
     let mut name = base.to_owned();
     let taken = |name: &str| {
         let tensors = graph.tensors.iter().map(|tensor| &tensor.name);

@@ -222,3 +222,39 @@ fn what_training_fixed_is_not_left_out_and_other_suites_refuse_it() {
         assert!(refused(&options).contains(name));
     }
 }
+
+/// What is left out changes how, not what is computed.
+#[test]
+fn graphs_without_optimisations_compute_the_same_integers() {
+    use Switch::{Fusion, Residual, Sign};
+    let rounded = residual(5);
+    let (_, seen) = ranges(&rounded, 5);
+    let (trained, known) = trained(3);
+    for (program, ranges, bits) in [(rounded, seen, 4), (trained, known, 6)] {
+        let compiled = |disabled: &[Switch]| {
+            let disabled = disabled.iter().copied().collect();
+            compile(&program, &ranges, &Options { disabled, ..options(4, bits) }).unwrap()
+        };
+        let fused = compiled(&[]);
+        let outputs = |model: &Model| -> Vec<Vec<i64>> {
+            checked(model, 5).into_iter().map(|t| t[model.graph.output].clone()).collect()
+        };
+        let want = outputs(&fused);
+        let conversions = |op: &Op| matches!(op, Op::Requantize { .. } | Op::Extend);
+        let alone: [&[Switch]; 4] = [&[Fusion], &[Residual], &[Sign], &[Fusion, Residual, Sign]];
+        for disabled in alone {
+            let model = compiled(disabled);
+            assert_eq!(outputs(&model), want, "{disabled:?}");
+            if disabled.len() != 1 || disabled[0] != Sign {
+                assert!(count(&model, conversions) > count(&fused, conversions), "{disabled:?}");
+            }
+            let known = |model: &Model| model.graph.tensors.iter().any(|t| !t.format.signed);
+            assert_eq!(known(&model), !disabled.contains(&Sign), "{disabled:?}");
+        }
+        let sums = |op: &Op| matches!(op, Op::Sum { .. });
+        assert!(count(&compiled(&[Residual]), sums) > count(&fused, sums));
+        let stages = |op: &Op| matches!(op, Op::Winograd(layer) if layer.stage_bits.is_some());
+        assert_eq!(count(&fused, stages), 0);
+        assert!(count(&compiled(&[Fusion]), stages) > 0);
+    }
+}

@@ -8,7 +8,7 @@ use graph::functions::starts::Start;
 use ot::Source;
 use wire::{Cost, Error, Phase, memory_pair};
 
-use super::operation::Function;
+use super::operation::{Baseline, Function};
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
@@ -414,6 +414,89 @@ fn linear_operations_keep_their_bound() {
         check(&of(Rounding::Exact), 0);
         check(&of(Rounding::Stochastic), 2);
     }
+}
+
+/// A 3x3 convolution of suite ufo.
+fn transferred(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
+    Operation::Conv {
+        height: 9,
+        width: 7,
+        input: 4,
+        output: 6,
+        kernel: 3,
+        stride,
+        padding: 1,
+        dilation: 1,
+        groups: 1,
+        weight_bits: bits[0],
+        activation_bits: bits[1],
+        rounding: Rounding::Exact,
+        suite: Some("ufo".into()),
+        tile,
+        baseline: None,
+    }
+}
+
+#[test]
+fn products_by_transfers_are_exact() {
+    for bits in [[1, 1], [2, 4], [2, 6], [5, 3], [8, 8], [12, 12]] {
+        check(&transferred(bits, 1, None), 0);
+        check(&transferred(bits, 1, Some(4)), 0);
+        check(&transferred(bits, 2, None), 0);
+    }
+    let (rows, inner, cols) = (3, 20, 5);
+    let suite = Some("ufo".into());
+    let (weight_bits, activation_bits, rounding) = (3, 5, Rounding::Exact);
+    check(
+        &Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite },
+        0,
+    );
+    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    check_with(&transferred([2, 4], 1, None), settings, 2, 0);
+    assert!(Bench::new(transferred([2, 4], 2, Some(2)), Settings::default(), 1).is_err());
+    assert!(Bench::new(transferred([2, 4], 1, Some(3)), Settings::default(), 1).is_err());
+    assert!(Bench::new(transferred([0, 4], 1, None), Settings::default(), 1).is_err());
+}
+
+#[test]
+fn tiles_take_fewer_bytes_than_what_they_are_compared_with() {
+    let sized = |channels, baseline| match transferred([2, 4], 1, None) {
+        Operation::Conv { .. } if channels == 0 => unreachable!(),
+        Operation::Conv {
+            kernel,
+            stride,
+            padding,
+            dilation,
+            groups,
+            weight_bits,
+            activation_bits,
+            rounding,
+            suite,
+            tile,
+            ..
+        } => Operation::Conv {
+            height: 16,
+            width: 16,
+            input: channels,
+            output: channels,
+            kernel,
+            stride,
+            padding,
+            dilation,
+            groups,
+            weight_bits,
+            activation_bits,
+            rounding,
+            suite,
+            tile,
+            baseline,
+        },
+        other => other,
+    };
+    let bytes = |baseline| check_with(&sized(16, baseline), Settings::default(), 2, 0);
+    let own = bytes(None);
+    let compared = [Baseline::Winograd, Baseline::Uniform].map(|baseline| bytes(Some(baseline)));
+    assert!(compared.iter().all(|other| own < *other), "{own} {compared:?}");
 }
 
 #[test]

@@ -8,14 +8,21 @@ use graph::{
     Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, WeightBits,
     Winograd,
 };
+use mpc::compare::Radix;
+use mpc::extend::{Extend, Sign};
+use mpc::linear;
+use mpc::linear::winograd::Tiles;
 use ring::{Prg, Seed};
 use wire::{Error, Result};
 
 use super::linear::Shape;
 use super::operation::{Baseline, Operation};
 use super::task::{Input, Output, shape};
+use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Plan, Settings};
+use crate::steps::{Action, Step};
 use crate::suites;
+use crate::transferred::{Rescale, TransferStep};
 
 /// Most weights.
 const MOST_WEIGHTS: usize = 1 << 26;
@@ -29,6 +36,9 @@ type Planned = (Model, Plan, Input, Output);
 /// [`Error::Misuse`] for sizes and widths that no protocol has.
 pub(super) fn plan(operation: &Operation, seed: &Seed, settings: Settings) -> Result<Planned> {
     let layer = Layer::new(operation, seed)?;
+    if layer.apart {
+        return layer.planned_apart(settings);
+    }
     let mut best: Option<(u64, Model, Plan)> = None;
     for model in layer.models()? {
         let graph = model.graph.clone();
@@ -51,6 +61,8 @@ struct Layer {
     shape: Shape,
     /// Tiles of the Winograd domain, if it is computed there.
     tile: Option<usize>,
+    /// Every change of width is a protocol of its own.
+    apart: bool,
     choice: WeightBits,
     weights: NodeWeights,
 }
@@ -76,7 +88,11 @@ impl Layer {
         let tile = tiled.then(|| asked.unwrap_or(2));
         let choice = WeightBits::twos_complement(shape.weight_bits);
         let weights = weights(conv, tile, &choice, seed)?;
-        Ok(Self { name, shape, tile, choice, weights })
+        let apart = baseline == Some(Baseline::Winograd);
+        if apart && !tiled {
+            return Err(Error::misuse("baseline winograd is for dense 3x3 kernels of stride 1"));
+        }
+        Ok(Self { name, shape, tile, apart, choice, weights })
     }
 
     /// The activations.
@@ -111,6 +127,68 @@ impl Layer {
             self.model(Op::Winograd(layer), bits, accumulator)
         };
         Ok(ways.into_iter().map(model).collect())
+    }
+
+    /// Signed widths of products and of results over the worst case of the weights.
+    fn worst_case(&self, tile: usize) -> Result<[u32; 2]> {
+        if !graph::winograd::TILES.contains(&tile) {
+            return Err(Error::misuse("tiles of 2 or 4 rows and columns"));
+        }
+        let layer = self.tiles(tile, [60; 2], false);
+        Ok(graph::worst_case_bits(&layer, &self.weights, self.range()))
+    }
+
+    /// The published protocol before its optimisations (UFO, Fig. 10 a-c): extensions before
+    /// the features' transform, the products and the results' transform, of unknown sign,
+    /// each by what a transform can grow by (lemma 1).
+    fn planned_apart(&self, settings: Settings) -> Result<Planned> {
+        let tile = self.tile.unwrap_or(2);
+        let [product, accumulator] = self.worst_case(tile)?;
+        let own = self.shape.activation_bits + 1;
+        let feature = own + growth(graph::winograd::feature_rows(tile));
+        let product = product.max(feature + 1);
+        let wide = accumulator.max(product + growth(graph::winograd::output_rows(tile)));
+        let tiles = self.tiles(tile, [wide; 2], false);
+        // The interpreter computes it in one ring.
+        let model = self.model(Op::Winograd(tiles), wide, wide);
+        let node = model.graph.nodes.len() - 1;
+        let steps = self.steps_apart(tile, node, [own, feature, product, wide])?;
+        let plan = Plan::of_steps(model.graph.clone(), steps, settings);
+        let (input, output) = self.ends(&model)?;
+        Ok((model, plan, input, output))
+    }
+
+    /// The steps at these widths: before and after the features' transform, of the products
+    /// and of the results; `node` has the weights.
+    fn steps_apart(
+        &self,
+        tile: usize,
+        node: usize,
+        [own, feature, product, wide]: [u32; 4],
+    ) -> Result<Vec<Step>> {
+        let tiles = Tiles::new(&self.shape.conv, tile);
+        let tiles = tiles.ok_or_else(|| Error::misuse("tiles of this kernel"))?;
+        let conv = &self.shape.conv;
+        let [features, _] = tiles.counts();
+        let layer = linear::oblivious::Layer::features(&tiles, product, &self.choice)?;
+        let (products, choice) = (layer.outputs(), self.choice.clone());
+        let (rounding, addend) = (Rounding::Exact, None);
+        let rescale = Rescale { shift: 0, rounding, addend, out_bits: product };
+        let layer = TransferStep::new(layer, choice, rescale, (false, None))?;
+        let pixels = conv.in_channels * conv.in_height * conv.in_width;
+        let actions = [
+            ("extend", extend(pixels, own, feature)?),
+            ("features", Action::Features(Box::new(tiles.clone()))),
+            ("extend features", extend(features, feature, product)?),
+            (self.name, Action::Transfer(Box::new(layer))),
+            ("extend products", extend(products, product, wide)?),
+            ("results", Action::Gather(Box::new(tiles))),
+        ];
+        let step = |(tensor, (name, action)): (usize, (&str, Action))| {
+            let node = matches!(action, Action::Transfer(_)).then_some(node);
+            Step { name: name.into(), node, reads: vec![tensor], writes: tensor + 1, action }
+        };
+        Ok(actions.into_iter().enumerate().map(step).collect())
     }
 
     fn tiles(&self, tile: usize, [product, accumulator]: [u32; 2], spare: bool) -> Winograd {
@@ -207,6 +285,21 @@ impl Layer {
         let input = Input { width, low: 0, ..Input::plain(input.len(), bits) };
         Ok((input, Output::signed(output.format.bits)))
     }
+}
+
+/// Bits by which a transform of rows and columns makes values longer (UFO, lemma 1).
+fn growth(rows: &[&[i64]]) -> u32 {
+    let norms = rows.iter().map(|row| row.iter().map(|factor| factor.unsigned_abs()).sum::<u64>());
+    2 * norms.max().unwrap_or(1).next_power_of_two().ilog2()
+}
+
+/// An extension that knows nothing of the sign.
+fn extend(count: usize, bits: u32, out_bits: u32) -> Result<Action> {
+    let radix = Radix::leanest(count, bits, out_bits);
+    let sliced = Sliced::new(count, |count| {
+        Extend::new(count, bits, out_bits, Sign::Unknown, radix).map(Nonlinear::Extend)
+    })?;
+    Ok(Action::Nonlinear(sliced))
 }
 
 /// Uniform weights of these bits, in the domain of the tiles if there are any.

@@ -11,9 +11,13 @@ use crate::plan::Settings;
 use crate::steps::{Action, Step};
 use crate::transferred::{Rescale, TransferStep};
 
-/// Most pieces of a plan that clients send: pricing a plan takes time for each, and a client
-/// prices the plan of a server it does not trust.
+/// Most pieces of a plan that clients send, and most transfers: pricing a plan takes time for
+/// each, and a client prices the plan of a server it does not trust.
 const MOST_PIECES: usize = 1 << 21;
+const MOST_TRANSFERS: usize = 1 << 30;
+
+/// Most bits of a weight.
+const MOST_BITS: u32 = graph::choice::MOST_CHOICES as u32;
 
 pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = of_nodes(graph, settings)?;
@@ -24,14 +28,15 @@ pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
 /// The steps of all nodes.
 pub(super) fn of_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
-    let mut pieces = 0usize;
+    let (mut pieces, mut transfers) = (0usize, 0usize);
     for (index, node) in graph.nodes.iter().enumerate() {
         let action = action(graph, node, settings.batch()).map_err(|e| auto::at(&node.name, e))?;
         if let Action::Transfer(step) = &action {
             pieces = pieces.saturating_add(step.layer.product().pieces());
+            transfers = transfers.saturating_add(step.layer.product().transfers());
         }
-        if pieces > MOST_PIECES {
-            let why = format!("up to it the plan takes more than {MOST_PIECES} pieces");
+        if pieces > MOST_PIECES || transfers > MOST_TRANSFERS {
+            let why = format!("up to it the plan takes more than {MOST_TRANSFERS} transfers");
             return Err(auto::at(&node.name, Error::misuse(why)));
         }
         steps.push(Step::of_node(graph, index, action));
@@ -52,17 +57,22 @@ fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
 /// Computed mod the width of the result before its rescale: no more than that is kept.
 fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<TransferStep> {
     let Linear { conv, weight_bits, shift, rounding, addend, choice, .. } = linear;
+    if choice.is_none() && *weight_bits > MOST_BITS {
+        let why = format!("weights of {weight_bits} bits; suite ufo takes up to {MOST_BITS}");
+        return Err(Error::misuse(why));
+    }
     let choice = choice.clone().unwrap_or_else(|| WeightBits::twos_complement(*weight_bits));
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let layer = Layer::positions(conv, rescale.bits(), &choice, images)?;
-    TransferStep::new(layer, choice, rescale, false)
+    TransferStep::new(layer, choice, rescale, (false, None))
 }
 
 /// In the ring of the products, if that is narrower than the results'.
 fn tiles(layer: &Winograd, out_bits: u32, images: usize) -> Result<TransferStep> {
-    let Winograd { conv, tile, product_bits, spare, choice, shift, rounding, addend, .. } = layer;
+    let Winograd { conv, tile, choice, shift, rounding, addend, .. } = layer;
+    let Winograd { product_bits, spare, stage_bits, .. } = layer;
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let bits = rescale.bits().min(*product_bits);
     let layer = Layer::tiles(conv, *tile, bits, choice, images)?;
-    TransferStep::new(layer, choice.clone(), rescale, *spare)
+    TransferStep::new(layer, choice.clone(), rescale, (*spare, *stage_bits))
 }

@@ -21,13 +21,42 @@ use zeroize::Zeroizing;
 use super::layer::Layer;
 use super::message::Masked;
 use super::weights::Weights;
-use super::{client, known, server, without_bits};
+use super::{Asked, ask, client, known, server, without_bits};
 use crate::linear::coefficient::Worker;
 use crate::pads::{Need, Pads};
 use crate::share::Share;
 
 /// Where the pads of each part come from.
 pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Need) -> Result<Pads>;
+
+/// What a preparation starts from.
+pub enum Source<'a> {
+    /// The choices of its one part, which the server has sent, until they are taken.
+    Asked(Option<Asked>),
+    /// Pads for one part after another.
+    Pads(Feed<'a>),
+}
+
+impl Source<'_> {
+    /// The choices of part number `part`.
+    fn next(
+        &mut self,
+        channel: &mut Channel,
+        layer: &Layer,
+        (part, need): (usize, &Need),
+        weights: Option<&Weights>,
+    ) -> Result<Asked> {
+        match self {
+            Self::Asked(asked) => {
+                asked.take().ok_or_else(|| Error::misuse("choices of one part for several"))
+            }
+            Self::Pads(feed) => {
+                let pads = feed(channel, need)?;
+                ask(channel, layer.product(), part, weights, pads)
+            }
+        }
+    }
+}
 
 /// The client's half of a prepared layer, for one run.
 pub struct ClientAhead {
@@ -44,11 +73,11 @@ impl ClientAhead {
     /// Multiplies a fresh mask.
     ///
     /// # Errors
-    /// What `feed` returns, [`Error::Peer`], [`Error::Transport`].
+    /// What pads return, [`Error::Peer`], [`Error::Transport`].
     pub fn prepare(
         channel: &mut Channel,
         layer: &Layer,
-        feed: Feed<'_>,
+        mut source: Source<'_>,
         worker: &mut Worker<'_>,
     ) -> Result<Self> {
         let plan = layer.product();
@@ -57,8 +86,8 @@ impl ClientAhead {
         let mut products = without_bits(plan, &x);
         let mut rest = products.as_mut_slice();
         for (part, need) in layer.needs().iter().enumerate() {
-            let pads = feed(channel, need)?;
-            let made = client(channel, plan, part, &x, pads, worker.threads)?;
+            let asked = source.next(channel, layer, (part, need), None)?;
+            let made = client(channel, plan, part, &x, asked, worker.threads)?;
             let now = rest.split_off_mut(..made.len()).unwrap_or_default();
             now.iter_mut().zip(made.iter()).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
         }
@@ -83,19 +112,19 @@ impl ServerAhead {
     /// Answers [`ClientAhead::prepare`].
     ///
     /// # Errors
-    /// What `feed` returns, [`Error::Misuse`] for weights of another layer, [`Error::Peer`],
+    /// What pads return, [`Error::Misuse`] for weights of another layer, [`Error::Peer`],
     /// [`Error::Transport`].
     pub fn prepare(
         channel: &mut Channel,
         layer: &Layer,
         weights: &Weights,
-        feed: Feed<'_>,
+        mut source: Source<'_>,
         threads: usize,
     ) -> Result<Self> {
         let mut products = Zeroizing::new(Vec::with_capacity(layer.product().outputs()));
         for (part, need) in layer.needs().iter().enumerate() {
-            let pads = feed(channel, need)?;
-            let made = server(channel, layer.product(), part, weights, pads, threads)?;
+            let asked = source.next(channel, layer, (part, need), Some(weights))?;
+            let made = server(channel, layer.product(), part, weights, asked, threads)?;
             products.extend_from_slice(&made);
         }
         Ok(Self { products })

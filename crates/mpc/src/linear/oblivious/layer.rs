@@ -23,6 +23,8 @@ enum View {
     Positions(Conv),
     /// A column for every tile, in every place of the Winograd domain.
     Tiles(Tiles),
+    /// The same, of features that are there already, to products that stay there.
+    Features(Tiles),
 }
 
 /// The public plan of a convolution of one or several images, without its rescale.
@@ -60,6 +62,15 @@ impl Layer {
         Self::of(View::Tiles(tiles), sides, bits, choice, images)
     }
 
+    /// Of the features of one image's tiles, `[places, I, tiles]`, to products
+    /// `[places, O, tiles]`; weights as of [`Layer::tiles`].
+    ///
+    /// # Errors
+    /// As [`Layer::positions`].
+    pub fn features(tiles: &Tiles, bits: u32, choice: &WeightBits) -> Result<Self> {
+        Self::of(View::Features(tiles.clone()), tiles.sides(), bits, choice, 1)
+    }
+
     fn of(
         view: View,
         [places, rows, inner, columns]: [usize; 4],
@@ -79,19 +90,25 @@ impl Layer {
     fn conv(&self) -> &Conv {
         match &self.view {
             View::Positions(conv) => conv,
-            View::Tiles(tiles) => tiles.conv(),
+            View::Tiles(tiles) | View::Features(tiles) => tiles.conv(),
         }
     }
 
     /// Values of the input, of all images.
     pub fn inputs(&self) -> usize {
         let conv = self.conv();
+        if let View::Features(_) = self.view {
+            return self.product.inputs();
+        }
         self.images * conv.in_channels * conv.in_height * conv.in_width
     }
 
     /// Values of the result.
     pub fn outputs(&self) -> usize {
         let conv = self.conv();
+        if let View::Features(_) = self.view {
+            return self.product.outputs();
+        }
         self.images * conv.out_channels * conv.out_height() * conv.out_width()
     }
 
@@ -114,7 +131,7 @@ impl Layer {
     pub fn tile(&self) -> Option<usize> {
         match &self.view {
             View::Positions(_) => None,
-            View::Tiles(tiles) => Some(tiles.tile()),
+            View::Tiles(tiles) | View::Features(tiles) => Some(tiles.tile()),
         }
     }
 
@@ -128,8 +145,8 @@ impl Layer {
         self.product.needs()
     }
 
-    /// What each part of the preparation costs beside them.
-    pub fn ahead_costs(&self) -> Vec<Cost> {
+    /// What choices and corrections of each part of the preparation cost beside them.
+    pub fn ahead_costs(&self) -> Vec<[Cost; 2]> {
         self.product.costs()
     }
 
@@ -147,6 +164,7 @@ impl Layer {
         let words = match &self.view {
             View::Positions(conv) => columns::spread(conv, x),
             View::Tiles(tiles) => tiles.spread(x),
+            View::Features(_) => return Right::new(x, self.product.bits),
         };
         Right::new(&words, self.product.bits)
     }
@@ -162,6 +180,7 @@ impl Layer {
         let words = match &self.view {
             View::Positions(conv) => columns::gather(conv, self.images, products.words()),
             View::Tiles(tiles) => tiles.gather(self.images, products.words()),
+            View::Features(_) => products.words().to_vec(),
         };
         Ok(Share::new(words, products.bits()))
     }
@@ -173,7 +192,7 @@ impl Layer {
     pub fn weights(&self, weights: &[i32], choice: &WeightBits) -> Result<Weights> {
         let full = match &self.view {
             View::Positions(_) => weights.to_vec(),
-            View::Tiles(tiles) => by_place(weights, tiles.places()),
+            View::Tiles(tiles) | View::Features(tiles) => by_place(weights, tiles.places()),
         };
         let chosen = choice.choose(&full);
         let chosen = chosen.map_err(|at| Error::misuse(format!("weight {at} has no bits")))?;

@@ -6,7 +6,7 @@
 //! | Out | shares of `w*x`, `[places, rows, columns]`, mod 2^bits |
 //! | Reveals | masked choices; corrections that the pads which are not opened hide |
 //! | Security | semi-honest, given the transfers |
-//! | Cost | a bit up for each transfer; down columns*(bits - k) bits where its bit counts 2^k, or an odd multiple of that ([`Product::costs`]); two rounds |
+//! | Cost | a bit up for each transfer; down columns*(bits - k) bits where its bit counts 2^k, or an odd multiple of that ([`Product::costs`]); two rounds, those of all products of a network together |
 //! | Paper | Zeng et al., UFO, section II-C and Fig. 4, section III-1; Asharov et al., correlated transfer (CCS 2013), section 5; Mohassel, Zhang, SecureML (S&P 2017), section IV-D (several columns under one choice, and fewer bits for higher ones) |
 //!
 //! For a bit b of a weight that meets the row x of a place, the client has two streams `s0`
@@ -31,8 +31,11 @@ mod sender;
 mod tests;
 mod weights;
 
+use std::fmt;
 use std::ops::Range;
 
+use ot::SenderPads;
+use ring::Bits;
 use ring::lane::Lane;
 use ring::word::mask;
 use wire::{Channel, Error, Lanes, Result, Values};
@@ -41,59 +44,114 @@ use zeroize::Zeroizing;
 use crate::pads::Pads;
 use crate::parallel;
 
-pub use ahead::{ClientAhead, Feed, ServerAhead};
+pub use ahead::{ClientAhead, Feed, ServerAhead, Source};
 pub use layer::Layer;
 use message::{Choices, Corrections};
 use plan::Piece;
 pub use plan::Product;
-use receiver::Receiver;
+use receiver::{Opened, Receiver};
 pub use right::Right;
 use sender::Sender;
 pub use weights::Weights;
 
+/// Bytes of corrections that wait to be sent.
+const MOST_WAITING: usize = 32 << 20;
+
+/// What a party has of one part after the server's choices, for one use.
+pub struct Asked(End);
+
+enum End {
+    /// The client's pads, and what was asked for.
+    Sender(SenderPads, Bits),
+    /// The server's pads.
+    Receiver(Opened),
+}
+
+/// Sends the choices of part number `part` of the rows; the client has no `weights` and
+/// receives them.
+///
+/// # Errors
+/// [`Error::Misuse`] when the weights or the transfers do not fit the plan, [`Error::Peer`],
+/// [`Error::Transport`].
+pub fn ask(
+    channel: &mut Channel,
+    plan: &Product,
+    part: usize,
+    weights: Option<&Weights>,
+    mut pads: Pads,
+) -> Result<Asked> {
+    let lines = lines(plan, part)?;
+    let (job, layout) = (plan.job(&lines), plan.asked(&lines));
+    match weights {
+        None => {
+            let pads = pads.send(&[job])?.pop().ok_or_else(sender::other)?;
+            let asked: Choices = channel.receive(&layout)?;
+            let planes = asked.0.into_iter().flat_map(|(_, values)| match values {
+                Values::Planes(planes) => planes,
+                Values::Words(_) => Vec::new(),
+            });
+            let bits = planes.into_iter().next().ok_or_else(sender::other)?;
+            Ok(Asked(End::Sender(pads, bits)))
+        }
+        Some(weights) => {
+            let chosen = weights.chosen.get(part).ok_or_else(sender::other)?;
+            let pads = pads.receive(&[job])?.pop().ok_or_else(sender::other)?;
+            let (opened, asked) = receiver::mask(pads, chosen)?;
+            let values = [Values::Planes(vec![asked])];
+            let asked: Choices = Lanes(layout.into_iter().zip(values).collect());
+            channel.send(&asked)?;
+            Ok(Asked(End::Receiver(opened)))
+        }
+    }
+}
+
 /// The client's share of part number `part` of the rows, without what no bit stands for.
 ///
 /// # Errors
-/// [`Error::Misuse`] when `x` or the transfers do not fit the plan, [`Error::Peer`],
+/// [`Error::Misuse`] when `x` or what was asked for does not fit the plan,
 /// [`Error::Transport`].
 pub fn client(
     channel: &mut Channel,
     plan: &Product,
     part: usize,
     x: &Right,
-    pads: Pads,
+    asked: Asked,
     threads: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let lines = lines(plan, part)?;
-    if x.len() != plan.inputs() {
+    let End::Sender(pads, asked) = asked.0 else { return Err(sender::other()) };
+    if x.len() != plan.inputs() || pads.job() != plan.job(&lines) {
         return Err(Error::misuse("a factor that does not fit its product"));
     }
     match x {
-        Right::Narrow(x) => send(channel, plan, &lines, x, pads, threads),
-        Right::Middle(x) => send(channel, plan, &lines, x, pads, threads),
-        Right::Wide(x) => send(channel, plan, &lines, x, pads, threads),
+        Right::Narrow(x) => send(channel, plan, &lines, x, (pads, asked), threads),
+        Right::Middle(x) => send(channel, plan, &lines, x, (pads, asked), threads),
+        Right::Wide(x) => send(channel, plan, &lines, x, (pads, asked), threads),
     }
 }
 
 /// The server's share of part number `part` of the rows.
 ///
 /// # Errors
-/// [`Error::Misuse`] when the weights or the transfers do not fit the plan, [`Error::Peer`],
-/// [`Error::Transport`].
+/// [`Error::Misuse`] when the weights or what was asked for do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
 pub fn server(
     channel: &mut Channel,
     plan: &Product,
     part: usize,
     weights: &Weights,
-    pads: Pads,
+    asked: Asked,
     threads: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let lines = lines(plan, part)?;
-    let chosen = weights.chosen.get(part).ok_or_else(sender::other)?;
+    let End::Receiver(pads) = asked.0 else { return Err(sender::other()) };
+    let chosen = weights.chosen.get(part).filter(|chosen| chosen.len() == pads.len());
+    let chosen = chosen.ok_or_else(sender::other)?;
+    let receiver = Receiver { plan, lines: &lines, chosen, pads: &pads };
     match plan.bits {
-        ..=16 => receive::<u16>(channel, plan, &lines, chosen, pads, threads),
-        17..=32 => receive::<u32>(channel, plan, &lines, chosen, pads, threads),
-        _ => receive::<u64>(channel, plan, &lines, chosen, pads, threads),
+        ..=16 => receive::<u16>(channel, &receiver, threads),
+        17..=32 => receive::<u32>(channel, &receiver, threads),
+        _ => receive::<u64>(channel, &receiver, threads),
     }
 }
 
@@ -122,17 +180,12 @@ fn send<T: Lane>(
     plan: &Product,
     lines: &Range<usize>,
     x: &[T],
-    mut pads: Pads,
+    (pads, asked): (SenderPads, Bits),
     threads: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    let pads = pads.send(&[plan.job(lines)])?.pop().ok_or_else(sender::other)?;
-    let asked: Choices = channel.receive(&plan.asked(lines))?;
-    let asked = match asked.0.into_iter().next() {
-        Some((_, Values::Planes(planes))) => planes.into_iter().next().unwrap_or_default(),
-        _ => return Err(sender::other()),
-    };
     let sender = Sender::new(plan, lines, x, pads, &asked)?;
     let mut shares = Sums::<T>::new(plan, lines);
+    let mut waiting = 0;
     for pieces in plan.messages(lines) {
         let made = parallel::map(threads, pieces.iter().collect(), |piece| sender.piece(piece));
         let mut bytes = Vec::new();
@@ -140,24 +193,23 @@ fn send<T: Lane>(
             bytes.extend_from_slice(&part);
             shares.add(piece, &sums, u64::MAX);
         }
+        // Sending does not wait, and a slow link would leave all corrections in memory.
+        waiting += bytes.len();
         channel.send(&Corrections(bytes))?;
+        if waiting > MOST_WAITING {
+            channel.flush()?;
+            waiting = 0;
+        }
     }
     Ok(shares.finish())
 }
 
 fn receive<T: Lane>(
     channel: &mut Channel,
-    plan: &Product,
-    lines: &Range<usize>,
-    chosen: &ring::Bits,
-    mut pads: Pads,
+    receiver: &Receiver<'_>,
     threads: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    let pads = pads.receive(&[plan.job(lines)])?.pop().ok_or_else(sender::other)?;
-    let (receiver, asked) = Receiver::new(plan, lines, pads, chosen)?;
-    let lanes = plan.asked(lines).into_iter();
-    let asked: Choices = Lanes(lanes.zip([Values::Planes(vec![asked])]).collect());
-    channel.send(&asked)?;
+    let (plan, lines) = (receiver.plan, receiver.lines);
     let mut shares = Sums::<T>::new(plan, lines);
     for pieces in plan.messages(lines) {
         let layout = plan.layout(&pieces);
@@ -168,6 +220,12 @@ fn receive<T: Lane>(
         pieces.iter().zip(made).for_each(|(piece, sums)| shares.add(piece, &sums, 1));
     }
     Ok(shares.finish())
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Asked(<hidden>)")
+    }
 }
 
 /// A party's share of some rows, in the making.

@@ -152,17 +152,18 @@ impl Product {
         self.parts().iter().map(need).collect()
     }
 
-    /// What each part costs, in order, once its pads are there.
-    pub fn costs(&self) -> Vec<Cost> {
+    /// What choices and corrections of each part cost, in order, once its pads are there.
+    pub fn costs(&self) -> Vec<[Cost; 2]> {
         self.parts().iter().map(|lines| self.part_cost(lines)).collect()
     }
 
-    fn part_cost(&self, lines: &Range<usize>) -> Cost {
+    fn part_cost(&self, lines: &Range<usize>) -> [Cost; 2] {
         let asked = Choices::body_len(&self.asked(lines));
         let sent = |pieces: &Vec<Piece>| {
             Cost::message(Role::Client, Corrections::body_len(&self.layout(pieces)))
         };
-        Cost::message(Role::Server, asked).then(self.messages(lines).iter().map(sent).collect())
+        let corrections = self.messages(lines).iter().map(sent).collect();
+        [Cost::message(Role::Server, asked), corrections]
     }
 
     /// Layout of the server's masked choices.

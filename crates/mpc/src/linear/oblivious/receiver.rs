@@ -13,36 +13,34 @@ use zeroize::Zeroizing;
 use super::plan::{Piece, Product};
 use super::sender::other;
 
+/// The pad of each transfer that is the server's.
+pub(super) type Opened = Zeroizing<Vec<[u128; 1]>>;
+
 /// A part of the rows, with the pads for them.
 pub(super) struct Receiver<'a> {
     pub(super) plan: &'a Product,
     pub(super) lines: &'a Range<usize>,
-    chosen: &'a Bits,
-    pads: Zeroizing<Vec<[u128; 1]>>,
+    pub(super) chosen: &'a Bits,
+    pub(super) pads: &'a Opened,
 }
 
-impl<'a> Receiver<'a> {
-    /// And its `chosen` bits, masked.
-    pub(super) fn new(
-        plan: &'a Product,
-        lines: &'a Range<usize>,
-        pads: ReceiverPads,
-        chosen: &'a Bits,
-    ) -> Result<(Self, Bits)> {
-        let (planes, opened) = pads.into_parts();
-        let ([random], [low, high]) = (planes.as_slice(), opened.words.as_slice()) else {
-            return Err(other());
-        };
-        if random.len() != chosen.len() {
-            return Err(other());
-        }
-        let mut asked = random.clone();
-        asked.xor(chosen);
-        let pads =
-            low.iter().zip(high).map(|(low, high)| [u128::from(*low) | u128::from(*high) << 64]);
-        Ok((Self { plan, lines, chosen, pads: Zeroizing::new(pads.collect()) }, asked))
+/// What the server keeps of its pads, and its `chosen` bits, masked.
+pub(super) fn mask(pads: ReceiverPads, chosen: &Bits) -> Result<(Opened, Bits)> {
+    let (planes, opened) = pads.into_parts();
+    let ([random], [low, high]) = (planes.as_slice(), opened.words.as_slice()) else {
+        return Err(other());
+    };
+    if random.len() != chosen.len() {
+        return Err(other());
     }
+    let mut asked = random.clone();
+    asked.xor(chosen);
+    let pads = low.iter().zip(high);
+    let pads = pads.map(|(low, high)| [u128::from(*low) | u128::from(*high) << 64]);
+    Ok((Zeroizing::new(pads.collect()), asked))
+}
 
+impl Receiver<'_> {
     /// The sum of what a piece's transfers give, column by column.
     pub(super) fn piece<T: Lane>(&self, piece: &Piece, bytes: &[u8]) -> Zeroizing<Vec<T>> {
         let columns = self.plan.columns;

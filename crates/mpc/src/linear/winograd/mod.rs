@@ -22,6 +22,8 @@ use graph::Conv;
 use graph::winograd::{feature_rows, output_rows};
 use zeroize::Zeroizing;
 
+use crate::share::Share;
+
 /// Most rows and columns of a tile of features.
 const MOST_SIDE: usize = 6;
 /// Most places of a tile.
@@ -72,6 +74,23 @@ impl Tiles {
         let [down, across] = self.tiles();
         let columns = down.saturating_mul(across);
         [self.places(), self.conv.out_channels, self.conv.in_channels, columns]
+    }
+
+    /// The features of one image's tiles, `[places, channels, tiles]`; local.
+    pub fn features(&self, x: &Share) -> Share {
+        Share::new(self.spread(x.words()).to_vec(), x.bits())
+    }
+
+    /// The image out of products `[places, channels, tiles]`; local.
+    pub fn outputs(&self, products: &Share) -> Share {
+        Share::new(self.gather(1, products.words()), products.bits())
+    }
+
+    /// Values of [`Tiles::features`] and [`Tiles::outputs`].
+    pub fn counts(&self) -> [usize; 2] {
+        let [places, _, inputs, columns] = self.sides();
+        let Conv { out_channels, .. } = self.conv;
+        [places * inputs * columns, out_channels * self.conv.out_height() * self.conv.out_width()]
     }
 
     /// `B^T x B` of every tile of the images `x`, `[places, channels, tiles of all images]`.

@@ -9,7 +9,7 @@ use ring::word::{mask, signed};
 
 use super::*;
 use crate::linear::coefficient::Worker;
-use crate::linear::oblivious::{ClientAhead, Layer, ServerAhead};
+use crate::linear::oblivious::{ClientAhead, Layer, ServerAhead, Source};
 use crate::pads::Need;
 use crate::share::Share;
 use crate::testing::{both, split};
@@ -44,17 +44,17 @@ fn run(layer: &Layer, choice: &WeightBits, weights: &[i32], x: &[i64], seed: u64
             let role = ch.role();
             let mut worker = Worker { rng: &mut own, threads: 2 };
             let feed = &mut |_: &mut wire::Channel, need: &Need| pads.split(role, need);
-            let ahead = ClientAhead::prepare(ch, layer, feed, &mut worker).unwrap();
+            let ahead = ClientAhead::prepare(ch, layer, Source::Pads(feed), &mut worker).unwrap();
             layer.results(&ahead.run(ch, layer, &ours).unwrap()).unwrap()
         },
         |ch, mut pads| {
             let role = ch.role();
             let feed = &mut |_: &mut wire::Channel, need: &Need| pads.split(role, need);
-            let ahead = ServerAhead::prepare(ch, layer, &weights, feed, 1).unwrap();
+            let ahead = ServerAhead::prepare(ch, layer, &weights, Source::Pads(feed), 1).unwrap();
             layer.results(&ahead.run(ch, layer, &weights, &theirs, 2).unwrap()).unwrap()
         },
     );
-    let costs = layer.ahead_costs().into_iter().chain([layer.cost()]);
+    let costs = layer.ahead_costs().into_iter().flatten().chain([layer.cost()]);
     assert_eq!(client.cost, costs.collect());
     Share::reconstruct(&client.value, &server.value)
 }
@@ -69,6 +69,7 @@ fn node(conv: &Conv, tile: usize, choice: &WeightBits) -> Winograd {
         tile,
         product_bits: BITS,
         spare: false,
+        stage_bits: None,
         accumulator_bits: BITS,
         choice: choice.clone(),
         shift: 0,

@@ -1,0 +1,196 @@
+//! Graphs without an optimisation, to measure what it is worth. All compute the same integers.
+//!
+//! Fused graphs write every tensor at the width that its reader needs (UFO, propositions 1
+//! to 3 and Fig. 10d). Here each conversion of Fig. 10(b) and (c) is one of its own: what
+//! is multiplied is extended for the feature transform by lemma 1, then for the sums of
+//! products; these are extended in two steps before the output transform, whose results
+//! are extended for the multiplier.
+
+use super::Switch;
+use super::widths::insert;
+use crate::ir::{Conv, Format, Linear, Model, Node, Op, Tensor};
+use crate::model::ranges;
+use crate::width::{self, Known};
+use crate::winograd::{feature_rows, output_rows};
+use std::collections::BTreeSet;
+
+/// Takes what is `disabled` out of a graph whose widths are assigned.
+pub(super) fn apply(model: &mut Model, disabled: &BTreeSet<Switch>) {
+    if disabled.contains(&Switch::Fusion) {
+        separate_results(model);
+        separate_inputs(model);
+    }
+    if disabled.contains(&Switch::Sign) {
+        forget_signs(model);
+    }
+}
+
+/// Treats all values but the input's as if they might be negative.
+fn forget_signs(model: &mut Model) {
+    let graph = &mut model.graph;
+    for node in &mut graph.nodes {
+        // An extension of a signed tensor would take a bit to spare.
+        if node.op == Op::Extend && !graph.tensors[node.inputs[0]].format.signed {
+            node.op = Op::Requantize { drop: 0 };
+        }
+    }
+    let input = graph.input;
+    let known = graph.known();
+    for (index, tensor) in graph.tensors.iter_mut().enumerate() {
+        tensor.format.signed |= index != input && !known[index];
+    }
+}
+
+/// The width of what a product by weight bits makes, in its own node, and of the sums of its
+/// products, if they differ.
+fn own_widths(model: &Model, index: usize, known: &[Known]) -> Option<(u32, u32)> {
+    let node = &model.graph.nodes[index];
+    let inputs: Vec<Known> = node.inputs.iter().map(|input| known[*input].clone()).collect();
+    let weights = model.weights.get(&index)?;
+    match &node.op {
+        Op::Winograd(layer) => {
+            let results = width::winograd::accumulator(layer, weights, &inputs).width();
+            let products = width::winograd::products(layer, weights, &inputs[0]).width();
+            Some((results.max(2), products.max(2)))
+        }
+        Op::Linear(linear) if linear.shift == 0 && sums_up(linear) => {
+            let results = width::accumulator(linear, weights, &inputs).width().max(2);
+            Some((results, results))
+        }
+        _ => None,
+    }
+}
+
+/// Whether it multiplies by weights of few bits, not by channels' multipliers.
+fn sums_up(linear: &Linear) -> bool {
+    let Conv { groups, in_channels, kernel, .. } = linear.conv;
+    linear.choice.is_some() && (groups < in_channels || kernel != [1, 1] || in_channels == 1)
+}
+
+/// Results of products at their own width, with an extension of their own behind them.
+fn separate_results(model: &mut Model) {
+    let mut known = ranges(model);
+    let mut index = 0;
+    while index < model.graph.nodes.len() {
+        if let Some((results, products)) = own_widths(model, index, &known) {
+            let output = model.graph.nodes[index].output;
+            let wide = model.graph.tensors[output].format.bits;
+            let results = match &model.graph.nodes[index].op {
+                Op::Winograd(layer) => {
+                    let grown = products + lemma_1(output_rows(layer.tile));
+                    grown.min(wide).max(results)
+                }
+                _ => results,
+            };
+            narrow_products(&mut model.graph.nodes[index].op, results, products);
+            model.graph.tensors[output].format.bits = results;
+            let extension = following_extension(model, output);
+            if let Some(extension) = extension {
+                model.graph.nodes[extension].op = Op::Requantize { drop: 0 };
+            } else if results < wide {
+                convert_for_readers(model, index + 1, output, wide);
+                known = ranges(model);
+            }
+        }
+        index += 1;
+    }
+}
+
+/// Sums of products at their own width, extended in two steps where they have to be.
+fn narrow_products(op: &mut Op, results: u32, products: u32) {
+    match op {
+        Op::Winograd(layer) => {
+            layer.accumulator_bits = results;
+            layer.product_bits = products.min(results);
+            layer.spare = false;
+            let stage = (layer.product_bits + results) / 2;
+            layer.stage_bits = Some(stage).filter(|stage| layer.product_bits < *stage);
+        }
+        Op::Linear(linear) => linear.accumulator_bits = results,
+        _ => {}
+    }
+}
+
+/// The extension that is all that reads a tensor.
+fn following_extension(model: &Model, tensor: usize) -> Option<usize> {
+    let nodes = model.graph.nodes.iter().enumerate();
+    let mut readers = nodes.filter(|(_, node)| node.inputs.contains(&tensor));
+    match (readers.next(), readers.next()) {
+        (Some((index, Node { op: Op::Extend, .. })), None) => Some(index),
+        _ => None,
+    }
+}
+
+/// Lets all that reads a tensor read one of `bits`, made of it by a node of its own.
+fn convert_for_readers(model: &mut Model, at: usize, tensor: usize, bits: u32) -> usize {
+    let made = converted(model, tensor, bits);
+    for node in &mut model.graph.nodes {
+        node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|input| *input = made);
+    }
+    let name = model.graph.tensors[made].name.clone();
+    let node = Node { name, op: Op::Requantize { drop: 0 }, inputs: vec![tensor], output: made };
+    insert(model, at, node);
+    made
+}
+
+/// A new tensor for the values of another.
+fn converted(model: &mut Model, tensor: usize, bits: u32) -> usize {
+    let Tensor { name, shape, format } = model.graph.tensors[tensor].clone();
+    let name = super::widths::unused(&model.graph, &format!("{name}.{bits}"));
+    model.graph.tensors.push(Tensor { name, shape, format: Format { bits, ..format } });
+    model.graph.tensors.len() - 1
+}
+
+/// What products multiply at its own width, with extensions of their own in front of them.
+fn separate_inputs(model: &mut Model) {
+    let mut known = ranges(model);
+    let mut index = 0;
+    while index < model.graph.nodes.len() {
+        let node = &model.graph.nodes[index];
+        let tensor = node.output;
+        let wide = model.graph.tensors[tensor].format.bits;
+        let own = match node.op {
+            Op::Relu { .. } | Op::Requantize { drop: 1.. } => {
+                width::width_of_values(Some(node), known[tensor].range, false)
+            }
+            _ => wide,
+        };
+        if let Some(stages) = stages(model, tensor, own).filter(|_| own < wide) {
+            model.graph.tensors[tensor].format.bits = own;
+            let mut last = tensor;
+            for (step, bits) in stages.into_iter().enumerate() {
+                last = convert_for_readers(model, index + 1 + step, last, bits);
+            }
+            known = ranges(model);
+        }
+        index += 1;
+    }
+}
+
+/// Widths above `own` at which a tensor is extended for the layers that read it; nothing if
+/// others read it, too.
+fn stages(model: &Model, tensor: usize, own: u32) -> Option<BTreeSet<u32>> {
+    let (mut widths, mut most) = (BTreeSet::new(), own);
+    for node in model.graph.nodes.iter().filter(|node| node.inputs.contains(&tensor)) {
+        let need = match &node.op {
+            Op::Winograd(layer) => {
+                widths.insert(own + lemma_1(feature_rows(layer.tile)));
+                layer.product_bits
+            }
+            Op::Linear(linear) if sums_up(linear) => linear.accumulator_bits,
+            _ => return None,
+        };
+        widths.insert(need);
+        most = most.max(need);
+        if node.inputs[1..].contains(&tensor) {
+            return None;
+        }
+    }
+    Some(widths.into_iter().filter(|bits| own < *bits && *bits <= most).collect())
+}
+
+/// Bits that a transform adds: on both sides the norm of a row of its matrix.
+fn lemma_1(rows: &[&[i64]]) -> u32 {
+    let norm = |row: &&[i64]| row.iter().map(|b| b.unsigned_abs()).sum::<u64>();
+    2 * rows.iter().map(norm).max().unwrap_or(1).next_power_of_two().ilog2()
+}
