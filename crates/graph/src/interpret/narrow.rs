@@ -11,7 +11,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Products summed at a time, with one instruction for every eight of them; patches
 /// are padded with zeros to a multiple.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 /// Positions whose patches meet the weights while these are in the cache.
 const TILE: usize = 16;
 
@@ -92,7 +92,7 @@ fn run(conv: &Conv) -> usize {
 }
 
 /// Both of a length that is a multiple of [`LANES`].
-fn dot(kernel: &[i16], patch: &[i16]) -> i32 {
+pub(super) fn dot(kernel: &[i16], patch: &[i16]) -> i32 {
     let (kernel, patch) = (kernel.as_chunks::<LANES>().0, patch.as_chunks::<LANES>().0);
     let product = |(w, x): (&i16, &i16)| i32::from(*w) * i32::from(*x);
     let sum = |w: &[i16; LANES], x: &[i16; LANES]| w.iter().zip(x).map(product).sum::<i32>();

@@ -20,8 +20,34 @@ pub(super) fn apply(model: &mut Model, disabled: &BTreeSet<Switch>) {
         separate_results(model);
         separate_inputs(model);
     }
+    if disabled.contains(&Switch::Residual) {
+        widen_sums(model);
+    }
     if disabled.contains(&Switch::Sign) {
         forget_signs(model);
+    }
+}
+
+/// Aligned branches have a bit more than the wider of them, so that no sum of two such can
+/// overflow, whatever the weights.
+fn widen_sums(model: &mut Model) {
+    let graph = &mut model.graph;
+    let written = |nodes: &[Node], tensor: usize| {
+        let writer = nodes.iter().find(|node| node.output == tensor)?;
+        (writer.op == Op::Requantize { drop: 0 }).then(|| writer.inputs[0])
+    };
+    for index in 0..graph.nodes.len() {
+        let Op::Sum { accumulator_bits, .. } = graph.nodes[index].op else { continue };
+        let inputs = graph.nodes[index].inputs.clone();
+        let branches: Option<Vec<usize>> =
+            inputs.iter().map(|input| written(&graph.nodes, *input)).collect();
+        let Some(branches) = branches else { continue };
+        let widest = branches.iter().map(|branch| graph.tensors[*branch].format.bits + 1).max();
+        let width = accumulator_bits.max(widest.unwrap_or(0));
+        if let Op::Sum { accumulator_bits, .. } = &mut graph.nodes[index].op {
+            *accumulator_bits = width;
+        }
+        inputs.iter().for_each(|input| graph.tensors[*input].format.bits = width);
     }
 }
 
@@ -47,14 +73,16 @@ fn own_widths(model: &Model, index: usize, known: &[Known]) -> Option<(u32, u32)
     let node = &model.graph.nodes[index];
     let inputs: Vec<Known> = node.inputs.iter().map(|input| known[*input].clone()).collect();
     let weights = model.weights.get(&index)?;
+    // What others read includes what rounding may add.
+    let least = known[node.output].range.width().max(2);
     match &node.op {
         Op::Winograd(layer) => {
             let results = width::winograd::accumulator(layer, weights, &inputs).width();
             let products = width::winograd::products(layer, weights, &inputs[0]).width();
-            Some((results.max(2), products.max(2)))
+            Some((results.max(least), products.max(2)))
         }
         Op::Linear(linear) if linear.shift == 0 && sums_up(linear) => {
-            let results = width::accumulator(linear, weights, &inputs).width().max(2);
+            let results = width::accumulator(linear, weights, &inputs).width().max(least);
             Some((results, results))
         }
         _ => None,

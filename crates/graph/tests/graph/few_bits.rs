@@ -23,7 +23,8 @@ pub(crate) fn options(weight_bits: u32, activation_bits: u32) -> Options {
 }
 
 /// Two residual blocks behind a convolution, the second at half the size, and a classifier.
-pub(crate) fn residual(seed: u64) -> Program {
+/// What is added to the second takes every other pixel, as it is or by a projection.
+fn residual(seed: u64, projects: bool) -> Program {
     let mut builder = Builder::new(seed, &[2, 6, 6]);
     let relu = |builder: &mut Builder| {
         builder.same_shape(SourceOp::Relu { maximum: None, bits: None });
@@ -39,7 +40,17 @@ pub(crate) fn residual(seed: u64) -> Program {
     conv(&mut builder, &skip, [3, 4], (3, 2));
     let inner = relu(&mut builder);
     let outer = conv(&mut builder, &inner, [4, 4], (3, 1));
-    let short = conv(&mut builder, &skip, [3, 4], (1, 2));
+    let short = match projects {
+        true => conv(&mut builder, &skip, [3, 4], (1, 2)),
+        false => {
+            let data = (0..12).map(|i| if i / 3 == i % 3 { 1.0 } else { 0.0 }).collect();
+            let weight = builder.store(FloatTensor { shape: vec![4, 3, 1, 1], data });
+            let (kernel, stride, padding) = ([1, 1], [2, 2], [0; 4]);
+            let (dilation, groups, bias) = ([1, 1], 1, None);
+            let op = SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, bias };
+            builder.push(&[&skip], op, vec![4, 3, 3])
+        }
+    };
     builder.push(&[&outer, &short], SourceOp::Add {}, vec![4, 3, 3]);
     relu(&mut builder);
     builder.pool(false);
@@ -113,7 +124,7 @@ fn furthest(model: &Model, program: &Program, inputs: &[Vec<f32>], ranges: &Rang
 
 #[test]
 fn more_bits_are_nearer_the_floats() {
-    let program = residual(5);
+    let program = residual(5, true);
     let (inputs, ranges) = ranges(&program, 5);
     let error = |bits| {
         let model = compile(&program, &ranges, &options(bits, bits)).unwrap();
@@ -130,7 +141,7 @@ fn count(model: &Model, wanted: fn(&Op) -> bool) -> usize {
 
 #[test]
 fn convolutions_are_those_that_suit_them() {
-    let program = residual(5);
+    let program = residual(5, true);
     let (_, ranges) = ranges(&program, 5);
     let model = compile(&program, &ranges, &options(4, 4)).unwrap();
     let winograd = |op: &Op| matches!(op, Op::Winograd(_));
@@ -145,6 +156,13 @@ fn convolutions_are_those_that_suit_them() {
     let plain = Options { disabled: [Switch::Winograd].into(), ..options(4, 4) };
     let plain = compile(&program, &ranges, &plain).unwrap();
     assert_eq!(count(&plain, winograd), 0);
+    // What takes pixels as they are needs no multiplier, and is what is added.
+    let program = residual(5, false);
+    let (_, ranges) = self::ranges(&program, 5);
+    let model = compile(&program, &ranges, &options(4, 4)).unwrap();
+    assert_eq!(count(&model, |op| matches!(op, Op::Linear(_))), 3 + 6);
+    let added = model.graph.nodes.iter().filter(|node| node.inputs.len() == 2);
+    assert!(added.clone().all(|node| matches!(node.op, Op::Linear(_))) && added.count() == 2);
 }
 
 /// The network that [`residual`] becomes when its weights are rounded, as training would
@@ -227,10 +245,13 @@ fn what_training_fixed_is_not_left_out_and_other_suites_refuse_it() {
 #[test]
 fn graphs_without_optimisations_compute_the_same_integers() {
     use Switch::{Fusion, Residual, Sign};
-    let rounded = residual(5);
-    let (_, seen) = ranges(&rounded, 5);
+    let rounded = [true, false].map(|projects| {
+        let program = residual(5, projects);
+        let (_, seen) = ranges(&program, 5);
+        (program, seen, 4)
+    });
     let (trained, known) = trained(3);
-    for (program, ranges, bits) in [(rounded, seen, 4), (trained, known, 6)] {
+    for (program, ranges, bits) in rounded.into_iter().chain([(trained, known, 6)]) {
         let compiled = |disabled: &[Switch]| {
             let disabled = disabled.iter().copied().collect();
             compile(&program, &ranges, &Options { disabled, ..options(4, bits) }).unwrap()
@@ -252,7 +273,13 @@ fn graphs_without_optimisations_compute_the_same_integers() {
             assert_eq!(known(&model), !disabled.contains(&Sign), "{disabled:?}");
         }
         let sums = |op: &Op| matches!(op, Op::Sum { .. });
-        assert!(count(&compiled(&[Residual]), sums) > count(&fused, sums));
+        let aligned = compiled(&[Residual]);
+        assert!(count(&aligned, sums) > count(&fused, sums));
+        for node in aligned.graph.nodes.iter().filter(|node| sums(&node.op)) {
+            let main = aligned.graph.input_of(node, 0).format.bits;
+            let writer = aligned.graph.nodes.iter().find(|n| n.output == node.inputs[0]).unwrap();
+            assert!(aligned.graph.input_of(writer, 0).format.bits < main, "{}", node.name);
+        }
         let stages = |op: &Op| matches!(op, Op::Winograd(layer) if layer.stage_bits.is_some());
         assert_eq!(count(&fused, stages), 0);
         assert!(count(&compiled(&[Fusion]), stages) > 0);
