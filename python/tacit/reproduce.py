@@ -25,6 +25,7 @@ from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
 from tacit.reproduce_layers import falcon_table2
 from tacit.reproduce_lola import table_1 as lola_table_1
 from tacit.reproduce_lola import table_3 as lola_table_3
+from tacit.reproduce_lola import table_4 as lola_table_4
 from tacit.reproduce_ufo import figure_13, figure_16, figure_17, figure_18
 from tacit.reproduce_ufo import table_4 as ufo_table_4
 from tacit.reproduce_ufo import table_5 as ufo_table_5
@@ -256,6 +257,7 @@ TABLES = {
     "falcon-table6": Table("accuracy on MNIST and CIFAR-10 (FALCON, table 6)", table_6),
     "lola-table1": Table("latency and accuracy on MNIST; with --full, batches (LoLa, table 1)", lola_table_1),
     "lola-table3": Table("LoLa, LoLa-Dense and LoLa-Small on MNIST (LoLa, table 3)", lola_table_3),
+    "lola-table4": Table("MNIST and CIFAR-10; the latter measured with --full (LoLa, table 4)", lola_table_4),
     "ufo-table4": Table("convolutions of few bits; SiRNN's way and HE beside them (UFO, table IV)", ufo_table_4),
     "ufo-table5": Table("ResNet-20 on CIFAR-10, trained with few bits (UFO, table V)", ufo_table_5),
     "ufo-figure13": Table("residuals, aligned apart or in the accumulator (UFO, figure 13)", figure_13),

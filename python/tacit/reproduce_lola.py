@@ -1,5 +1,6 @@
-"""LoLa's tables: latency and accuracy of its MNIST networks, and predictions an hour in batches."""
+"""LoLa's tables: latency and accuracy of its MNIST networks, predictions an hour in batches, and CIFAR-10."""
 
+import json
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -28,6 +29,12 @@ QUICK = 1000
 """Test images of the accuracy in the quick table."""
 BATCH = 8192
 PER_HOUR = 3600
+
+
+CIFAR_RESULTS = Path("bench/results/lola-cifar10.json")
+"""What the full table found of CIFAR-10, which takes longer than a quick one may."""
+CIFAR_BITS = (5, 5, 4)
+"""Bits of weights, chosen with the input's on training images that did not train."""
 
 
 class Network(NamedTuple):
@@ -184,3 +191,53 @@ def table_3(full: bool, data: Path) -> dict[str, Any]:
     """The three networks for MNIST."""
     lines = [measured(network, data, full) for network in NETWORKS]
     return {"rows": [line for rows, _ in lines for line in rows], "measured": [besides for _, besides in lines]}
+
+
+def cifar(data: Path) -> tuple[Rows, dict[str, Any]]:
+    """LoLa's network for CIFAR-10, trained by `tacit.train.lola_cifar`."""
+    from tacit.compile import Options, compile_model
+
+    def part(name: str, count: int | None) -> Examples:
+        x, y = pixels(data / "cifar10" / name)
+        return Examples(x[:count].astype(np.float32) / 127.5 - 1, y[:count])
+
+    test = part("cifar10_test.npz", None)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "cifar10.tacit"
+        options = Options(suite="lola", activation_bits=4, layer_bits=CIFAR_BITS)
+        calibration = part("cifar10_train_50k.npz", CALIBRATION).x
+        compile_model(asset("lola_cifar10.onnx.xz"), path, calibration, None, options)
+        model = Model(path)
+        reports = [Pair(model, threads=THREADS).run(test.x[:1], None).report for _ in range(RUNS)]
+        accuracy = 100 * simulated(model, test)["top1"]
+    seconds = median(report["phases"]["online"]["seconds"] for report in reports)
+    rows = [
+        row("LoLa, CIFAR-10", 730, seconds, "s"),
+        row("LoLa, CIFAR-10, accuracy", 74.1, accuracy, "%"),
+        row("LoLa, CIFAR-10, memory", 12, reports[-1]["peak_memory_bytes"]["server"] / 1e9, "GB"),
+    ]
+    last = reports[-1]
+    besides = {
+        "name": "LoLa, CIFAR-10",
+        "images": len(test.x),
+        "bytes": {phase: last["phases"][phase]["bytes"] for phase in ("setup", "online")},
+        "equal_to_interpreter": all(report["max_error"] == 0 for report in reports),
+        "peak_memory_bytes": last["peak_memory_bytes"],
+        "parameters": last["parameters"],
+    }
+    return rows, besides
+
+
+def table_4(full: bool, data: Path) -> dict[str, Any]:
+    """MNIST beside CIFAR-10; without `full` the latter as it was last measured and stored."""
+    rows, besides = measured(NETWORKS[0], data, full)
+    if full:
+        more, seen = cifar(data)
+    else:
+        try:
+            stored = json.loads(CIFAR_RESULTS.read_text(encoding="utf-8"))
+            more, seen = stored["rows"], stored["measured"]
+        except (OSError, ValueError, KeyError) as error:
+            why = f"{CIFAR_RESULTS} is not there; run this in the repository, or with --full"
+            raise MisuseError(why) from error
+    return {"rows": rows + more, "measured": [besides, seen]}

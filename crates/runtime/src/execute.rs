@@ -417,7 +417,10 @@ fn evaluated(
                     channel.send(&message)?;
                 }
             }
+            // The server sends nothing before it has evaluated the whole network.
+            channel.expect_silence(true)?;
             let answer = receive_all(channel, plan.answer_messages()?)?;
+            channel.expect_silence(false)?;
             let results = keys.codec.decrypt(&keys.secret, lola::answer_of(answer))?;
             Ok(Share::new(results.into_iter().map(|v| v as u64).collect(), *bits))
         }

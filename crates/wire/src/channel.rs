@@ -53,6 +53,15 @@ pub trait Transport: Send {
         Ok(())
     }
 
+    /// Whether the next byte may take as long as the session does, because the peer has much
+    /// to compute, or as long as ever.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the connection is gone or the time is up.
+    fn expect_silence(&mut self, _silent: bool) -> Result<()> {
+        Ok(())
+    }
+
     /// Delays everything sent from now on as `link` would.
     ///
     /// # Errors
@@ -175,6 +184,15 @@ impl Channel {
     /// [`Error::Peer`] when the peer goes on sending.
     pub fn closed(&mut self, patience: Duration) -> Result<()> {
         self.transport.closed(patience)
+    }
+
+    /// Lets the peer compute for as long as the session may take, or again only as long as
+    /// it may ever be silent.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the connection is gone or the time is up.
+    pub fn expect_silence(&mut self, silent: bool) -> Result<()> {
+        self.transport.expect_silence(silent)
     }
 
     /// The length in a header whose number is the next one's.

@@ -77,6 +77,8 @@ pub(crate) struct Tcp {
     session: Option<Session>,
     lane: Option<Lane>,
     patience: Patience,
+    /// How long the peer may be silent when nothing else is said.
+    usual: Duration,
 }
 
 impl Tcp {
@@ -99,7 +101,7 @@ impl Tcp {
             .map_err(|e| Error::transport(format!("cannot start the writer thread: {e}")))?;
         let deadline = Instant::now() + timeouts.total;
         let patience = Patience { idle: timeouts.idle, deadline };
-        Ok(Self { reader: stream, queue, session, lane: None, patience })
+        Ok(Self { reader: stream, queue, session, lane: None, patience, usual: timeouts.idle })
     }
 
     fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
@@ -172,6 +174,13 @@ impl Transport for Tcp {
             0 => Ok(()),
             _ => Err(Error::peer("the end of the session", "another message")),
         }
+    }
+
+    fn expect_silence(&mut self, silent: bool) -> Result<()> {
+        let left = remaining(self.patience.deadline).ok_or_else(too_long)?;
+        self.patience.idle = if silent { left } else { self.usual };
+        let set = self.reader.set_read_timeout(Some(self.patience.idle));
+        set.map_err(|e| io_error(&e, self.patience.idle))
     }
 
     fn shape(&mut self, link: Link) -> Result<()> {
@@ -310,6 +319,26 @@ mod tests {
         let got: Test = client.receive(&vec![expected.0.first().unwrap().0]).unwrap();
         assert!(got == expected && peer.join().unwrap() == expected);
         assert_eq!(client.meter().total(None).cost.rounds, 2);
+    }
+
+    #[test]
+    fn a_peer_that_computes_may_be_silent_and_one_that_is_done_may_not() {
+        let (mut client, mut server) = pair(Duration::from_millis(200));
+        let layout = vec![crate::Segment { count: 1, bits: 8 }];
+        let asked = layout.clone();
+        let peer = thread::spawn(move || {
+            let got: Test = server.receive(&asked).unwrap();
+            thread::sleep(Duration::from_millis(600));
+            server.send(&got).unwrap();
+            thread::sleep(Duration::from_millis(600));
+        });
+        client.send(&Test::one(vec![7], 8)).unwrap();
+        client.expect_silence(true).unwrap();
+        client.receive::<Test>(&layout).unwrap();
+        client.expect_silence(false).unwrap();
+        let error = client.receive::<Test>(&layout).unwrap_err();
+        assert!(error.to_string().contains("0.2 s"), "{error}");
+        peer.join().unwrap();
     }
 
     #[test]

@@ -5,10 +5,11 @@ fully connected 4075-10 (LoLa, arXiv 1812.10659, section 6): 544,000 parameters.
 2 * pixel / 255 - 1. Batch norms in front of the squares keep them small while training; they are folded into the
 convolutions at the end. After every epoch a checkpoint is written, from which the same command goes on.
 
-    python -m tacit.train.lola_cifar --data ../shared/data/cifar10 --output build/lola_cifar.onnx
+    python -m tacit.train.lola_cifar --data ../shared/data/cifar10 --output build/lola_cifar10.onnx.xz
 """
 
 import argparse
+import lzma
 import sys
 import time
 from collections.abc import Iterator
@@ -168,8 +169,14 @@ def folded(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> tuple[NDArray[np.float32], 
     return kernel.detach().numpy().astype(np.float32), bias.detach().numpy().astype(np.float32)
 
 
+def coarse(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The nearest numbers of 8 significant bits, which compress well and are more than integers need."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x8000)) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
 def to_onnx(network: Network) -> onnx.ModelProto:
-    """The network as ONNX, opset 13, batch norms folded."""
+    """The network as ONNX, opset 13, batch norms folded, weights with 8 significant bits."""
     kernels = [folded(conv, norm) for conv, norm in zip((network.first, network.second), network.norms, strict=True)]
     (k1, b1), (k2, b2) = kernels
     dense = network.dense.weight.detach().numpy().T.copy(), network.dense.bias.detach().numpy()
@@ -184,7 +191,7 @@ def to_onnx(network: Network) -> onnx.ModelProto:
     ]
     shapes: dict[str, list[str | int | None]] = {"input": ["N", 3, 32, 32], "logits": ["N", 10]}
     given, made = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items())
-    constants = [numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in arrays.items()]
+    constants = [numpy_helper.from_array(coarse(array), name) for name, array in arrays.items()]
     graph = helper.make_graph(nodes, "lola-cifar10", [given], [made], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.checker.check_model(model)
@@ -200,8 +207,9 @@ def main() -> None:
     chosen = parser.parse_args()
     chosen.output.parent.mkdir(parents=True, exist_ok=True)
     x, y = pixels(chosen.data / "cifar10_train_50k.npz")
-    network = train(x, y, chosen.epochs, chosen.output.with_suffix(".checkpoint"))
-    onnx.save(to_onnx(network.eval()), chosen.output)
+    network = train(x, y, chosen.epochs, chosen.output.parent / "lola_cifar.checkpoint")
+    packed = to_onnx(network.eval()).SerializeToString()
+    chosen.output.write_bytes(lzma.compress(packed) if chosen.output.suffix == ".xz" else packed)
     x, y = pixels(chosen.data / "cifar10_test.npz")
     print(f"{accuracy(network, torch.from_numpy(x), torch.from_numpy(y)):.2%} of {len(y)} test images")
 

@@ -88,7 +88,7 @@ fn argmax(rows: usize, classes: usize, bits: u32) -> Result<(Sliced, u32)> {
 }
 
 /// By garbled circuits where they are asked for and can do it.
-fn chosen(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
     let garbled = match graph.nonlinear {
         graph::Nonlinear::Gc => circuits::action(graph, node, batch)?,
         graph::Nonlinear::Ot => None,

@@ -49,7 +49,7 @@ fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
     let step = match &node.op {
         Op::Linear(linear) => positions(linear, out_bits, batch)?,
         Op::Winograd(layer) => tiles(layer, out_bits, batch)?,
-        _ => return auto::action(graph, node, batch),
+        _ => return auto::chosen(graph, node, batch),
     };
     Ok(Action::Transfer(Box::new(step)))
 }
