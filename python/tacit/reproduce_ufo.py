@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from tacit.operation import OperationPair, bench_operation
 from tacit.pair import Pair
 from tacit.paper import Rows, row
 from tacit.preprocess import PRESETS
-
-if TYPE_CHECKING:
-    from tacit.compile import Pass
 
 MB, GB = 1e6, 1e9
 TRAINED = "ufo_resnet20"
@@ -136,9 +133,13 @@ def table_5(full: bool, data: Path) -> dict[str, Any]:
 
 
 NETWORKS = {"ResNet-20": "resnet20_cifar10.onnx", "ResNet-32": "resnet32_cifar10.onnx"}
-PASSES: tuple["Pass", ...] = ("winograd", "residual", "fusion", "sign")
+PASSES: tuple[str, ...] = ("winograd", "residual", "fusion", "sign")
 """In the order in which figure 16 adds them."""
 FIGURE_13 = {"ResNet-20": 5.7, "ResNet-32": 5.8}
+ADDED = {"ResNet-20": 3 * (16384 + 8192 + 4096), "ResNet-32": 5 * (16384 + 8192 + 4096)}
+"""Elements that the blocks of a network add up."""
+RESIDUAL_BITS, ACCUMULATOR_BITS, SHIFT = 9, 21, 8
+"""Of residuals with the bit of a sign that is known, of accumulators, and how many of these are dropped."""
 WINOGRAD, FUSION = 0.37, 0.7
 """What is left of the communication, on average, by the text on figure 17."""
 NAIVE = 0.8
@@ -153,7 +154,7 @@ def float_path(data: Path, network: str) -> Path:
     return path
 
 
-def plans(data: Path, network: str, left_out: Iterable[tuple["Pass", ...]]) -> list[dict[str, Any]]:
+def plans(data: Path, network: str, left_out: Iterable[tuple[str, ...]]) -> list[dict[str, Any]]:
     """Plans of a float network rounded to the figures' widths, without some passes each."""
     source, x = float_path(data, network), examples(data, "train_50k", CALIBRATION).x
     found = []
@@ -168,21 +169,32 @@ def total(plan: dict[str, Any], phases: tuple[str, ...] = ("setup", "offline", "
     return float(sum(sum(plan["phases"][phase]["bytes"].values()) for phase in phases)) / MB
 
 
-def figure_13(full: bool, data: Path) -> dict[str, Any]:
-    """Traffic of residuals: aligned and added apart, and added inside the accumulator."""
+def figure_13(full: bool, _data: Path) -> dict[str, Any]:
+    """Conversions in front of the addition of residuals; the one behind it is the same in both.
+
+    As in SiRNN (Fig. 12a) the accumulator is brought to the width and scale of the addition, and the residual too;
+    simplified (Fig. 12b) the residual alone is extended to the accumulator, its scale by a local factor.
+    """
     rows: Rows = []
     measured: Rows = []
-    for network in FIGURE_13 if full else ("ResNet-20",):
-        simplified, baseline = plans(data, network, ((), ("residual",)))
-        skips = (layer for layer in baseline["layers"] if layer["name"].endswith(".skip"))
-        ours = sum(sum(layer["bytes"].values()) for layer in skips) / MB
-        before = ours + total(baseline) - total(simplified)
-        rows.append(row(f"{network}, baseline / simplified residual", FIGURE_13[network], before / ours, "x"))
-        measured.append({"name": network, "baseline_mb": before, "simplified_mb": ours})
+    for network, paper in FIGURE_13.items() if full else (("ResNet-20", FIGURE_13["ResNet-20"]),):
+        count = ADDED[network]
+        main = conversion("truncate", count, ACCUMULATOR_BITS, drop=SHIFT, out_bits=ACCUMULATOR_BITS - SHIFT)
+        narrow = conversion("extend", count, RESIDUAL_BITS, out_bits=ACCUMULATOR_BITS - SHIFT, non_negative=True)
+        wide = conversion("extend", count, RESIDUAL_BITS, out_bits=ACCUMULATOR_BITS, non_negative=True)
+        rows.append(row(f"{network}, baseline / simplified residual", paper, (main + narrow) / wide, "x"))
+        measured.append({"name": network, "elements": count, "baseline_mb": main + narrow, "simplified_mb": wide})
     return {"rows": rows, "measured": measured}
 
 
-def steps(count: int = len(PASSES)) -> list[tuple["Pass", ...]]:
+def conversion(name: str, count: int, bits: int, **more: Any) -> float:
+    """Megabytes of changes of width between two processes, session aside."""
+    operation = {"operation": name, "count": count, "bits": bits, "non_negative": False, **more}
+    phases = bench_operation(OperationPair(operation, threads=1), 1)["phases"]
+    return float(sum(sum(phases[phase]["bytes"].values()) for phase in ("offline", "online"))) / MB
+
+
+def steps(count: int = len(PASSES)) -> list[tuple[str, ...]]:
     """The passes that are left out before any, after one, after two .. of them is added."""
     return [PASSES[done:] for done in range(count + 1)]
 
