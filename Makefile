@@ -72,6 +72,10 @@ gazelle-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gazelle
 gala-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gala
 gazelle-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gazelle
 gala-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gala
+ufo-conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+ufo-conv-16x16 conv --height 16 --width 16 --in 32 --out 64 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+ufo-conv-56x56 conv --height 56 --width 56 --in 64 --out 64 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+ufo-conv-28x28 conv --height 28 --width 28 --in 128 --out 128 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
 ot-ferret ot --kind ferret --count 30000000
 ot-softspoken2 ot --kind softspoken2 --count 30000000
 ot-softspoken4 ot --kind softspoken4 --count 30000000

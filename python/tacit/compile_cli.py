@@ -111,7 +111,7 @@ def compile_command(
             metavar="PASS",
             help="Of ufo, to measure what a pass is worth; may be repeated. winograd: 3x3 convolutions as others. "
             "fusion: a conversion of its own for each change of width. residual: both branches converted before they "
-            "are added. sign: a ReLU's sign forgotten. reweighting: weight bits count 1, 2, 4, .. always.",
+            "are added. sign: a ReLU's sign forgotten. reweighting: weights in two's complement.",
         ),
     ] = None,
     accept_leakage: AcceptLeakage = False,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from tacit.operation import OperationPair, bench_operation
 from tacit.pair import Pair
 from tacit.paper import Rows, row
 from tacit.preprocess import PRESETS
-
-if TYPE_CHECKING:
-    from tacit.compile import Pass
 
 MB, GB = 1e6, 1e9
 TRAINED = "ufo_resnet20"
@@ -136,7 +133,7 @@ def table_5(full: bool, data: Path) -> dict[str, Any]:
 
 
 NETWORKS = {"ResNet-20": "resnet20_cifar10.onnx", "ResNet-32": "resnet32_cifar10.onnx"}
-PASSES: tuple["Pass", ...] = ("winograd", "residual", "fusion", "sign")
+PASSES: tuple[str, ...] = ("winograd", "residual", "fusion", "sign")
 """In the order in which figure 16 adds them."""
 FIGURE_13 = {"ResNet-20": 5.7, "ResNet-32": 5.8}
 ADDED = {"ResNet-20": 3 * (16384 + 8192 + 4096), "ResNet-32": 5 * (16384 + 8192 + 4096)}
@@ -157,7 +154,7 @@ def float_path(data: Path, network: str) -> Path:
     return path
 
 
-def plans(data: Path, network: str, left_out: Iterable[tuple["Pass", ...]]) -> list[dict[str, Any]]:
+def plans(data: Path, network: str, left_out: Iterable[tuple[str, ...]]) -> list[dict[str, Any]]:
     """Plans of a float network rounded to the figures' widths, without some passes each."""
     source, x = float_path(data, network), examples(data, "train_50k", CALIBRATION).x
     found = []
@@ -197,7 +194,7 @@ def conversion(name: str, count: int, bits: int, **more: Any) -> float:
     return float(sum(sum(phases[phase]["bytes"].values()) for phase in ("offline", "online"))) / MB
 
 
-def steps(count: int = len(PASSES)) -> list[tuple["Pass", ...]]:
+def steps(count: int = len(PASSES)) -> list[tuple[str, ...]]:
     """The passes that are left out before any, after one, after two .. of them is added."""
     return [PASSES[done:] for done in range(count + 1)]
 

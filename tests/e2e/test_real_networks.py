@@ -43,6 +43,16 @@ def test_integers_agree_with_the_float_model(tacit, folder, name):
     assert content["agreement"] >= 0.96
 
 
+@pytest.mark.parametrize(("name", "pixels"), [("resnet20_cifar10", "cifar10"), ("delphi_minionn_cifar10_relu", "unit")])
+def test_weights_of_few_bits_keep_most_of_the_accuracy(tacit, folder, name, pixels):
+    source, compiled = DATA / "models" / f"{name}.onnx", folder / f"{name}-ufo.tacit"
+    options = ("--calibrate", folder / "calibration.npz", "--preprocess", pixels, "--suite", "ufo")
+    done = tacit("compile", source, "-o", compiled, *options, seconds=300)
+    assert done.code == 0, done.err
+    content = tacit("evaluate", compiled, folder / "cifar10.npz", "--model", source, "--json", seconds=300).json
+    assert content["top1"] >= content["float_top1"] - 0.06
+
+
 @pytest.mark.parametrize("name", PRETRAINED)
 def test_every_pretrained_network_runs(tacit, tmp_path, name):
     """Few images calibrate: this is about operators and widths."""

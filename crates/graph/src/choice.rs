@@ -46,6 +46,18 @@ impl WeightBits {
         choice
     }
 
+    /// Importances near each other, for 2 to 4 bits: the weights lie close together where most
+    /// are, around zero, and products send as many bits as of two's complement.
+    pub fn dense(bits: u32) -> Option<Self> {
+        let (importance, offset): (&[i64], i64) = match bits {
+            2 => (&[2, 3], -3),
+            3 => (&[2, 3, 4], -5),
+            4 => (&[2, 4, 7, 8], -10),
+            _ => return None,
+        };
+        Some(Self { importance: importance.to_vec(), offset })
+    }
+
     /// The weight that the lowest bits of `chosen` make.
     pub fn weight(&self, chosen: u32) -> i64 {
         let bits = self.importance.iter().enumerate();
@@ -109,12 +121,27 @@ mod tests {
         assert_eq!(two.weights(), [0, 1, -2, -1]);
         assert_eq!(WeightBits::reweighted(3), of(&[1, 2, -8], 0));
         assert_eq!(WeightBits::reweighted(3).range(), [-8, 3]);
-        for choice in [two, WeightBits::reweighted(8), of(&[1, -1], 0), of(&[2], -1)] {
+        let dense = (2..=4).filter_map(WeightBits::dense);
+        let others = [two, WeightBits::reweighted(8), of(&[1, -1], 0), of(&[2], -1)];
+        for choice in others.into_iter().chain(dense) {
             choice.check().unwrap();
             let weights: Vec<i32> = choice.weights().into_iter().map(|w| w as i32).collect();
             let chosen = choice.choose(&weights).unwrap();
             assert!(chosen.iter().zip(&weights).all(|(c, w)| choice.weight(*c) == i64::from(*w)));
         }
+    }
+
+    #[test]
+    fn dense_weights_send_as_many_bits_as_twos_complement() {
+        let zeros = |choice: &WeightBits| -> u32 {
+            choice.importance.iter().map(|importance| importance.trailing_zeros()).sum()
+        };
+        for bits in 2..=4 {
+            let dense = WeightBits::dense(bits).unwrap();
+            assert_eq!(dense.importance.len(), bits as usize);
+            assert!(zeros(&dense) >= zeros(&WeightBits::twos_complement(bits)));
+        }
+        assert_eq!(WeightBits::dense(5), None);
     }
 
     #[test]

@@ -201,9 +201,11 @@ impl Plan {
         inputs.div_ceil(self.settings.batch())
     }
 
-    /// Transfers for one run.
+    /// Transfers for one run, those of layers that are prepared by them included.
     pub fn need(&self) -> Need {
-        self.steps.iter().map(Step::need).sum()
+        let layers = self.steps.iter().filter_map(Step::transfer);
+        let masks: Need = layers.flat_map(|layer| layer.layer.needs()).sum();
+        masks + self.steps.iter().map(Step::need).sum()
     }
 
     /// What is evaluated under encryption, where that is the whole network.

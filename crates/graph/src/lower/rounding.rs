@@ -36,15 +36,19 @@ pub(super) struct Rows<'a> {
     pub(super) places: &'a [f64],
 }
 
-/// Rounds to `bits` bits: two's complement, or with other importances where the layer has
-/// outliers, that is allowed and the error is less.
+/// Rounds to `bits` bits: two's complement, or other importances if these are allowed and
+/// the error is less; a heavier topmost bit only where the layer has outliers.
 pub(super) fn round(rows: &Rows<'_>, bits: u32, reweighting: bool) -> FewBits {
     let plain = rounded(rows, WeightBits::twos_complement(bits));
-    if !reweighting || bits < 2 || largest_deviation(rows.weight) < OUTLIER {
+    if !reweighting {
         return plain;
     }
-    let heavy = rounded(rows, WeightBits::reweighted(bits));
-    if heavy.error < plain.error { heavy } else { plain }
+    let outliers = largest_deviation(rows.weight) >= OUTLIER;
+    let heavy = outliers.then(|| WeightBits::reweighted(bits));
+    let others = WeightBits::dense(bits).into_iter().chain(heavy);
+    let all = [plain].into_iter().chain(others.map(|choice| rounded(rows, choice)));
+    let better = |a: FewBits, b: FewBits| if b.error < a.error { b } else { a };
+    all.reduce(better).unwrap_or_else(|| rounded(rows, WeightBits::twos_complement(bits)))
 }
 
 /// The z-score of the weight that is farthest from their mean; 0 when all are alike.
@@ -144,7 +148,6 @@ mod tests {
         let both = [weight, scaled].concat();
         for bits in [2, 4, 8] {
             let few = round(&rows(&both, 2), bits, true);
-            assert_eq!(few.choice, WeightBits::twos_complement(bits));
             assert!((few.scale[1] / few.scale[0] - 100.0).abs() < 1e-6);
             let last = few.weight.iter().zip(few.scale.iter().flat_map(|s| vec![s; 64]));
             let furthest = last.zip(&both).map(|((q, s), w)| (f64::from(*q) * s - w).abs() / s);
@@ -166,6 +169,19 @@ mod tests {
         assert!(few.error < round(&rows(&weight, 1), 4, false).error);
         let even: Vec<f64> = (0..400).map(|i| f64::from(i % 16) - 8.0).collect();
         assert_eq!(round(&rows(&even, 1), 4, true).choice, WeightBits::twos_complement(4));
+    }
+
+    /// Most weights near zero, on both sides.
+    #[test]
+    fn importances_are_near_each_other_where_weights_are() {
+        let one = |i: i32| f64::from(i).powi(3) / 1000.0;
+        let weight: Vec<f64> = (-10..=10).map(one).collect();
+        for bits in 2..=4 {
+            let few = round(&rows(&weight, 1), bits, true);
+            assert_eq!(Some(few.choice), WeightBits::dense(bits));
+            let plain = round(&rows(&weight, 1), bits, false);
+            assert!(few.error < plain.error);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::float;
 use crate::lowering::{compile, some_models};
 use crate::models;
 use crate::numbers::Numbers;
+use crate::winograd;
 use serde_json::{Value, json};
 use tacit_graph::testing::{Sizes, calibrate, smooth_encoder, tokens};
 use tacit_graph::{Error, Graph, Model, Options, Source, digest, lower, verify, verify_model};
@@ -35,7 +36,7 @@ fn changed_leaves_never_panic() {
         json!("\u{1b}[2J"),
     ];
     let mut numbers = Numbers(1);
-    for model in some_models(5) {
+    for model in some_models(5).into_iter().chain([winograd::small()]) {
         let clean = serde_json::to_value(&model.graph).unwrap();
         let count = leaves(&mut clean.clone()).len();
         for leaf in 0..count {

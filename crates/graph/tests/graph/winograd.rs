@@ -200,6 +200,11 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
     model
 }
 
+/// One that is accepted.
+pub(crate) fn small() -> Model {
+    block(SMALL, WeightBits::reweighted(3), 1)
+}
+
 fn layer(model: &mut Model) -> &mut Winograd {
     match &mut model.graph.nodes[1].op {
         Op::Winograd(layer) => layer,
@@ -318,7 +323,7 @@ fn what_does_not_fit_is_refused() {
         ("a missing weight", |m| m.weights.get_mut(&1).unwrap().weight.truncate(1)),
         ("drops all", |m| m.graph.nodes[0].op = Op::Requantize { drop: 35 }),
     ];
-    let clean = block(SMALL, WeightBits::reweighted(3), 1);
+    let clean = small();
     verify_model(&clean).unwrap();
     for (name, apply) in breaks {
         let mut broken = clean.clone();

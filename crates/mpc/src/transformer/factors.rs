@@ -25,7 +25,7 @@ pub(crate) struct Factors {
 #[derive(Clone, Debug)]
 enum Product {
     Rows(Rows),
-    Elements(Multiply),
+    Elements(Box<Multiply>),
 }
 
 impl Factors {
@@ -50,7 +50,7 @@ impl Factors {
     ) -> Result<Self> {
         let count = rows.checked_mul(cols).ok_or_else(|| Error::misuse("too many factors"))?;
         let factors = widths.map(|bits| Factor { bits, sign: Sign::NonNegative });
-        let product = Product::Elements(Multiply::new(count, factors, widths[0], radix)?);
+        let product = Product::Elements(Box::new(Multiply::new(count, factors, widths[0], radix)?));
         Ok(Self { cols, count, product })
     }
 

@@ -458,6 +458,19 @@ fn products_by_transfers_are_exact() {
     assert!(Bench::new(transferred([0, 4], 1, None), Settings::default(), 1).is_err());
 }
 
+/// Beyond 2^21 transfers their pads are made part by part.
+#[test]
+fn products_of_many_transfers_are_made_in_parts() {
+    let (rows, inner, cols) = (1, 4096, 300);
+    let suite = Some("ufo".into());
+    let (weight_bits, activation_bits, rounding) = (2, 4, Rounding::Exact);
+    let operation =
+        Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite };
+    check(&operation, 0);
+    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    check_with(&operation, settings, 2, 0);
+}
+
 #[test]
 fn tiles_take_fewer_bytes_than_what_they_are_compared_with() {
     let sized = |channels, baseline| match transferred([2, 4], 1, None) {

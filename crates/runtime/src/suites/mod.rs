@@ -20,7 +20,7 @@ use crate::steps::Step;
 
 /// Those of this version.
 const SUITES: [&str; 8] =
-    ["auto", "ufo", "gazelle", "gala", "lola", "comet", "falcon-ntt", "falcon"];
+    ["auto", "gazelle", "gala", "ufo", "lola", "comet", "falcon-ntt", "falcon"];
 
 /// Whether this version has `suite`.
 ///
