@@ -3,7 +3,10 @@
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from tacit import reproduce_ufo as tables
+from tacit.demo import asset
+from tacit.pair import Pair
 
 UFO_AT_MOST = 0.6
 
@@ -24,6 +27,18 @@ def test_simplified_residuals_save_what_the_paper_says(monkeypatch):
     monkeypatch.setitem(tables.ADDED, "ResNet-20", 20000)
     (row,) = tables.figure_13(False, Path())["rows"]
     assert row["ours"] >= 2.7
+
+
+def test_the_trained_network_is_cheap_and_private_runs_equal_the_integers():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(1, 3, 32, 32)).astype(np.float32)
+    with tables.compiled(asset(tables.TRAINED)) as model:
+        total, online = tables.planned(model)
+        assert online < 0.01 < total <= 0.16
+        assert Pair(model, threads=1).run(x, None).report["max_error"] == 0
+    content = tables.figure_18(False, Path())
+    assert len(content["rows"]) == 19
+    assert 2.5 <= content["measured"][0]["bits"] < 3.5
 
 
 def test_plans_are_split_at_the_sums_of_blocks():

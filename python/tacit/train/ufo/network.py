@@ -30,6 +30,8 @@ class Convolution(nn.Module):
         self.stride, self.winograd = stride, winograd_
         self.weight = nn.Parameter(torch.zeros(outputs, inputs, 3, 3))
         self.g = nn.Parameter(torch.tensor(winograd.G), requires_grad=winograd_)
+        self.detail = nn.Parameter(torch.zeros(outputs, inputs, 4, 4)) if winograd_ else None
+        """What weights of places learn besides: 16 of them are rounded, of which `G w G^T` moves 9."""
         self.norm = nn.BatchNorm2d(outputs)
         self.settled = False
         """Whether statistics of batch norm stay as they are, and what it multiplies by is rounded."""
@@ -42,13 +44,17 @@ class Convolution(nn.Module):
 
     def latent(self) -> Tensor:
         """Weights before rounding: of places (out, in, 4, 4), or ordinary (out, in, 3, 3)."""
-        return winograd.transformed(self.weight, self.g) if self.winograd else self.weight
+        if self.detail is None:
+            return self.weight
+        return winograd.transformed(self.weight, self.g) + self.detail
 
     def fit(self) -> None:
         """Put each output channel into units of the scale that rounds it best, either sign, and batch norm with it."""
         with torch.no_grad():
             scale = fitted(self.latent(), self.grid.levels())
-            self.weight /= scale[:, None, None, None]
+            for part in (self.weight, self.detail):
+                if part is not None:
+                    part.div_(scale[:, None, None, None])
             self.norm.weight *= scale.sign()
             self.norm.running_mean /= scale
             self.norm.running_var /= scale.square()
@@ -152,7 +158,7 @@ def assign(network: Network, grids: Sequence[Grid]) -> None:
 
 def parameters(network: Network) -> dict[str, list[Any]]:
     """Those that learn alike."""
-    groups: dict[str, list[Any]] = {"weight": [], "g": [], "norm": [], "ratio": [], "linear": []}
+    groups: dict[str, list[Any]] = {"weight": [], "detail": [], "g": [], "norm": [], "ratio": [], "linear": []}
     for name, value in named(network):
         kind = name.split(".")[-2] if ".norm." in name or name.startswith("linear") else name.split(".")[-1]
         groups[kind].append(value)

@@ -20,7 +20,7 @@ from tacit.train.ufo.network import Network, assign, parameters
 from tacit.train.ufo.start import estimate
 from tacit.train.ufo.teacher import Folded
 
-RATES = {"weight": 1.0, "g": 0.05, "norm": 5.0, "ratio": 0.2, "linear": 0.5}
+RATES = {"weight": 1.0, "detail": 1.0, "g": 0.05, "norm": 5.0, "ratio": 0.2, "linear": 0.5}
 """How fast each kind of parameter learns beside the weights, which are in units of a level."""
 WARM_UP = 0.02
 MEASURED = 250
