@@ -4,6 +4,7 @@
 mod build;
 mod exact;
 mod few_bits;
+mod float_layers;
 mod links;
 mod local;
 mod quantised;

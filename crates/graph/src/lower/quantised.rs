@@ -38,11 +38,8 @@ impl Builder<'_> {
         let input_scale = self.format_of(products).scale;
         let channels = self.channels(node, input_scale / scale, scale)?;
         let conv = self.per_channel(node)?;
-        let addend = skip.map(|name| self.index[name]);
-        let factor = f64::from(channels.shift).exp2() / scale;
-        let ratio = |tensor: usize| self.format_of(tensor).scale * factor;
-        let addend = addend.map(|tensor| Ok((tensor, multiplier(ratio(tensor), &node.name)?)));
-        let addend = addend.transpose()?;
+        let fine = scale / f64::from(channels.shift).exp2();
+        let addend = skip.map(|skip| self.addend(node, self.index[skip], fine)).transpose()?;
         let apart = self.options.disabled.contains(&Switch::Residual);
         let layer = Linear {
             conv,
@@ -62,6 +59,11 @@ impl Builder<'_> {
         let inputs = [products].into_iter().chain(addend.map(|(tensor, _)| tensor)).collect();
         self.push(&node.name, Op::Linear(layer), inputs, output);
         Ok(())
+    }
+
+    /// A tensor and what multiplies it in an accumulator of a `scale`.
+    fn addend(&self, node: &SourceNode, tensor: usize, scale: f64) -> Result<(usize, i64)> {
+        Ok((tensor, multiplier(self.format_of(tensor).scale / scale, &node.name)?))
     }
 
     /// The same with a sum of its own behind conversions of both branches (UFO, Fig. 12a).
