@@ -2,8 +2,9 @@
 
     .venv/bin/python scripts/ufo_tradeoff.py build/ufo/main build/ufo/b2.5 build/ufo/b3.5 ..
 
-Each directory is what `tacit train ufo` wrote: the main run, and others that started `--from` it. Accuracy is that of
-the integers on all test images, from `result.json`; bytes are planned ones, equal to those on the wire, of one image.
+Each directory is one that `tacit train ufo` wrote: the main run, and others that started `--from` it (epochs 0:
+rounded anew with new statistics of batch norm, not trained). Accuracy is that of the integers on all test images, from
+`result.json`; bytes are planned ones of one image, equal to those on the wire.
 """
 
 import argparse

@@ -43,7 +43,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sensitivity-images", type=int, default=2048, help="Images the trace is taken over.")
     parser.add_argument("--plan", type=Path, help="Widths to take instead of the integer program's.")
     parser.add_argument("--from", dest="origin", type=Path, help="Directory of a run whose weights to start from.")
-    parser.add_argument("--epochs", type=int, default=usual.epochs)
+    parser.add_argument("--epochs", type=int, default=usual.epochs, help="0 rounds without training.")
     parser.add_argument("--settled", type=int, default=usual.settled, help="Last epochs with batch norm as exported.")
     parser.add_argument("--batch", type=int, default=usual.batch)
     parser.add_argument("--rate", type=float, default=usual.rate, help="Of weights, in levels per step.")
@@ -101,7 +101,7 @@ def main(words: Sequence[str] | None = None) -> None:
     run = prepare(options)
     if options.resume:
         run.resume()
-    if run.epoch == 0:
+    if run.epoch == 0 and run.settings.epochs > 0:
         estimated(run)
         print(f"at the start {accuracy(run.network, run.test):.4f}", flush=True)
     if not options.export:

@@ -116,6 +116,7 @@ class Run:
 
 def slope(total: int) -> Callable[[int], float]:
     """The factor of the learning rate at a step: up to 1, then down to 0 as a cosine."""
+    total = max(1, total)
     warm = max(1, round(WARM_UP * total))
     return lambda step: min((step + 1) / warm, 0.5 + 0.5 * math.cos(math.pi * min(1.0, step / total)))
 
