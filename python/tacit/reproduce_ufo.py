@@ -154,13 +154,13 @@ def float_path(data: Path, network: str) -> Path:
     return path
 
 
-def plans(data: Path, network: str, left_out: Iterable[tuple[str, ...]], ot: str = "auto") -> list[dict[str, Any]]:
-    """Plans of a float network rounded to the figures' widths, without some passes each."""
+def plans(data: Path, network: str, left_out: Iterable[tuple[str, ...]], *transfers: str) -> list[list[dict[str, Any]]]:
+    """Plans of a float network rounded to the figures' widths, without some passes each; under each kind of transfers."""
     source, x = float_path(data, network), examples(data, "train_50k", CALIBRATION).x
     found = []
     for disabled in left_out:
         with compiled(source, x, weight_bits=WEIGHT_BITS, activation_bits=ACTIVATION_BITS, disabled=disabled) as model:
-            found.append(model.plan(ot=ot))
+            found.append([model.plan(ot=ot) for ot in transfers])
     return found
 
 
@@ -208,9 +208,10 @@ def figure_16(full: bool, data: Path) -> dict[str, Any]:
     rows: Rows = []
     measured: Rows = []
     for network in NETWORKS if full else ("ResNet-20",):
-        for kind, ot in TRANSFERS.items():
+        every = plans(data, network, steps(), *TRANSFERS.values())
+        for index, kind in enumerate(TRANSFERS):
             what = f"{network}, {kind} transfers"
-            found = plans(data, network, steps(), ot)
+            found = [kinds[index] for kinds in every]
             names = ("few bits", *(f"+ {name}" for name in PASSES))
             both = [(total(plan), total(plan, ("online",))) for plan in found]
             measured += [
@@ -230,7 +231,7 @@ def figure_17(full: bool, data: Path) -> dict[str, Any]:
     """Megabytes of every block: few bits alone, with tiles as published and with fusion besides."""
     network = "ResNet-32" if full else "ResNet-20"
     ends = block_ends(float_path(data, network))
-    few, tiles, fused = (blocks(plan, ends) for plan in plans(data, network, (PASSES, ("fusion",), ())))
+    few, tiles, fused = (blocks(plan, ends) for (plan,) in plans(data, network, (PASSES, ("fusion",), ()), "auto"))
     rows: Rows = []
     for index in range(1, len(few)):
         rows.append(row(f"{network}, block {index}, tiles / few bits", WINOGRAD, tiles[index] / few[index], "x"))
