@@ -155,7 +155,7 @@ def float_path(data: Path, network: str) -> Path:
 
 
 def plans(data: Path, network: str, left_out: Iterable[tuple[str, ...]], *transfers: str) -> list[list[dict[str, Any]]]:
-    """Plans of a float network rounded to the figures' widths, without some passes each; under each kind of transfers."""
+    """Plans of a float network rounded to the figures' widths, without some passes each, by kind of transfers."""
     source, x = float_path(data, network), examples(data, "train_50k", CALIBRATION).x
     found = []
     for disabled in left_out:
