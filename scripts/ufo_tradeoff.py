@@ -1,9 +1,9 @@
 """Accuracy against bytes of ResNet-20 at several budgets: `bench/results/ufo-tradeoff.json`.
 
-    .venv/bin/python scripts/ufo_tradeoff.py build/ufo/main build/ufo/b2.5 build/ufo/b3.5 ..
+    .venv/bin/python scripts/ufo_tradeoff.py build/ufo/second build/ufo/t2.5 build/ufo/t4.0 ..
 
 Each directory is one that `tacit train ufo` wrote: the main run, and others that started `--from` it (epochs 0:
-rounded anew with new statistics of batch norm, not trained). Accuracy is that of the integers on all test images, from
+rounded anew with new statistics of batch norm, not trained) or that it started from. Accuracy is that of the integers on all test images, from
 `result.json`; bytes are planned ones of one image, equal to those on the wire.
 """
 
