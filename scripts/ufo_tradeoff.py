@@ -3,8 +3,8 @@
     .venv/bin/python scripts/ufo_tradeoff.py build/ufo/second build/ufo/t2.5 build/ufo/t4.0 ..
 
 Each directory is one that `tacit train ufo` wrote: the main run, and others that started `--from` it (epochs 0:
-rounded anew with new statistics of batch norm, not trained) or that it started from. Accuracy is that of the integers on all test images, from
-`result.json`; bytes are planned ones of one image, equal to those on the wire.
+rounded anew with new statistics of batch norm, not trained) or that it started from. Accuracy is that of the integers
+on all test images, from `result.json`; bytes are planned ones of one image, equal to those on the wire.
 """
 
 import argparse

@@ -70,13 +70,11 @@ def convolution(shape: Shape, activation_bits: int, **more: Any) -> float:
     return float(sum(run["bytes"].values())) / MB
 
 
-def table_4(full: bool, _data: Path) -> dict[str, Any]:
+def table_4(_full: bool, _data: Path) -> dict[str, Any]:
     """Convolutions: this suite, SiRNN's way at the same widths, and homomorphic encryption."""
     rows: Rows = []
     for shape in TABLE_4:
         for bits, paper in zip(WIDTHS, shape.ufo, strict=True):
-            if not full and bits > WIDTHS[0] and shape.inputs > 32:
-                continue
             name = f"{shape.name}, W{WEIGHT_BITS}A{bits}"
             sirnn = shape.sirnn_w2a4 if bits == WIDTHS[0] else UNKNOWN
             uniform = convolution(shape, bits, suite="ufo", baseline="uniform")
