@@ -1,7 +1,5 @@
 """Measured costs, as JSON that says on what machine they were measured."""
 
-import os
-import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +9,7 @@ import numpy as np
 
 from tacit import _core
 from tacit.data import Examples
+from tacit.machine import machine as machine
 from tacit.model import Model, Progress
 from tacit.pair import Pair
 
@@ -61,21 +60,3 @@ def random_examples(model: Model, count: int = 1) -> Examples:
     if model.text is not None:
         x[:, 0], x[:, 1] = np.floor(x[:, 0]), 1
     return Examples(x, None)
-
-
-def machine() -> dict[str, Any]:
-    """Processor, number of cores this process may use, and system."""
-    return {
-        "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-    }
-
-
-def processor() -> str:
-    """The processor's name."""
-    facts = Path("/proc/cpuinfo")
-    lines = facts.read_text().splitlines() if facts.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()

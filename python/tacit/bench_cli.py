@@ -91,7 +91,7 @@ def non_linear(name: str, what: str) -> None:
             bool, typer.Option("--non-negative", help="Sign known: extend, truncate, multiply.")
         ] = False,
         radix: Annotated[
-            int | None, typer.Option(min=1, max=4, help="Bits of a comparison's digits; else as in the suite.")
+            int | None, typer.Option(min=1, max=8, help="Bits of a comparison's digits; else as in the suite.")
         ] = None,
         weight_bits: WeightBits = 8,
         activation_bits: ActivationBits = 8,
@@ -145,7 +145,7 @@ def of_rows(name: str, what: str, sizes: str, width: int, out_width: int, bound:
         out_bits: Annotated[int, typer.Option(min=2, max=63, help="Width of the results.")] = out_width,
         range_: Annotated[float, typer.Option("--range", help="Largest absolute value that counts.")] = bound,
         radix: Annotated[
-            int | None, typer.Option(min=1, max=4, help="Bits of a comparison's digits; else as in the suite.")
+            int | None, typer.Option(min=1, max=8, help="Bits of a comparison's digits; else as in the suite.")
         ] = None,
         network: Network = None,
         ot: Transfers = "auto",

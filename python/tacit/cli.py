@@ -12,7 +12,6 @@ from rich.console import Console
 from typer.exceptions import Abort, Exit, TyperException
 
 from tacit import __version__, report, text_demo, text_report
-from tacit.architectures import ARCHITECTURES
 from tacit.bench import bench_model, random_examples
 from tacit.bench_cli import Repeat, bench
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client, Prediction, classes
@@ -25,8 +24,6 @@ from tacit.inputs import Inputs, read
 from tacit.letters_cli import decrypt_command, encrypt_command, keys_command
 from tacit.letters_cli import evaluate_command as evaluate_letter
 from tacit.model import Model
-from tacit.network import parse
-from tacit.operations import plan_architecture
 from tacit.options import (
     AcceptLeakage,
     AsJson,
@@ -38,9 +35,9 @@ from tacit.options import (
     Network,
     Offline,
     Preprocess,
+    Protocols,
     RevealTo,
     SessionTimeout,
-    Suite,
     Texts,
     Threads,
     Timeout,
@@ -48,6 +45,7 @@ from tacit.options import (
     Transfers,
 )
 from tacit.pair import Pair
+from tacit.plan_cli import calibrate_command, plan_command
 from tacit.preprocess import parse as parse_preprocessing
 from tacit.reproduce_cli import reproduce_command
 from tacit.server import Listening, Server
@@ -117,53 +115,10 @@ app.command(
 app.command("decrypt", epilog=example("decrypt mnist.plan answer.bin --keys alice"))(decrypt_command)
 
 
-@app.command(epilog=example("plan mnist.tacit --network wan"))
-def plan(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="X.tacit|NAME",
-            help=f"Compiled model; or, to count operations without weights, one of {', '.join(ARCHITECTURES)}.",
-            show_default=False,
-        ),
-    ],
-    link: Annotated[str | None, typer.Option("--network", metavar="LINK", help="lan, wan or RTTms,Mbps.")] = None,
-    reveal: RevealTo = "output",
-    ot: Transfers = "auto",
-    offline: Offline = 0,
-    batch: Batch = 1,
-    suite: Annotated[Suite, typer.Option(help="Of a NAME: gazelle or gala.")] = Suite.GALA,
-    slots: Annotated[
-        int | None,
-        typer.Option(min=2, metavar="N", help="Of a NAME: slots in which rotations are cyclic, a power of 2."),
-    ] = None,
-    json: AsJson = False,
-) -> None:
-    """Show what one prediction, or a whole batch of them, will cost, layer by layer, before running it.
+app.command("plan", epilog=example("plan mnist.tacit --network wan"))(plan_command)
 
-    Bytes and rounds equal those of a run exactly. With --network, those of a server that plans for
-    that link, and the time on it is added. Of a published network (NAME, CIFAR-10 shapes) the
-    homomorphic operations of its linear layers are counted; that takes no weights.
-    """
-    if str(model) in ARCHITECTURES and not model.exists():
-        counted = plan_architecture(str(model), str(suite), slots)
-        if json:
-            report.emit_json(counted)
-        else:
-            report.console.print(report.operation_table(counted))
-        return
-    planned = {**Model(model).plan(reveal, ot, link, offline, batch), "model": str(model)}
-    if link is not None:
-        planned["network_seconds"] = parse(link).seconds(planned)
-    if json:
-        report.emit_json(planned)
-        return
-    report.console.print(report.layer_table(planned))
-    report.console.print(report.phase_table(planned))
-    if link is not None:
-        report.console.print(
-            f"time on the wire ({link}): {report.duration(planned['network_seconds'])}", highlight=False
-        )
+
+app.command("calibrate", epilog=example("calibrate"))(calibrate_command)
 
 
 @app.command(epilog=example("simulate mnist.tacit digits.npy"))
@@ -223,6 +178,7 @@ def serve(
         typer.Option(min=0, metavar="MB", help="Of lola: memory for keys of clients who may come back. [1024]"),
     ] = None,
     accept_leakage: AcceptLeakage = False,
+    protocols: Protocols = "auto",
     json: AsJson = False,
 ) -> None:
     """Answer clients until interrupted.
@@ -236,7 +192,7 @@ def serve(
     more after each run.
     """
     patience = (timeout, connect_timeout, session_timeout)
-    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch, accept_leakage, key_cache)
+    limits = (*patience, once, threads, network, max_inputs, ot, offline, batch, accept_leakage, key_cache, protocols)
     listening = Listening(listen, reveal, certificate, key, client_ca, plaintext, *limits)
     server = Server(model, listening)
     try:
@@ -326,6 +282,7 @@ def run(
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
     accept_leakage: AcceptLeakage = False,
+    protocols: Protocols = "auto",
     json: AsJson = False,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
@@ -335,7 +292,7 @@ def run(
     compiled = Model(model)
     given = read(inputs or [], text, compiled.input_shape, compiled.preprocessing, compiled.text)
     with report.progress("running") as advance:
-        pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
+        pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage, protocols)
         done = pair.run(given.x, given.y, advance)
     if json:
         fields = text_report.content(compiled.text, given, done.prediction.logits)
@@ -361,6 +318,7 @@ def bench_model_command(
     timeout: Timeout = TIMEOUT_SECONDS,
     network: Network = None,
     accept_leakage: AcceptLeakage = False,
+    protocols: Protocols = "auto",
     json: AsJson = False,
 ) -> None:
     """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
@@ -370,7 +328,7 @@ def bench_model_command(
         if inputs is None
         else load(inputs, compiled.input_shape, compiled.preprocessing)
     )
-    pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
+    pair = Pair(compiled, reveal, threads, timeout, network, ot, offline, batch, accept_leakage, protocols)
     with report.progress("measuring") as advance:
         content = bench_model(pair, examples, repeat, advance)
     if json:

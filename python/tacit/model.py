@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core, metadata
+from tacit import _core, metadata, planning
 from tacit.preprocess import Preprocessing, from_json
 from tacit.text import ENTRY, Text, stored
 
@@ -63,17 +63,49 @@ class Model:
         network: str | None = None,
         offline: int = 0,
         batch: int = 1,
+        protocols: str = "auto",
+        explain: bool = False,
+        inputs: int | None = None,
     ) -> dict[str, Any]:
         """The public plan of a session and its predicted cost for one run of `batch` inputs (`serve --batch`).
 
+        Bytes and rounds are exact, seconds about so many. `inputs` are those of the session, a run's unless given.
+
         `reveal` is output or label, `ot` the source of correlated transfers (`serve --ot`), `network` the
         link that the server plans for (`serve --network`), `offline` how many runs are prepared
-        ahead (`serve --offline`).
+        ahead (`serve --offline`), `protocols` those of layers that are not linear (`serve --protocols`).
+        With `explain` it holds `alternatives`, by layer, and `sources` of correlations with their seconds.
         """
-        settings = {"reveal": reveal, "ot": ot, "offline": offline or None, "batch": several(batch)}
-        options = {"settings": settings, "network": network, "inputs": batch}
+        options = self.plan_options(reveal, ot, network, offline, batch, protocols)
+        options |= {"explain": explain, "inputs": batch if inputs is None else inputs}
         planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps(options)))
         return planned
+
+    @staticmethod
+    def plan_options(
+        reveal: str, ot: str, network: str | None, offline: int, batch: int, protocols: str
+    ) -> dict[str, Any]:
+        """Options as the core plans by them."""
+        settings = {"reveal": reveal, "ot": ot, "offline": offline or None, "batch": several(batch)}
+        known = planning.options(protocols, network or "loopback")
+        return {"settings": settings, "network": network, "inputs": batch, **known}
+
+    def compare_suites(
+        self,
+        reveal: str = "output",
+        ot: str = "auto",
+        network: str | None = None,
+        offline: int = 0,
+        batch: int = 1,
+        protocols: str = "auto",
+    ) -> list[dict[str, Any]]:
+        """What every suite would take: `suite`, `protocols`, and the plan's `report` or the `reason` it cannot run.
+
+        Arguments are those of `plan`.
+        """
+        options = self.plan_options(reveal, ot, network, offline, batch, protocols)
+        rows: list[dict[str, Any]] = json.loads(_core.compare_suites(str(self.path), json.dumps(options)))
+        return rows
 
     def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:
         """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape), on all processors."""

@@ -78,6 +78,14 @@ Transfers = Annotated[
     Literal["auto", "ferret", "softspoken2", "softspoken4", "softspoken8"],
     typer.Option("--ot", help="Where correlated transfers come from; auto suits --network, or else 400 Mbit/s."),
 ]
+Protocols = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|plain|digits1..8|circuits",
+        help="Non-linear layers: auto plans each for --network (plain without one); digits: comparisons by transfers "
+        "of so many bits at a time; circuits: garbled.",
+    ),
+]
 Offline = Annotated[
     int,
     typer.Option(
@@ -102,7 +110,9 @@ SessionTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a whol
 Network = Annotated[
     str | None,
     typer.Option(
-        metavar="LINK", help="Imitate a link and plan for it: lan, wan or RTTms,Mbps (both sides alike). Default: none."
+        metavar="LINK",
+        help="Imitate a link and plan for it: loopback (nothing is imitated), lan, wan or RTTms,Mbps (both sides "
+        "alike). Default: none.",
     ),
 ]
 MaxInputs = Annotated[

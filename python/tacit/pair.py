@@ -43,6 +43,7 @@ class Pair:
     offline: int = 0
     batch: int = 1
     accept_leakage: bool = False
+    protocols: str = "auto"
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -70,14 +71,21 @@ class Pair:
             "network": self.network,
             **both(mine, theirs),
             **quality(self.model, x, y, prediction),
+            "predicted": self.predicted(len(x)),
         }
         return Run(prediction, report)
+
+    def predicted(self, inputs: int) -> dict[str, Any]:
+        """What `tacit plan` says of a session with so many inputs, on one thread."""
+        given = (self.reveal, self.ot, self.network, self.offline, self.batch, self.protocols)
+        planned = self.model.plan(*given, inputs=inputs)
+        return {field: planned[field] for field in ("bytes", "rounds", "seconds", "phases")}
 
     def server(self) -> AbstractContextManager["ServerProcess"]:
         """A server process that listens; killed on the way out if it still runs."""
         command = ["tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
         command += ["--reveal", self.reveal, "--ot", self.ot, "--once", "--json"]
-        command += ["--offline", str(self.offline), "--batch", str(self.batch)]
+        command += ["--offline", str(self.offline), "--batch", str(self.batch), "--protocols", self.protocols]
         command += ["--timeout", str(self.timeout_seconds), "--session-timeout", str(LONGEST_SECONDS)]
         if self.threads is not None:
             command += ["--threads", str(self.threads)]

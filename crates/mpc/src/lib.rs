@@ -9,6 +9,7 @@ pub mod clip;
 pub mod comet;
 pub mod compare;
 pub mod dot;
+pub mod effort;
 pub mod extend;
 #[cfg(test)]
 mod functionality;
@@ -42,5 +43,6 @@ mod triples;
 pub mod truncate;
 mod wrap;
 
+pub use effort::{Effort, Kernel};
 pub use pads::{Need, Pads};
 pub use share::Share;

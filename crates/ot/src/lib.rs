@@ -43,5 +43,5 @@ pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
 pub use softspoken::Field;
 pub use stream::Stretch;
-pub use supply::{Source, Sourcing, Supply};
+pub use supply::{Made, Source, Sourcing, Supply};
 pub use transfer::{Choices, Chooser, Masked, Table, choose, respond};

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use wire::{Cost, Error, Result, Role, Segment};
 
 use crate::ferret;
-use crate::ferret::params::{LARGEST, Set};
+use crate::ferret::params::{LARGEST, SETS, Set};
 use crate::reckoning::{Reckoning, fewest_bytes};
 use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
 
@@ -106,6 +106,51 @@ pub(crate) enum Step {
     Grow(Set, usize),
 }
 
+/// Correlations made so far, for cost models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// By SoftSpoken with k = 2, 4 and 8.
+    pub soft: [usize; 3],
+    /// By Ferret with each set, smallest first.
+    pub silent: [usize; SETS.len()],
+}
+
+impl Made {
+    /// What was made since `before`.
+    #[must_use]
+    pub fn since(mut self, before: Self) -> Self {
+        self.soft.iter_mut().zip(before.soft).for_each(|(now, then)| *now -= then);
+        self.silent.iter_mut().zip(before.silent).for_each(|(now, then)| *now -= then);
+        self
+    }
+
+    /// These and `other`.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.soft.iter_mut().zip(other.soft).for_each(|(sum, more)| *sum += more);
+        self.silent.iter_mut().zip(other.silent).for_each(|(sum, more)| *sum += more);
+        self
+    }
+
+    fn count(&mut self, step: Step, field: Field) {
+        let place = match step {
+            Step::Soft(_) => match field {
+                Field::Gf4 => self.soft.first_mut(),
+                Field::Gf16 => self.soft.get_mut(1),
+                Field::Gf256 => self.soft.last_mut(),
+            },
+            Step::Start(_) => None,
+            Step::Grow(set, _) => {
+                let at = SETS.iter().position(|known| *known == set);
+                at.and_then(|at| self.silent.get_mut(at))
+            }
+        };
+        if let Some(made) = place {
+            *made += step.yields();
+        }
+    }
+}
+
 /// What one direction holds and expects: the same at the COT sender, at the COT receiver
 /// and in a plan, after the same calls.
 #[derive(Clone, Debug)]
@@ -118,13 +163,19 @@ pub struct Supply {
     reserved: usize,
     /// Refills with the trees they have left, none of them zero.
     refills: VecDeque<(Set, usize)>,
+    made: Made,
 }
 
 impl Supply {
     /// An empty one, after the setup.
     pub fn new(sourcing: impl Into<Sourcing>, cot_sender: Role) -> Self {
         let (sourcing, refills) = (sourcing.into(), VecDeque::new());
-        Self { sourcing, cot_sender, ready: 0, reserved: 0, refills }
+        Self { sourcing, cot_sender, ready: 0, reserved: 0, refills, made: Made::default() }
+    }
+
+    /// Everything made by [`Supply::extend`].
+    pub const fn made(&self) -> Made {
+        self.made
     }
 
     /// Announces that `count` more correlations will be asked for.
@@ -135,7 +186,9 @@ impl Supply {
     /// What it costs to have `count` at hand.
     pub fn extend(&mut self, count: usize) -> Cost {
         let (role, field) = (self.cot_sender, self.sourcing.source.field());
-        self.steps(count).into_iter().map(|step| step.cost(role, field)).collect()
+        let steps = self.steps(count);
+        steps.iter().for_each(|step| self.made.count(*step, field));
+        steps.into_iter().map(|step| step.cost(role, field)).collect()
     }
 
     /// Takes `count`, or all when there are fewer.

@@ -20,6 +20,23 @@ pub(crate) fn bench(
     json(&py.detach(|| tacit::bench(operation, settings, server, &chosen)).map_err(raise)?)
 }
 
+/// Measures this machine, every operation `runs` times, and returns its rates as JSON.
+#[pyfunction]
+#[pyo3(signature = (runs, progress=None))]
+pub(crate) fn calibrate(
+    py: Python<'_>,
+    runs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let told = |done: usize, all: usize| {
+        if let Some(progress) = &progress {
+            // A progress bar that fails must not fail the measurement.
+            Python::attach(|py| drop(progress.call1(py, (done, all))));
+        }
+    };
+    json(&py.detach(|| tacit::calibrate(runs, told)).map_err(raise)?)
+}
+
 /// What a slot-packed suite does for the convolution `conv_json`, counted and computed `runs`
 /// times, as JSON.
 #[pyfunction]

@@ -24,9 +24,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::describe, module)?)?;
     module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(model::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(model::compare_suites, module)?)?;
     module.add_function(wrap_pyfunction!(model::link, module)?)?;
     module.add_function(wrap_pyfunction!(session::predict, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::calibrate, module)?)?;
     module.add_function(wrap_pyfunction!(bench::compare, module)?)?;
     module.add_function(wrap_pyfunction!(bench::count, module)?)?;
     module.add_function(wrap_pyfunction!(files::public_plan, module)?)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use tacit::{Calibration, Error, FloatTensor, Floats, Link, Means, Model, Ranges, Settings};
+use tacit::{Calibration, Error, FloatTensor, Floats, Link, Means, Model, PlanOptions, Ranges};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -82,27 +82,20 @@ pub(crate) fn simulate<'py>(
     rows(py, &outputs)
 }
 
-#[derive(serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct PlanOptions {
-    inputs: usize,
-    settings: Settings,
-    network: Option<String>,
-}
-
-impl Default for PlanOptions {
-    fn default() -> Self {
-        Self { inputs: 1, settings: Settings::default(), network: None }
-    }
-}
-
 /// What a session costs.
 #[pyfunction]
-pub(crate) fn plan(path: &str, options_json: &str) -> PyResult<String> {
+pub(crate) fn plan(py: Python<'_>, path: &str, options_json: &str) -> PyResult<String> {
     let chosen: PlanOptions = options(options_json)?;
-    let link = chosen.network.as_deref().map(str::parse).transpose().map_err(raise)?;
-    let settings = chosen.settings.planned_for(link);
-    json(&tacit::plan(&open(path)?, settings, chosen.inputs).map_err(raise)?)
+    let model = open(path)?;
+    json(&py.detach(|| tacit::plan(&model, &chosen)).map_err(raise)?)
+}
+
+/// What every suite would take for a model, as a JSON list.
+#[pyfunction]
+pub(crate) fn compare_suites(py: Python<'_>, path: &str, options_json: &str) -> PyResult<String> {
+    let chosen: PlanOptions = options(options_json)?;
+    let model = open(path)?;
+    json(&py.detach(|| tacit::compare_suites(&model, &chosen)).map_err(raise)?)
 }
 
 /// Round trip in seconds and bandwidth in bits per second of `lan`, `wan` or `RTTms,Mbps`.

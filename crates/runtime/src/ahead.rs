@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, VecDeque};
 use mpc::linear::coefficient::{ClientAhead, ServerAhead, Worker};
 use mpc::{Need, Pads};
 use ring::Random;
-use wire::{Channel, Cost, Error, Phase, Result};
+use wire::{Channel, Error, Phase, Result};
 
 use crate::execute::{self, Party};
 use crate::nonlinear::pad_bytes;
 use crate::offline::{Offline, Stock, stretches};
-use crate::plan::Plan;
+use crate::plan::{Part, Plan, Spent};
 use crate::steps::{Action, Step};
 use crate::transferred::TransferAhead;
 
@@ -194,20 +194,23 @@ pub(crate) fn transferred<'a>(
 pub(crate) fn transfer_costs<'a>(
     steps: impl Iterator<Item = (usize, &'a Step)> + Clone,
     stock: &mut Stock,
-) -> Vec<(Phase, Option<usize>, Cost)> {
+) -> Vec<Part> {
     let mut costs = Vec::new();
     let layers = steps.filter_map(|(index, step)| Some((index, step.transfer()?)));
     for (index, layer) in layers.clone().filter(|(_, layer)| !layer.feeds_itself()) {
-        costs.extend(layer.parts().map(|(_, [asked, _])| (Phase::Offline, Some(index), asked)));
+        let asked = layer.parts().map(|(_, [asked, _])| Spent::sending(asked));
+        costs.extend(asked.map(|spent| Part::new(Phase::Offline, Some(index), spent)));
     }
     for (index, layer) in layers {
         for (need, [asked, corrections]) in layer.parts() {
             if layer.feeds_itself() {
-                costs.push((Phase::Offline, None, stock.prepare(&need)));
-                costs.push((Phase::Offline, Some(index), asked));
+                costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+                costs.push(Part::new(Phase::Offline, Some(index), Spent::sending(asked)));
             }
-            costs.push((Phase::Offline, Some(index), corrections));
+            costs.push(Part::new(Phase::Offline, Some(index), Spent::sending(corrections)));
         }
+        let effort = layer.layer.effort();
+        costs.push(Part::new(Phase::Offline, Some(index), Spent { effort, ..Spent::default() }));
     }
     costs
 }
@@ -252,18 +255,18 @@ pub(crate) fn prepare(
 }
 
 /// What [`prepare`] costs next, part by part.
-pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<(Phase, Option<usize>, Cost)> {
+pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<Part> {
     let need = plan.steps().iter().map(Step::need).sum();
-    let mut costs = vec![(Phase::Offline, None, stock.prepare(&need))];
+    let mut costs = vec![Part::new(Phase::Offline, None, stock.prepare(&need))];
     for stretch in stretches(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(stretch.start).take(stretch.len());
         let need: Need = steps.clone().map(|(_, step)| step.mask_need()).sum();
-        costs.push((Phase::Offline, None, stock.prepare(&need)));
+        costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
         costs.extend(transfer_costs(steps, stock));
     }
-    let layers = plan.steps().iter().map(Step::ahead_cost);
-    costs.push((Phase::Offline, None, layers.collect()));
+    let layers = plan.steps().iter().map(Step::ahead);
+    costs.push(Part::new(Phase::Offline, None, layers.collect()));
     costs
 }
 

@@ -8,6 +8,7 @@ use ring::{Random, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Channel, Cost, Error, Message, Result, Role};
 
+use crate::choices::Choices;
 use crate::plan::{Plan, Settings};
 
 /// Changes with every change of the bytes on the wire.
@@ -249,8 +250,12 @@ pub(crate) fn known_cost() -> Cost {
     hello(Role::Client).then(hello(Role::Server)).then(Cost::message(Role::Client, 36))
 }
 
-/// Canonical JSON of settings and public graph.
-pub(crate) fn offer_json(settings: &Settings, graph: &str) -> String {
+/// Canonical JSON of settings, choices where there are any, and public graph.
+pub(crate) fn offer_json(settings: &Settings, choices: &Choices, graph: &str) -> String {
     let settings = serde_json::to_string(settings).unwrap_or_default();
-    format!("{{\"settings\":{settings},\"graph\":{graph}}}")
+    let chosen = match choices.is_empty() {
+        true => String::new(),
+        false => format!("\"choices\":{},", serde_json::to_string(choices).unwrap_or_default()),
+    };
+    format!("{{\"settings\":{settings},{chosen}\"graph\":{graph}}}")
 }

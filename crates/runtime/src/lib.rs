@@ -3,6 +3,7 @@
 mod ahead;
 mod batch;
 pub mod bench;
+mod choices;
 mod client;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -19,6 +20,7 @@ mod nonlinear;
 mod offline;
 mod packed;
 mod plan;
+pub mod planner;
 mod prepared;
 mod report;
 mod server;
@@ -34,6 +36,7 @@ mod suites;
 mod tests;
 mod transferred;
 
+pub use choices::{Choice, Choices};
 pub use client::{Answer, Request, predict, quantize};
 pub use hello::MOST_INPUTS;
 pub use nonlinear::{Nonlinear, Slice, Sliced};

@@ -19,13 +19,14 @@ use mpc::transformer::layernorm::{self, LayerNorm};
 use mpc::transformer::softmax::{self, Softmax};
 use mpc::truncate::Truncate;
 use mpc::{
-    Need, Pads, Share, argmax, extend, garbled, lookup, maximum, multiply, prime, relu, sign,
-    square, truncate,
+    Effort, Need, Pads, Share, argmax, extend, garbled, lookup, maximum, multiply, prime, relu,
+    sign, square, truncate,
 };
 use ot::Job;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
 
 use crate::offline::Offline;
+use crate::plan::Spent;
 use crate::steps::Step;
 
 /// Bytes of pads that a party makes at a time.
@@ -303,9 +304,18 @@ impl Sliced {
         self.0.iter().map(|slice| slice.plan.cost()).collect()
     }
 
-    /// Slice by slice, what it consumes and costs.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
-        self.0.iter().map(|slice| (slice.plan.need(), slice.plan.cost()))
+    /// What all slices take online.
+    pub(crate) fn spent(&self) -> Spent {
+        self.parts().map(|(_, spent)| spent).collect()
+    }
+
+    /// Slice by slice, what it consumes and takes online.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
+        self.0.iter().map(|slice| {
+            let (need, cost) = (slice.plan.need(), slice.plan.cost());
+            let effort = Effort::online(&need, cost);
+            (need, Spent { cost, effort })
+        })
     }
 
     /// The protocol, for people.

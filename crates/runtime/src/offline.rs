@@ -5,15 +5,15 @@
 
 use std::ops::Range;
 
-use mpc::{Need, Pads, garbled};
+use mpc::{Effort, Need, Pads, garbled};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, Job, SessionId, Sourcing, Supply};
+use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
 
 use crate::hello::Agreed;
 use crate::nonlinear::{MOST_BYTES, pad_bytes};
-use crate::plan::Plan;
+use crate::plan::{Plan, Spent};
 use crate::steps::Step;
 
 /// Both directions' correlations of one session.
@@ -111,12 +111,20 @@ impl Stock {
         ot::setup_both_cost()
     }
 
-    /// What [`Offline::prepare`] costs next.
-    pub(crate) fn prepare(&mut self, need: &Need) -> Cost {
+    /// What [`Offline::prepare`] takes next.
+    pub(crate) fn prepare(&mut self, need: &Need) -> Spent {
+        let before = self.made();
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(need, sender));
         let transfers = fill_cost(&mut self.client_sends, &client);
         let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
-        transfers.then(garbled::prepare_cost(&need.circuits))
+        let cost = transfers.then(garbled::prepare_cost(&need.circuits));
+        let effort = Effort::correlations(self.made().since(before)) + Effort::pads(need);
+        Spent { cost, effort }
+    }
+
+    /// Correlations made so far.
+    fn made(&self) -> Made {
+        self.client_sends.made().and(self.server_sends.made())
     }
 }
 

@@ -7,6 +7,7 @@ use mpc::garbled::Ring;
 use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::slots::{self, Operations, Protocol, ServerKeys, Worker};
 use mpc::linear::{falcon, falcon_ntt};
+use mpc::{Effort, Kernel};
 use ring::Modulus;
 use wire::{Channel, Cost, Error, Result};
 use zeroize::Zeroizing;
@@ -144,6 +145,11 @@ impl Packed {
     /// The server's operations.
     pub(crate) fn operations(&self) -> Operations {
         each!(self, layer => layer.operations())
+    }
+
+    /// What both parties do, beside the messages.
+    pub(crate) fn effort(&self) -> Effort {
+        self.operations().effort(self.params()).and(Kernel::Packed, self.cost().bytes() as f64)
     }
 
     /// For people.

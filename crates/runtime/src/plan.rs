@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use graph::{Graph, Op};
 use mpc::linear::lola;
-use mpc::{Need, softmax};
+use mpc::{Effort, Kernel, Need, softmax};
 use ot::{Source, Sourcing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -13,6 +13,7 @@ use wire::{Cost, Error, Link, Phase, Result};
 
 use crate::ahead::{self, Turn, turns};
 use crate::batch;
+use crate::choices::Choices;
 use crate::hello;
 use crate::keys;
 use crate::nonlinear::Nonlinear;
@@ -100,11 +101,53 @@ mod source {
     }
 }
 
+/// What something sends and how much work it is, the messages' not included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) cost: Cost,
+    pub(crate) effort: Effort,
+}
+
+impl Spent {
+    /// Messages and no work.
+    pub(crate) fn sending(cost: Cost) -> Self {
+        Self { cost, ..Self::default() }
+    }
+
+    /// One after the other.
+    #[must_use]
+    pub(crate) fn then(self, next: Self) -> Self {
+        Self { cost: self.cost.then(next.cost), effort: self.effort + next.effort }
+    }
+}
+
+impl FromIterator<Spent> for Spent {
+    fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
+        all.into_iter().fold(Self::default(), Self::then)
+    }
+}
+
+/// A part of a session, in its order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) phase: Phase,
+    /// The step, if it is one.
+    pub(crate) step: Option<usize>,
+    pub(crate) spent: Spent,
+}
+
+impl Part {
+    pub(crate) fn new(phase: Phase, step: Option<usize>, spent: Spent) -> Self {
+        Self { phase, step, spent }
+    }
+}
+
 /// A verified graph with a protocol for every node.
 #[derive(Debug)]
 pub struct Plan {
     graph: Graph,
     settings: Settings,
+    choices: Choices,
     steps: Vec<Step>,
 }
 
@@ -112,6 +155,8 @@ pub struct Plan {
 #[serde(deny_unknown_fields)]
 struct OfferJson {
     settings: Settings,
+    #[serde(default)]
+    choices: Choices,
     graph: Graph,
 }
 
@@ -122,16 +167,24 @@ impl Plan {
     /// [`Error::Unsupported`] naming the node that no protocol fits,
     /// [`Error::Misuse`] for a graph that breaks an invariant.
     pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
+        Self::chosen(graph, settings, Choices::default())
+    }
+
+    /// Plans `graph` with `choices` for some of its steps.
+    ///
+    /// # Errors
+    /// As [`Plan::new`]; [`Error::Misuse`] for choices that a step does not have.
+    pub fn chosen(graph: Graph, settings: Settings, choices: Choices) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         batch::check(&graph, settings.batch())?;
-        let steps = suites::steps(&graph, settings)?;
+        let steps = suites::steps(&graph, settings, &choices)?;
         ahead::check(&steps, settings.store())?;
-        Ok(Self { graph, settings, steps })
+        Ok(Self { graph, settings, choices, steps })
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
     pub(crate) fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
-        Self { graph, settings, steps }
+        Self { graph, settings, choices: Choices::default(), steps }
     }
 
     /// Plans what a server offered.
@@ -140,18 +193,18 @@ impl Plan {
         // The parser's own words may quote the peer's bytes.
         let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
         let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
-        Self::new(offer.graph, offer.settings).map_err(|e| match e {
+        Self::chosen(offer.graph, offer.settings, offer.choices).map_err(|e| match e {
             Error::Misuse(why) => bad(why),
             other => other,
         })
     }
 
-    /// Settings and public graph, as the server offers them, in canonical JSON.
+    /// Settings, choices and public graph, as the server offers them, in canonical JSON.
     pub fn offer(&self) -> String {
-        hello::offer_json(&self.settings, &self.graph.public_json())
+        hello::offer_json(&self.settings, &self.choices, &self.graph.public_json())
     }
 
-    /// SHA-256 of settings and public graph.
+    /// SHA-256 of settings, choices and public graph.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.offer()).into()
     }
@@ -164,6 +217,11 @@ impl Plan {
     /// The settings.
     pub fn settings(&self) -> Settings {
         self.settings
+    }
+
+    /// What was chosen for single steps.
+    pub fn choices(&self) -> &Choices {
+        &self.choices
     }
 
     /// The steps in order; their indices are the meter's layers.
@@ -224,15 +282,16 @@ impl Plan {
         hello::cost(self).then(keys::cost(self)).then(Stock::setup_cost())
     }
 
-    /// What a session with `inputs` inputs sends, part by part in its order: the phase,
-    /// the step if it is one, the cost.
-    pub(crate) fn parts(&self, inputs: usize) -> Vec<(Phase, Option<usize>, Cost)> {
-        let mut parts = vec![(Phase::Setup, None, self.setup_cost())];
+    /// What a session with `inputs` inputs takes, part by part in its order.
+    pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
+        let setup = Spent { cost: self.setup_cost(), effort: Effort::of(Kernel::Session, 1.0) };
+        let mut parts = vec![Part::new(Phase::Setup, None, setup)];
         let mut stock = Stock::new(self.settings.sourcing());
         let runs = self.runs(inputs);
         if self.evaluated().is_some() {
-            let step = self.steps.iter().map(Step::cost).enumerate();
-            let run: Vec<_> = step.map(|(i, cost)| (Phase::Online, Some(i), cost)).collect();
+            let step = self.steps.iter().map(Step::spent).enumerate();
+            let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
+            let run: Vec<Part> = run.collect();
             parts.extend(std::iter::repeat_n(run, runs).flatten());
             return parts;
         }
@@ -243,8 +302,9 @@ impl Plan {
                         parts.extend(ahead::prepare_costs(self, &mut stock));
                     }
                     Turn::Run => {
-                        let steps = self.steps.iter().map(Step::prepared_cost).enumerate();
-                        parts.extend(steps.map(|(i, cost)| (Phase::Online, Some(i), cost)));
+                        let steps = self.steps.iter().map(Step::prepared).enumerate();
+                        let online = |(i, spent)| Part::new(Phase::Online, Some(i), spent);
+                        parts.extend(steps.map(online));
                     }
                 }
             }
@@ -254,14 +314,14 @@ impl Plan {
         for stretch in std::iter::repeat_n(&stretches, runs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
             let need = ahead::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
-            parts.push((Phase::Offline, None, stock.prepare(&need)));
+            parts.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
             parts.extend(ahead::transfer_costs(steps.clone(), &mut stock));
             for (index, step) in steps {
-                for (need, cost) in step.parts() {
+                for (need, spent) in step.parts() {
                     if step.feeds_itself() {
-                        parts.push((Phase::Offline, None, stock.prepare(&need)));
+                        parts.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
                     }
-                    parts.push((Phase::Online, Some(index), cost));
+                    parts.push(Part::new(Phase::Online, Some(index), spent));
                 }
             }
         }
@@ -270,7 +330,7 @@ impl Plan {
 
     /// Everything, for a session with `inputs` inputs.
     pub fn cost(&self, inputs: usize) -> Cost {
-        self.parts(inputs).into_iter().map(|(_, _, cost)| cost).collect()
+        self.parts(inputs).into_iter().map(|part| part.spent.cost).collect()
     }
 
     /// The node of a step, if it has one.

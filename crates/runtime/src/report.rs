@@ -1,10 +1,14 @@
 //! What a session cost, in the words of the public JSON interface.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use wire::{Cost, Entry, Meter, Phase};
 
 use crate::bench::Counts;
-use crate::plan::{Plan, Settings};
+use crate::plan::{Part, Plan, Settings, Spent};
+use crate::planner::Conditions;
+use crate::steps::Step;
 
 /// Bytes each way, with frame headers, before TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,6 +56,10 @@ pub struct LayerReport {
     /// Homomorphic operations of the server for one input, of layers on packed slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<Counts>,
+    /// Bytes that the party with more of them holds for it at a time, weights not included;
+    /// of layers in a prediction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// What it cost over all inputs.
     #[serde(flatten)]
     pub usage: Usage,
@@ -112,36 +120,53 @@ impl Report {
 
     /// What `inputs` inputs will cost: exactly what the client's meter shows then.
     pub fn predicted(plan: &Plan, inputs: usize) -> Self {
-        let mut total = Cost::NONE;
-        let mut entries: Vec<((Phase, Option<usize>), Cost)> = Vec::new();
-        let mut add = |phase, index, cost: Cost| {
-            let sum = total.then(cost);
-            let turned = Cost { rounds: sum.rounds - total.rounds, ..cost };
-            total = sum;
-            match entries.iter_mut().find(|(key, _)| *key == (phase, index)) {
-                Some((_, known)) => add_up(known, turned),
-                None => entries.push(((phase, index), turned)),
+        Self::foreseen(plan, inputs, None)
+    }
+
+    /// The same with about the seconds that it takes under `conditions`.
+    pub fn predicted_under(plan: &Plan, inputs: usize, conditions: &Conditions) -> Self {
+        Self::foreseen(plan, inputs, Some(conditions))
+    }
+
+    fn foreseen(plan: &Plan, inputs: usize, conditions: Option<&Conditions>) -> Self {
+        type Key = (Phase, Option<usize>);
+        let mut entries: Vec<(Key, Spent)> = Vec::new();
+        let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+        for part in counted(plan.parts(inputs)) {
+            let key = (part.phase, part.step);
+            let place = *places.entry(key).or_insert_with(|| {
+                entries.push((key, Spent::default()));
+                entries.len() - 1
+            });
+            if let Some((_, known)) = entries.get_mut(place) {
+                add_up(&mut known.cost, part.spent.cost);
+                known.effort += part.spent.effort;
             }
-        };
-        for (phase, index, cost) in plan.parts(inputs) {
-            add(phase, index, cost);
         }
-        let phase = |wanted| {
-            let mut sum = Cost::NONE;
-            let of_phase = entries.iter().filter(|((phase, _), _)| *phase == wanted);
-            of_phase.for_each(|(_, cost)| add_up(&mut sum, *cost));
-            Usage::new(sum, None)
+        let usage = |spent: &Spent| {
+            Usage::new(spent.cost, conditions.map(|conditions| conditions.seconds(*spent)))
         };
+        let sum = |wanted: &dyn Fn(Phase) -> bool| {
+            let mut sum = Spent::default();
+            for (_, spent) in entries.iter().filter(|((phase, _), _)| wanted(*phase)) {
+                add_up(&mut sum.cost, spent.cost);
+                sum.effort += spent.effort;
+            }
+            usage(&sum)
+        };
+        let phase = |wanted| sum(&|phase| phase == wanted);
         let phases = Phases {
             setup: phase(Phase::Setup),
             offline: phase(Phase::Offline),
             online: phase(Phase::Online),
         };
-        let layers = entries.iter().filter_map(|((phase, index), cost)| {
-            layer(plan, *phase, *index, Usage::new(*cost, None))
+        let layers = entries.iter().filter_map(|((phase, index), spent)| {
+            let step = index.and_then(|index| plan.steps().get(index));
+            let memory_bytes = step.filter(|_| *phase == Phase::Online).map(Step::memory);
+            Some(LayerReport { memory_bytes, ..layer(plan, *phase, *index, usage(spent))? })
         });
         let layers = layers.collect();
-        Self::new(plan, inputs, Usage::new(total, None), phases, layers)
+        Self::new(plan, inputs, sum(&|_| true), phases, layers)
     }
 
     fn new(
@@ -164,6 +189,17 @@ impl Report {
     }
 }
 
+/// The parts with the rounds that each adds to those before it.
+pub(crate) fn counted(parts: Vec<Part>) -> impl Iterator<Item = Part> {
+    let mut total = Cost::NONE;
+    parts.into_iter().map(move |mut part| {
+        let sum = total.then(part.spent.cost);
+        part.spent.cost.rounds = sum.rounds - total.rounds;
+        total = sum;
+        part
+    })
+}
+
 fn add_up(sum: &mut Cost, cost: Cost) {
     sum.client_to_server += cost.client_to_server;
     sum.server_to_client += cost.server_to_client;
@@ -177,6 +213,7 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
         protocol,
         phase: phase.name(),
         operations: None,
+        memory_bytes: None,
         usage,
     };
     Some(match (phase, index) {

@@ -20,6 +20,7 @@ use crate::hello;
 use crate::keys::ServerKeys;
 use crate::offline::Offline;
 use crate::plan::{Plan, Settings};
+use crate::planner::Planning;
 use crate::prepared::Prepared;
 use crate::report::Report;
 use crate::suites;
@@ -43,6 +44,8 @@ pub enum Access {
 pub struct Options {
     /// What clients must agree to.
     pub settings: Settings,
+    /// How the protocols of single steps are chosen.
+    pub planning: Planning,
     /// How clients connect.
     pub access: Access,
     /// How long to wait for them.
@@ -117,7 +120,7 @@ impl Server {
     pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         suites::consent(&model.graph.suite, options.accept_leakage)?;
-        let plan = Plan::new(model.graph.clone(), options.settings)?;
+        let plan = options.planning.plan(&model.graph, options.settings)?;
         let (most, batch) = (options.most_inputs, options.settings.batch());
         if most < batch {
             let why = format!("at most {most} inputs in a session, less than a batch of {batch}");

@@ -10,13 +10,14 @@ use mpc::linear::shared;
 use mpc::linear::winograd::Tiles;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
-use mpc::{Need, open};
+use mpc::{Effort, Kernel, Need, open};
 use ring::Modulus;
 use wire::{Cost, Error, Result};
 
 use crate::keys::misuse;
-use crate::nonlinear::{Nonlinear, Sliced};
+use crate::nonlinear::{Nonlinear, Sliced, pad_bytes};
 use crate::packed::Packed;
+use crate::plan::Spent;
 use crate::transferred::TransferStep;
 
 /// A named step.
@@ -192,6 +193,7 @@ impl LinearStep {
         [columns, length]: [usize; 2],
         out_bits: u32,
         batch: usize,
+        digits: Option<Radix>,
     ) -> Result<Self> {
         let linear = Linear {
             conv: Conv { in_height: length, ..Conv::fully_connected(table.rows, columns) },
@@ -202,7 +204,8 @@ impl LinearStep {
             addend: None,
             choice: None,
         };
-        let radix = Radix::fastest(columns * length * batch, table.shift);
+        let count = columns * length * batch;
+        let radix = digits.unwrap_or_else(|| Radix::fastest(count, table.shift));
         let step = Self::new(&linear, out_bits, radix, batch)?;
         Ok(Self { positions: Some([table.rows, length]), ..step })
     }
@@ -231,6 +234,7 @@ impl ProductStep {
         left: shared::Left,
         out_bits: u32,
         [batch, products]: [usize; 2],
+        digits: Option<Radix>,
     ) -> Result<Self> {
         let shape = shared::Shape { batch: count * batch, rows, inner, columns };
         let (shift, rounding) = (matmul.shift, matmul.rounding);
@@ -249,7 +253,8 @@ impl ProductStep {
         let truncate = match matmul.rounding {
             Rounding::Stochastic => None,
             Rounding::Exact => {
-                let radix = Radix::fastest(layer.outputs(), matmul.shift);
+                let fastest = || Radix::fastest(layer.outputs(), matmul.shift);
+                let radix = digits.unwrap_or_else(fastest);
                 Some(truncation(layer.outputs(), layer.result_bits(), drop, out_bits, radix)?)
             }
         };
@@ -277,6 +282,11 @@ impl Step {
             writes: node.map_or(usize::MAX, |node| node.output),
             action,
         }
+    }
+
+    /// Whether its protocol can be chosen: it runs by transfers or circuits, in part or whole.
+    pub(crate) fn chooses(&self) -> bool {
+        self.sliced().next().is_some()
     }
 
     /// What it runs by transfers, in order.
@@ -327,21 +337,46 @@ impl Step {
         self.first_cost().then(self.sliced().map(Sliced::cost).collect())
     }
 
-    /// What it costs offline when inferences are prepared, beside transfers.
-    pub(crate) fn ahead_cost(&self) -> Cost {
+    /// What it takes online.
+    pub(crate) fn spent(&self) -> Spent {
+        self.parts().map(|(_, spent)| spent).collect()
+    }
+
+    /// What it takes offline when inferences are prepared, beside transfers.
+    pub(crate) fn ahead(&self) -> Spent {
         match &self.action {
-            Action::Linear(step) => step.layer.cost(),
-            _ => Cost::NONE,
+            Action::Linear(_) => self.first(),
+            _ => Spent::default(),
         }
     }
 
-    /// What it costs online when it was prepared.
-    pub(crate) fn prepared_cost(&self) -> Cost {
+    /// What it takes online when it was prepared.
+    pub(crate) fn prepared(&self) -> Spent {
         let first = match &self.action {
-            Action::Linear(step) => step.layer.prepared_cost(),
-            _ => self.first_cost(),
+            Action::Linear(step) => Spent {
+                cost: step.layer.prepared_cost(),
+                effort: Effort::of(Kernel::Local, step.layer.outputs() as f64),
+            },
+            _ => self.first(),
         };
-        first.then(self.sliced().map(Sliced::cost).collect())
+        first.then(self.sliced().map(Sliced::spent).collect())
+    }
+
+    /// What it takes before or without transfers.
+    fn first(&self) -> Spent {
+        let local = |count: usize| Effort::of(Kernel::Local, count as f64);
+        let effort = match &self.action {
+            Action::Linear(step) => step.layer.effort(),
+            Action::Transfer(step) => local(step.layer.inputs() + step.layer.product().outputs()),
+            Action::Product(step) => step.layer.effort(),
+            Action::Slots(step) => step.layer.effort(),
+            Action::Evaluate(step) => step.plan.effort(),
+            Action::Arrange { places, .. } => local(places.len()),
+            Action::Concat { lengths } => local(lengths.iter().sum()),
+            Action::SumPool { windows, .. } => local(windows.iter().map(Vec::len).sum()),
+            _ => Effort::none(),
+        };
+        Spent { cost: self.first_cost(), effort }
     }
 
     /// What it costs before or without transfers.
@@ -358,11 +393,29 @@ impl Step {
         }
     }
 
-    /// In the order in which they run: transfers consumed, and the cost online after
+    /// In the order in which they run: transfers consumed, and what is taken online after
     /// they were made.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Cost)> {
-        let first = (Need::default(), self.first_cost());
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
+        let first = (Need::default(), self.first());
         std::iter::once(first).chain(self.sliced().flat_map(Sliced::parts))
+    }
+
+    /// Bytes that the party with more of them holds at a time: ciphertexts, or pads and
+    /// circuits; not weights.
+    pub(crate) fn memory(&self) -> u64 {
+        let ciphertexts = |count: usize, degree: usize| 16 * (count as u64) * degree as u64;
+        let linear = match &self.action {
+            Action::Linear(step) => {
+                ciphertexts(step.layer.ciphertexts(), step.layer.params().degree())
+            }
+            Action::Product(step) => {
+                ciphertexts(step.layer.ciphertexts(), step.layer.params().degree())
+            }
+            Action::Transfer(step) => step.held_bytes() as u64,
+            _ => self.first_cost().bytes(),
+        };
+        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
+        linear + pads.max().unwrap_or(0)
     }
 
     /// Parameters and levels of the keys with which the server unfolds inputs, if it does.

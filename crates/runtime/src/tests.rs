@@ -6,6 +6,7 @@ mod circuits;
 mod evaluated;
 mod hostile;
 mod packed;
+mod planned;
 mod transferred;
 mod transformer;
 

@@ -1,9 +1,14 @@
 //! Models before anybody connects.
 
 use graph::{Calibration, Floats, Graph, Model, Op, Options, Rounding, Source, SourceOp};
+use std::collections::BTreeMap;
+
+use runtime::planner::{self, Alternative, Planning, Rates};
 use runtime::{Plan, Report, Settings};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
+
+use crate::session::{conditions, link, planning};
 
 /// A compiled model, for people and programs.
 #[derive(Clone, Debug, Serialize)]
@@ -203,13 +208,84 @@ pub fn simulate(model: &Model, values: &[f32], shape: &[usize]) -> Result<Vec<Ve
     graph::interpret_batch(model, &inputs).map_err(refused)
 }
 
-/// What a session with `inputs` inputs costs, to the byte and the round.
+/// How to plan.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlanOptions {
+    /// Inputs of the session.
+    pub inputs: usize,
+    /// What the server offers.
+    pub settings: Settings,
+    /// The link, as for `serve`.
+    pub network: Option<String>,
+    /// As for `serve`.
+    pub protocols: String,
+    /// As for `serve`.
+    pub rates: Option<Rates>,
+    /// Whether other protocols are told, too.
+    pub explain: bool,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            inputs: 1,
+            settings: Settings::default(),
+            network: None,
+            protocols: "auto".into(),
+            rates: None,
+            explain: false,
+        }
+    }
+}
+
+/// A plan and what it costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Planned {
+    /// Bytes and rounds, exactly; seconds, about.
+    #[serde(flatten)]
+    pub report: Report,
+    /// What was chosen for single steps, by name of the layer.
+    pub choices: BTreeMap<String, String>,
+    /// Seconds with each source of correlations, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<(String, f64)>,
+    /// By name of the layer the ways to run it, if they were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub alternatives: BTreeMap<String, Vec<Alternative>>,
+}
+
+/// What a session costs, to the byte and the round, and about the seconds.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a node without a protocol.
-pub fn plan(model: &Model, settings: Settings, inputs: usize) -> Result<Report> {
-    let plan = Plan::new(model.graph.clone(), settings)?;
-    Ok(Report::predicted(&plan, inputs))
+pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
+    let link = link(options.network.as_deref())?;
+    let conditions = conditions(link, options.rates);
+    let settings = options.settings.planned_for(link);
+    let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
+    let (plan, sources, alternatives) = match (&planning, options.explain) {
+        (Planning::Best(_), _) | (Planning::Plain, true) => {
+            let found = planner::best(&model.graph, settings, &conditions)?;
+            let plan = match planning {
+                Planning::Best(_) => found.plan,
+                _ => planning.plan(&model.graph, settings)?,
+            };
+            (plan, found.sources, found.alternatives)
+        }
+        _ => (planning.plan(&model.graph, settings)?, Vec::new(), BTreeMap::new()),
+    };
+    let name = |step: usize| plan.steps().get(step).map(|s| s.name.clone()).unwrap_or_default();
+    let chosen = (0..plan.steps().len())
+        .filter_map(|step| plan.choices().of(step).map(|choice| (name(step), choice.to_string())));
+    let told = alternatives.into_iter().map(|(step, ways)| (name(step), ways));
+    let alternatives = if options.explain { told.collect() } else { BTreeMap::new() };
+    Ok(Planned {
+        choices: chosen.collect(),
+        sources: if options.explain { sources } else { Vec::new() },
+        alternatives,
+        report: Report::predicted_under(&plan, options.inputs, &conditions),
+    })
 }
 
 /// The graph's errors in the words of the public API.

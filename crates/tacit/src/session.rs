@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use graph::Model;
 use runtime::files::KeyFiles;
+use runtime::planner::{Conditions, Planning, Rates};
 use runtime::{Access, Answer, Options, Request, Reveal, Server, Session, Settings};
 use serde::Deserialize;
 use wire::{
@@ -87,9 +88,15 @@ pub struct ServeOptions {
     pub most_inputs: usize,
     /// Threads per session, 1 to 64.
     pub threads: usize,
-    /// A link to imitate and to plan for: `lan`, `wan` or `RTTms,Mbps`; clients must
-    /// imitate the same.
+    /// A link to imitate and to plan for: `loopback`, `lan`, `wan` or `RTTms,Mbps`; clients
+    /// must imitate the same.
     pub network: Option<String>,
+    /// Protocols of steps that are not linear: `auto`, which plans for `network` where there is
+    /// one, `plain`, `digits1` to `digits8`, or `circuits`.
+    pub protocols: String,
+    /// What this machine takes for a unit of each kind of work; the reference machine's rates
+    /// when absent.
+    pub rates: Option<Rates>,
     /// Serve a suite that leaks more than the result.
     pub accept_leakage: bool,
     /// Memory for evaluation keys of clients who may come back, in MB.
@@ -110,6 +117,8 @@ impl Default for ServeOptions {
             most_inputs: 1_000_000,
             threads: 1,
             network: None,
+            protocols: "auto".into(),
+            rates: None,
             accept_leakage: false,
             key_cache: 1024,
         }
@@ -134,7 +143,8 @@ pub struct PredictOptions {
     pub timeouts: Patience,
     /// Threads, 1 to 64; 1 when absent.
     pub threads: Option<usize>,
-    /// A link to imitate: `lan`, `wan` or `RTTms,Mbps`; the server must do the same.
+    /// A link to imitate: `loopback` (none), `lan`, `wan` or `RTTms,Mbps`; the server must do
+    /// the same.
     pub network: Option<String>,
     /// Agree to a suite that leaks more than the result.
     pub accept_leakage: bool,
@@ -185,6 +195,7 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
     };
     let options = Options {
         settings,
+        planning: planning(&options.protocols, options.network.as_deref(), options.rates)?,
         access,
         timeouts: options.timeouts.timeouts()?,
         link: link(options.network.as_deref())?,
@@ -267,6 +278,31 @@ fn reach(server: &str, options: &PredictOptions) -> Result<Channel> {
 
 pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
     network.map(str::parse).transpose()
+}
+
+/// How steps' protocols are chosen; see [`ServeOptions::protocols`].
+///
+/// # Errors
+/// [`Error::Misuse`] for other names.
+pub(crate) fn planning(
+    protocols: &str,
+    network: Option<&str>,
+    rates: Option<Rates>,
+) -> Result<Planning> {
+    Ok(match (protocols, link(network)?) {
+        ("auto", Some(link)) => Planning::Best(conditions(Some(link), rates)),
+        ("auto", None) | ("plain", _) => Planning::Plain,
+        (name, _) => Planning::Uniform(name.parse().map_err(|_| {
+            let known = "auto, plain, digits1 to digits8, circuits";
+            Error::misuse(format!("no protocols `{name}`; there are {known}"))
+        })?),
+    })
+}
+
+/// This machine and a link.
+pub(crate) fn conditions(link: Option<Link>, rates: Option<Rates>) -> Conditions {
+    let link = link.filter(|link| *link != Link::LOOPBACK);
+    Conditions { rates: rates.unwrap_or_else(Rates::reference), link }
 }
 
 /// What a server offers by these options.

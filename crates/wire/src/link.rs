@@ -25,6 +25,8 @@ pub struct Link {
 }
 
 impl Link {
+    /// Both parties on one machine: no delay, 20 Gbit/s to reckon with. Nothing is imitated.
+    pub const LOOPBACK: Self = Self { round_trip: Duration::ZERO, bytes_per_second: 20e9 / 8.0 };
     /// A local network: 3 Gbit/s, 0.3 ms.
     pub const LAN: Self =
         Self { round_trip: Duration::from_micros(300), bytes_per_second: 3e9 / 8.0 };
@@ -66,7 +68,7 @@ impl Link {
 impl FromStr for Link {
     type Err = Error;
 
-    /// `lan`, `wan` or `RTTms,Mbps` such as `20ms,100`.
+    /// `loopback`, `lan`, `wan` or `RTTms,Mbps` such as `20ms,100`.
     fn from_str(text: &str) -> Result<Self> {
         let read = || -> Option<Self> {
             let (time, rate) = text.split_once(',')?;
@@ -75,10 +77,11 @@ impl FromStr for Link {
             Self::new(time / 1e3, rate * 1e6).ok()
         };
         match text {
+            "loopback" => Ok(Self::LOOPBACK),
             "lan" => Ok(Self::LAN),
             "wan" => Ok(Self::WAN),
             _ => read().ok_or_else(|| {
-                let why = "is neither lan, wan nor RTTms,Mbps such as 20ms,100";
+                let why = "is neither loopback, lan, wan nor RTTms,Mbps such as 20ms,100";
                 Error::misuse(format!("--network {text} {why}"))
             }),
         }

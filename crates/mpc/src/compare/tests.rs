@@ -55,6 +55,21 @@ fn all_small_pairs_compare() {
 }
 
 #[test]
+fn wide_digits_compare() {
+    let mut rng = Random::seeded(4);
+    let radices = (5..=8).map(|bits| Radix::of_bits(bits).unwrap());
+    for (radix, bits) in radices.flat_map(|radix| [5u32, 8, 11, 17].map(|bits| (radix, bits))) {
+        let (mut x, mut y) = (rng.uniform(200, bits), rng.uniform(200, bits));
+        y.extend(x.iter().map(|x| (mask(bits) - x + 1) & mask(bits)).collect::<Vec<_>>());
+        x.extend(x.clone());
+        check(&Comparison::carry(bits, radix), &x, &y, &mut rng);
+        check(&Comparison::with_middle(3, bits, radix), &x, &y, &mut rng);
+        check(&Comparison::with_halves(3, bits, radix), &x, &y, &mut rng);
+    }
+    assert!(Radix::of_bits(0).is_err() && Radix::of_bits(9).is_err());
+}
+
+#[test]
 fn wide_pairs_compare() {
     let mut rng = Random::seeded(2);
     for (low, bits) in [(8, 12), (13, 29), (40, 62), (1, 31)] {

@@ -20,7 +20,7 @@ pub enum Operation {
         out_bits: Option<u32>,
         /// Bits of the largest result; no saturation when absent.
         saturate: Option<u32>,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
         /// What it runs on; oblivious transfer when absent.
@@ -35,7 +35,7 @@ pub enum Operation {
         bits: u32,
         /// Values in each window.
         window: usize,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
         /// What it runs on; oblivious transfer when absent.
@@ -48,7 +48,7 @@ pub enum Operation {
         count: usize,
         /// As for maxima.
         bits: u32,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
         /// What it runs on; oblivious transfer when absent.
@@ -68,7 +68,7 @@ pub enum Operation {
         /// Whether the values are known not to be negative.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         non_negative: bool,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
         /// What it runs on; oblivious transfer when absent.
@@ -85,7 +85,7 @@ pub enum Operation {
         out_bits: u32,
         /// Whether the values are known not to be negative.
         non_negative: bool,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
         /// What it runs on; oblivious transfer when absent.
@@ -99,7 +99,7 @@ pub enum Operation {
         count: usize,
         /// Width of the integers.
         bits: u32,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
@@ -124,7 +124,7 @@ pub enum Operation {
         out_bits: Option<u32>,
         /// Whether the values are known not to be negative.
         non_negative: bool,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
@@ -160,7 +160,7 @@ pub enum Operation {
         out_bits: u32,
         /// Real absolute value at which they do.
         range: f64,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
@@ -176,7 +176,7 @@ pub enum Operation {
         out_bits: u32,
         /// Real absolute value of the largest input.
         range: f64,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
@@ -193,7 +193,7 @@ pub enum Operation {
         out_bits: u32,
         /// Real absolute value of the largest result.
         range: f64,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
     },
@@ -218,7 +218,7 @@ pub enum Operation {
         /// published systems do.
         #[serde(default)]
         of_elements: bool,
-        /// Bits of a comparison's digits, 1 to 4; as in the default suite when absent.
+        /// Bits of a comparison's digits, 1 to 8; as in the default suite when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radix: Option<u32>,
         /// Whether shares may be flooded, which leaks.

@@ -1,6 +1,6 @@
 //! Both parties of a bench.
 
-use mpc::{Share, open};
+use mpc::{Effort, Share, open};
 use ring::{Random, Seed};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
@@ -15,9 +15,9 @@ use crate::execute::{self, Party, Tensors};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::offline::Offline;
-use crate::plan::Settings;
+use crate::plan::{Part, Settings};
 use crate::prepared::Prepared;
-use crate::report::Report;
+use crate::report::{Report, counted};
 
 /// An operation, ready to be measured by a client.
 pub struct Bench {
@@ -138,6 +138,25 @@ impl Host {
         channel.flush()?;
         Ok(report)
     }
+}
+
+/// The work of `operation` by phase, messages included, as a plan has it: offline, online.
+///
+/// # Errors
+/// As [`Bench::new`].
+pub fn efforts(operation: Operation, settings: Settings) -> Result<[Effort; 2]> {
+    let task = Task::new(operation, settings)?;
+    let mut parts = counted(task.plan.parts(1));
+    let [mut offline, mut online] = [Effort::none(); 2];
+    for Part { phase, spent, .. } in &mut parts {
+        let effort = spent.effort + Effort::messages(spent.cost);
+        match phase {
+            Phase::Setup => {}
+            Phase::Offline => offline += effort,
+            Phase::Online => online += effort,
+        }
+    }
+    Ok([offline, online])
 }
 
 /// What was counted so far; what follows is not the operation's.

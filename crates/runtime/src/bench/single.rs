@@ -127,14 +127,7 @@ pub(super) fn digits(radix: Option<u32>, count: usize, bits: u32) -> Result<Radi
 
 /// The digits asked for, or others.
 pub(super) fn chosen(radix: Option<u32>, other: impl FnOnce() -> Radix) -> Result<Radix> {
-    match radix {
-        None => Ok(other()),
-        Some(1) => Ok(Radix::Two),
-        Some(2) => Ok(Radix::Four),
-        Some(3) => Ok(Radix::Eight),
-        Some(4) => Ok(Radix::Sixteen),
-        Some(_) => Err(Error::misuse("digits of a comparison have 1 to 4 bits")),
-    }
+    radix.map_or_else(|| Ok(other()), Radix::of_bits)
 }
 
 /// What is known of the inputs, and the least of them.

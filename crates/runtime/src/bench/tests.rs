@@ -39,19 +39,22 @@ fn check_with(operation: &Operation, settings: Settings, threads: usize, toleran
     let measured = run(operation, settings, threads);
     let task = Task::new(operation.clone(), settings).unwrap();
     let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
-    let parts: Vec<_> = match task.transfers() {
-        None => task.plan.parts(1).into_iter().skip(1).collect(),
-        Some(count) => vec![(Phase::Offline, None, transfers_cost(&task, count))],
+    let parts: Vec<(Phase, Cost)> = match task.transfers() {
+        None => {
+            let parts = task.plan.parts(1).into_iter().skip(1);
+            parts.map(|part| (part.phase, part.spent.cost)).collect()
+        }
+        Some(count) => vec![(Phase::Offline, transfers_cost(&task, count))],
     };
-    let of = |wanted| parts.iter().filter(move |(phase, ..)| *phase == wanted);
+    let of = |wanted| parts.iter().filter(move |(phase, _)| *phase == wanted);
     let [offline, online]: [Cost; 2] =
-        [Phase::Offline, Phase::Online].map(|phase| of(phase).map(|(.., cost)| *cost).collect());
+        [Phase::Offline, Phase::Online].map(|phase| of(phase).map(|(_, cost)| *cost).collect());
     let bytes = |cost: Cost| Traffic {
         client_to_server: cost.client_to_server,
         server_to_client: cost.server_to_client,
     };
     let phases = &measured.report.phases;
-    let total = setup.then(parts.iter().map(|(.., cost)| *cost).collect());
+    let total = setup.then(parts.iter().map(|(_, cost)| *cost).collect());
     assert_eq!(phases.setup.bytes, bytes(setup), "{operation:?}");
     assert_eq!(phases.offline.bytes, bytes(offline), "{operation:?}");
     assert_eq!(phases.online.bytes, bytes(online), "{operation:?}");
@@ -566,7 +569,7 @@ fn nonsense_is_refused() {
             nonlinear: OT,
         },
         Operation::Compare { count: 5, bits: 64, radix },
-        Operation::Compare { count: 5, bits: 8, radix: Some(5) },
+        Operation::Compare { count: 5, bits: 8, radix: Some(9) },
         Operation::Compare { count: 5, bits: 8, radix: Some(0) },
         Operation::Lookup { count: 5, bits: 9, out_bits },
         Operation::Multiply {

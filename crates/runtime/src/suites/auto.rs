@@ -16,6 +16,7 @@ use wire::{Error, Result};
 
 use super::{circuits, transformer};
 use crate::batch::repeated;
+use crate::choices::{Choice, Choices};
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{
@@ -26,11 +27,12 @@ use crate::steps::{
 /// client prices the plan of a server it does not trust.
 const MOST_CIPHERTEXTS: usize = 1 << 20;
 
-pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
-        let action = chosen(graph, node, settings.batch()).map_err(|e| at(&node.name, e))?;
+        let action = chosen(graph, node, settings.batch(), choices.of(index));
+        let action = action.map_err(|e| at(&node.name, e))?;
         ciphertexts = ciphertexts.saturating_add(match &action {
             Action::Linear(linear) => linear.layer.ciphertexts(),
             Action::Product(product) => product.layer.ciphertexts(),
@@ -42,12 +44,12 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
         }
         steps.push(Step::of_node(graph, index, action));
     }
-    steps.extend(last(graph, settings)?);
+    steps.extend(last(graph, settings, choices.of(graph.nodes.len()))?);
     Ok(steps)
 }
 
 /// What ends every plan: the result, or its label, for the client.
-pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+pub(super) fn last(graph: &Graph, settings: Settings, choice: Option<Choice>) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(2);
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
@@ -57,9 +59,9 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     let opened = match settings.reveal {
         Reveal::Output => Action::Open { count, bits, signed: true },
         Reveal::Label => {
-            let (sliced, bits) = match graph.nonlinear {
-                graph::Nonlinear::Ot => argmax(rows, classes, bits)?,
-                graph::Nonlinear::Gc => circuits::top(rows, classes, Ring::Power(bits), bits)?,
+            let (sliced, bits) = match garbled(graph, choice) {
+                Ok(digits) => argmax(rows, classes, bits, digits)?,
+                Err(Circuits) => circuits::top(rows, classes, Ring::Power(bits), bits)?,
             };
             let (name, action) = ("argmax".into(), Action::Nonlinear(sliced));
             steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
@@ -80,33 +82,60 @@ pub(super) fn last(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
 }
 
 /// Positions of the largest by transfers, and their width.
-fn argmax(rows: usize, classes: usize, bits: u32) -> Result<(Sliced, u32)> {
-    let radix = Radix::fastest(rows, bits.saturating_sub(1));
+fn argmax(rows: usize, classes: usize, bits: u32, digits: Option<Radix>) -> Result<(Sliced, u32)> {
+    let radix = digits.unwrap_or_else(|| Radix::fastest(rows, bits.saturating_sub(1)));
     let argmax = Argmax::new(rows, classes, bits, radix)?;
     let width = argmax.index_bits();
     Ok((Sliced::whole(rows * classes, Nonlinear::Argmax(argmax)), width))
 }
 
-/// By garbled circuits where they are asked for and can do it.
-pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
-    let garbled = match graph.nonlinear {
-        graph::Nonlinear::Gc => circuits::action(graph, node, batch)?,
-        graph::Nonlinear::Ot => None,
-    };
-    garbled.map_or_else(|| action(graph, node, batch), Ok)
+/// Garbled circuits.
+struct Circuits;
+
+/// Circuits, or digits of comparisons by transfers, where those are chosen.
+fn garbled(graph: &Graph, choice: Option<Choice>) -> std::result::Result<Option<Radix>, Circuits> {
+    match (choice, graph.nonlinear) {
+        (Some(Choice::Digits(radix)), _) => Ok(Some(radix)),
+        (Some(Choice::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
+        (None, graph::Nonlinear::Ot) => Ok(None),
+    }
 }
 
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+/// By garbled circuits where they are chosen, or asked for and able to do it.
+pub(super) fn chosen(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    choice: Option<Choice>,
+) -> Result<Action> {
+    match garbled(graph, choice) {
+        Ok(digits) => action(graph, node, batch, digits),
+        Err(Circuits) => match (circuits::action(graph, node, batch)?, choice) {
+            (Some(action), _) => Ok(action),
+            (None, None) => action(graph, node, batch, None),
+            (None, Some(_)) => Err(Error::misuse("it has no garbled circuit")),
+        },
+    }
+}
+
+/// By transfers, with comparisons in `digits` where they are given.
+pub(super) fn action(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    digits: Option<Radix>,
+) -> Result<Action> {
+    let fastest = |count, bits| digits.unwrap_or_else(|| Radix::fastest(count, bits));
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len() * batch);
     Ok(match &node.op {
         Op::Linear(linear) => {
-            let radix = Radix::fastest(count, linear.shift);
+            let radix = fastest(count, linear.shift);
             Action::Linear(Box::new(LinearStep::new(linear, out_bits, radix, batch)?))
         }
         Op::Relu { saturate, low } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
-            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            let radix = fastest(count, bits.saturating_sub(1));
             let sliced = Sliced::new(count, |count| {
                 Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
             })?;
@@ -116,7 +145,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
             }
         }
         Op::MaxPool(window) => {
-            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            let radix = fastest(count, bits.saturating_sub(1));
             let windows = repeated(windows(window), input.len(), batch);
             Action::Nonlinear(max_pool(&windows, bits, radix)?)
         }
@@ -128,7 +157,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
             let truncate = match shift {
                 0 => None,
                 drop => {
-                    let radix = Radix::fastest(count, *drop);
+                    let radix = fastest(count, *drop);
                     Some(truncation(count, width, *drop, out_bits, radix)?)
                 }
             };
@@ -142,13 +171,13 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
         Op::Winograd(_) => return Err(Error::misuse("it is for suite ufo")),
         Op::Requantize { drop } => {
             let sign = if input.format.signed { Sign::Unknown } else { Sign::NonNegative };
-            requantize(count, [bits, *drop, out_bits], sign)?
+            requantize(count, [bits, *drop, out_bits], sign, digits)?
         }
         Op::Reshape => Action::Reshape,
         Op::Extend => {
             // With a bit to spare, half of the positive range makes every value positive.
             let raised = if input.format.signed { 1i64 << bits.saturating_sub(2) } else { 0 };
-            let radix = Radix::leanest(count, bits, out_bits);
+            let radix = digits.unwrap_or_else(|| Radix::leanest(count, bits, out_bits));
             let sliced = Sliced::new(count, |count| {
                 let plan = Extend::new(count, bits, out_bits, Sign::NonNegative, radix);
                 plan.map(Nonlinear::Extend)
@@ -169,7 +198,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
                 false => Sign::NonNegative,
             });
             let factors = [0, 1].map(|i| Factor { bits: factor_bits[i], sign: signs[i] });
-            let radix = Radix::fastest(count, factor_bits[0]);
+            let radix = fastest(count, factor_bits[0]);
             let square = node.inputs.first() == node.inputs.get(1);
             let sliced = Sliced::new(count, |count| match square {
                 true => Square::new(count, factors[0], out_bits, radix).map(Nonlinear::Square),
@@ -190,42 +219,53 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
             let [columns, length] = output.shape[..] else {
                 return Err(Error::misuse("an embedding that makes no matrix"));
             };
-            let step = LinearStep::embedding(table, [columns, length], out_bits, batch)?;
+            let step = LinearStep::embedding(table, [columns, length], out_bits, batch, digits)?;
             Action::Linear(Box::new(step))
         }
-        Op::MatMul(matmul) => product(graph, node, matmul, batch)?,
+        Op::MatMul(matmul) => product(graph, node, matmul, batch, digits)?,
         Op::Softmax { .. }
         | Op::Gelu { .. }
         | Op::LayerNorm { .. }
         | Op::Smu { .. }
-        | Op::ReluSoftmax { .. } => transformer::action(graph, node, batch)?,
+        | Op::ReluSoftmax { .. } => transformer::action(graph, node, batch, digits)?,
     })
 }
 
-fn product(graph: &Graph, node: &Node, matmul: &MatMul, batch: usize) -> Result<Action> {
+fn product(
+    graph: &Graph,
+    node: &Node,
+    matmul: &MatMul,
+    batch: usize,
+    digits: Option<Radix>,
+) -> Result<Action> {
     let [a, b] = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
     let sides = MatMul::sides(a, b).ok_or_else(|| Error::misuse("matrices that do not fit"))?;
     let known = node.inputs.first().is_some_and(|a| graph.known().get(*a) == Some(&true));
     let left = if known { Left::Client } else { Left::Shared };
     let out_bits = graph.output_of(node).format.bits;
     let products = graph.nodes.iter().filter(|node| matches!(node.op, Op::MatMul(_))).count();
-    let step = ProductStep::new(matmul, sides, left, out_bits, [batch, products])?;
+    let step = ProductStep::new(matmul, sides, left, out_bits, [batch, products], digits)?;
     Ok(Action::Product(Box::new(step)))
 }
 
 /// Rounds `drop` bits away and changes the width.
-fn requantize(count: usize, [bits, drop, out_bits]: [u32; 3], sign: Sign) -> Result<Action> {
+fn requantize(
+    count: usize,
+    [bits, drop, out_bits]: [u32; 3],
+    sign: Sign,
+    digits: Option<Radix>,
+) -> Result<Action> {
     if drop == 0 && out_bits <= bits {
         return Ok(Action::Narrow(out_bits));
     }
     if drop == 0 {
-        let radix = Radix::leanest(count, bits, out_bits);
+        let radix = digits.unwrap_or_else(|| Radix::leanest(count, bits, out_bits));
         let sliced = Sliced::new(count, |count| {
             Extend::new(count, bits, out_bits, sign, radix).map(Nonlinear::Extend)
         })?;
         return Ok(Action::Nonlinear(sliced));
     }
-    let radix = Radix::fastest(count, drop);
+    let radix = digits.unwrap_or_else(|| Radix::fastest(count, drop));
     let sliced = Sliced::new(count, |count| {
         let plan = Truncate::widening(count, bits, drop, out_bits, sign, radix);
         plan.map(Nonlinear::Truncate)

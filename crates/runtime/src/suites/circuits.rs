@@ -29,7 +29,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
     let source = Source { tensor: 0, count, ring: Ring::Power(bits), width: bits };
     let sliced = match &node.op {
         Op::Linear(linear) => {
-            let mut action = auto::action(graph, node, batch)?;
+            let mut action = auto::action(graph, node, batch, None)?;
             if let Action::Linear(step) = &mut action
                 && step.truncate.is_some()
             {
@@ -41,7 +41,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
             return Ok(Some(action));
         }
         Op::Sum { shift, .. } => {
-            let mut action = auto::action(graph, node, batch)?;
+            let mut action = auto::action(graph, node, batch, None)?;
             if let Action::Sum(sum) = &mut action
                 && sum.truncate.is_some()
             {

@@ -111,7 +111,7 @@ impl Planner<'_> {
             _ => {
                 let inputs = node.inputs.iter().map(|t| self.plain(*t));
                 let reads = inputs.collect::<Result<_>>()?;
-                let action = auto::action(self.graph, node, 1)?;
+                let action = auto::action(self.graph, node, 1, None)?;
                 self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
                 Ok(())
             }
@@ -164,7 +164,7 @@ impl Planner<'_> {
     /// The same values in other places or added up, in the ring in which they are.
     fn local(&mut self, index: usize, node: &Node, first: usize) -> Result<()> {
         let ring = self.rings.get(&first).copied();
-        let mut action = auto::action(self.graph, node, 1)?;
+        let mut action = auto::action(self.graph, node, 1, None)?;
         if let (Action::SumPool { modulus, .. }, Some(Ring::Prime(prime))) = (&mut action, ring) {
             *modulus = Some(prime);
         }

@@ -14,6 +14,7 @@ use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
+use crate::choices::{Choice, Choices};
 use crate::packed::Packing;
 use crate::plan::Settings;
 use crate::steps::Step;
@@ -105,12 +106,49 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
 
 /// The steps of the nodes of a graph for suite `ufo`, without an end.
 pub(crate) fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
-    ufo::of_nodes(graph, settings)
+    ufo::of_nodes(graph, settings, &Choices::default())
+}
+
+/// Whether steps of `suite` can be chosen among.
+pub(crate) fn chooses(suite: &str) -> bool {
+    matches!(suite, "auto" | "ufo" | "comet")
+}
+
+/// The step at `index` of the plan for `graph`, run as `choice` says.
+///
+/// # Errors
+/// [`Error::Misuse`] where it cannot be.
+pub(crate) fn step(
+    graph: &Graph,
+    settings: Settings,
+    index: usize,
+    choice: Choice,
+) -> Result<Step> {
+    let action = match graph.nodes.get(index) {
+        Some(node) if transfers(&graph.suite) => {
+            ufo::action(graph, node, settings.batch(), Some(choice))
+        }
+        Some(node) => auto::chosen(graph, node, settings.batch(), Some(choice)),
+        None => {
+            let ending = auto::last(graph, settings, Some(choice))?;
+            let step = ending.into_iter().nth(index - graph.nodes.len());
+            return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
+        }
+    };
+    Ok(Step::of_node(graph, index, action?))
 }
 
 /// The steps of `graph` under the suite it was compiled for.
-pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+///
+/// # Errors
+/// [`Error::Unsupported`] for a node without a protocol, [`Error::Misuse`] for choices where
+/// there are none.
+pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
     check(&graph.suite)?;
+    choices.check(graph.nodes.len())?;
+    if !choices.is_empty() && !chooses(&graph.suite) {
+        return Err(Error::misuse(format!("suite `{}` has nothing to choose", graph.suite)));
+    }
     if never_rescales(&graph.suite) {
         return lola::steps(graph, settings);
     }
@@ -118,12 +156,12 @@ pub(crate) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
         return Err(Error::misuse("a model that is never rescaled is for suite lola"));
     }
     if transfers(&graph.suite) {
-        return ufo::steps(graph, settings);
+        return ufo::steps(graph, settings, choices);
     }
     match (packing(&graph.suite), graph.nonlinear) {
         (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),
         (Some(Packing::Published(_)), Nonlinear::Ot) => Err(falcon::circuits_only()),
         (Some(packing), Nonlinear::Ot) => slots::steps(graph, settings, packing),
-        (None, _) => auto::steps(graph, settings),
+        (None, _) => auto::steps(graph, settings, choices),
     }
 }

@@ -27,7 +27,7 @@ const MOST_KEY_BYTES: usize = 1 << 30;
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     one_by_one(settings, packing)?;
     let mut steps = of_nodes(graph, packing, true)?;
-    steps.extend(auto::last(graph, settings)?);
+    steps.extend(auto::last(graph, settings, None)?);
     Ok(steps)
 }
 
@@ -127,7 +127,7 @@ impl Planner<'_> {
         match (&node.op, self.layers.remove(&index)) {
             (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
             _ => {
-                let action = auto::action(self.graph, node, 1)?;
+                let action = auto::action(self.graph, node, 1, None)?;
                 self.steps.push(Step::of_node(self.graph, index, action));
                 Ok(())
             }

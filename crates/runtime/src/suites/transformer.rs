@@ -12,18 +12,24 @@ use wire::{Error, Result};
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::steps::{Action, Fitted};
 
-/// Plans a node that is one.
+/// Plans a node that is one, with comparisons in `digits` where they are given.
 ///
 /// # Errors
 /// [`Error::Misuse`] for widths that no protocol has.
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+pub(super) fn action(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    digits: Option<Radix>,
+) -> Result<Action> {
+    let fastest = |count, bits| digits.unwrap_or_else(|| Radix::fastest(count, bits));
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (count, bits) = (output.len() * batch, input.format.bits);
     let (narrow, sliced, transpose) = match node.op {
         Op::Softmax { bits, .. } => {
             let softmax = graph.softmax(node).map_err(Error::misuse)?;
             let columns = output.shape.last().copied().unwrap_or(1);
-            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            let radix = fastest(count, bits.saturating_sub(1));
             let sliced = Sliced::rows(count / columns, columns, |rows| {
                 let plan = Softmax::new(rows, &softmax, radix)?;
                 Ok(Nonlinear::Softmax(Box::new(plan)))
@@ -33,7 +39,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
         Op::LayerNorm { bits, .. } => {
             let norm = graph.layer_norm(node).map_err(Error::misuse)?;
             let columns = output.shape.first().copied().unwrap_or(1);
-            let radix = Radix::fastest(count, bits);
+            let radix = fastest(count, bits);
             let sliced = Sliced::rows(count / columns, columns, |rows| {
                 let plan = LayerNorm::new(rows, &norm, radix)?;
                 Ok(Nonlinear::LayerNorm(Box::new(plan)))
@@ -42,7 +48,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
         }
         Op::Smu { smooth, .. } => {
             let smu = graph.smu(node).map_err(Error::misuse)?;
-            let radix = Radix::fastest(count, smooth.bits);
+            let radix = fastest(count, smooth.bits);
             let sliced = Sliced::new(count, |count| {
                 Ok(Nonlinear::Smu(Box::new(Smu::new(count, &smu, radix)?)))
             })?;
@@ -51,7 +57,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
         Op::ReluSoftmax { smooth, .. } => {
             let softmax = graph.relu_softmax(node).map_err(Error::misuse)?;
             let columns = output.shape.last().copied().unwrap_or(1);
-            let (radix, masked) = (Radix::fastest(count, smooth.bits), node.inputs.len() > 1);
+            let (radix, masked) = (fastest(count, smooth.bits), node.inputs.len() > 1);
             let sliced = Sliced::rows(count / columns, columns, |rows| {
                 let plan = ReluSoftmax::new(rows, &softmax, masked, radix)?;
                 Ok(Nonlinear::ReluSoftmax(Box::new(plan)))
@@ -62,7 +68,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
         }
         _ => {
             let gelu = graph.gelu(node).map_err(Error::misuse)?;
-            let radix = Radix::fastest(count, bits.saturating_sub(1));
+            let radix = fastest(count, bits.saturating_sub(1));
             let sliced = Sliced::new(count, |count| {
                 let plan = Gelu::new(count, bits, &gelu, output.format.bits, radix)?;
                 Ok(Nonlinear::Gelu(Box::new(plan)))

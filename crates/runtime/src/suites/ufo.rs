@@ -7,6 +7,7 @@ use mpc::linear::oblivious::Layer;
 use wire::{Error, Result};
 
 use super::auto;
+use crate::choices::{Choice, Choices};
 use crate::plan::Settings;
 use crate::steps::{Action, Step};
 use crate::transferred::{Rescale, TransferStep};
@@ -19,18 +20,19 @@ const MOST_TRANSFERS: usize = 1 << 30;
 /// Most bits of a weight.
 const MOST_BITS: u32 = graph::choice::MOST_CHOICES as u32;
 
-pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
-    let mut steps = of_nodes(graph, settings)?;
-    steps.extend(auto::last(graph, settings)?);
+pub(super) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
+    let mut steps = of_nodes(graph, settings, choices)?;
+    steps.extend(auto::last(graph, settings, choices.of(graph.nodes.len()))?);
     Ok(steps)
 }
 
 /// The steps of all nodes.
-pub(super) fn of_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+pub(super) fn of_nodes(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let (mut pieces, mut transfers) = (0usize, 0usize);
     for (index, node) in graph.nodes.iter().enumerate() {
-        let action = action(graph, node, settings.batch()).map_err(|e| auto::at(&node.name, e))?;
+        let action = action(graph, node, settings.batch(), choices.of(index));
+        let action = action.map_err(|e| auto::at(&node.name, e))?;
         if let Action::Transfer(step) = &action {
             pieces = pieces.saturating_add(step.layer.product().pieces());
             transfers = transfers.saturating_add(step.layer.product().transfers());
@@ -44,12 +46,17 @@ pub(super) fn of_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+pub(super) fn action(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    choice: Option<Choice>,
+) -> Result<Action> {
     let out_bits = graph.output_of(node).format.bits;
     let step = match &node.op {
         Op::Linear(linear) => positions(linear, out_bits, batch)?,
         Op::Winograd(layer) => tiles(layer, out_bits, batch)?,
-        _ => return auto::chosen(graph, node, batch),
+        _ => return auto::chosen(graph, node, batch, choice),
     };
     Ok(Action::Transfer(Box::new(step)))
 }

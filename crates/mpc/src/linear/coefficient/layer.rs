@@ -7,6 +7,7 @@ use wire::{Cost, Error, Packed, Result, Role, Segment};
 
 use super::packing::{Packing, Place};
 use super::product;
+use crate::effort::{Effort, Kernel};
 
 /// Ciphertexts from the client: seed and body of each.
 pub(super) type Inputs = Packed<0x41>;
@@ -137,6 +138,22 @@ impl Layer {
         let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
         let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
         up.chain(down).collect()
+    }
+
+    /// What both parties do in a run, beside the messages.
+    pub fn effort(&self) -> Effort {
+        let degree = self.params.degree() as f64;
+        let (inputs, responses) = (self.packing.inputs() as f64, self.packing.responses() as f64);
+        let pairs = responses * self.packing.input_blocks() as f64;
+        let both = Effort::of(Kernel::Encrypted, inputs * degree)
+            .and(Kernel::Answered, responses * degree)
+            .and(Kernel::Kept, self.outputs() as f64);
+        match product::kernel(self).direct_work() {
+            Some(work) => both.and(Kernel::Direct, pairs * work as f64),
+            None => both
+                .and(Kernel::Transformed, 2.0 * degree * (inputs + responses))
+                .and(Kernel::Pointwise, 2.0 * degree * pairs),
+        }
     }
 
     /// Whether `key` can answer this layer.

@@ -29,6 +29,14 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
+    /// Multiplications of a ciphertext and a weight polynomial, of the direct kernel.
+    pub(super) fn direct_work(&self) -> Option<usize> {
+        match self {
+            Self::Direct(plan) => Some(plan.work()),
+            Self::Transform => None,
+        }
+    }
+
     /// For people.
     pub(super) const fn name(&self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@ use wire::{Cost, Error, Packed, Result, Role, Segment};
 use super::layout::{Input, Layout, Representation};
 use super::search;
 use super::stage::{Operations, Squares, Stage};
+use crate::effort::{Effort, Kernel};
 use crate::linear::coefficient::{chunks, misuse};
 
 /// Bits of the noise budget that are left after flooding.
@@ -134,6 +135,12 @@ impl Plan {
     pub fn operations(&self) -> Operations {
         let all = self.stages.iter().map(|planned| planned.stage.operations());
         all.fold(Operations::default(), |sum, some| sum + some)
+    }
+
+    /// What both parties do in a run, beside the messages.
+    pub fn effort(&self) -> Effort {
+        let bytes = self.cost().map_or(0, |cost| cost.bytes());
+        Effort::of(Kernel::Slotted, 1e12 * self.seconds).and(Kernel::Packed, bytes as f64)
     }
 
     /// An encoder for each prime, for ciphertexts of these parameters.

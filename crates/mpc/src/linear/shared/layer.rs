@@ -8,6 +8,7 @@ use super::ServerKeys;
 use super::plan::{self, Precision};
 use super::shape::{Left, Shape};
 use super::term::{Sizes, Term, pairs};
+use crate::effort::{Effort, Kernel};
 use crate::linear::coefficient::chunks;
 
 /// Ciphertexts from the client: seed and body of each.
@@ -133,6 +134,27 @@ impl Layer {
         let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
         let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
         up.chain(down).collect()
+    }
+
+    /// What both parties do in a run, beside the messages.
+    pub fn effort(&self) -> Effort {
+        let degree = self.params.degree() as f64;
+        let (inputs, responses) = self.counts();
+        let halves = if self.sends_right() { 2.0 } else { 1.0 };
+        let (mut products, mut factors) = (0.0, 0.0);
+        for term in &self.terms {
+            let Sizes { rows, inner, columns } = term.grid();
+            let batch = self.shape.batch as f64;
+            products += halves * batch * (rows * inner * columns) as f64;
+            factors += batch * (inner * columns) as f64;
+            factors += (1 + self.levels) as f64 * self.blocks(term) as f64;
+        }
+        Effort::of(Kernel::Encrypted, inputs as f64 * degree)
+            .and(Kernel::Answered, responses as f64 * degree)
+            .and(Kernel::Kept, self.outputs() as f64 * self.terms.len() as f64)
+            .and(Kernel::Transformed, 2.0 * degree * (inputs + responses) as f64)
+            .and(Kernel::Pointwise, 2.0 * degree * products)
+            .and(Kernel::Factor, degree * factors)
     }
 
     /// Whether `keys` can answer this layer.

@@ -3,7 +3,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use he::bfv::Params;
 use wire::Result;
+
+use crate::effort::{Effort, Kernel};
+use crate::linear::lola;
 
 /// Operations on ciphertexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +22,19 @@ pub struct Operations {
     pub additions: usize,
     /// Exchanges of the two rows of slots.
     pub swaps: usize,
+}
+
+impl Operations {
+    /// What they take under `params`.
+    pub fn effort(&self, params: &Params) -> Effort {
+        let counted = lola::Operations {
+            hoisted: self.hoisted,
+            rotations: self.rotations - self.hoisted.min(self.rotations) + self.swaps,
+            plains: self.multiplications,
+            ..lola::Operations::default()
+        };
+        Effort::of(Kernel::Slotted, 1e12 * counted.seconds(params, 0))
+    }
 }
 
 impl std::ops::Add for Operations {

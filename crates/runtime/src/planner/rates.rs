@@ -1,0 +1,112 @@
+//! Seconds of a unit of each kind of work, and a link.
+
+use std::collections::BTreeMap;
+
+use mpc::effort::COUNT;
+use mpc::{Effort, Kernel};
+use serde::{Deserialize, Serialize};
+use wire::{Cost, Error, Link, Result};
+
+use crate::plan::Spent;
+
+/// Those of the machine that the project is measured on, by `tacit calibrate`.
+const REFERENCE: &str = include_str!("reference.json");
+
+/// Seconds of a unit of each kind of work, one thread a party.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, f64>", into = "BTreeMap<String, f64>")]
+pub struct Rates([f64; COUNT]);
+
+impl Rates {
+    /// Those of the machine that the project is measured on.
+    pub fn reference() -> Self {
+        serde_json::from_str(REFERENCE).unwrap_or(Self([1e-9; COUNT]))
+    }
+
+    /// Seconds by kind, in the order of [`Kernel::ALL`].
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for negative or infinite ones.
+    pub fn new(seconds: [f64; COUNT]) -> Result<Self> {
+        if seconds.iter().all(|rate| rate.is_finite() && *rate >= 0.0) {
+            return Ok(Self(seconds));
+        }
+        Err(Error::misuse("rates of a machine are finite and not negative"))
+    }
+
+    /// What work takes.
+    pub fn seconds(&self, effort: &Effort) -> f64 {
+        self.0.iter().zip(effort.all()).map(|(rate, units)| rate * units).sum()
+    }
+}
+
+impl TryFrom<BTreeMap<String, f64>> for Rates {
+    type Error = String;
+
+    fn try_from(named: BTreeMap<String, f64>) -> std::result::Result<Self, String> {
+        let mut rates = [0.0; COUNT];
+        for (rate, kernel) in rates.iter_mut().zip(Kernel::ALL) {
+            let given = named.get(kernel.name());
+            *rate = *given.ok_or_else(|| format!("no rate of `{}`", kernel.name()))?;
+        }
+        Self::new(rates).map_err(|error| error.to_string())
+    }
+}
+
+impl From<Rates> for BTreeMap<String, f64> {
+    fn from(rates: Rates) -> Self {
+        Kernel::ALL.iter().zip(rates.0).map(|(k, rate)| (k.name().into(), rate)).collect()
+    }
+}
+
+/// A machine and a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// The machine.
+    pub rates: Rates,
+    /// The link; none where both parties are on the machine.
+    pub link: Option<Link>,
+}
+
+impl Conditions {
+    /// What something takes, `cost` being as it counts where it stands: work, then its
+    /// messages one after the other.
+    pub(crate) fn seconds(&self, spent: Spent) -> f64 {
+        let Spent { cost, effort } = spent;
+        self.rates.seconds(&(effort + Effort::messages(cost))) + self.wire(cost)
+    }
+
+    /// Time on the link: half a round trip a round, bytes at its bandwidth.
+    fn wire(&self, cost: Cost) -> f64 {
+        self.link.map_or(0.0, |link| {
+            let (round_trip, bandwidth) = link.figures();
+            cost.rounds as f64 * round_trip / 2.0 + 8.0 * cost.bytes() as f64 / bandwidth
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use wire::Role;
+
+    #[test]
+    fn the_reference_is_whole_and_read_back() {
+        let rates: Rates = serde_json::from_str(REFERENCE).unwrap();
+        assert_eq!(rates, Rates::reference());
+        let json = serde_json::to_string(&rates).unwrap();
+        assert_eq!(serde_json::from_str::<Rates>(&json).unwrap(), rates);
+        assert!(serde_json::from_str::<Rates>("{\"byte\":1.0}").is_err());
+        assert!(serde_json::from_str::<Rates>(&json.replace(':', ":-")).is_err());
+    }
+
+    #[test]
+    fn a_link_adds_its_time() {
+        let cost = Cost::message(Role::Client, 49_999_995);
+        let spent = Spent::sending(cost);
+        let on = |link| Conditions { rates: Rates::new([0.0; COUNT]).unwrap(), link };
+        assert!((on(Some(Link::WAN)).seconds(spent) - 1.02).abs() < 1e-9);
+        assert!(on(None).seconds(spent).abs() < 1e-12);
+    }
+}

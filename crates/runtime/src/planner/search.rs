@@ -1,0 +1,343 @@
+//! The plan of least predicted time.
+//!
+//! Bytes, rounds and work of a step follow from its protocol alone; what the steps share is
+//! who sent last before them, which decides whether their first message opens a new round, and
+//! the correlations, which come from one source at one marginal price. For each source and
+//! price the best protocols of all steps together are found by dynamic programming over the
+//! steps and who sent last, and the few plans that result are priced whole, start of the
+//! sources included.
+
+use std::collections::BTreeMap;
+
+use graph::Graph;
+use mpc::compare::Radix;
+use mpc::{Effort, Need};
+use ot::Source;
+use serde::Serialize;
+use wire::{Cost, Result, Role};
+
+use super::rates::Conditions;
+use crate::choices::{Choice, Choices};
+use crate::offline::Stock;
+use crate::plan::{Plan, Settings, Spent};
+use crate::report::counted;
+use crate::steps::Step;
+use crate::suites;
+
+/// Times that protocols are found at a price and the plan that results is priced whole.
+const TURNS: usize = 2;
+/// Sources of correlations, the best by their marginal prices, whose plans are priced whole.
+const WHOLE: usize = 3;
+
+/// One way to run a step.
+#[derive(Clone, Debug)]
+struct Way {
+    choice: Option<Choice>,
+    need: Need,
+    spent: Spent,
+}
+
+/// What a way takes at a price, without its rounds.
+#[derive(Clone, Copy, Debug)]
+struct Priced {
+    seconds: f64,
+    cost: Cost,
+}
+
+/// What a correlation takes, on average over a plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marginal {
+    seconds: f64,
+    bytes: f64,
+}
+
+/// A way that a step could run, beside the one that was chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alternative {
+    /// `digits1` to `digits8`, or `circuits`.
+    pub choice: String,
+    /// Whether it is the one that runs.
+    pub chosen: bool,
+    /// Bytes both ways, those of its correlations included.
+    pub bytes: u64,
+    /// Rounds by itself.
+    pub rounds: u64,
+    /// Predicted seconds by itself.
+    pub seconds: f64,
+    /// What the whole plan would take more, all other steps at their best.
+    pub slower: f64,
+}
+
+/// A plan, and what else was considered.
+pub struct Found {
+    /// The plan.
+    pub plan: Plan,
+    /// Predicted seconds of a session with one run.
+    pub seconds: f64,
+    /// By step, the ways that it could run; of steps that have several.
+    pub alternatives: BTreeMap<usize, Vec<Alternative>>,
+    /// Predicted seconds by source of correlations, each with the best protocols for it.
+    pub sources: Vec<(String, f64)>,
+}
+
+/// The plan of least predicted time for `graph` under `settings`, whose source of transfers
+/// is kept unless it is `auto`.
+///
+/// # Errors
+/// As [`Plan::new`].
+pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Result<Found> {
+    let plain = Plan::new(graph.clone(), settings)?;
+    let search = Search { ways: ways(&plain), conditions, settings };
+    let rest = search.seconds(&plain) - search.steps(&plain);
+    let mut tried: Vec<(f64, Settings)> = sourcing(settings)
+        .into_iter()
+        .map(|tried| (rest + search.least(search.marginal(&plain.need(), tried)), tried))
+        .collect();
+    let sources = tried.iter().map(|(seconds, tried)| (name(*tried), *seconds)).collect();
+    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut seconds, mut plan) = (search.seconds(&plain), plain);
+    for (_, tried) in tried.into_iter().take(WHOLE) {
+        let mut need = plan.need();
+        for _ in 0..TURNS {
+            let choices = search.choose(search.marginal(&need, tried));
+            let next = Plan::chosen(graph.clone(), tried, choices)?;
+            need = next.need();
+            let taken = search.seconds(&next);
+            if taken < seconds {
+                (seconds, plan) = (taken, next);
+            }
+        }
+    }
+    let marginal = search.marginal(&plan.need(), plan.settings());
+    let alternatives = search.alternatives(&plan, marginal);
+    Ok(Found { plan, seconds, alternatives, sources })
+}
+
+/// A source, for people.
+fn name(settings: Settings) -> String {
+    let bandwidth = settings.bandwidth.map_or(0, std::num::NonZeroU64::get);
+    match settings.ot {
+        Source::Auto => format!("auto for {} Mbit/s", bandwidth / 1_000_000),
+        other => other.to_string(),
+    }
+}
+
+/// `choice` for every step that has it, the rest as everybody chooses.
+///
+/// # Errors
+/// As [`Plan::new`].
+pub fn uniform(graph: &Graph, settings: Settings, choice: Choice) -> Result<Plan> {
+    let plain = Plan::new(graph.clone(), settings)?;
+    let mut choices = Choices::default();
+    for (step, ways) in ways(&plain).iter().enumerate() {
+        if ways.iter().any(|way| way.choice == Some(choice)) {
+            choices.set(step, Some(choice));
+        }
+    }
+    Plan::chosen(graph.clone(), settings, choices)
+}
+
+/// The sources to try: one that was asked for, or all, the automatic one as for links of
+/// several speeds, since it reckons with another machine than this.
+fn sourcing(settings: Settings) -> Vec<Settings> {
+    if settings.ot != Source::Auto {
+        return vec![settings];
+    }
+    let known = settings.bandwidth.map_or(400_000_000, std::num::NonZeroU64::get);
+    let speeds = [known, known / 8, known.saturating_mul(8)];
+    let auto = speeds
+        .into_iter()
+        .map(|speed| Settings { bandwidth: std::num::NonZeroU64::new(speed), ..settings });
+    let soft = [Source::SoftSpoken2, Source::SoftSpoken4, Source::SoftSpoken8];
+    let named = soft.into_iter().chain([Source::Ferret]).map(|ot| Settings { ot, ..settings });
+    auto.chain(named).collect()
+}
+
+/// For each step of `plain` the ways that it can run, first the one that everybody chooses.
+fn ways(plain: &Plan) -> Vec<Vec<Way>> {
+    let (graph, settings) = (plain.graph(), plain.settings());
+    let all = plain.steps().iter().enumerate().map(|(index, step)| {
+        let mut ways = vec![Way::new(None, step)];
+        if !suites::chooses(&graph.suite) || !step.chooses() {
+            return ways;
+        }
+        let digits = (1..=8).filter_map(|bits| Radix::of_bits(bits).ok()).map(Choice::Digits);
+        for choice in digits.chain([Choice::Circuits]) {
+            let built = suites::step(graph, settings, index, choice);
+            if let Some(way) = built.ok().map(|step| Way::new(Some(choice), &step)) {
+                ways.push(way);
+            }
+        }
+        ways
+    });
+    all.collect()
+}
+
+impl Way {
+    fn new(choice: Option<Choice>, step: &Step) -> Self {
+        Self { choice, need: step.need(), spent: step.spent() }
+    }
+
+    /// Whether it does the same.
+    fn equals(&self, other: &Self) -> bool {
+        self.need == other.need && self.spent.cost == other.spent.cost
+    }
+}
+
+struct Search<'a> {
+    ways: Vec<Vec<Way>>,
+    conditions: &'a Conditions,
+    settings: Settings,
+}
+
+/// Best seconds up to here by who sent last, and the way of each step.
+type Trail = (f64, Vec<usize>);
+
+impl Search<'_> {
+    /// Of a session with one run.
+    fn seconds(&self, plan: &Plan) -> f64 {
+        let parts = counted(plan.parts(self.settings.batch()));
+        parts.map(|part| self.conditions.seconds(part.spent)).sum()
+    }
+
+    /// Of the steps of a plan as everybody chooses it, without its correlations.
+    fn steps(&self, plain: &Plan) -> f64 {
+        let marginal = self.marginal(&plain.need(), plain.settings());
+        let priced = self.priced(marginal);
+        let first: Vec<Vec<Priced>> =
+            priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
+        self.cheapest(&first, None).0
+    }
+
+    /// The least time of all steps at this price of a correlation.
+    fn least(&self, marginal: Marginal) -> f64 {
+        self.cheapest(&self.priced(marginal), None).0
+    }
+
+    /// Of the correlations that are needed, the pads not included.
+    fn marginal(&self, need: &Need, settings: Settings) -> Marginal {
+        let count = correlations(need);
+        if count == 0.0 {
+            return Marginal::default();
+        }
+        let spent = Stock::new(settings.sourcing()).prepare(&Need {
+            circuits: Vec::new(),
+            client_sends: [need.client_sends.clone(), need.circuit_jobs()].concat(),
+            server_sends: need.server_sends.clone(),
+        });
+        let pads = Effort::pads(&Need { circuits: Vec::new(), ..need.clone() });
+        let all = self.conditions.seconds(spent) - self.conditions.rates.seconds(&pads);
+        Marginal { seconds: all.max(0.0) / count, bytes: spent.cost.bytes() as f64 / count }
+    }
+
+    /// A way without what its rounds take.
+    fn price(&self, way: &Way, marginal: Marginal) -> Priced {
+        let made = correlations(&way.need) * marginal.seconds;
+        let prepared = Spent {
+            cost: mpc::garbled::prepare_cost(&way.need.circuits),
+            effort: Effort::pads(&way.need),
+        };
+        let still = |spent: Spent| Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent };
+        let online = self.conditions.seconds(still(way.spent));
+        let offline = self.conditions.seconds(still(prepared));
+        Priced { seconds: made + offline + online, cost: way.spent.cost }
+    }
+
+    fn round(&self) -> f64 {
+        let round = Cost { rounds: 1, ..Cost::NONE };
+        self.conditions.seconds(Spent::sending(round))
+    }
+
+    /// The best ways at this price.
+    fn choose(&self, marginal: Marginal) -> Choices {
+        let priced = self.priced(marginal);
+        let (_, trail) = self.cheapest(&priced, None);
+        let mut choices = Choices::default();
+        for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
+            choices.set(step, ways.get(at).and_then(|way| way.choice));
+        }
+        choices
+    }
+
+    fn priced(&self, marginal: Marginal) -> Vec<Vec<Priced>> {
+        let of = |ways: &Vec<Way>| ways.iter().map(|way| self.price(way, marginal)).collect();
+        self.ways.iter().map(of).collect()
+    }
+
+    /// The least time, and the ways that take it; one step's way may be given.
+    fn cheapest(&self, priced: &[Vec<Priced>], given: Option<(usize, usize)>) -> Trail {
+        let round = self.round();
+        let mut trails: [Option<Trail>; 3] = [Some((0.0, Vec::new())), None, None];
+        for (step, ways) in priced.iter().enumerate() {
+            let mut next: [Option<Trail>; 3] = [None, None, None];
+            for (before, trail) in trails.iter().enumerate() {
+                let Some((seconds, taken)) = trail else { continue };
+                for (at, way) in ways.iter().enumerate() {
+                    if given.is_some_and(|(fixed, only)| fixed == step && only != at) {
+                        continue;
+                    }
+                    let joined = way.cost.first.is_some() && place(way.cost.first) == before;
+                    let rounds = way.cost.rounds as f64 - if joined { 1.0 } else { 0.0 };
+                    let all = seconds + way.seconds + round * rounds;
+                    let after = if way.cost.last.is_some() { place(way.cost.last) } else { before };
+                    let Some(slot) = next.get_mut(after) else { continue };
+                    if slot.as_ref().is_none_or(|(known, _)| all < *known) {
+                        let mut taken = taken.clone();
+                        taken.push(at);
+                        *slot = Some((all, taken));
+                    }
+                }
+            }
+            trails = next;
+        }
+        let ends = trails.into_iter().flatten();
+        ends.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Vec::new()))
+    }
+
+    /// For each step what its other ways would take.
+    fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
+        let priced = self.priced(marginal);
+        let (least, _) = self.cheapest(&priced, None);
+        let mut all = BTreeMap::new();
+        for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
+            let runs = plan.steps().get(step).map(|step| Way::new(None, step));
+            let mut shown: Vec<Alternative> = Vec::new();
+            for (at, way) in ways.iter().enumerate() {
+                let Some(choice) = way.choice else { continue };
+                let Some(Priced { seconds, cost }) = priced.get(step).and_then(|p| p.get(at))
+                else {
+                    continue;
+                };
+                let (all, _) = self.cheapest(&priced, Some((step, at)));
+                let made = correlations(&way.need) * marginal.bytes;
+                let tables = mpc::garbled::prepare_cost(&way.need.circuits).bytes();
+                let chosen = runs.as_ref().is_some_and(|runs| runs.equals(way));
+                shown.push(Alternative {
+                    choice: choice.to_string(),
+                    chosen: chosen && !shown.iter().any(|other| other.chosen),
+                    bytes: cost.bytes() + tables + made as u64,
+                    rounds: cost.rounds,
+                    seconds: seconds + self.round() * cost.rounds as f64,
+                    slower: all - least,
+                });
+            }
+            all.insert(step, shown);
+        }
+        all
+    }
+}
+
+/// Correlations behind transfers and circuits.
+fn correlations(need: &Need) -> f64 {
+    let circuits: usize = need.circuit_jobs().iter().map(ot::Job::cots).sum();
+    (need.cots(Role::Client) + need.cots(Role::Server) + circuits) as f64
+}
+
+/// 0 for nobody, 1 for the client, 2 for the server.
+fn place(sender: Option<Role>) -> usize {
+    match sender {
+        None => 0,
+        Some(Role::Client) => 1,
+        Some(Role::Server) => 2,
+    }
+}

@@ -1,0 +1,125 @@
+//! Plans with chosen protocols: the same results, at the cost that was planned, and offers
+//! that a client refuses.
+
+use super::*;
+use crate::choices::Choice;
+use crate::planner::{self, Conditions, Planning, Rates};
+use mpc::compare::Radix;
+use ot::Source as Transfers;
+use wire::Link;
+
+fn conditions(link: Option<Link>) -> Conditions {
+    Conditions { rates: Rates::reference(), link }
+}
+
+fn digits(bits: u32) -> Choice {
+    Choice::Digits(Radix::of_bits(bits).unwrap())
+}
+
+fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
+    let (mut client, mut server) = memory_pair();
+    let prepared = Prepared::new(plan, model.clone()).unwrap();
+    let shape = [&[1], model.graph.tensors.get(model.graph.input).unwrap().shape.as_slice()];
+    thread::scope(|scope| {
+        let server = scope.spawn(|| session(plan, &prepared, limits(usize::MAX), &mut server));
+        let (shape, progress) = (shape.concat(), &mut |_, _| {});
+        let request = Request {
+            values,
+            shape: &shape,
+            threads: 1,
+            accept_leakage: false,
+            keys: None,
+            progress,
+        };
+        (predict(&mut client, request).unwrap(), server.join().unwrap().unwrap())
+    })
+}
+
+#[test]
+fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
+    let mut rng = Random::seeded(31);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 1);
+    let choices = (1..=8).map(digits).chain([Choice::Circuits]);
+    let mut rounds = Vec::new();
+    for reveal in [Reveal::Output, Reveal::Label] {
+        let settings = Settings { reveal, ..Settings::default() };
+        for choice in choices.clone() {
+            let plan = planner::uniform(&model.graph, settings, choice).unwrap();
+            assert!(!plan.choices().is_empty(), "{choice}");
+            let (answer, server) = run_plan(&plan, &model, &values);
+            if reveal == Reveal::Output {
+                assert_eq!(answer.results, clear(&model, &values), "{choice}");
+            }
+            costs_as_planned(&answer, &server, 1);
+            rounds.push(server.total.rounds);
+        }
+    }
+    let [one_bit, eight_bits, circuits] = [0, 7, 8].map(|at| rounds.get(at).copied().unwrap());
+    assert!(circuits < eight_bits && eight_bits < one_bit, "{rounds:?}");
+}
+
+#[test]
+fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
+    let mut rng = Random::seeded(32);
+    let model = network(&mut rng, Rounding::Stochastic);
+    let settings = Settings::default();
+    let plain = Plan::new(model.graph.clone(), settings).unwrap();
+    let predicted =
+        |plan: &Plan, link| Report::predicted_under(plan, 1, &conditions(Some(link))).total;
+    let slow = Link::new(0.2, 1e9).unwrap();
+    let thin = Link::new(0.0, 1e6).unwrap();
+    for link in [slow, thin] {
+        let found = planner::best(&model.graph, settings, &conditions(Some(link))).unwrap();
+        let least = predicted(&found.plan, link);
+        assert!((least.seconds.unwrap() - found.seconds).abs() < 1e-6 * found.seconds);
+        assert!(found.seconds <= predicted(&plain, link).seconds.unwrap());
+        for choice in [digits(1), digits(4), digits(8), Choice::Circuits] {
+            let fixed = planner::uniform(&model.graph, settings, choice).unwrap();
+            assert!(found.seconds <= predicted(&fixed, link).seconds.unwrap() * 1.0001, "{choice}");
+        }
+        for ways in found.alternatives.values() {
+            assert_eq!(ways.iter().filter(|way| way.chosen).count(), 1, "{ways:?}");
+            assert!(ways.iter().all(|way| way.slower > -1e-9), "{ways:?}");
+        }
+        let values = inputs(&mut rng, 1);
+        let (answer, server) = run_plan(&found.plan, &model, &values);
+        costs_as_planned(&answer, &server, 1);
+    }
+    let on = |link| Planning::Best(conditions(Some(link))).plan(&model.graph, settings).unwrap();
+    let (fast, lean) = (predicted(&on(slow), slow), predicted(&on(thin), thin));
+    assert!(fast.rounds < lean.rounds, "{fast:?} {lean:?}");
+    let bytes = |usage: crate::Usage| usage.bytes.client_to_server + usage.bytes.server_to_client;
+    assert!(bytes(lean) < bytes(fast), "{fast:?} {lean:?}");
+}
+
+#[test]
+fn a_source_that_was_asked_for_is_kept() {
+    let mut rng = Random::seeded(33);
+    let model = network(&mut rng, Rounding::Stochastic);
+    let settings = Settings { ot: Transfers::SoftSpoken8, ..Settings::default() };
+    let found = planner::best(&model.graph, settings, &conditions(Some(Link::WAN))).unwrap();
+    assert_eq!(found.plan.settings(), settings);
+    assert_eq!(found.sources.len(), 1);
+}
+
+#[test]
+fn clients_refuse_choices_that_a_plan_does_not_have() {
+    let mut rng = Random::seeded(34);
+    let model = network(&mut rng, Rounding::Stochastic);
+    let planned = planner::uniform(&model.graph, Settings::default(), digits(3)).unwrap();
+    let offer = planned.offer();
+    assert!(offer.contains(r#""choices":{"1":"digits3""#), "{}", &offer[..200]);
+    assert_eq!(Plan::from_offer(&offer).unwrap().digest(), planned.digest());
+    for (from, to) in [
+        ("digits3", "digits9"),
+        ("digits3", "table"),
+        (r#""choices":{"1""#, r#""choices":{"99""#),
+        (r#""choices":{"1""#, r#""choices":{"-1""#),
+    ] {
+        let error = Plan::from_offer(&offer.replace(from, to)).unwrap_err();
+        assert!(matches!(error, Error::Peer { .. }), "{from}: {error}");
+    }
+    let slots = offer.replace(r#""suite":"auto""#, r#""suite":"gala""#);
+    assert!(Plan::from_offer(&slots).is_err());
+}

@@ -1,0 +1,52 @@
+"""What this machine takes for a unit of each kind of work: measured once, kept in a file, used by every plan."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tacit import _core
+from tacit.errors import MisuseError
+from tacit.machine import machine
+
+FORMAT = 1
+"""Changes with the kinds of work."""
+
+
+def path() -> Path:
+    """Where the rates of this machine are kept: a file per processor, in $TACIT_CACHE or the user's cache."""
+    folder = os.environ.get("TACIT_CACHE")
+    base = Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacit"
+    name = hashlib.sha256(machine()["processor"].encode()).hexdigest()[:12]
+    return base / f"calibration-{FORMAT}-{name}.json"
+
+
+def calibrate(runs: int, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Measure this machine, both parties in this process, and keep the rates.
+
+    Gives `rates` (seconds of a unit, by kind of work), `samples` (what was measured and what the rates say of it),
+    `median_error` (relative), the machine, the day and the file. Raises `MisuseError` where that cannot be written.
+    """
+    measured: dict[str, Any] = json.loads(_core.calibrate(runs, progress))
+    file = path()
+    content = {"format": FORMAT, "machine": machine(), "date": datetime.now(UTC).date().isoformat(), **measured}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MisuseError(f"cannot keep the rates in {file}: {error}; set TACIT_CACHE to another folder") from error
+    return {**content, "file": str(file)}
+
+
+def rates() -> dict[str, float] | None:
+    """This machine's rates, if it was calibrated; else plans reckon with those of the reference machine."""
+    try:
+        content = json.loads(path().read_text(encoding="utf-8"))
+        return {str(kind): float(rate) for kind, rate in content["rates"].items()}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise MisuseError(f"{path()} is not what `tacit calibrate` writes ({error}); run it again") from error

@@ -1,0 +1,201 @@
+"""`tacit plan` and `tacit calibrate`: what a prediction will cost, and on what machine."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from tacit import calibration, report
+from tacit.architectures import ARCHITECTURES
+from tacit.errors import MisuseError
+from tacit.model import Model
+from tacit.network import parse
+from tacit.operations import plan_architecture
+from tacit.options import AsJson, Batch, Offline, Protocols, RevealTo, Suite, Transfers
+
+WORST = 8
+"""Measurements that `calibrate` shows, those told worst."""
+
+
+def plan_command(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="X.tacit|NAME",
+            help=f"Compiled model; or, to count operations without weights, one of {', '.join(ARCHITECTURES)}.",
+            show_default=False,
+        ),
+    ],
+    link: Annotated[
+        str | None, typer.Option("--network", metavar="LINK", help="Plan for loopback, lan, wan or RTTms,Mbps.")
+    ] = None,
+    reveal: RevealTo = "output",
+    ot: Transfers = "auto",
+    offline: Offline = 0,
+    batch: Batch = 1,
+    protocols: Protocols = "auto",
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="LAYER", help="All ways to run this layer, what each costs, and why it was not taken."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="All suites that can run the model, and fixed protocols, side by side.")
+    ] = False,
+    suite: Annotated[Suite, typer.Option(help="Of a NAME: gazelle or gala.")] = Suite.GALA,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Of a NAME: slots in which rotations are cyclic, a power of 2."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Show what one prediction, or a whole batch of them, will cost, layer by layer, before running it.
+
+    Bytes and rounds equal those of a run exactly; seconds are a model of this machine (`tacit calibrate` measures
+    it) and of the link. With --network, protocols are those that are soonest done on that link, as a server plans
+    them; the last column says what the next best would take more. Of a published network (NAME, CIFAR-10 shapes)
+    the homomorphic operations of its linear layers are counted; that takes no weights.
+    """
+    if str(model) in ARCHITECTURES and not model.exists():
+        show_operations(str(model), suite, slots, json)
+        return
+    opened = Model(model)
+    given = (reveal, ot, link, offline, batch, protocols)
+    if compare:
+        show_comparison(str(model), opened.compare_suites(*given), json)
+        return
+    planned = {**opened.plan(*given, explain=explain is not None or link is not None), "model": str(model)}
+    if link is not None:
+        planned["network_seconds"] = parse(link).seconds(planned)
+    if explain is not None:
+        show_layer(planned, explain, json)
+    elif json:
+        report.emit_json(planned)
+    else:
+        show_plan(planned, link)
+
+
+def show_operations(name: str, suite: Suite, slots: int | None, json: bool) -> None:
+    """Homomorphic operations of a published network."""
+    counted = plan_architecture(name, str(suite), slots)
+    if json:
+        report.emit_json(counted)
+    else:
+        report.console.print(report.operation_table(counted))
+
+
+def show_plan(planned: dict[str, Any], link: str | None) -> None:
+    """Tables by layer and phase, and what the sources of correlations would take."""
+    report.console.print(plan_table(planned))
+    report.console.print(report.phase_table(planned))
+    if link is None:
+        return
+    report.console.print(f"time on the wire ({link}): {report.duration(planned['network_seconds'])}", highlight=False)
+    tried = ", ".join(f"{name} {report.duration(seconds)}" for name, seconds in planned["sources"])
+    report.console.print(f"with the best protocols for each source of transfers: {tried}", highlight=False)
+
+
+def plan_table(planned: dict[str, Any]) -> Table:
+    """A row per layer with what the runner-up would take more."""
+    table = Table(title="Plan by layer", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("layer", "protocol", "phase"):
+        table.add_column(heading, overflow="fold")
+    for heading in (*report.COST, "memory"):
+        table.add_column(heading, justify="right")
+    table.add_column("runner-up", overflow="fold")
+    alternatives = planned.get("alternatives", {})
+    for layer in planned["layers"]:
+        memory = report.size(layer["memory_bytes"]) if "memory_bytes" in layer else "-"
+        lost = runner_up(alternatives.get(layer["name"], []))
+        table.add_row(layer["name"], layer["protocol"], layer["phase"], *report.cells(layer), memory, lost)
+    return table
+
+
+def runner_up(ways: list[dict[str, Any]]) -> str:
+    """The next best way of a layer, and why it lost."""
+    chosen = next((way for way in ways if way["chosen"]), None)
+    others = [way for way in ways if not way["chosen"]]
+    if chosen is None or not others:
+        return ""
+    return f"{(best := min(others, key=lambda way: float(way['slower'])))['choice']}: {reason(best, chosen)}"
+
+
+def reason(way: dict[str, Any], chosen: dict[str, Any]) -> str:
+    """What `way` would take more than the one that was chosen."""
+    sent, rounds = way["bytes"] - chosen["bytes"], way["rounds"] - chosen["rounds"]
+    size = f"{'+' if sent >= 0 else '-'}{report.size(abs(sent))}"
+    return f"+{report.duration(max(way['slower'], 0.0))} ({size}, {rounds:+d} rounds)"
+
+
+def show_layer(planned: dict[str, Any], layer: str, json: bool) -> None:
+    """All ways to run a layer."""
+    known = {entry["name"]: entry for entry in planned["layers"]}
+    if layer not in known:
+        raise MisuseError(f"there is no layer `{layer}`; these are: {', '.join(known)}")
+    ways = sorted(planned["alternatives"].get(layer, []), key=lambda way: float(way["slower"]))
+    if json:
+        report.emit_json({"layer": known[layer], "alternatives": ways})
+        return
+    runs = next((way for way in ways if way["chosen"]), None)
+    facts = known[layer]
+    sent, received = report.traffic(facts)
+    about = f"{facts['operator']}, {facts['protocol']}: {sent} to the server, {received} to the client"
+    report.console.print(f"{layer}: {about}, {facts['rounds']} rounds, {report.duration(facts['seconds'])}")
+    if runs is None:
+        report.console.print("There is one way to run it.")
+        return
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("protocols", "bytes", "rounds", "seconds", "the whole plan"):
+        table.add_column(heading, justify="left" if heading == "protocols" else "right")
+    for way in ways:
+        figures = (report.size(way["bytes"]), str(way["rounds"]), report.duration(way["seconds"]))
+        table.add_row(way["choice"], *figures, "chosen" if way is runs else reason(way, runs))
+    report.console.print(table)
+
+
+def show_comparison(model: str, rows: list[dict[str, Any]], json: bool) -> None:
+    """What every suite takes, or why it cannot run."""
+    if json:
+        report.emit_json({"model": model, "suites": rows})
+        return
+    table = Table(title="Suites", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("suite", "protocols"):
+        table.add_column(heading)
+    for heading in report.COST:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        cost = row.get("report")
+        cells = report.cells(cost) if cost else ("-", "-", "-", "-")
+        table.add_row(row["suite"], row["protocols"], *cells)
+    report.console.print(table)
+    for row in rows:
+        if "reason" in row:
+            report.console.print(f"{row['suite']}: {row['reason']}", highlight=False)
+
+
+def calibrate_command(
+    runs: Annotated[int, typer.Option(min=1, max=20, help="Runs of each operation; the fastest counts.")] = 3,
+    json: AsJson = False,
+) -> None:
+    """Measure this machine for `plan` and for servers that plan: about a minute, once.
+
+    Both parties run in this process, a thread each, over TLS and loopback. Let nothing else run meanwhile. The
+    rates are kept in the user's cache folder, or in $TACIT_CACHE; without them plans reckon with those of the
+    machine that the project is measured on.
+    """
+    with report.progress("calibrating") as advance:
+        content = calibration.calibrate(runs, advance)
+    if json:
+        report.emit_json(content)
+        return
+    table = Table(title="Measurements told worst", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("operation", overflow="fold")
+    for heading in ("phase", "measured", "predicted"):
+        table.add_column(heading, justify="right")
+    worst = sorted(content["samples"], key=lambda told: -abs(told["predicted"] / told["seconds"] - 1))
+    for told in worst[:WORST]:
+        seconds = (report.duration(told[name]) for name in ("seconds", "predicted"))
+        table.add_row(told["operation"], told["phase"], *seconds)
+    report.console.print(table)
+    report.console.print(f"median error {content['median_error']:.0%}; kept in {content['file']}", highlight=False)
