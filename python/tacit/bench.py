@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit import _core
 from tacit.data import Examples
-from tacit.machine import machine as machine
+from tacit.machine import machine
 from tacit.model import Model, Progress
 from tacit.pair import Pair
 

@@ -42,7 +42,7 @@ def calibrate(runs: int, progress: Callable[[int, int], None] | None = None) -> 
 
 
 def rates() -> dict[str, float] | None:
-    """This machine's rates, if it was calibrated; else plans reckon with those of the reference machine."""
+    """The rates of this machine, if it was calibrated; else plans reckon with those of the reference machine."""
     try:
         content = json.loads(path().read_text(encoding="utf-8"))
         return {str(kind): float(rate) for kind, rate in content["rates"].items()}

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core, metadata, planning
+from tacit import _core, metadata
+from tacit.planning import Terms
 from tacit.preprocess import Preprocessing, from_json
 from tacit.text import ENTRY, Text, stored
 
@@ -56,54 +57,18 @@ class Model:
         """Real value of one last place of the output."""
         return float(self.description["output"]["scale"])
 
-    def plan(
-        self,
-        reveal: str = "output",
-        ot: str = "auto",
-        network: str | None = None,
-        offline: int = 0,
-        batch: int = 1,
-        protocols: str = "auto",
-        explain: bool = False,
-        inputs: int | None = None,
-    ) -> dict[str, Any]:
-        """The public plan of a session and its predicted cost for one run of `batch` inputs (`serve --batch`).
+    def plan(self, terms: Terms | None = None, *, explain: bool = False) -> dict[str, Any]:
+        """The public plan of a session and its predicted cost: bytes and rounds exactly, seconds about.
 
-        Bytes and rounds are exact, seconds about so many. `inputs` are those of the session, a run's unless given.
-
-        `reveal` is output or label, `ot` the source of correlated transfers (`serve --ot`), `network` the
-        link that the server plans for (`serve --network`), `offline` how many runs are prepared
-        ahead (`serve --offline`), `protocols` those of layers that are not linear (`serve --protocols`).
         With `explain` it holds `alternatives`, by layer, and `sources` of correlations with their seconds.
         """
-        options = self.plan_options(reveal, ot, network, offline, batch, protocols)
-        options |= {"explain": explain, "inputs": batch if inputs is None else inputs}
+        options = {**(terms or Terms()).options(), "explain": explain}
         planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps(options)))
         return planned
 
-    @staticmethod
-    def plan_options(
-        reveal: str, ot: str, network: str | None, offline: int, batch: int, protocols: str
-    ) -> dict[str, Any]:
-        """Options as the core plans by them."""
-        settings = {"reveal": reveal, "ot": ot, "offline": offline or None, "batch": several(batch)}
-        known = planning.options(protocols, network or "loopback")
-        return {"settings": settings, "network": network, "inputs": batch, **known}
-
-    def compare_suites(
-        self,
-        reveal: str = "output",
-        ot: str = "auto",
-        network: str | None = None,
-        offline: int = 0,
-        batch: int = 1,
-        protocols: str = "auto",
-    ) -> list[dict[str, Any]]:
-        """What every suite would take: `suite`, `protocols`, and the plan's `report` or the `reason` it cannot run.
-
-        Arguments are those of `plan`.
-        """
-        options = self.plan_options(reveal, ot, network, offline, batch, protocols)
+    def compare_suites(self, terms: Terms | None = None) -> list[dict[str, Any]]:
+        """What every suite would take: `suite`, `protocols`, and the plan's `report` or the `reason` it cannot run."""
+        options = (terms or Terms()).options()
         rows: list[dict[str, Any]] = json.loads(_core.compare_suites(str(self.path), json.dumps(options)))
         return rows
 
@@ -134,11 +99,6 @@ def finished(
 def processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def several(batch: int) -> int | None:
-    """A batch as the core reads it: nothing where each run has one input."""
-    return batch if batch != 1 else None
 
 
 def parts(x: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:

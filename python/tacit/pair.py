@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
 from tacit.errors import MisuseError, TacitError, TransportError
 from tacit.model import Model, Progress
+from tacit.planning import Terms
 from tacit.usage import Usage
 
 START_SECONDS = 180.0
@@ -77,8 +78,8 @@ class Pair:
 
     def predicted(self, inputs: int) -> dict[str, Any]:
         """What `tacit plan` says of a session with so many inputs, on one thread."""
-        given = (self.reveal, self.ot, self.network, self.offline, self.batch, self.protocols)
-        planned = self.model.plan(*given, inputs=inputs)
+        terms = Terms(self.reveal, self.ot, self.network, self.offline, self.batch, self.protocols, inputs)
+        planned = self.model.plan(terms)
         return {field: planned[field] for field in ("bytes", "rounds", "seconds", "phases")}
 
     def server(self) -> AbstractContextManager["ServerProcess"]:

@@ -14,6 +14,7 @@ from tacit.model import Model
 from tacit.network import parse
 from tacit.operations import plan_architecture
 from tacit.options import AsJson, Batch, Offline, Protocols, RevealTo, Suite, Transfers
+from tacit.planning import Terms
 
 WORST = 8
 """Measurements that `calibrate` shows, those told worst."""
@@ -61,11 +62,11 @@ def plan_command(
         show_operations(str(model), suite, slots, json)
         return
     opened = Model(model)
-    given = (reveal, ot, link, offline, batch, protocols)
+    terms = Terms(reveal, ot, link, offline, batch, protocols)
     if compare:
-        show_comparison(str(model), opened.compare_suites(*given), json)
+        show_comparison(str(model), opened.compare_suites(terms), json)
         return
-    planned = {**opened.plan(*given, explain=explain is not None or link is not None), "model": str(model)}
+    planned = {**opened.plan(terms, explain=explain is not None or link is not None), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)
     if explain is not None:

@@ -1,5 +1,6 @@
-"""How the protocols of single layers are chosen, as options of commands and of the core."""
+"""What a session is planned by, as options of commands and of the core."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from tacit import calibration
@@ -8,8 +9,38 @@ PROTOCOLS = ("auto", "plain", *(f"digits{bits}" for bits in range(1, 9)), "circu
 """auto: of least predicted time on the given link; plain: what needs no link; the others: one kind for all layers."""
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a server offers: options of `tacit serve` by name, and how many inputs there will be.
+
+    `inputs` are those of one run unless given. `protocols` are among `PROTOCOLS`, `network` is loopback, lan, wan
+    or RTTms,Mbps.
+    """
+
+    reveal: str = "output"
+    ot: str = "auto"
+    network: str | None = None
+    offline: int = 0
+    batch: int = 1
+    protocols: str = "auto"
+    inputs: int | None = None
+
+    def options(self) -> dict[str, Any]:
+        """As the core plans by them, with the rates of this machine."""
+        batch = several(self.batch)
+        settings = {"reveal": self.reveal, "ot": self.ot, "offline": self.offline or None, "batch": batch}
+        inputs = self.batch if self.inputs is None else self.inputs
+        known = options(self.protocols, self.network or "loopback")
+        return {"settings": settings, "network": self.network, "inputs": inputs, **known}
+
+
 def options(protocols: str, network: str | None) -> dict[str, Any]:
     """Fields that the core plans by; only what differs from its defaults."""
     chosen: dict[str, Any] = {} if protocols == "auto" else {"protocols": protocols}
     known = calibration.rates() if network is not None else None
     return chosen if known is None else {**chosen, "rates": known}
+
+
+def several(batch: int) -> int | None:
+    """A batch as the core reads it: nothing where each run has one input."""
+    return batch if batch != 1 else None

@@ -18,6 +18,7 @@ from tacit.model import Model
 from tacit.operation import OperationPair, bench_operation
 from tacit.pair import Pair
 from tacit.paper import Rows, row
+from tacit.planning import Terms
 from tacit.preprocess import PRESETS
 
 MB, GB = 1e6, 1e9
@@ -158,7 +159,7 @@ def plans(data: Path, network: str, left_out: Iterable[tuple[str, ...]], *transf
     found = []
     for disabled in left_out:
         with compiled(source, x, weight_bits=WEIGHT_BITS, activation_bits=ACTIVATION_BITS, disabled=disabled) as model:
-            found.append([model.plan(ot=ot) for ot in transfers])
+            found.append([model.plan(Terms(ot=ot)) for ot in transfers])
     return found
 
 

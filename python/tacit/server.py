@@ -10,7 +10,6 @@ from typing import Any
 from tacit import _core, planning
 from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.errors import MisuseError
-from tacit.model import several
 from tacit.usage import Usage
 
 POLL_SECONDS = 0.1
@@ -70,7 +69,7 @@ class Listening:
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
         chosen |= {"key_cache": self.key_cache, **planning.options(self.protocols, self.network)}
-        chosen |= {"offline": self.offline or None, "batch": several(self.batch)}
+        chosen |= {"offline": self.offline or None, "batch": planning.several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
         return json.dumps({**options, **leaking, "once": self.once})
