@@ -58,7 +58,7 @@ def report_command(
         return
     report.console.print(f"wrote {output}", highlight=False)
     if far:
-        report.console.print(f"{len(far)} times are more than {FAR:.0%} off the plan", highlight=False)
+        report.console.print(f"times more than {FAR:.0%} off the plan: {len(far)}", highlight=False)
 
 
 def plan_of(path: Path) -> Costs:

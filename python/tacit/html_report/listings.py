@@ -34,7 +34,7 @@ def of_paper(paper: Paper) -> Markup:
     )
     colours = charts.legend((("paper", "paper"), ("ours", "ours")))
     parts = [colours, table(paper.name, headings, rows), facts(paper.facts)]
-    measured = [listing_section(listing) for listing in paper.measured]
+    measured = [listing_section(listing, listing.name.capitalize()) for listing in paper.measured]
     notes = [paragraph(paper.note)] if paper.note else []
     return element(
         "article", element("h2", paper.name), section("Paper and ours", *notes, *parts, about=about), *measured
@@ -70,10 +70,10 @@ def paper_row(row: PaperRow, full: float | None) -> list[Markup]:
 
 def of_listing(listing: Listing) -> Markup:
     """A table as a part of its own."""
-    return element("article", element("h2", listing.name), listing_section(listing))
+    return element("article", element("h2", listing.name), listing_section(listing, "Table"))
 
 
-def listing_section(listing: Listing) -> Markup:
+def listing_section(listing: Listing, heading: str) -> Markup:
     """A table with bars in the columns that want them."""
     most = [full(listing, index) for index in range(len(listing.columns))]
     headings = [
@@ -85,7 +85,7 @@ def listing_section(listing: Listing) -> Markup:
         for column, value, largest in zip(listing.columns, row, most, strict=True):
             cells += shown(column, value, largest, first=not cells)
         rows.append(cells)
-    return section(listing.name, table(listing.name, headings, rows), facts(listing.facts), about=listing.note)
+    return section(heading, table(listing.name, headings, rows), facts(listing.facts), about=listing.note)
 
 
 def full(listing: Listing, index: int) -> float:

@@ -38,26 +38,31 @@ def row_of(given: Field) -> PaperRow:
 
 
 def tables(name: str, given: Field) -> Iterator[Listing]:
-    """Anything as tables: of lists of objects, and of plain values."""
-    if isinstance(given.value, list):
-        objects = [row for row in given.rows() if isinstance(row.value, dict)]
-        if objects:
-            yield table_of(name, objects)
-    elif isinstance(given.value, dict):
-        fields = given.fields()
-        plain = [(key, cell_of(value)) for key, value in fields.items() if not nested(value)]
-        if plain:
-            yield Listing(name, (Column("name"), Column("value", "number")), tuple(plain))
-        for key, value in fields.items():
-            if nested(value):
-                yield from tables(f"{name}, {key}", value)
+    """Anything as tables: one of plain values, however deep, and one for every list of objects."""
+    plain: list[tuple[Cell, ...]] = []
+    for path, value in leaves(given, ""):
+        if isinstance(value.value, list) and any(isinstance(row, dict) for row in value.value):
+            objects = [row for row in value.rows() if isinstance(row.value, dict)]
+            yield table_of(f"{name}, {path}" if path else name, objects)
+        else:
+            plain.append((path or name, in_words(value)))
+    if plain:
+        yield Listing(name, (Column("name"), Column("value")), tuple(plain))
 
 
-def nested(given: Field) -> bool:
-    """Whether it needs a table of its own."""
-    if isinstance(given.value, list):
-        return any(isinstance(value, dict) for value in given.value)
-    return isinstance(given.value, dict)
+def leaves(given: Field, path: str) -> Iterator[tuple[str, Field]]:
+    """What is no object, under the keys that lead there."""
+    if not isinstance(given.value, dict):
+        yield path, given
+        return
+    for key, value in given.fields().items():
+        yield from leaves(value, f"{path}, {key}" if path else key)
+
+
+def in_words(given: Field) -> str:
+    """A value beside others of other kinds."""
+    found = cell_of(given)
+    return f"{found:,.10g}" if isinstance(found, int | float) else str(found)
 
 
 def table_of(name: str, objects: list[Field]) -> Listing:

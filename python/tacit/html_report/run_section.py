@@ -32,7 +32,7 @@ def of_run(run: Run, plan: Costs | None) -> Markup:
 
 def anchor(name: str) -> str:
     """The place of a run on the page."""
-    return "run-" + "".join(letter if letter.isalnum() else "-" for letter in name)
+    return "run-" + "".join(letter if letter.isalnum() else f"-{ord(letter):x}-" for letter in name)
 
 
 def headline(run: Run) -> Markup:

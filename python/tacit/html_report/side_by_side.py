@@ -30,7 +30,7 @@ MOST_COLUMNS = 4
 
 def compared(runs: Sequence[Run]) -> Markup:
     """The whole of all runs, and their layers where these are the same."""
-    parts = [element("h2", "Side by side"), overview(runs), bars(runs)]
+    parts = [element("h2", "Side by side"), overview(runs), bars(runs), quality(runs)]
     shared = [run for run in runs if run.costs.layers]
     if len(shared) > 1:
         parts += [layers(shared), cumulative(shared)]
@@ -39,37 +39,47 @@ def compared(runs: Sequence[Run]) -> Markup:
 
 def overview(runs: Sequence[Run]) -> Markup:
     """A row per run, with its times of the first one."""
-    headings = ["run", "inputs", "link", "to server", "to client", "rounds", "time", "bytes of first", "time of first"]
-    names = list(dict.fromkeys(measure.name for run in runs for measure in run.measures))
-    headings += ["peak memory", *names]
-    rows = [overview_row(run, runs[0], names) for run in runs]
+    headings = ["run", "inputs", "link", "to server", "to client", "rounds", "time", "of first run", "peak memory"]
+    rows = [overview_row(run, runs[0].costs.total) for run in runs]
     note = ""
     if len({run.costs.inputs for run in runs}) > 1:
         note = "These sessions have different numbers of inputs; costs are those of whole sessions."
     return section("Overview", table("All of each session", headings, rows), about=note)
 
 
-def overview_row(run: Run, first: Run, names: Sequence[str]) -> list[Markup]:
-    """One run."""
-    total, base = run.costs.total, first.costs.total
-    measures = {measure.name: measure for measure in run.measures}
+def quality(runs: Sequence[Run]) -> Markup:
+    """A row per measure, a column per run or, where these are many, the other way round."""
+    names = list(dict.fromkeys(measure.name for run in runs for measure in run.measures))
+    found = [{measure.name: said(measure) for measure in run.measures} for run in runs]
+    if not names:
+        return Markup()
+    if len(runs) > MOST_COLUMNS:
+        rows = [
+            [name_cell(run.name), *(figure(row.get(name, NONE)) for name in names)]
+            for run, row in zip(runs, found, strict=True)
+        ]
+        return section("Accuracy", table("Quality of the results", ["run", *names], rows))
+    rows = [[name_cell(name), *(figure(row.get(name, NONE)) for row in found)] for name in names]
+    return section("Accuracy", table("Quality of the results", ["", *(run.name for run in runs)], rows))
+
+
+def overview_row(run: Run, base: Cost) -> list[Markup]:
+    """One run, beside the first."""
+    total = run.costs.total
     memory = max(run.memory.values()) if run.memory else None
     link = element("a", run.name, href=f"#{anchor(run.name)}")
-    below = (
-        element("small", line) for line in (run.model, f"suite {run.suite}", "planned" if run.planned else "") if line
-    )
+    lines = ("" if run.model == run.name else run.model, f"suite {run.suite}", "planned" if run.planned else "")
+    below = (element("small", line) for line in lines if line)
     return [
         element("th", link, *below, scope="row"),
         count_cell(run.costs.inputs),
-        element("td", run.link.name if run.link else NONE),
+        element("td", run.link.name if run.link else NONE, class_="word"),
         bytes_cell(total.to_server),
         bytes_cell(total.to_client),
         count_cell(total.rounds),
         seconds_cell(total.seconds),
-        figure(times(total.traffic, base.traffic)),
-        figure(times(total.seconds, base.seconds)),
+        figure(f"{times(total.traffic, base.traffic)} bytes, {times(total.seconds, base.seconds)} time"),
         figure(NONE) if memory is None else figure(size(memory), exactly(memory)),
-        *(figure(said(measures[name]) if name in measures else NONE) for name in names),
     ]
 
 

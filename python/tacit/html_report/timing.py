@@ -59,7 +59,7 @@ def verdict(found: Prediction, timed: bool) -> Markup:
     exact = sum(row.exact for row in rows)
     parts = [f"Bytes and rounds equal the plan's in {exact} of {len(rows)} rows."]
     if timed:
-        parts.append(f" {len(found.far)} times are more than {FAR:.0%} off.")
+        parts.append(f" Times more than {FAR:.0%} off: {len(found.far)}.")
     return paragraph(*parts, style="far-text" if found.far or exact < len(rows) else None)
 
 
