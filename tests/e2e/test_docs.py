@@ -1,0 +1,149 @@
+"""The documentation: its commands exist, its blocks run, its pages are found, its reference is complete."""
+
+import json
+import lzma
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import documents
+import numpy as np
+import pytest
+import stand_in
+from conftest import ASSETS
+from documents import DOCS, PAGES, ROOT, Block
+from encoders import write as write_encoder
+from networks import Network
+from PIL import Image
+
+RUNNABLE = ("sh", "python")
+LANGUAGES = (*RUNNABLE, "json", "text")
+GUIDES = [ROOT / "README.md", DOCS / "index.md", *sorted(DOCS.glob("guides/*.md")), *sorted(DOCS.glob("concepts/*.md"))]
+SHARED = "Options that several commands share"
+PRELUDES = {
+    "README.md": "import numpy as np\n\ndef camera():\n    return list(np.load('in.npy')[:2])\n"
+}
+"""What a block takes for granted."""
+SECONDS = 60
+
+
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+def blocks_of(pages):
+    return [block for page in pages for block in documents.blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_say_what_they_are(page):
+    for block in documents.blocks(page):
+        assert block.language in LANGUAGES, f"line {block.line}: `{block.language}` is none of {LANGUAGES}"
+        if block.language == "json":
+            json.loads(block.content)
+        if block.language == "text":
+            first = [line.split()[0] for line in block.content.splitlines() if line.strip()]
+            assert not {"tacit", "make", "pip", "python"} & set(first), f"line {block.line}: commands are ```sh"
+        assert block.excuse is None or block.language in RUNNABLE
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_in_blocks_exist(page):
+    for block in documents.blocks(page):
+        lines = documents.joined(block.content) if block.language == "sh" else []
+        for line in lines:
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["tacit"]:
+                documents.parse([word for word in words[1:] if word not in (">", "|", "&")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_in_the_text_exist(page):
+    for command in documents.inline(page):
+        for name in documents.meant(command):
+            unknown = documents.named_options(command) - documents.options(name) - {"--help"}
+            assert not unknown, f"`{command}`: {name} has no {unknown}"
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory, compiled):
+    """A folder with the files that the documentation names."""
+    folder = tmp_path_factory.mktemp("shelf")
+    for name, target in (("model.onnx", "mnist.onnx"), ("mnist.onnx", "mnist.onnx"), ("M.onnx", "mnist.onnx")):
+        shutil.copy(ASSETS / target, folder / name)
+    with np.load(ASSETS / "mnist_calibration.npz") as calibration, np.load(ASSETS / "mnist_digits.npz") as digits:
+        for name in ("data.npz", "DATA.npz", "train.npz"):
+            np.savez(folder / name, x=calibration["x"][:100], y=np.zeros(100, np.int64))
+        np.savez(folder / "test.npz", x=digits["x"], y=digits["y"])
+        np.save(folder / "in.npy", digits["x"][:3])
+    shutil.copy(compiled(), folder / "model.tacit")
+    shutil.copytree(ASSETS / "ufo_resnet20", folder / "DIR")
+    write_pictures(folder)
+    write_texts(folder)
+    return folder
+
+
+def write_pictures(folder):
+    """A network for photographs, pixels and two pictures."""
+    (folder / "pictures").mkdir()
+    network = Network(("N", 3, 224, 224)).conv((8, 3, 16, 16), strides=[16, 16]).add("Relu").add("GlobalAveragePool")
+    source = network.add("Flatten").gemm(8, 5).save(folder / "pictures")
+    (folder / "photos.onnx.xz").write_bytes(lzma.compress(source.read_bytes()))
+    random = np.random.default_rng(0)
+    np.savez(folder / "pixels.npz", x=random.integers(0, 256, (4, 224, 224, 3), np.uint8), y=np.arange(4))
+    names = ["cat", "dog", "fish", "bird", "frog"]
+    (folder / "classes.tsv").write_text("\n".join(["name", *names]) + "\n")
+    for name in ("cat.jpg", "dog.png"):
+        Image.fromarray(random.integers(0, 256, (240, 320, 3), np.uint8)).save(folder / name)
+
+
+def write_texts(folder):
+    """A sentence transformer, sentences and pairs with scores."""
+    write_encoder(folder / "all-MiniLM-L6-v2", pooling="mean_tokens")
+    lines = ["the cat sees a fish", "a dog plays", "the man and the woman", "a blue ball on the red fish and the cat"]
+    (folder / "sentences.txt").write_text("\n".join(lines) + "\n")
+    rows = [f"{first}\t{second}\t{index}.5" for index, (first, second) in enumerate(pairwise(lines))]
+    (folder / "stsb_dev.tsv").write_text("\n".join(["sentence1\tsentence2\tscore", *rows]) + "\n")
+
+
+@pytest.fixture
+def desk(shelf, tmp_path, monkeypatch):
+    """A folder of one's own with these files, and `tacit` as a reader would call it; servers end with the test."""
+    folder = tmp_path / "desk"
+    shutil.copytree(shelf, folder)
+    command = tmp_path / "bin" / "tacit"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in.__file__}" "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv(
+        "PATH", f"{command.parent}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.setenv("TACIT_SERVED", str(tmp_path / "served"))
+    yield folder
+    for server in stand_in.servers():
+        os.kill(server["process"], signal.SIGKILL)
+
+
+def run(block: Block, folder):
+    """Run a block to its end."""
+    command = ["bash", "-euo", "pipefail", "-c", block.content]
+    if block.language == "python":
+        prelude = PRELUDES.get(name_of(block.page), "")
+        command = [sys.executable, "-c", stand_in.replaced(prelude + block.content)]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, f"{name_of(block.page)}, line {block.line}:\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=name_of)
+def test_blocks_run(page, desk):
+    todo = [block for block in documents.blocks(page) if block.language in RUNNABLE and block.excuse is None]
+    for block in todo:
+        run(block, desk)
