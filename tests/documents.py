@@ -90,6 +90,11 @@ def split(arguments: list[str]) -> tuple[str, list[str]]:
     raise KeyError(f"no command `tacit {' '.join(arguments)}`")
 
 
+def reads_its_own_options(name: str) -> bool:
+    """Whether a command hands everything on to a reader of its own."""
+    return bool(COMMANDS[name].context_settings.get("ignore_unknown_options"))
+
+
 def meant(command: str) -> list[str]:
     """The commands that a text such as `tacit bench relu|argmax ...` means; none for one that only begins."""
     words = [word for word in command.replace("[", "").replace("]", "").split()[1:] if not word.startswith("-")][:2]
