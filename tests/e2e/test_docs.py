@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import documents
@@ -27,9 +27,7 @@ RUNNABLE = ("sh", "python")
 LANGUAGES = (*RUNNABLE, "json", "text")
 GUIDES = [ROOT / "README.md", DOCS / "index.md", *sorted(DOCS.glob("guides/*.md")), *sorted(DOCS.glob("concepts/*.md"))]
 SHARED = "Options that several commands share"
-PRELUDES = {
-    "README.md": "import numpy as np\n\ndef camera():\n    return list(np.load('in.npy')[:2])\n"
-}
+PRELUDES = {"README.md": "import numpy as np\n\ndef camera():\n    return list(np.load('in.npy')[:2])\n"}
 """What a block takes for granted."""
 SECONDS = 60
 
@@ -61,7 +59,7 @@ def test_commands_in_blocks_exist(page):
         for line in lines:
             words = shlex.split(line, comments=True)
             if words[:1] == ["tacit"]:
-                documents.parse([word for word in words[1:] if word not in (">", "|", "&")])
+                documents.parse(list(takewhile(lambda word: word not in (">", "|", "&&"), words[1:])))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -84,7 +82,7 @@ def shelf(tmp_path_factory, compiled):
         for name in ("data.npz", "DATA.npz", "train.npz"):
             np.savez(folder / name, x=calibration["x"][:100], y=np.zeros(100, np.int64))
         np.savez(folder / "test.npz", x=digits["x"], y=digits["y"])
-        np.save(folder / "in.npy", digits["x"][:3])
+        np.save(folder / "in.npy", digits["x"][:2])
     shutil.copy(compiled(), folder / "model.tacit")
     shutil.copytree(ASSETS / "ufo_resnet20", folder / "DIR")
     write_pictures(folder)
@@ -153,3 +151,72 @@ def test_blocks_run(page, desk):
     todo = [block for block in documents.blocks(page) if block.language in RUNNABLE and block.excuse is None]
     for block in todo:
         run(block, desk)
+
+
+OPAQUE = {"graph", "measured", "tables"}
+"""Values whose keys belong to the graph or to a table."""
+
+
+def keys(content):
+    """All keys of a JSON, however deep."""
+    if isinstance(content, list):
+        return set().union(*map(keys, content))
+    if not isinstance(content, dict):
+        return set()
+    return set(content).union(*(keys(value) for key, value in content.items() if key not in OPAQUE))
+
+
+CALIBRATION = ("--calibrate", ASSETS / "mnist_calibration.npz")
+CONVOLUTION = ("--height", "8", "--width", "8", "--in", "2", "--out", "2")
+PRINTED = {
+    "compile": ["compile", "mnist.onnx", "-o", "x.tacit", *CALIBRATION],
+    "compile lola": ["compile", ASSETS / "lola_small.onnx", "-o", "x.tacit", "--suite", "lola", *CALIBRATION],
+    "compile text": ["compile", "all-MiniLM-L6-v2", "-o", "x.tacit", "--sequence", "16"],
+        "compile",
+        "all-MiniLM-L6-v2",
+        "-o",
+        "x.tacit",
+        "--sequence",
+        "16",
+        "--calibrate",
+        "sentences.txt",
+    ],
+    "plan": ["plan", "model.tacit", "--network", "wan", "--batch", "2", "--offline", "1"],
+    "plan NAME": ["plan", "mlp"],
+    "simulate": ["simulate", "model.tacit", "in.npy"],
+    "run": ["run", "model.tacit", "in.npy"],
+    "run, probabilities": ["run", "model.tacit", "in.npy", "--reveal", "probability"],
+    "evaluate": ["evaluate", "model.tacit", "test.npz", "--model", "model.onnx"],
+    "evaluate, private": ["evaluate", "model.tacit", "test.npz", "--mode", "private"],
+    "bench model": ["bench", "model", "model.tacit", "--repeat", "1"],
+    "bench relu": ["bench", "relu", "--count", "100", "--repeat", "1", "--saturate"],
+    "bench gelu": ["bench", "gelu", "--rows", "2", "--cols", "8", "--repeat", "1"],
+    "bench conv": ["bench", "conv", *CONVOLUTION, "--suite", "gala", "--repeat", "1"],
+    "reproduce": ["reproduce", "gala-operations"],
+    "reproduce --list": ["reproduce", "--list"],
+    "error": ["run", "model.tacit", "nothing.npy"],
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_reference_names_every_key(name, tacit, desk, monkeypatch):
+    monkeypatch.chdir(desk)
+    found = keys(tacit(*PRINTED[name], "--json").json)
+    page = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
+    assert {key for key in found if f"`{key}`" not in page} == set()
+    assert found
+
+
+def test_the_reference_names_every_key_of_a_session(tacit, desk, monkeypatch):
+    monkeypatch.chdir(desk)
+    subprocess.run(["tacit", "serve", "model.tacit", "--listen", "127.0.0.1:7000"], check=True, timeout=SECONDS)
+    (server,) = stand_in.servers()
+    mine = tacit("predict", "in.npy", "--server", server["address"], "--pin", server["pin"], "--json").json
+    Path("run.json").write_text(json.dumps(mine))
+    made = tacit("report", "run.json", "-o", "x.html", "--json").json
+    log = Path(os.environ["TACIT_SERVED"]).with_suffix(".0.log")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    page = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
+    found = keys([*lines, mine, made])
+    assert {"listening", "end", "digest", "far_from_plan"} <= found
+    assert {key for key in found if f"`{key}`" not in page} == set()
