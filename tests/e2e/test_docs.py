@@ -3,6 +3,7 @@
 import json
 import lzma
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -16,6 +17,7 @@ import numpy as np
 import onnx
 import pytest
 import stand_in
+import yaml
 from conftest import ASSETS
 from documents import DOCS, PAGES, ROOT, Block
 from encoders import Export, write_tokenizer
@@ -214,3 +216,43 @@ def test_the_reference_names_every_key_of_a_session(tacit, desk, monkeypatch):
     found = keys([*lines, mine, made])
     assert {"listening", "end", "digest", "far_from_plan"} <= found
     assert {key for key in found if f"`{key}`" not in page} == set()
+
+
+@pytest.mark.parametrize("name", documents.COMMANDS)
+def test_the_reference_names_every_option(name):
+    if documents.reads_its_own_options(name):
+        pytest.skip("its own help lists them")
+    sections = documents.sections(DOCS / "reference" / "cli.md")
+    group, *rest = name.split()
+    mine = [text for heading, text in sections.items() if heading and usage(group, *rest) <= words(text)]
+    assert mine, f"no section shows `tacit {name}`"
+    named = documents.named_options(sections[""] + "".join(mine))
+    assert documents.options(name) <= named
+
+
+def usage(*names):
+    """What a section of a command has among its words."""
+    return {"tacit", *names}
+
+
+def words(text):
+    """Words in the commands of a section."""
+    return {word for command in documents.INLINE.findall(text) for word in command.replace("|", " ").split()}
+
+
+def pages(nav):
+    """All pages of a menu."""
+    if isinstance(nav, str):
+        return [nav]
+    return [page for entry in (nav.values() if isinstance(nav, dict) else nav) for page in pages(entry)]
+
+
+def test_every_page_is_in_the_menu_once():
+    menu = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    assert sorted(menu) == sorted(str(page.relative_to(DOCS)) for page in DOCS.glob("**/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", documents.prose(page)):
+        assert "://" in target or (page.parent / target).exists(), f"{target} does not exist"
