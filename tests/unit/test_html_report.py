@@ -57,7 +57,7 @@ def cost(up, down, rounds, seconds=None):
 
 
 def layer(name, phase, *of):
-    return {"name": name, "operator": "relu", "protocol": "comparison by OT", "phase": phase, **cost(*of)}
+    return {"name": name, "operator": name, "protocol": "comparison by OT", "phase": phase, **cost(*of)}
 
 
 def session(factor=1.0, **others):
@@ -381,6 +381,17 @@ def test_several_files_stand_side_by_side(made):
     assert page.said.count("first") > 5
     assert "second, relu1: 4 s" in page.titles
     assert "50.00%" in page.said
+
+
+def test_layers_of_an_operator_are_added_up(made):
+    content = session()
+    for row, operator in zip(content["layers"], ("setup", "transfers", "relu", "relu"), strict=True):
+        row["operator"] = operator
+    page = made({"run": content})
+    assert "Operators" in page.words
+    assert f"{8_725 + 13_566:,} bytes" in page.titles
+    assert "relu: 3 s" in page.titles
+    assert "2 layers" in page.words
 
 
 def test_layers_of_other_networks_are_not_compared(made):

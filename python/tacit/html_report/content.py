@@ -22,6 +22,12 @@ class Cost(NamedTuple):
         """Bytes both ways."""
         return self.to_server + self.to_client
 
+    def plus(self, other: "Cost") -> "Cost":
+        """Both together; a time that is not known counts as none."""
+        known = [cost.seconds for cost in (self, other) if cost.seconds is not None]
+        ways = (self.to_server + other.to_server, self.to_client + other.to_client)
+        return Cost(*ways, self.rounds + other.rounds, sum(known) if known else None)
+
     def times(self, factor: float) -> "Cost":
         """The cost of so many."""
         return Cost(*(None if value is None else value * factor for value in self))  # type: ignore[arg-type]

@@ -1,5 +1,8 @@
 """Sections of phases and layers, and the sums through the network."""
 
+from collections.abc import Sequence
+from functools import reduce
+
 from tacit.html_report import charts
 from tacit.html_report.charts import Segment, Series
 from tacit.html_report.content import PHASES, Cost, Costs, Layer, Run
@@ -58,19 +61,52 @@ def stacks(costs: Costs) -> Markup:
     return table("Shares of the phases", ("", "setup, offline, online"), rows)
 
 
+def kinds(run: Run) -> Markup:
+    """Layers of the same operator together, the most bytes first."""
+    groups: dict[tuple[str, str], list[Layer]] = {}
+    for layer in run.costs.layers:
+        groups.setdefault((layer.operator, layer.phase), []).append(layer)
+    if len(groups) == len(run.costs.layers):
+        return Markup()
+    sums = {kind: sum_of(found) for kind, found in groups.items()}
+    widest = max(cost.traffic for cost in sums.values())
+    slowest = max(cost.seconds or 0.0 for cost in sums.values())
+    timed = any(cost.seconds is not None for cost in sums.values())
+    rows = []
+    for (operator, phase), cost in sorted(sums.items(), key=lambda entry: -entry[1].traffic):
+        count = len(groups[operator, phase])
+        named = Layer(operator, f"{count} layers" if count > 1 else "", "", phase, cost)
+        rows.append(layer_row(named, run.costs.total, widest, slowest if timed else None))
+    about = "The same by operator, the most bytes first."
+    return section(
+        "Operators", charts.legend(DIRECTIONS), table("Cost by operator", headings_of(timed), rows), about=about
+    )
+
+
+def sum_of(layers: Sequence[Layer]) -> Cost:
+    """All of them together."""
+    return reduce(Cost.plus, (layer.cost for layer in layers))
+
+
+def headings_of(timed: bool) -> list[str]:
+    """Above the rows of layers."""
+    headings = ["layer", "phase", "to server", "to client", "bytes", "of bytes", "rounds"]
+    return headings + (["time", "", "of time"] if timed else [])
+
+
 def layers(run: Run) -> Markup:
     """A row per layer in network order, with bars for bytes and for time."""
     rows, total = run.costs.layers, run.costs.total
     widest = max(layer.cost.traffic for layer in rows)
     slowest = max(layer.cost.seconds or 0.0 for layer in rows)
     timed = any(layer.cost.seconds is not None for layer in rows)
-    headings = ["layer", "phase", "to server", "to client", "bytes", "of bytes", "rounds"]
-    headings += ["time", "", "of time"] if timed else []
     content = [layer_row(layer, total, widest, slowest if timed else None) for layer in rows]
     about = "In network order; setup and the correlations that all layers share have rows of their own."
     if timed and not run.planned:
         about += " Times are the client's: a layer that only sends ends early, and the next one waits for it."
-    return section("Layers", charts.legend(DIRECTIONS), table("Cost by layer", headings, content), about=about)
+    return section(
+        "Layers", charts.legend(DIRECTIONS), table("Cost by layer", headings_of(timed), content), about=about
+    )
 
 
 def layer_row(layer: Layer, total: Cost, widest: float, slowest: float | None) -> list[Markup]:

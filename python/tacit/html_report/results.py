@@ -1,6 +1,7 @@
 """From the other JSON of commands, and from the files of bench/results, to what a report shows."""
 
 from collections.abc import Iterator
+from functools import reduce
 
 from tacit.html_report.content import (
     PHASES,
@@ -130,19 +131,12 @@ def network_of(given: Field) -> Run:
         name,
         private["suite"].text(),
         planned=False,
-        costs=Costs(total_of(list(phases.values())), phases, (), 1),
+        costs=Costs(reduce(Cost.plus, phases.values()), phases, (), 1),
         memory=parties_of(private, "peak_memory_bytes"),
         processor_seconds=parties_of(private, "cpu_seconds"),
         measures=tuple(accuracies(given, private)),
         facts=tuple(facts),
     )
-
-
-def total_of(costs: list[Cost]) -> Cost:
-    """The sum."""
-    seconds = [cost.seconds for cost in costs if cost.seconds is not None]
-    ways = (sum(cost.to_server for cost in costs), sum(cost.to_client for cost in costs))
-    return Cost(*ways, sum(cost.rounds for cost in costs), sum(seconds) if seconds else None)
 
 
 def accuracies(given: Field, private: Field) -> Iterator[Measure]:

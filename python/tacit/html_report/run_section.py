@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tacit.html_report import charts
 from tacit.html_report.charts import Segment
 from tacit.html_report.content import PARTIES, Costs, Measure, Run
-from tacit.html_report.layers import cumulative, layers, phases
+from tacit.html_report.layers import cumulative, kinds, layers, phases
 from tacit.html_report.markup import Markup, element, join
 from tacit.html_report.prediction import compare
 from tacit.html_report.table import exactly, facts, figure, name_cell, seconds, section, table
@@ -19,7 +19,7 @@ def of_run(run: Run, plan: Costs | None) -> Markup:
     predicted = plan or run.predicted
     parts = [heading, headline(run), phases(run)]
     if run.costs.layers:
-        parts += [layers(run), cumulative([run])]
+        parts += [kinds(run), layers(run), cumulative([run])]
     if run.link is not None:
         parts.append(link(run))
     if predicted is not None:
