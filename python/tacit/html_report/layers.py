@@ -62,51 +62,43 @@ def stacks(costs: Costs) -> Markup:
 
 
 def kinds(run: Run) -> Markup:
-    """Layers of the same operator together, the most bytes first."""
+    """Layers of the same operator together, the most bytes first; nothing where all differ."""
     groups: dict[tuple[str, str], list[Layer]] = {}
     for layer in run.costs.layers:
         groups.setdefault((layer.operator, layer.phase), []).append(layer)
     if len(groups) == len(run.costs.layers):
         return Markup()
-    sums = {kind: sum_of(found) for kind, found in groups.items()}
-    widest = max(cost.traffic for cost in sums.values())
-    slowest = max(cost.seconds or 0.0 for cost in sums.values())
-    timed = any(cost.seconds is not None for cost in sums.values())
-    rows = []
-    for (operator, phase), cost in sorted(sums.items(), key=lambda entry: -entry[1].traffic):
-        count = len(groups[operator, phase])
-        named = Layer(operator, f"{count} layers" if count > 1 else "", "", phase, cost)
-        rows.append(layer_row(named, run.costs.total, widest, slowest if timed else None))
-    about = "The same by operator, the most bytes first."
+    rows = [sum_of(found) for found in groups.values()]
+    rows.sort(key=lambda row: -row.cost.traffic)
+    drawn = layer_table("Cost by operator", "operator", rows, run.costs.total)
     return section(
-        "Operators", charts.legend(DIRECTIONS), table("Cost by operator", headings_of(timed), rows), about=about
+        "Operators", charts.legend(DIRECTIONS), drawn, about="Layers of a kind together, the most bytes first."
     )
 
 
-def sum_of(layers: Sequence[Layer]) -> Cost:
-    """All of them together."""
-    return reduce(Cost.plus, (layer.cost for layer in layers))
-
-
-def headings_of(timed: bool) -> list[str]:
-    """Above the rows of layers."""
-    headings = ["layer", "phase", "to server", "to client", "bytes", "of bytes", "rounds"]
-    return headings + (["time", "", "of time"] if timed else [])
+def sum_of(layers: Sequence[Layer]) -> Layer:
+    """Layers of an operator as one."""
+    many = f"{len(layers)} layers" if len(layers) > 1 else layers[0].name
+    return Layer(layers[0].operator, many, "", layers[0].phase, reduce(Cost.plus, (layer.cost for layer in layers)))
 
 
 def layers(run: Run) -> Markup:
-    """A row per layer in network order, with bars for bytes and for time."""
-    rows, total = run.costs.layers, run.costs.total
+    """All layers in network order."""
+    about = "In network order; setup and the correlations that all layers share have rows of their own."
+    if run.costs.total.seconds is not None and not run.planned:
+        about += " Times are the client's: a layer that only sends ends early, and the next one waits for it."
+    drawn = layer_table("Cost by layer", "layer", run.costs.layers, run.costs.total)
+    return section("Layers", charts.legend(DIRECTIONS), drawn, about=about)
+
+
+def layer_table(caption: str, first: str, rows: Sequence[Layer], total: Cost) -> Markup:
+    """A row per layer, with bars for bytes and for time."""
     widest = max(layer.cost.traffic for layer in rows)
     slowest = max(layer.cost.seconds or 0.0 for layer in rows)
     timed = any(layer.cost.seconds is not None for layer in rows)
-    content = [layer_row(layer, total, widest, slowest if timed else None) for layer in rows]
-    about = "In network order; setup and the correlations that all layers share have rows of their own."
-    if timed and not run.planned:
-        about += " Times are the client's: a layer that only sends ends early, and the next one waits for it."
-    return section(
-        "Layers", charts.legend(DIRECTIONS), table("Cost by layer", headings_of(timed), content), about=about
-    )
+    headings = [first, "phase", "to server", "to client", "bytes", "of bytes", "rounds"]
+    headings += ["time", "", "of time"] if timed else []
+    return table(caption, headings, [layer_row(row, total, widest, slowest if timed else None) for row in rows])
 
 
 def layer_row(layer: Layer, total: Cost, widest: float, slowest: float | None) -> list[Markup]:
