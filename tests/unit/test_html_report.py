@@ -104,6 +104,10 @@ PAPER = {
     "rows": [{"name": "MLP", "paper": 70, "ours": 35, "unit": "rotations"}],
     "measured": [{"name": "AlexNet", "gazelle": 7486, "unit": "rotations"}],
 }
+UNKNOWN = {**PAPER, "rows": [{"name": "x", "paper": None, "ours": 3.5, "unit": "s"}], "measured": {"a": {"b": 1.5}}}
+PEER = {"title": "ReLU", "spu": {}, "tacit": {}}
+for mode in ("cold", "warm"):
+    PEER["spu"][mode], PEER["tacit"][mode] = {"bytes": 9e6, "seconds": 8.0}, {"bytes": 1.5e6, "seconds": 0.5}
 OPERATIONS = {
     name: 10 + index
     for index, name in enumerate(("rotations", "multiplications", "additions", "ciphertexts", "responses"))
@@ -119,6 +123,12 @@ KINDS = {
     "plan": (plan(), ["planned, nothing ran", "402.42 kB"]),
     "link": (session(network="20ms,100"), ["20ms,100", "20 ms round trip, 100 Mbit/s"]),
     "paper": (PAPER, ["MLP, paper: 70 rotations", "0.50", "7,486"]),
+    "no paper": (UNKNOWN, ["3.5", "a, b"]),
+    "all tables": (
+        {"date": "2026-01-02", "tables": [PAPER, {"table": "x", "status": "failed"}]},
+        ["MLP, ours: 35 rotations"],
+    ),
+    "peers": ({"relu": PEER}, ["ReLU, cold", "ReLU, warm, SPU: 9.0 MB", "0.17", "0.06", "ours/SPU"]),
     "counts": (
         {"model": "mlp", "suite": "gala", "layers": [{"name": "fc1", **OPERATIONS}], "operations": OPERATIONS},
         ["Operations of mlp", "fc1", "14"],

@@ -122,7 +122,7 @@ class PaperRow(NamedTuple):
     """A number of a paper and ours."""
 
     name: str
-    paper: float
+    paper: float | None
     ours: float
     unit: str
 
@@ -151,13 +151,14 @@ class Listing:
 
 @dataclass(frozen=True)
 class Paper:
-    """A table of a paper beside our numbers."""
+    """A table of a paper, or the numbers of another system, beside ours."""
 
     name: str
     rows: tuple[PaperRow, ...]
     facts: tuple[Fact, ...] = ()
     measured: tuple[Listing, ...] = ()
     note: str = ""
+    theirs: str = "paper"
 
 
 Item = Run | Paper | Listing

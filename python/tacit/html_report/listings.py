@@ -27,38 +27,36 @@ SPREAD = 30.0
 def of_paper(paper: Paper) -> Markup:
     """Bars of the paper and ours, row by row."""
     scales = {unit: scale([row for row in paper.rows if row.unit == unit]) for unit in {row.unit for row in paper.rows}}
-    rows = [paper_row(row, scales[row.unit]) for row in paper.rows]
-    headings = ("", "paper", "ours", "unit", "ours/paper", "paper above, ours below")
+    rows = [paper_row(row, scales[row.unit], paper.theirs) for row in paper.rows]
+    headings = ("", paper.theirs, "ours", "unit", f"ours/{paper.theirs}", f"{paper.theirs} above, ours below")
     about = "Bars of a unit have one scale" + (
         "." if all(scales.values()) else ", but where rows differ too much: there each row has its own."
     )
-    colours = charts.legend((("paper", "paper"), ("ours", "ours")))
-    parts = [colours, table(paper.name, headings, rows), facts(paper.facts)]
-    measured = [listing_section(listing, listing.name.capitalize()) for listing in paper.measured]
+    colours = charts.legend((("paper", paper.theirs), ("ours", "ours")))
     notes = [paragraph(paper.note)] if paper.note else []
-    return element(
-        "article", element("h2", paper.name), section("Paper and ours", *notes, *parts, about=about), *measured
-    )
+    shown = section("Side by side", *notes, colours, table(paper.name, headings, rows), facts(paper.facts), about=about)
+    measured = [listing_section(listing, listing.name.capitalize()) for listing in paper.measured]
+    return element("article", element("h2", paper.name), shown, *measured)
 
 
 def scale(rows: Sequence[PaperRow]) -> float | None:
     """The value that fills the width, or None where each row needs its own."""
-    largest = [max(row.paper, row.ours) for row in rows]
-    positive = [value for value in largest if value > 0]
+    positive = [largest for row in rows if (largest := max(row.paper or 0.0, row.ours)) > 0]
     if not positive or max(positive) / min(positive) > SPREAD:
         return None
     return max(positive)
 
 
-def paper_row(row: PaperRow, full: float | None) -> list[Markup]:
+def paper_row(row: PaperRow, full: float | None, theirs: str) -> list[Markup]:
     """One number."""
-    widest = full or max(row.paper, row.ours)
+    values = (("paper", theirs, row.paper), ("ours", "ours", row.ours))
+    widest = full or max(row.paper or 0.0, row.ours)
     drawn = [
-        charts.bar([Segment(style, max(value, 0.0), f"{row.name}, {style}: {value:g} {row.unit}")], widest)
-        for style, value in (("paper", row.paper), ("ours", row.ours))
+        charts.bar([Segment(style, max(value or 0.0, 0.0), f"{row.name}, {name}: {value} {row.unit}")], widest)
+        for style, name, value in values
     ]
     quotient = f"{row.ours / row.paper:.2f}" if row.paper else NONE
-    numbers = [figure(f"{value:,.6g}", f"{value!r}") for value in (row.paper, row.ours)]
+    numbers = [figure(NONE) if value is None else figure(f"{value:,.6g}", f"{value!r}") for _, _, value in values]
     return [
         name_cell(row.name),
         *numbers,

@@ -11,6 +11,8 @@ from tacit.html_report.results import (
     networks_of,
     operations_of,
     paper_of,
+    papers_of,
+    peers_of,
     points_of,
     sweep_of,
     tasks_of,
@@ -18,6 +20,11 @@ from tacit.html_report.results import (
 from tacit.html_report.runs import run_of
 
 KNOWN = "`run`, `predict`, `evaluate`, `bench`, `plan`, `reproduce`, `serve`, or a file of bench/results"
+
+LISTS = {"tables": papers_of, "models": models_of, "tasks": tasks_of, "points": points_of}
+"""Readers of files with such a list or object."""
+ENTRIES = {"private": networks_of, "spu": peers_of, "median_ns": kernels_of}
+"""Readers of files all of whose entries have such a field."""
 
 
 def read(paths: list[Path], link: str | None = None) -> list[Item]:
@@ -53,14 +60,13 @@ def others_of(given: Field, name: str) -> list[Item]:
         return [accuracy_of(given, name)]
     if "bench" in given and "layers" in given:
         return [sweep_of(given)]
-    for key, reader in (("models", models_of), ("tasks", tasks_of), ("points", points_of)):
-        if key in given:
+    for key, reader in LISTS.items():
+        if key in given and not isinstance(given[key].value, str):
             return reader(given)
     entries = list(given.fields().values())
-    if entries and all("private" in entry for entry in entries):
-        return networks_of(given)
-    if entries and all("median_ns" in entry for entry in entries):
-        return kernels_of(given)
+    for key, reader in ENTRIES.items():
+        if entries and all(key in entry for entry in entries):
+            return reader(given)
     raise given.wrong(f"is not what `--json` prints for {KNOWN}")
 
 

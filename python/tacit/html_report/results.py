@@ -35,7 +35,36 @@ def paper_of(given: Field, name: str) -> Paper:
 
 def row_of(given: Field) -> PaperRow:
     """A number of a paper and ours."""
-    return PaperRow(given["name"].text(), given["paper"].number(), given["ours"].number(), given["unit"].text())
+    paper = given.optional("paper")
+    known = None if paper is None else paper.number()
+    return PaperRow(given["name"].text(), known, given["ours"].number(), given["unit"].text())
+
+
+def papers_of(given: Field) -> list[Item]:
+    """All tables of `tacit reproduce --all` that are done."""
+    return [paper_of(table, "") for table in given["tables"].rows() if "rows" in table]
+
+
+def peers_of(given: Field) -> list[Item]:
+    """bench/results/peers-spu.json: traffic and time of another system beside ours."""
+    entries = list(given.fields().values())
+    quantities = (("traffic", "bytes", 1e6, "MB"), ("time", "seconds", 1.0, "s"))
+    return [
+        Paper(
+            f"SPU and Tacit, {name}",
+            tuple(row for entry in entries for row in peer_rows(entry, key, scale, unit)),
+            tuple(facts_of(entries[0])),
+            theirs="SPU",
+        )
+        for name, key, scale, unit in quantities
+    ]
+
+
+def peer_rows(entry: Field, key: str, scale: float, unit: str) -> Iterator[PaperRow]:
+    """A row for a cold run, and one for a warm one."""
+    for mode in ("cold", "warm"):
+        theirs, ours = (entry[side][mode][key].count() / scale for side in ("spu", "tacit"))
+        yield PaperRow(f"{entry['title'].text()}, {mode}", theirs, ours, unit)
 
 
 def tables(name: str, given: Field) -> Iterator[Listing]:
