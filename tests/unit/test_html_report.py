@@ -1,16 +1,20 @@
 """`tacit report`: the page says what the JSON says, is well formed, and asks the network for nothing."""
 
 import json
+from copy import deepcopy
 from html.parser import HTMLParser
 from math import log
+from random import Random
 
 import pytest
 from conftest import ASSETS
 from tacit.cli import main
+from tacit.errors import MisuseError
 from tacit.html_report import charts
 from tacit.html_report.charts import Segment, Series
 from tacit.html_report.content import Costs, Link, Run
 from tacit.html_report.markup import VOID, Markup, element, text
+from tacit.html_report.page import page, title_of
 from tacit.html_report.prediction import compare
 from tacit.html_report.reading import read
 from tacit.html_report.timing import link_row
@@ -472,6 +476,7 @@ def with_value(value, *path):
         (with_value({}, "layers"), "`layers` is no list"),
         (with_value([], "layers", 1, "name"), "`layers[1].name` is no text"),
         (with_value("fast", "network"), "fast"),
+        (with_value("\ud800", "network"), "?"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path, capsys, content, words):
@@ -497,3 +502,34 @@ def test_a_page_is_written_again_and_may_have_a_title(tmp_path, capsys):
     assert "<title>Report: small.tacit</title>" in made_of([path], output)
     assert "<title>Night &lt;run&gt;</title>" in made_of([path], output, "--title", "Night <run>")
     assert f"wrote {output}" in capsys.readouterr().out.replace("\n", "")
+
+
+ODD = (None, 0, -1, 1e17, 1e-300, "", "x" * 300, [], {}, [{}], {"a": 1}, True, [1, [2]], "\ud800<")
+
+
+def places(content, path=()):
+    """The paths of all values."""
+    entries = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in entries:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_in_a_file_there_is_a_page_or_an_error(kind, tmp_path):
+    random = Random(kind)
+    made = 0
+    for _ in range(60):
+        content = deepcopy(KINDS[kind][0])
+        *path, last = random.choice(list(places(content)))
+        inner = content
+        for key in path:
+            inner = inner[key]
+        inner[last] = deepcopy(random.choice(ODD))
+        try:
+            items = read([write(tmp_path, "odd", content)])
+        except MisuseError:
+            continue
+        Page(page(items, None, title_of(items), "test"))
+        made += 1
+    assert made > 5

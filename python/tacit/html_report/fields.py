@@ -64,10 +64,10 @@ class Field:
         return self.number()
 
     def text(self) -> str:
-        """A string, or another plain value as one."""
+        """A string, or another plain value as one, in characters that can be written."""
         if isinstance(self.value, dict | list):
             raise self.wrong("is no text")
-        return str(self.value)
+        return str(self.value).encode("utf-8", "replace").decode("utf-8")
 
 
 def load(path: Path) -> list[Field]:
