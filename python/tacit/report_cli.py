@@ -2,16 +2,11 @@
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from tacit import __version__, report
-from tacit.errors import MisuseError
-from tacit.html_report.content import Costs, Item, Run
-from tacit.html_report.page import page, title_of
-from tacit.html_report.prediction import FAR, compare
-from tacit.html_report.reading import read
+from tacit import report
 from tacit.options import AsJson
 
 
@@ -45,43 +40,16 @@ def report_command(
     The page is a single file that loads nothing from anywhere, reads in print and without scripts, and
     says exact numbers where it is pointed at.
     """
-    items = read(results, link)
-    planned = None if plan is None else plan_of(plan)
-    document = page(items, planned, title or title_of(items), f"tacit {__version__} report")
-    write(output, document)
-    far = [row for item in items for row in far_off(item, planned)]
+    from tacit.html_report.making import FAR, make
+
+    content = make(results, output, title, plan, link)
     if show:
         webbrowser.open(output.absolute().as_uri())
     if json:
-        content = {"output": str(output), "bytes": output.stat().st_size, "results": [item.name for item in items]}
-        report.emit_json({**content, "far_from_plan": far})
+        report.emit_json(content)
         return
     report.console.print(f"wrote {output}", highlight=False)
-    if far:
-        report.console.print(f"times more than {FAR:.0%} off the plan: {len(far)}", highlight=False)
-
-
-def plan_of(path: Path) -> Costs:
-    """The costs of a plan in a file."""
-    plans = [item for item in read([path]) if isinstance(item, Run)]
-    if len(plans) != 1:
-        raise MisuseError(f"{path} is no plan: make one with `tacit plan X.tacit --json`")
-    return plans[0].costs
-
-
-def far_off(item: Item, plan: Costs | None) -> list[dict[str, Any]]:
-    """Times of a run that are far from its plan."""
-    predicted = (plan or item.predicted) if isinstance(item, Run) else None
-    if not isinstance(item, Run) or predicted is None:
-        return []
-    rows = compare(item.costs, predicted).far
-    return [{"result": item.name, "name": row.name, "phase": row.phase, "ratio": row.ratio} for row in rows]
-
-
-def write(output: Path, document: str) -> None:
-    """The file, in a folder that is there."""
-    if not output.parent.is_dir():
-        raise MisuseError(f"{output}: there is no folder {output.parent}")
-    if output.is_dir():
-        raise MisuseError(f"{output} is a folder; name a file to write")
-    output.write_text(document, encoding="utf-8")
+    if content["far_from_plan"]:
+        report.console.print(
+            f"times more than {FAR:.0%} off the plan: {len(content['far_from_plan'])}", highlight=False
+        )
