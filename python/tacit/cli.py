@@ -47,6 +47,7 @@ from tacit.options import (
 from tacit.pair import Pair
 from tacit.plan_cli import calibrate_command, plan_command
 from tacit.preprocess import parse as parse_preprocessing
+from tacit.report_cli import report_command
 from tacit.reproduce_cli import reproduce_command
 from tacit.server import Listening, Server
 from tacit.square_cli import square_command
@@ -98,6 +99,9 @@ train.command("square", epilog="Example: `tacit train square mnist.onnx --data t
 
 
 app.command("reproduce", epilog=example("reproduce gala-operations"))(reproduce_command)
+
+
+app.command("report", epilog=example("report run.json -o report.html"))(report_command)
 
 
 app.command("keys", epilog=example("keys mnist.plan -o alice"))(keys_command)

@@ -37,6 +37,7 @@ COMMANDS = {
     "bench conv": ["--height", "--in", "--out", "--kernel", "--stride", "--padding", "--dilation", "--groups"],
     "bench matmul": ["--rows", "--inner", "--cols", "--weight-bits", "--activation-bits"],
     "bench ot": ["--kind", "--count"],
+    "report": ["--output", "--title", "--plan", "--network", "--open"],
     "reproduce": ["--full", "--list", "--figure"],
     "demo": ["--folder", "--mnist"],
     "demo-text": ["--folder", "--model"],

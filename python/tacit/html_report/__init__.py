@@ -1,0 +1,1 @@
+"""`tacit report`: one HTML file, complete in itself, of what commands print with `--json`."""
