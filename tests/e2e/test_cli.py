@@ -37,7 +37,7 @@ COMMANDS = {
     "bench conv": ["--height", "--in", "--out", "--kernel", "--stride", "--padding", "--dilation", "--groups"],
     "bench matmul": ["--rows", "--inner", "--cols", "--weight-bits", "--activation-bits"],
     "bench ot": ["--kind", "--count"],
-    "reproduce": ["--full", "--list", "--figure"],
+    "reproduce": ["--full", "--list", "--figure", "--all", "--only", "--output", "--again"],
     "demo": ["--folder", "--mnist"],
     "demo-text": ["--folder", "--model"],
 }
