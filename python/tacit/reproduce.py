@@ -19,26 +19,37 @@ from tacit.reproduce_layers import falcon_table2
 from tacit.reproduce_lola import table_1 as lola_table_1
 from tacit.reproduce_lola import table_3 as lola_table_3
 from tacit.reproduce_lola import table_4 as lola_table_4
+from tacit.reproduce_peers import networks, operators
 from tacit.reproduce_ufo import figure_13, figure_16, figure_17, figure_18
 from tacit.reproduce_ufo import table_4 as ufo_table_4
 from tacit.reproduce_ufo import table_5 as ufo_table_5
 from tacit.reproduction import figures
 from tacit.reproduction.conditions import conditions
 from tacit.reproduction.needs import DataFile, LocalFile, Package
+from tacit.text_demo import INSTALL, PACKAGE
 
 MNIST, CIFAR, CALIBRATION, GLUE = (
     DataFile(name) for name in ("mnist/mnist.npz", "cifar10/cifar10_test.npz", "cifar10/cifar10_train_50k.npz", "glue")
 )
-CRYPTONETS, MINIONN, RESNET20, RESNET32 = (
+CRYPTONETS, MINIONN, RESNET20, RESNET32, SQUEEZENET = (
     DataFile(f"models/{name}.onnx")
-    for name in ("cryptonets_mnist", "delphi_minionn_cifar10_relu", "resnet20_cifar10", "resnet32_cifar10")
+    for name in (
+        "cryptonets_mnist",
+        "delphi_minionn_cifar10_relu",
+        "resnet20_cifar10",
+        "resnet32_cifar10",
+        "squeezenet_v1.0_deepcompressed",
+    )
 )
+PHOTOGRAPHS = DataFile("imagenet/free_images")
+TOKENIZERS = Package("tokenizers", "pip install 'tacit[text]'")
+MINILM = (Package(PACKAGE, INSTALL), TOKENIZERS)
 IN_REPOSITORY = "run this in the repository, or with --full"
 STORED_GLUE = LocalFile("bench/results/comet-glue.json", IN_REPOSITORY)
 STORED_LOLA = LocalFile("bench/results/lola-cifar10.json", IN_REPOSITORY)
 FINETUNED = (
     LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one"),
-    Package("tokenizers", "pip install 'tacit[text]'"),
+    TOKENIZERS,
     GLUE,
 )
 
@@ -156,6 +167,22 @@ TABLES = {
     ),
     "ufo-figure18": Table(
         "UFO, figure 18", "bits of weights, layer by layer", figure_18, Minutes(0.01, 0.01), figure=figures.widths
+    ),
+    "peers-operators": Table(
+        "other systems, as measured on such a machine",
+        "traffic of single operations",
+        operators,
+        Minutes(0.5, 1.5),
+        figure=figures.peers,
+    ),
+    "peers-networks": Table(
+        "other systems, as measured on such a machine",
+        "traffic and time of networks",
+        networks,
+        Minutes(0.2, 2),
+        (CALIBRATION, RESNET20, RESNET32),
+        (CALIBRATION, RESNET20, RESNET32, SQUEEZENET, PHOTOGRAPHS, *MINILM),
+        figure=figures.peers,
     ),
 }
 
