@@ -14,7 +14,7 @@ from tacit.paper import Minutes, Table
 from tacit.reproduce_comet import comet_table1, comet_table2, comet_table5, comet_table6, comet_table7, comet_table9
 from tacit.reproduce_comet_cost import comet_table3, comet_table4, comet_table8
 from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
-from tacit.reproduce_gala import gala_accuracy, gala_conv, gala_matvec, gala_networks, gala_operations
+from tacit.reproduce_gala import gala_accuracy, gala_conv, gala_matvec, gala_networks, gala_operations, gala_percentages
 from tacit.reproduce_layers import falcon_table2
 from tacit.reproduce_lola import table_1 as lola_table_1
 from tacit.reproduce_lola import table_3 as lola_table_3
@@ -89,6 +89,9 @@ TABLES = {
         gala_networks,
         Minutes(0.02, 0.02),
         figure=figures.accumulated,
+    ),
+    "gala-percentages": Table(
+        "GALA, table XII", "what part of the time linear layers take", gala_percentages, Minutes(0.05, 0.05)
     ),
     "falcon-table2": Table(
         "FALCON, table 2", "convolutions and fully connected layers", falcon_table2, Minutes(0.1, 0.5)

@@ -1,4 +1,4 @@
-"""GALA's tables IX, X, XI and XIII and figure 9, and single layers: operations, times and accuracy."""
+"""GALA's tables IX to XIII and figure 9, and single layers: operations, times and accuracy."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +12,7 @@ from tacit.data import Examples
 from tacit.errors import MisuseError
 from tacit.evaluation import simulated
 from tacit.model import Model
+from tacit.operation import OperationPair, bench_operation
 from tacit.operations import count, plan_architecture
 from tacit.paper import Rows, row
 from tacit.preprocess import PRESETS
@@ -180,6 +181,48 @@ def gala_networks(_full: bool, _data: Path) -> dict[str, Any]:
         figure[TITLES[name]] = sums
         rows.append(row(f"{TITLES[name]}, time of GAZELLE/GALA", paper, sums["gazelle"][-1] / sums["gala"][-1], "x"))
     return {"rows": rows, "measured": [{"name": "seconds of an operation", **price._asdict()}], "accumulated": figure}
+
+
+LINEAR = {"alexnet": 97.7, "vgg16": 98.2, "resnet18": 98.3, "resnet50": 98.5, "resnet101": 98.4, "resnet152": 98.0}
+"""Percentages of the time of GAZELLE that linear layers take."""
+ACTIVATIONS, WIDTH = 20_000, 20
+"""Values whose ReLU is measured, and bits of their shares, as those of the paper."""
+
+
+def activations(name: str) -> int:
+    """Values that go through a ReLU: the results of all layers but shortcuts and the last."""
+    *layers, _ = ARCHITECTURES[name]()
+    inner = (layer for layer in layers if not layer.name.endswith("shortcut"))
+    return sum(layer.outputs * (layer.side // layer.stride) ** 2 for layer in inner)
+
+
+def relu_seconds(nonlinear: str) -> float:
+    """Of one ReLU among many, before and after its input is there."""
+    operation = {"operation": "relu", "count": ACTIVATIONS, "bits": WIDTH, "nonlinear": nonlinear}
+    phases = bench_operation(OperationPair(operation, threads=1), RUNS)["phases"]
+    return float(sum(phases[phase]["seconds"] for phase in ("offline", "online"))) / ACTIVATIONS
+
+
+def gala_percentages(_full: bool, _data: Path) -> dict[str, Any]:
+    """Table XII: what part of the time of GAZELLE linear layers take, ReLUs in garbled circuits, pools left out.
+
+    What it is under GALA, and with ReLUs by transfers, is in `measured`.
+    """
+    price = prices()
+    relus = {nonlinear: relu_seconds(nonlinear) for nonlinear in ("gc", "ot")}
+    rows: Rows = []
+    measured: Rows = [{"name": "seconds of a ReLU", **relus}]
+    for name, paper in LINEAR.items():
+        sums, values = accumulated(name, price), activations(name)
+        parts = {
+            f"{suite}_{nonlinear}": 100 * sums[suite][-1] / (sums[suite][-1] + values * each)
+            for suite in sums
+            for nonlinear, each in relus.items()
+        }
+        rows.append(row(f"{TITLES[name]}, linear part of GAZELLE", paper, parts["gazelle_gc"], "%"))
+        measured.append({"name": TITLES[name], "activations": values, "unit": "%", **parts})
+    note = "a smaller part than in the paper: rotations have become faster since than garbled circuits have"
+    return {"rows": rows, "measured": measured, "note": note}
 
 
 FIXED = (
