@@ -1,5 +1,6 @@
 """`tacit reproduce`."""
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,7 @@ def reproduce_command(
     if listed:
         show_list(data, json)
     elif every:
-        make_all(output, None if only is None else only.split(","), full, data, again, json)
+        make_all(output, None if only is None else [name.strip() for name in only.split(",")], full, data, again, json)
     else:
         show_table(str(table), full, data, figure, json)
 
@@ -90,6 +91,7 @@ def make_all(output: Path, only: list[str] | None, full: bool, data: Path, again
     from tacit.reproduction.runner import Folder, Run, chosen
     from tacit.reproduction.watch import watch
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs must not be left behind
     folder, selected = Folder(output), chosen(TABLES, only)
     failed: list[str] = []
     try:

@@ -6,7 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
+import pytest
 from tacit.reproduce import TABLES
 
 
@@ -43,17 +46,31 @@ def test_what_cannot_be_made_is_named_with_the_reason(tacit, tmp_path):
     assert "3 tables: 1 done, 1 failed, 1 skipped" in text
 
 
-def test_an_interrupted_run_leaves_what_is_done(tmp_path):
+def running(word):
+    """Command lines of processes with a word in them, from /proc."""
+    for facts in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = facts.read_bytes().decode(errors="replace").split("\0")
+            if word in line:
+                yield line
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_what_is_done(tmp_path, way):
     only = "gala-operations,gala-conv,ufo-figure18"
-    command = [sys.executable, "-m", "tacit", "reproduce", "--all", "--full", "--only", only, "-o", str(tmp_path)]
+    folder = str(tmp_path)
+    options = ["--full", "--only", only, "-o", folder, "--data", folder]
+    command = [sys.executable, "-m", "tacit", "reproduce", "--all", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
         assert "gala-operations: done" in run.stderr.readline()
         time.sleep(2)
-        os.kill(run.pid, signal.SIGINT)
+        assert any("gala-conv" in line for line in running(folder))
+        os.kill(run.pid, way)
         rest = run.stderr.read()
         assert run.wait(30) == 130
     assert "interrupted; the same command goes on" in rest
+    assert not list(running(folder))
     found = json.loads((tmp_path / "reproduction.json").read_text())
     assert [entry["status"] for entry in found["tables"]] == ["done", "pending", "pending"]
 

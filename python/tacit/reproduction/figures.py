@@ -30,7 +30,8 @@ def bars(axis: Any, names: Sequence[str], columns: Mapping[str, Sequence[float]]
     axis.set_xticks(range(len(names)), names, fontsize=8, **turned)
     axis.set_ylabel(unit)
     if len(columns) > 1:
-        axis.legend(fontsize=7)
+        axis.margins(y=0.25)
+        axis.legend(fontsize=7, ncols=len(columns))
 
 
 def accumulated(content: Content) -> "Figure":
@@ -96,7 +97,7 @@ def peers(content: Content) -> "Figure":
     """What others need over ours, on a logarithmic scale: a bar per row."""
     rows = [row for row in content["rows"] if row["paper"] and row["ours"]]
     figure, (axis,) = panels(1, 0.5 + 0.22 * len(rows))
-    axis.barh(range(len(rows)), [row["paper"] / row["ours"] for row in rows])
+    axis.barh(range(len(rows)), [row["paper"] / row["ours"] - 1 for row in rows], left=1)
     axis.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize=7)
     axis.invert_yaxis()
     axis.set_xscale("log")
