@@ -25,7 +25,7 @@ from tacit.reproduce_ufo import table_4 as ufo_table_4
 from tacit.reproduce_ufo import table_5 as ufo_table_5
 from tacit.reproduction import figures
 from tacit.reproduction.conditions import conditions
-from tacit.reproduction.needs import DataFile, LocalFile, Package
+from tacit.reproduction.needs import DataFile, LocalFile, Package, Stored
 from tacit.text_demo import INSTALL, PACKAGE
 
 MNIST, CIFAR, CALIBRATION, GLUE = (
@@ -44,9 +44,7 @@ CRYPTONETS, MINIONN, RESNET20, RESNET32, SQUEEZENET = (
 PHOTOGRAPHS = DataFile("imagenet/free_images")
 TOKENIZERS = Package("tokenizers", "pip install 'tacit[text]'")
 MINILM = (Package(PACKAGE, INSTALL), TOKENIZERS)
-IN_REPOSITORY = "run this in the repository, or with --full"
-STORED_GLUE = LocalFile("bench/results/comet-glue.json", IN_REPOSITORY)
-STORED_LOLA = LocalFile("bench/results/lola-cifar10.json", IN_REPOSITORY)
+STORED_GLUE, STORED_LOLA = Stored("bench/results/comet-glue.json"), Stored("bench/results/lola-cifar10.json")
 FINETUNED = (
     LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one"),
     TOKENIZERS,
@@ -202,7 +200,9 @@ def reproduce(name: str, full: bool, data: Path) -> dict[str, Any]:
     table = known(name)
     start = perf_counter()
     content = table.rows(full, data)
-    return {**conditions(name, table, full, data), "seconds": round(perf_counter() - start, 3), **content}
+    seconds = round(perf_counter() - start, 3)
+    stored = [need.origin() for need in table.wants(full) if isinstance(need, Stored)]
+    return {**conditions(name, table, full, data), "stored": stored, "seconds": seconds, **content}
 
 
 def drawable(name: str) -> None:

@@ -8,15 +8,15 @@ from html.parser import HTMLParser
 import pytest
 from tacit.errors import MisuseError, TacitError
 from tacit.paper import Minutes, Table, ratio, row
-from tacit.reproduce import TABLES
+from tacit.reproduce import TABLES, reproduce
 from tacit.reproduction import conditions, figures
 from tacit.reproduction.document import document, publish
 from tacit.reproduction.html import inlined
 from tacit.reproduction.listing import listing
-from tacit.reproduction.needs import DataFile, LocalFile, Package, missing
+from tacit.reproduction.needs import DataFile, LocalFile, Package, Stored, missing
 from tacit.reproduction.process import answer
 from tacit.reproduction.runner import Folder, Run, chosen
-from tacit.reproduction.wording import lasting, quotient, short
+from tacit.reproduction.wording import circumstances, lasting, quotient, short
 
 ROWS = [row("bytes | all", 4, 2, "MB"), row("<bars>", 0, 3, "bits")]
 
@@ -112,6 +112,20 @@ def test_tables_without_their_data_are_skipped_and_say_why(run, measured, tmp_pa
     (tmp_path / "cifar10" / "test.npz").touch()
     assert outcomes(run(tables)) == [("first", "done", True), ("lacking", "done", False)]
     assert measured.names == ["first", "lacking"]
+
+
+def test_stored_results_are_called_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stored = Stored("results.json")
+    assert "run this in the repository" in str(stored.missing(tmp_path))
+    (tmp_path / "results.json").write_text(json.dumps({"commit": "0123456789abcdef"}))
+    assert stored.missing(tmp_path) is None
+    fake = table("from results", stored)._replace(full_needs=())
+    monkeypatch.setitem(TABLES, "stored", fake)
+    entry = {**reproduce("stored", False, tmp_path), "status": "done"}
+    assert entry["stored"] == [{"file": "results.json", "commit": "0123456789abcdef"}]
+    assert ("stored", "results.json, found at commit 0123456789; --full finds it anew") in list(circumstances(entry))
+    assert reproduce("stored", True, tmp_path)["stored"] == []
 
 
 def test_needs_name_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """What a table needs besides this package, and how to get it."""
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class DataFile(NamedTuple):
 
 
 class LocalFile(NamedTuple):
-    """What matches a pattern in the repository, from where `tacit` is run."""
+    """What matches a pattern, from where `tacit` is run, which is the repository."""
 
     name: str
     get: str
@@ -35,6 +36,27 @@ class LocalFile(NamedTuple):
     def missing(self, _data: Path) -> str | None:
         """Why it cannot be read; None if it is there."""
         return None if any(Path().glob(self.name)) else f"{self.name} does not exist; {self.get}"
+
+
+class Stored(NamedTuple):
+    """Results in the repository, which took too long to be found again without `--full`."""
+
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """The folder that they are in."""
+        return self.name.partition("/")[0]
+
+    def missing(self, _data: Path) -> str | None:
+        """Why they cannot be read; None if they are there."""
+        gone = f"{self.name} does not exist; run this in the repository, or with --full"
+        return None if Path(self.name).exists() else gone
+
+    def origin(self) -> dict[str, str]:
+        """The file, and the commit that found the results."""
+        content = json.loads(Path(self.name).read_text(encoding="utf-8"))
+        return {"file": self.name, "commit": str(content.get("commit", "unknown"))}
 
 
 class Package(NamedTuple):
@@ -53,7 +75,7 @@ class Package(NamedTuple):
         return f"package {self.name} is not installed; {self.get}" if find_spec(self.name) is None else None
 
 
-Need = DataFile | LocalFile | Package
+Need = DataFile | LocalFile | Stored | Package
 
 
 def missing(needs: tuple[Need, ...], data: Path) -> str | None:

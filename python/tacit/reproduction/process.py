@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.errors import TacitError
 
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
 """What an interrupted process has to clean up."""
 
 

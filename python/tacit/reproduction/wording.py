@@ -74,6 +74,8 @@ def circumstances(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "commit", short(entry["commit"])
     yield "machine", place(entry["machine"])
     yield "date", entry["date"]
+    for stored in entry.get("stored", ()):
+        yield "stored", f"{stored['file']}, found at commit {short(stored['commit'])}; --full finds it anew"
     if "seconds" in entry:
         yield "took", lasting(entry["seconds"])
 
