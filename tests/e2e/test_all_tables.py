@@ -63,6 +63,7 @@ def test_an_interrupted_run_leaves_what_is_done(tmp_path, way):
     command = [sys.executable, "-m", "tacit", "reproduce", "--all", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
+        assert "3 tables, about" in run.stderr.readline()
         assert "gala-operations: done" in run.stderr.readline()
         time.sleep(2)
         assert any("gala-conv" in line for line in running(folder))

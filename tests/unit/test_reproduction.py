@@ -91,8 +91,9 @@ def test_an_interrupted_run_goes_on_where_it_was(run, measured):
 def test_a_broken_file_is_no_table(run, measured):
     list(run().results())
     run().folder.table("second").write_text('{"status": "do')
-    assert [kept for _, _, kept in outcomes(run())] == [True, False, True]
-    assert measured.names == [*FAKES, "second"]
+    run().folder.table("third").write_text('{"status": "done"}')
+    assert [kept for _, _, kept in outcomes(run())] == [True, False, False]
+    assert measured.names == [*FAKES, "second", "third"]
 
 
 def test_a_failing_table_does_not_stop_the_others_and_is_tried_again(run, measured):

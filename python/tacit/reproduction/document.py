@@ -19,9 +19,8 @@ STATUSES = ("done", "failed", "skipped", "pending")
 
 def document(folder: Folder, catalogue: Mapping[str, Table], selected: Mapping[str, Table]) -> Document:
     """Every table of the folder, and those of the selection that it has not yet."""
-    entries = [
-        entry for entry in (shown(folder, name, catalogue[name], name in selected) for name in catalogue) if entry
-    ]
+    every = (shown(folder, name, table, name in selected) for name, table in catalogue.items())
+    entries = [entry for entry in every if entry is not None]
     counts = Counter(entry["status"] for entry in entries)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

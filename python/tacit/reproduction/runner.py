@@ -17,6 +17,8 @@ Entry = dict[str, Any]
 Status = Literal["done", "failed", "skipped"]
 PATIENCE, LEAST_MINUTES = 10, 20
 """A table may take so many times what it usually takes, and at least so many minutes."""
+NEEDED = {"table", "source", "what", "status", "command", "seed", "commit", "version", "date", "machine"}
+"""Without these, a file is not one of this version."""
 SAME = ("commit", "version", "command")
 """What a stored table must share with the run that keeps it."""
 
@@ -48,7 +50,7 @@ class Folder:
             found = json.loads(self.table(name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) and "status" in found else None
+        return found if isinstance(found, dict) and found.keys() >= NEEDED else None
 
     def store(self, entry: Entry) -> None:
         """Write a table's file."""
