@@ -16,7 +16,7 @@ from tacit.reproduction.listing import listing
 from tacit.reproduction.needs import DataFile, LocalFile, Package, Stored, missing
 from tacit.reproduction.process import answer
 from tacit.reproduction.runner import Folder, Run, chosen
-from tacit.reproduction.wording import circumstances, lasting, quotient, short
+from tacit.reproduction.wording import circumstances, lasting, quotient, short, status
 
 ROWS = [row("bytes | all", 4, 2, "MB"), row("<bars>", 0, 3, "bits")]
 
@@ -126,6 +126,7 @@ def test_stored_results_are_called_so(tmp_path, monkeypatch):
     entry = {**reproduce("stored", False, tmp_path), "status": "done"}
     assert entry["stored"] == [{"file": "results.json", "commit": "0123456789abcdef"}]
     assert ("stored", "results.json, found at commit 0123456789; --full finds it anew") in list(circumstances(entry))
+    assert status(entry) == "done, from stored results"
     assert reproduce("stored", True, tmp_path)["stored"] == []
 
 

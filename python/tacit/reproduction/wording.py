@@ -82,4 +82,6 @@ def circumstances(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def status(entry: dict[str, Any]) -> str:
     """What became of a table."""
+    if entry.get("stored"):
+        return f"{entry['status']}, from stored results"
     return f"{entry['status']}: {entry['reason']}" if "reason" in entry else str(entry["status"])
