@@ -56,11 +56,12 @@ def lasting(minutes: float) -> str:
 
 
 def needed(name: str, table: dict[str, Any]) -> str:
-    """Needs in a cell, and those of --full where they differ."""
-    usual, other = kinds(TABLES[name].needs, table["missing"]), TABLES[name].full_needs
-    return usual if other is None else f"{usual}; full: {kinds(other, table['full_missing'])}"
+    """Needs in a cell, and those of --full where they are of other kinds."""
+    quick, full = (TABLES[name].wants(full) for full in (False, True))
+    usual, other = kinds(quick, table["missing"]), kinds(full, table["full_missing"])
+    return usual if usual == other else f"{usual}; full: {other}"
 
 
 def kinds(needs: Iterable[Need], lacking: str | None) -> str:
-    """Needs in a cell, each kind once, with a mark if something is missing."""
+    """Each kind once, with a mark if something is missing."""
     return ", ".join(dict.fromkeys(need.kind for need in needs)) + ("" if lacking is None else " *")
