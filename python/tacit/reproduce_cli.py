@@ -94,11 +94,11 @@ def make_all(output: Path, only: list[str] | None, full: bool, data: Path, again
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs must not be left behind
     folder, selected = Folder(output), chosen(TABLES, only)
     failed: list[str] = []
-    minutes = sum(table.minutes.of(full) for table in selected.values())
-    report.note(f"{len(selected)} tables, about {max(minutes, 1):.0f} minutes on two idle cores")
+    run = Run(selected, folder, full, data, again)
+    report.note(f"{len(selected)} tables, about {max(run.minutes(), 1):.0f} minutes on two idle cores")
     try:
         with watch(list(selected)) as done:
-            for result in Run(selected, folder, full, data, again).results():
+            for result in run.results():
                 if not result.kept:
                     publish(folder, document(folder, TABLES, selected))
                 done(result)

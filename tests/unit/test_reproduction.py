@@ -84,6 +84,7 @@ def test_an_interrupted_run_goes_on_where_it_was(run, measured):
     results = run().results()
     assert next(results).entry["table"] == "first"
     results.close()
+    assert (run().minutes(), run(again=True).minutes(), run(full=True).minutes()) == (2, 3, 6)
     assert [kept for _, _, kept in outcomes(run())] == [True, False, False]
     assert measured.names == list(FAKES)
 
@@ -106,6 +107,7 @@ def test_a_failing_table_does_not_stop_the_others_and_is_tried_again(run, measur
 
 def test_tables_without_their_data_are_skipped_and_say_why(run, measured, tmp_path):
     tables = {"first": FAKES["first"], "lacking": table("lacking", DataFile("cifar10/test.npz"))}
+    assert run(tables).minutes() == 1
     assert outcomes(run(tables)) == [("first", "done", False), ("lacking", "skipped", False)]
     reason = run(tables).folder.entry("lacking")["reason"]
     assert "test.npz does not exist; --data names" in reason

@@ -87,6 +87,12 @@ class Run:
             self.folder.store(entry)
             yield Result(entry, False)
 
+    def minutes(self) -> float:
+        """How long it will take, roughly, on two idle cores."""
+        wanted = (name for name in self.tables if self.again or self.kept(name) is None)
+        left = (self.tables[name] for name in wanted)
+        return sum(table.minutes.of(self.full) for table in left if missing(table.wants(self.full), self.data) is None)
+
     def conditions(self, name: str) -> Entry:
         """Of a table if it is made now."""
         return conditions(name, self.tables[name], self.full, self.data)
