@@ -2,18 +2,53 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tacit.reproduction.needs import Need
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Rows = list[dict[str, Any]]
 
 
-class Table(NamedTuple):
-    """What it shows, and how: from whether all of it is wanted and where data is."""
+class Minutes(NamedTuple):
+    """How long a table takes on two idle cores, roughly, as last measured."""
 
+    quick: float
+    full: float
+
+    def of(self, full: bool) -> float:
+        """Of one of both."""
+        return self.full if full else self.quick
+
+
+class Table(NamedTuple):
+    """Where it is from, what it shows, and how: from whether all of it is wanted and where data is.
+
+    `full_needs` is what the full table needs in the place of `needs`, where that differs. `seed` is that of
+    what is drawn at random besides keys and masks; None where nothing is, or nothing that a number depends on.
+    """
+
+    source: str
     what: str
     rows: Callable[[bool, Path], dict[str, Any]]
+    minutes: Minutes
+    needs: tuple[Need, ...] = ()
+    full_needs: tuple[Need, ...] | None = None
+    seed: int | None = None
+    figure: "Callable[[dict[str, Any]], Figure] | None" = None
+
+    def wants(self, full: bool) -> tuple[Need, ...]:
+        """What must be there."""
+        return self.needs if self.full_needs is None or not full else self.full_needs
 
 
 def row(name: str, paper: float, ours: float, unit: str) -> dict[str, Any]:
     """One line of a table."""
     return {"name": name, "paper": paper, "ours": round(ours, 4), "unit": unit}
+
+
+def ratio(line: dict[str, Any]) -> float | None:
+    """Ours over the paper's number; None where the paper has none."""
+    return line["ours"] / line["paper"] if line["paper"] else None

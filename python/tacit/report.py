@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.model import Progress as Callback
+from tacit.paper import ratio
 
 console = Console()
 COST = ("to server", "to client", "rounds", "time")
@@ -104,7 +105,8 @@ def paper_table(content: dict[str, Any]) -> Table:
     for heading in ("paper", "ours", "unit", "ours/paper"):
         table.add_column(heading, justify="right")
     for row in content["rows"]:
-        quotient = f"{row['ours'] / row['paper']:.2f}" if row["paper"] else "-"
+        over = ratio(row)
+        quotient = "-" if over is None else f"{over:.2f}"
         table.add_row(row["name"], f"{row['paper']:g}", f"{row['ours']:g}", row["unit"], quotient)
     return table
 

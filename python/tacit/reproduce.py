@@ -4,294 +4,217 @@ Every row has the paper's number and ours, in the same unit. What is measured be
 number in the paper's text, is in `measured`.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from time import perf_counter
+from typing import Any
 
-from tacit.architectures import ARCHITECTURES, Layer
-from tacit.cifar import pixels
-from tacit.data import Examples
+from tacit.comet.accuracy import SEED
 from tacit.errors import MisuseError
-from tacit.evaluation import simulated
-from tacit.model import Model
-from tacit.operations import count, plan_architecture
-from tacit.paper import Rows, Table, row
-from tacit.preprocess import PRESETS
+from tacit.paper import Minutes, Table
 from tacit.reproduce_comet import comet_table1, comet_table2, comet_table5, comet_table6, comet_table7, comet_table9
 from tacit.reproduce_comet_cost import comet_table3, comet_table4, comet_table8
 from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
+from tacit.reproduce_gala import gala_accuracy, gala_conv, gala_matvec, gala_networks, gala_operations, gala_percentages
 from tacit.reproduce_layers import falcon_table2
 from tacit.reproduce_lola import table_1 as lola_table_1
 from tacit.reproduce_lola import table_3 as lola_table_3
 from tacit.reproduce_lola import table_4 as lola_table_4
+from tacit.reproduce_peers import networks, operators
 from tacit.reproduce_ufo import figure_13, figure_16, figure_17, figure_18
 from tacit.reproduce_ufo import table_4 as ufo_table_4
 from tacit.reproduce_ufo import table_5 as ufo_table_5
+from tacit.reproduction import figures
+from tacit.reproduction.conditions import conditions
+from tacit.reproduction.needs import DataFile, LocalFile, Package, Stored
+from tacit.text_demo import INSTALL, PACKAGE
 
-SLOTS = 2048
-"""Slots of the paper's ciphertexts."""
-RUNS = 5
-TITLES = {
-    "mlp": "MLP 784-128-128-10",
-    "alexnet": "AlexNet",
-    "vgg16": "VGG-16",
-    "resnet18": "ResNet-18",
-    "resnet50": "ResNet-50",
-    "resnet101": "ResNet-101",
-    "resnet152": "ResNet-152",
-}
-REDUCTIONS = {"alexnet": 34, "vgg16": 31, "resnet18": 30, "resnet50": 47, "resnet101": 39, "resnet152": 36}
-SPEEDUPS = {
-    "mlp": 1.0,
-    "alexnet": 2.5,
-    "vgg16": 2.7,
-    "resnet18": 3.2,
-    "resnet50": 8.3,
-    "resnet101": 7.7,
-    "resnet152": 7.5,
-}
-CHANNELS = 8
-"""Channels in a ciphertext of the paper, whatever the size of a map."""
-
-
-def rotations(name: str, suite: str) -> int:
-    """Of a whole network, in rows of the paper's length."""
-    return int(plan_architecture(name, suite, SLOTS)["operations"]["rotations"])
-
-
-def published(name: str) -> float:
-    """GAZELLE/GALA by the count that gives the paper's ratios of the three bottleneck networks.
-
-    8 channels in every ciphertext whatever the size of a map, rotations of kernels only, and
-    max(c_i, c_o)/8 groups of them under GALA.
-    """
-    layers = [layer for layer in ARCHITECTURES[name]() if layer.name.startswith(("conv", "layer"))]
-    pairs = sum(layer.inputs * layer.outputs for layer in layers) / CHANNELS
-    return pairs / sum(max(layer.inputs, layer.outputs) for layer in layers)
-
-
-def gala_operations(_full: bool, _data: Path) -> dict[str, Any]:
-    """Table IX."""
-    rows: Rows = [
-        row(f"{TITLES['mlp']}, GAZELLE", 70, rotations("mlp", "gazelle"), "rotations"),
-        row(f"{TITLES['mlp']}, GALA", 55, rotations("mlp", "gala"), "rotations"),
-    ]
-    measured: Rows = []
-    for name, paper in REDUCTIONS.items():
-        before, after = rotations(name, "gazelle"), rotations(name, "gala")
-        rows.append(row(f"{TITLES[name]}, GAZELLE/GALA", paper, before / after, "x"))
-        rows.append(row(f"{TITLES[name]}, GAZELLE/GALA by formula, 8 channels", paper, published(name), "x"))
-        measured.append({"name": TITLES[name], "gazelle": before, "gala": after, "unit": "rotations"})
-    return {"rows": rows, "measured": measured}
-
-
-def compared(layer: Layer, slots: int | None = None, runs: int = RUNS) -> dict[str, Any]:
-    """Both suites' operations and median seconds of one layer."""
-    both = {suite: count(layer, suite, slots, runs) for suite in ("gazelle", "gala")}
-    typical = {suite: median(counted["seconds"]) for suite, counted in both.items()}
-    timed = {suite: {**counted, "seconds": typical[suite]} for suite, counted in both.items()}
-    return {"name": layer.name, **timed, "speedup": typical["gazelle"] / typical["gala"]}
-
-
-def products(full: bool) -> Iterator[Layer]:
-    """Matrix-vector products n_o x n_i that fill one ciphertext of the paper, and larger ones."""
-    shapes = [(1, 2048), (16, 128), (128, 16)]
-    if full:
-        shapes += [(2, 1024), (4, 512), (8, 256), (32, 64), (64, 32), (128, 128), (128, 784), (256, 512)]
-    for outputs, inputs in shapes:
-        yield Layer(f"{outputs}x{inputs}", inputs, outputs)
-
-
-def gala_matvec(full: bool, _data: Path) -> dict[str, Any]:
-    """Matrix times vector: rotations by the closed forms, and the time of both."""
-    rows: Rows = []
-    measured: Rows = []
-    for layer in products(full):
-        published = {suite: count(layer, suite, SLOTS) for suite in ("gazelle", "gala")}
-        for suite, counted in published.items():
-            formula = counted["published_rotations"]
-            rows.append(row(f"{layer.name}, {suite.upper()}", formula, counted["rotations"], "rotations"))
-        measured.append(compared(layer, SLOTS))
-    return {"rows": rows, "measured": measured}
-
-
-def convolutions(full: bool) -> Iterator[Layer]:
-    """Convolutions of maps of 16x16 and others."""
-    yield Layer("16x16, 128 to 128, 3x3", 128, 128, 16, 3)
-    if full:
-        yield Layer("16x16, 128 to 128, 1x1", 128, 128, 16, 1)
-        yield Layer("16x16, 128 to 128, 5x5", 128, 128, 16, 5)
-        yield Layer("32x32, 64 to 64, 3x3", 64, 64, 32, 3)
-        yield Layer("8x8, 256 to 256, 3x3", 256, 256, 8, 3)
-        yield Layer("16x16, 512 to 128, 1x1", 512, 128, 16, 1)
-
-
-def gala_conv(full: bool, _data: Path) -> dict[str, Any]:
-    """Convolutions: rotations by the closed forms, and the time of both."""
-    rows: Rows = []
-    measured: Rows = []
-    for layer in convolutions(full):
-        for suite in ("gazelle", "gala"):
-            counted = count(layer, suite, SLOTS)
-            formula = counted["published_rotations"]
-            rows.append(row(f"{layer.name}, {suite.upper()}", formula, counted["rotations"], "rotations"))
-        measured.append(compared(layer, SLOTS, RUNS if full else 3))
-    if full:
-        best = max(entry["speedup"] for entry in measured)
-        rows.append(row("largest speedup of a convolution", 14, best, "x"))
-    return {"rows": rows, "measured": measured}
-
-
-class Prices(NamedTuple):
-    """Seconds of a product, of a rotation by itself and of one of several of a ciphertext."""
-
-    product: float
-    rotation: float
-    hoisted: float
-
-    def layer(self, counted: dict[str, Any]) -> float:
-        """Of all its operations."""
-        alone = counted["rotations"] - counted["hoisted"]
-        return float(
-            counted["multiplications"] * self.product + alone * self.rotation + counted["hoisted"] * self.hoisted
-        )
-
-
-def prices() -> Prices:
-    """Measured on layers that do almost nothing else."""
-    pointwise = count(Layer("products", 64, 64, 16, 1), "gala", None, RUNS)
-    pairs = count(Layer("rotations", 64, 64, 16, 1), "gazelle", None, RUNS)
-    taps = count(Layer("taps", 16, 1, 16, 7), "gala", None, RUNS)
-    least = {name: min(entry["seconds"]) for name, entry in (("p", pointwise), ("r", pairs), ("t", taps))}
-    saved = pairs["rotations"] - pointwise["rotations"]
-    rotation = max(least["r"] - least["p"], 0.0) / max(saved, 1)
-    product = max(least["p"] - pointwise["rotations"] * rotation, 0.0) / pointwise["multiplications"]
-    left = least["t"] - taps["multiplications"] * product - (taps["rotations"] - taps["hoisted"]) * rotation
-    return Prices(product, rotation, max(left, 0.0) / max(taps["hoisted"], 1))
-
-
-def accumulated(name: str, price: Prices) -> dict[str, list[float]]:
-    """Seconds of the linear layers up to each, by suite."""
-    sums: dict[str, list[float]] = {}
-    for suite in ("gazelle", "gala"):
-        total, series = 0.0, []
-        for layer in plan_architecture(name, suite, None)["layers"]:
-            total += price.layer(layer)
-            series.append(total)
-        sums[suite] = series
-    return sums
-
-
-def gala_networks(_full: bool, _data: Path) -> dict[str, Any]:
-    """Tables X and XI: linear layers from operation counts and measured prices of operations."""
-    price = prices()
-    rows: Rows = []
-    figure: dict[str, Any] = {}
-    for name, paper in SPEEDUPS.items():
-        sums = accumulated(name, price)
-        figure[TITLES[name]] = sums
-        rows.append(row(f"{TITLES[name]}, time of GAZELLE/GALA", paper, sums["gazelle"][-1] / sums["gala"][-1], "x"))
-    return {"rows": rows, "measured": [{"name": "seconds of an operation", **price._asdict()}], "accumulated": figure}
-
-
-FIXED = (
-    ("ResNet-18 (ours: ResNet-20)", 93.33, 93.21, "resnet20_cifar10.onnx", "cifar10"),
-    ("ResNet-50 (ours: ResNet-32)", 93.86, 93.86, "resnet32_cifar10.onnx", "cifar10"),
-    ("AlexNet (ours: MiniONN's network)", 78.89, 78.43, "delphi_minionn_cifar10_relu.onnx", "unit"),
+MNIST, CIFAR, CALIBRATION, GLUE = (
+    DataFile(name) for name in ("mnist/mnist.npz", "cifar10/cifar10_test.npz", "cifar10/cifar10_train_50k.npz", "glue")
 )
-"""Networks of the paper with their accuracy in fixed and in floating point, and those that we have weights of."""
-CALIBRATION, IMAGES = 300, 200
-"""Training images that calibrate, and test images of the quick table."""
+CRYPTONETS, MINIONN, RESNET20, RESNET32, SQUEEZENET = (
+    DataFile(f"models/{name}.onnx")
+    for name in (
+        "cryptonets_mnist",
+        "delphi_minionn_cifar10_relu",
+        "resnet20_cifar10",
+        "resnet32_cifar10",
+        "squeezenet_v1.0_deepcompressed",
+    )
+)
+PHOTOGRAPHS = DataFile("imagenet/free_images")
+TOKENIZERS = Package("tokenizers", "pip install 'tacit[text]'")
+MINILM = (Package(PACKAGE, INSTALL), TOKENIZERS)
+STORED_GLUE, STORED_LOLA = Stored("bench/results/comet-glue.json"), Stored("bench/results/lola-cifar10.json")
+FINETUNED = (
+    LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one"),
+    TOKENIZERS,
+    GLUE,
+)
 
 
-def gala_accuracy(full: bool, data: Path) -> dict[str, Any]:
-    """Table XIII, with the networks that there are weights of: fixed against floating point."""
-    archive = data / "cifar10" / "cifar10_test.npz"
-    if not archive.exists():
-        raise MisuseError(f"{archive} does not exist; --data names the folder with cifar10 and models")
-    rows: Rows = []
-    with TemporaryDirectory() as folder:
-        for name, fixed, floating, file, preset in FIXED:
-            path = Path(folder) / "model.tacit"
-            top1 = scores(data, file, preset, path, None if full else IMAGES)
-            rows.append(row(f"{name}, fixed point", fixed, 100 * top1["top1"], "%"))
-            rows.append(row(f"{name}, floating point", floating, 100 * top1["float_top1"], "%"))
-    return {"rows": rows, "measured": []}
-
-
-def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -> dict[str, Any]:
-    """Accuracy of the integers and of the float model on the first test images of CIFAR-10."""
-    from tacit.compile import Options, compile_model
-
-    def examples(archive: str, count: int | None) -> Examples:
-        x, y = pixels(data / "cifar10" / archive)
-        return Examples(PRESETS[preset].inputs(x[:count].transpose(0, 2, 3, 1)), y[:count])
-
-    source = data / "models" / file
-    seen = examples("cifar10_train_50k.npz", CALIBRATION).x
-    compile_model(source, path, seen, options=Options(suite="gala"))
-    return simulated(Model(path), examples("cifar10_test.npz", images), source)
+def of_glue(number: int, what: str, rows: Any, minutes: float, seed: int | None = None) -> Table:
+    """A table of Comet's accuracies: from stored results, or of all models that were finetuned here."""
+    return Table(f"Comet, table {number}", what, rows, Minutes(0.01, minutes), (STORED_GLUE,), FINETUNED, seed)
 
 
 TABLES = {
-    "comet-table1": Table("unified against original models on GLUE (Comet, table 1)", comet_table1),
-    "comet-table2": Table("accuracy by Newton iterations (Comet, table 2)", comet_table2),
-    "comet-table3": Table("communication of CrypTen's and Taylor's starts (Comet, table 3)", comet_table3),
-    "comet-table4": Table("communication of a start by table (Comet, table 4)", comet_table4),
-    "comet-table5": Table("unified models with trained slopes and smoothnesses (Comet, table 5)", comet_table5),
-    "comet-table6": Table("the published start with and without flooding (Comet, table 6)", comet_table6),
-    "comet-table7": Table("accuracy beside PUMA and Bumblebee (Comet, table 7)", comet_table7),
-    "comet-table8": Table("GELU by tables beside the smooth maximum (Comet, table 8)", comet_table8),
-    "comet-table9": Table("accuracy beside MPCFormer (Comet, table 9)", comet_table9),
-    "gala-operations": Table("rotations of whole networks (GALA, table IX)", gala_operations),
-    "gala-matvec": Table("matrix-vector products, operations and time (GALA, section IV)", gala_matvec),
-    "gala-conv": Table("convolutions, operations and time (GALA, section IV)", gala_conv),
-    "gala-accuracy": Table("fixed against floating point on CIFAR-10 (GALA, table XIII)", gala_accuracy),
-    "gala-networks": Table("time of networks, linear layers (GALA, tables X and XI, figure 9)", gala_networks),
-    "falcon-table2": Table("convolutions and fully connected layers (FALCON, table 2)", falcon_table2),
-    "falcon-table3": Table("ReLU and max pooling in garbled circuits (FALCON, table 3)", table_3),
-    "falcon-table4": Table("label and probability of the top class (FALCON, table 4)", table_4),
-    "falcon-table5": Table("whole networks for MNIST and CIFAR-10 (FALCON, table 5)", table_5),
-    "falcon-table6": Table("accuracy on MNIST and CIFAR-10 (FALCON, table 6)", table_6),
-    "lola-table1": Table("latency and accuracy on MNIST; with --full, batches (LoLa, table 1)", lola_table_1),
-    "lola-table3": Table("LoLa, LoLa-Dense and LoLa-Small on MNIST (LoLa, table 3)", lola_table_3),
-    "lola-table4": Table("MNIST and CIFAR-10; the latter measured with --full (LoLa, table 4)", lola_table_4),
-    "ufo-table4": Table("convolutions of few bits; SiRNN's way and HE beside them (UFO, table IV)", ufo_table_4),
-    "ufo-table5": Table("ResNet-20 on CIFAR-10, trained with few bits (UFO, table V)", ufo_table_5),
-    "ufo-figure13": Table("residuals, aligned apart or in the accumulator (UFO, figure 13)", figure_13),
-    "ufo-figure16": Table("one optimisation after the other (UFO, figure 16)", figure_16),
-    "ufo-figure17": Table("bytes of every block (UFO, figure 17)", figure_17),
-    "ufo-figure18": Table("bits of weights, layer by layer (UFO, figure 18)", figure_18),
+    "comet-table1": of_glue(1, "unified against original models on GLUE", comet_table1, 10),
+    "comet-table2": of_glue(2, "accuracy by Newton iterations", comet_table2, 30, SEED),
+    "comet-table3": Table(
+        "Comet, table 3", "communication of CrypTen's and Taylor's starts", comet_table3, Minutes(0.25, 2)
+    ),
+    "comet-table4": Table("Comet, table 4", "communication of a start by table", comet_table4, Minutes(0.1, 1)),
+    "comet-table5": of_glue(5, "unified models with trained slopes and smoothnesses", comet_table5, 10),
+    "comet-table6": of_glue(6, "the published start with and without flooding", comet_table6, 20, SEED),
+    "comet-table7": of_glue(7, "accuracy beside PUMA and Bumblebee", comet_table7, 10),
+    "comet-table8": Table("Comet, table 8", "GELU by tables beside the smooth maximum", comet_table8, Minutes(0.02, 1)),
+    "comet-table9": of_glue(9, "accuracy beside MPCFormer", comet_table9, 10),
+    "gala-operations": Table("GALA, table IX", "rotations of whole networks", gala_operations, Minutes(0.01, 0.01)),
+    "gala-matvec": Table(
+        "GALA, section IV", "matrix-vector products, operations and time", gala_matvec, Minutes(0.01, 0.1)
+    ),
+    "gala-conv": Table("GALA, section IV", "convolutions, operations and time", gala_conv, Minutes(0.25, 5)),
+    "gala-accuracy": Table(
+        "GALA, table XIII",
+        "fixed against floating point on CIFAR-10",
+        gala_accuracy,
+        Minutes(0.2, 10),
+        (CIFAR, CALIBRATION, RESNET20, RESNET32, MINIONN),
+    ),
+    "gala-networks": Table(
+        "GALA, tables X and XI, figure 9",
+        "time of networks, linear layers",
+        gala_networks,
+        Minutes(0.02, 0.02),
+        figure=figures.accumulated,
+    ),
+    "gala-percentages": Table(
+        "GALA, table XII", "what part of the time linear layers take", gala_percentages, Minutes(0.05, 0.05)
+    ),
+    "falcon-table2": Table(
+        "FALCON, table 2", "convolutions and fully connected layers", falcon_table2, Minutes(0.1, 0.5)
+    ),
+    "falcon-table3": Table("FALCON, table 3", "ReLU and max pooling in garbled circuits", table_3, Minutes(0.05, 0.2)),
+    "falcon-table4": Table("FALCON, table 4", "label and probability of the top class", table_4, Minutes(0.05, 0.2)),
+    "falcon-table5": Table(
+        "FALCON, table 5",
+        "whole networks for MNIST and CIFAR-10",
+        table_5,
+        Minutes(0.1, 0.1),
+        (MNIST, CIFAR, CALIBRATION, MINIONN),
+    ),
+    "falcon-table6": Table(
+        "FALCON, table 6",
+        "accuracy on MNIST and CIFAR-10",
+        table_6,
+        Minutes(0.1, 2),
+        (MNIST, CIFAR, CALIBRATION, MINIONN),
+    ),
+    "lola-table1": Table(
+        "LoLa, table 1",
+        "latency and accuracy on MNIST; with --full, batches",
+        lola_table_1,
+        Minutes(0.15, 3),
+        (MNIST, CRYPTONETS, CIFAR, CALIBRATION, RESNET20),
+    ),
+    "lola-table3": Table(
+        "LoLa, table 3",
+        "LoLa, LoLa-Dense and LoLa-Small on MNIST",
+        lola_table_3,
+        Minutes(0.25, 1),
+        (MNIST, CRYPTONETS),
+    ),
+    "lola-table4": Table(
+        "LoLa, table 4",
+        "MNIST and CIFAR-10; the latter measured with --full",
+        lola_table_4,
+        Minutes(0.1, 5),
+        (MNIST, CRYPTONETS, STORED_LOLA),
+        (MNIST, CRYPTONETS, CIFAR, CALIBRATION),
+    ),
+    "ufo-table4": Table(
+        "UFO, table IV",
+        "convolutions of few bits; SiRNN's way and HE beside them",
+        ufo_table_4,
+        Minutes(0.2, 0.2),
+    ),
+    "ufo-table5": Table(
+        "UFO, table V", "ResNet-20 on CIFAR-10, trained with few bits", ufo_table_5, Minutes(0.15, 3), (CIFAR,)
+    ),
+    "ufo-figure13": Table(
+        "UFO, figure 13",
+        "residuals, aligned apart or in the accumulator",
+        figure_13,
+        Minutes(0.02, 0.05),
+        figure=figures.residuals,
+    ),
+    "ufo-figure16": Table(
+        "UFO, figure 16",
+        "one optimisation after the other",
+        figure_16,
+        Minutes(0.3, 1),
+        (CALIBRATION, RESNET20),
+        (CALIBRATION, RESNET20, RESNET32),
+        figure=figures.optimisations,
+    ),
+    "ufo-figure17": Table(
+        "UFO, figure 17",
+        "bytes of every block",
+        figure_17,
+        Minutes(0.15, 0.3),
+        (CALIBRATION, RESNET20),
+        (CALIBRATION, RESNET32),
+        figure=figures.blocks,
+    ),
+    "ufo-figure18": Table(
+        "UFO, figure 18", "bits of weights, layer by layer", figure_18, Minutes(0.01, 0.01), figure=figures.widths
+    ),
+    "peers-operators": Table(
+        "other systems, as measured on such a machine",
+        "traffic of single operations",
+        operators,
+        Minutes(0.5, 1.5),
+        figure=figures.peers,
+    ),
+    "peers-networks": Table(
+        "other systems, as measured on such a machine",
+        "traffic and time of networks",
+        networks,
+        Minutes(0.2, 2),
+        (CALIBRATION, RESNET20, RESNET32),
+        (CALIBRATION, RESNET20, RESNET32, SQUEEZENET, PHOTOGRAPHS, *MINILM),
+        figure=figures.peers,
+    ),
 }
 
 
-def reproduce(name: str, full: bool, data: Path) -> dict[str, Any]:
-    """One table. Raises `MisuseError` for a name that there is none of."""
+def known(name: str) -> Table:
+    """A table by name. Raises `MisuseError` for a name that there is none of."""
     if name not in TABLES:
         raise MisuseError(f"there is no table `{name}`; these are: {', '.join(TABLES)}")
-    return {"table": name, "full": full, **TABLES[name].rows(full, data)}
+    return TABLES[name]
 
 
-def plot(content: dict[str, Any], path: Path) -> None:
-    """Figure 9: accumulated time and speedup, a panel per network. Raises `MisuseError` without the numbers."""
-    import matplotlib
+def reproduce(name: str, full: bool, data: Path) -> dict[str, Any]:
+    """One table, and under what conditions it was made."""
+    table = known(name)
+    start = perf_counter()
+    content = table.rows(full, data)
+    seconds = round(perf_counter() - start, 3)
+    stored = [need.origin() for need in table.wants(full) if isinstance(need, Stored)]
+    return {**conditions(name, table, full, data), "stored": stored, "seconds": seconds, **content}
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
-    figure = content.get("accumulated")
-    if not figure:
-        raise MisuseError(f"table `{content['table']}` has no figure; gala-networks has")
-    panes, axes = pyplot.subplots(len(figure), 1, figsize=(7, 2.2 * len(figure)), layout="constrained")
-    for (name, sums), axis in zip(figure.items(), axes, strict=True):
-        layers = range(1, len(sums["gala"]) + 1)
-        axis.plot(layers, sums["gazelle"], label="GAZELLE")
-        axis.plot(layers, sums["gala"], label="GALA")
-        axis.set_title(f"{name}: {sums['gazelle'][-1] / sums['gala'][-1]:.1f}x", fontsize=9)
-        axis.set_ylabel("seconds")
-        axis.legend(fontsize=7)
-    axes[-1].set_xlabel("linear layer")
-    panes.savefig(path)
-    pyplot.close(panes)
+def drawable(name: str) -> None:
+    """Raise `MisuseError` if a table has no figure."""
+    if known(name).figure is None:
+        drawn = ", ".join(other for other, table in TABLES.items() if table.figure is not None)
+        raise MisuseError(f"table `{name}` has no figure; these have: {drawn}")
+
+
+def draw(content: dict[str, Any], path: Path) -> None:
+    """The figure of a table, with our numbers."""
+    drawable(content["table"])
+    figure = known(content["table"]).figure
+    if figure is not None:
+        figures.write(figure(content), path)

@@ -19,7 +19,8 @@ COMMANDS = {
     "encrypt": ["--keys", "--output", "--threads"],
     "evaluate-encrypted": ["--keys", "--output", "--threads"],
     "decrypt": ["--keys"],
-    "plan": ["--network", "--reveal"],
+    "plan": ["--network", "--reveal", "--protocols", "--explain", "--compare"],
+    "calibrate": ["--runs"],
     "simulate": [],
     "serve": ["--network", "--listen", "--reveal", "--client-ca", "--plaintext"],
     "predict": ["--network", "--server", "--pin", "--ca", "--plaintext", "--tokenizer", "--text"],
@@ -38,7 +39,7 @@ COMMANDS = {
     "bench matmul": ["--rows", "--inner", "--cols", "--weight-bits", "--activation-bits"],
     "bench ot": ["--kind", "--count"],
     "report": ["--output", "--title", "--plan", "--network", "--open"],
-    "reproduce": ["--full", "--list", "--figure"],
+    "reproduce": ["--full", "--list", "--figure", "--all", "--only", "--output", "--again"],
     "demo": ["--folder", "--mnist"],
     "demo-text": ["--folder", "--model"],
 }

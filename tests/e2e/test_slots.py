@@ -1,9 +1,11 @@
 """Suites gazelle and gala: whole networks on packed slots, exact and as cheap as planned."""
 
 import json
+from pathlib import Path
 
 import pytest
 from conftest import ASSETS
+from tacit import reproduce_gala
 
 DIGITS = ASSETS / "mnist_digits.npz"
 SUITES = ["gazelle", "gala"]
@@ -74,6 +76,17 @@ def test_tables_have_the_papers_numbers_and_ours(tacit):
     assert mlp["ours"] <= mlp["paper"] == 55
     products = tacit("reproduce", "gala-matvec", "--json").json
     assert all(row["paper"] == row["ours"] for row in products["rows"])
+
+
+def test_linear_layers_take_a_part_of_the_time():
+    assert reproduce_gala.activations("mlp") == 256
+    assert reproduce_gala.activations("vgg16") == 276480
+    assert reproduce_gala.activations("resnet18") == 557056
+    content = reproduce_gala.gala_percentages(False, Path())
+    assert [row["paper"] for row in content["rows"]] == [97.7, 98.2, 98.3, 98.5, 98.4, 98]
+    assert all(0 < row["ours"] < 100 for row in content["rows"])
+    networks = content["measured"][1:]
+    assert all(0 < entry["gala_gc"] <= entry["gazelle_gc"] < 100 for entry in networks)
 
 
 def test_transforms_stand_beside_rotations_and_the_published_form(tacit):

@@ -1,0 +1,1 @@
+"""All tables in one unattended run, and the document that it writes."""
