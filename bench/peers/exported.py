@@ -31,7 +31,12 @@ def read(model: onnx.ModelProto) -> Network:
 def described(node: onnx.NodeProto) -> dict[str, Any]:
     """A node as JSON."""
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-    return {"operator": node.op_type, "inputs": [*node.input], "output": node.output[0], "attributes": plain(attributes)}
+    return {
+        "operator": node.op_type,
+        "inputs": [*node.input],
+        "output": node.output[0],
+        "attributes": plain(attributes),
+    }
 
 
 def plain(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -42,4 +47,5 @@ def plain(attributes: dict[str, Any]) -> dict[str, Any]:
 def write(path: Path, network: Network) -> None:
     """The file: `graph` is JSON, the other entries are weights."""
     graph = json.dumps({"nodes": network.nodes, "ends": network.ends, "integers": network.integers})
-    np.savez(path, graph=np.array(graph), **{f"weight:{name}": value for name, value in network.weights.items()})
+    entries: dict[str, Any] = {f"weight:{name}": value for name, value in network.weights.items()}
+    np.savez(path, graph=np.array(graph), **entries)

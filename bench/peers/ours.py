@@ -37,12 +37,22 @@ def network(files: Prepared) -> tuple[dict[str, Cost], NDArray[np.float64]]:
     return costs(report), np.array(report["logits"], float) * report["output_scale"]
 
 
+def accuracy(files: Prepared) -> dict[str, float]:
+    """Accuracy on the test images of the integers that the protocol runs, and in floating point."""
+    if files.test is None:
+        return {}
+    integers = tacit("evaluate", files.compiled, files.test)["top1"]
+    floats = tacit("evaluate", files.compiled, files.test, "--mode", "plain", "--model", files.model)["top1"]
+    return {"integers_top1": integers, "float_top1": floats}
+
+
 def costs(report: dict[str, Any]) -> dict[str, Cost]:
     """Cold: the whole session. Warm: the same without its setup, so correlations and products count, keys do not."""
-    used = {name: [report[name]["client"], report[name]["server"]] for name in ("cpu_seconds", "peak_memory_bytes")}
+    both = ("cpu_seconds", "peak_memory_bytes")
+    processor, memory = ([report[name]["client"], report[name]["server"]] for name in both)
     setup = report["phases"]["setup"]
     total = sum(report["bytes"].values())
     return {
-        "cold": Cost(report["seconds"], total, **used),
-        "warm": Cost(report["seconds"] - setup["seconds"], total - sum(setup["bytes"].values()), **used),
+        "cold": Cost(report["seconds"], total, processor, memory),
+        "warm": Cost(report["seconds"] - setup["seconds"], total - sum(setup["bytes"].values()), processor, memory),
     }

@@ -31,10 +31,15 @@ class Ratio:
     bytes: float
     seconds: float
 
-    @property
-    def passes(self) -> bool:
-        """Whether both are as large as we say."""
-        return self.bytes >= WANTED_BYTES and self.seconds >= WANTED_SECONDS
+    def verdict(self, same_function: bool) -> str:
+        """PASS, or what is not as it should be."""
+        faults = {
+            "traffic": self.bytes < WANTED_BYTES,
+            "time": self.seconds < WANTED_SECONDS,
+            "result": not same_function,
+        }
+        found = [name for name, failed in faults.items() if failed]
+        return f"FAIL: {', '.join(found)}" if found else "PASS"
 
 
 def median(costs: Sequence[Cost]) -> dict[str, Any]:
@@ -62,13 +67,8 @@ def rows(entries: dict[str, Any]) -> list[list[str]]:
             found = ratio(ours, theirs)
             times = [digits(ours["seconds"]), digits(theirs["seconds"]), f"{found.seconds:.1f}"]
             sent = [digits(ours["bytes"] / 1e6), digits(theirs["bytes"] / 1e6), f"{found.bytes:.1f}"]
-            table.append([entry["title"], mode, *sent, *times, verdict(entry, found)])
+            table.append([entry["title"], mode, *sent, *times, found.verdict(entry["same_function"])])
     return table
-
-
-def verdict(entry: dict[str, Any], found: Ratio) -> str:
-    """PASS or FAIL; FAIL too where one of them computed something else."""
-    return "PASS" if found.passes and entry["same_function"] else "FAIL"
 
 
 def digits(value: float) -> str:
@@ -81,14 +81,15 @@ def shown(table: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = []
     for row in table:
-        cells = [cell.ljust(width) if not index else cell.rjust(width) for index, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.ljust(width) if not index else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
 
-def agreement(
-    results: dict[str, NDArray[np.float64]], exact: NDArray[np.float32], tolerance: float
-) -> dict[str, Any]:
+def agreement(results: dict[str, NDArray[np.float64]], exact: NDArray[Any], tolerance: float) -> dict[str, Any]:
     """How far each result is from the float one, and whether all are near enough to be the same function.
 
     `relative_error` is the length of the difference over the length of the float result.
@@ -101,3 +102,9 @@ def agreement(
         "relative_error": relative,
         "same_function": all(error <= tolerance for error in relative.values()),
     }
+
+
+def labelled(results: dict[str, NDArray[Any]], near: bool) -> dict[str, Any]:
+    """The label each result stands for; they compute the same function only if these are one."""
+    labels = {side: int(result.argmax()) for side, result in results.items()}
+    return {"labels": labels, "same_function": near and len({*labels.values()}) == 1}

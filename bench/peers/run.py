@@ -45,27 +45,27 @@ def operator(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     both: Both = {"tacit": [], "spu": []}
     for _ in range(arguments.repeat):
         both["tacit"].append(ours.operator(work))
-        both["spu"].append(theirs.Session(job).run())
+        both["spu"].append(theirs.session(job))
     got, exact = theirs.result(folder)
     return {"title": work.title, **costs(both), **ratios.agreement({"spu": got}, exact, work.tolerance)}
 
 
 def network(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of one network; both results are compared with onnxruntime's."""
-    files, folder = network_files.build(name, arguments.data, arguments.folder / name), arguments.folder / name
+    work, folder = NETWORKS[name], arguments.folder / name
+    files = network_files.build(work, arguments.data, folder)
     job = theirs.prepare(theirs.network_job(files), folder)
     both: Both = {"tacit": [], "spu": []}
     for _ in range(arguments.repeat):
         cost, result = ours.network(files)
         both["tacit"].append(cost)
-        both["spu"].append(theirs.Session(job).run())
+        both["spu"].append(theirs.session(job))
     got, _ = theirs.result(folder)
-    work, exact = NETWORKS[name], FloatModel(files.model)(np.load(files.input))
+    exact = FloatModel(files.model)(np.load(files.input))
     found = ratios.agreement({"tacit": result, "spu": got}, exact, work.tolerance)
-    labels = {"tacit": int(result.argmax()), "spu": int(got.argmax()), "float": int(exact.argmax())}
     if work.classifies:
-        found = {"labels": labels, **found, "same_function": found["same_function"] and len({*labels.values()}) == 1}
-    return {"title": work.title, **costs(both), **found}
+        found |= ratios.labelled({"tacit": result, "spu": got, "float": exact}, found["same_function"])
+    return {"title": work.title, "options": [*work.options], **costs(both), **found, **ours.accuracy(files)}
 
 
 def costs(both: Both) -> dict[str, Any]:
@@ -76,8 +76,14 @@ def costs(both: Both) -> dict[str, Any]:
 def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of one work."""
     say(f"{name} ...")
-    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
-    conditions |= {"spu_version": theirs.version(), "threads": 1, "repeat": arguments.repeat}
+    conditions = {
+        "machine": machine(),
+        "version": _core.__version__,
+        "commit": commit(),
+        "spu_version": theirs.version(),
+        "threads": 1,
+        "repeat": arguments.repeat,
+    }
     entry = operator(name, arguments) if name in OPERATORS else network(name, arguments)
     return {**entry, **conditions, "date": datetime.now(UTC).date().isoformat()}
 

@@ -2,7 +2,7 @@
 
 `python spu_party.py JOB.json PARTY PORT PORT` loads the program and its shares, says `ready`, waits for a line, and
 then connects and runs: the first run is cold, with everything that is done once a session, the second warm. Prints
-a line of JSON for each run, on the lines around SPU's own.
+a line of JSON for each run between what SPU prints.
 """
 
 import json
@@ -41,9 +41,9 @@ def connect(party: int, ports: list[int]) -> Any:
 
 def connections() -> Iterator[socket.socket]:
     """Sockets of this process."""
-    for name in os.listdir("/proc/self/fd"):
+    for path in Path("/proc/self/fd").iterdir():
         try:
-            with socket.socket(fileno=os.dup(int(name))) as found:
+            with socket.socket(fileno=os.dup(int(path.name))) as found:
                 yield found
         except OSError:
             continue  # no socket, or closed meanwhile

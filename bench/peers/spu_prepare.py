@@ -71,7 +71,9 @@ def share(job: dict[str, Any], folder: Path, values: list[Any], owners: list[int
         io.make_shares(value, libspu.Visibility.VIS_SECRET, owner) for value, owner in zip(values, owners, strict=True)
     ]
     for party in (CLIENT, SERVER):
-        packed = {f"in{index}": np.frombuffer(pack(both[party]), np.uint8) for index, both in enumerate(shares)}
+        packed: dict[str, Any] = {
+            f"in{index}": np.frombuffer(pack(both[party]), np.uint8) for index, both in enumerate(shares)
+        }
         np.savez(folder / f"party-{party}.npz", **packed)
 
 

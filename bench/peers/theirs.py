@@ -5,10 +5,10 @@ import os
 import re
 import socket
 import subprocess
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ PYTHON = HERE.parents[1] / ".venv-peers/bin/python"
 RUNS = ("cold", "warm")
 LINK = re.compile(r"Link details: total send bytes (\d+),")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "YACL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-START_SECONDS = 120.0
+SESSION_SECONDS = 3600.0
+TAIL = 1500
 INSTALL = "SecretFlow SPU is not installed: `make .venv-peers/.packages` (about 1 GB)"
 
 
@@ -51,58 +52,59 @@ def prepare(job: dict[str, Any], folder: Path) -> Path:
     path = folder / "job.json"
     path.write_text(json.dumps({**job, "folder": str(folder.resolve())}))
     done = subprocess.run(
-        [PYTHON, HERE / "spu_prepare.py", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        [PYTHON, HERE / "spu_prepare.py", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"SPU did not prepare {folder.name}: {done.stdout[-2000:]}")
+        raise RuntimeError(f"SPU did not prepare {folder.name}: {done.stdout[-TAIL:]}")
     return path
 
 
-class Session:
-    """Two parties that are loaded and wait."""
+def session(job: Path) -> dict[str, Cost]:
+    """A fresh session of two parties, which start at once when both are loaded; the costs of its two runs."""
+    ports = free_ports()
+    parties = [started(job, party, ports) for party in range(2)]
+    try:
+        for party in parties:
+            wait_until_ready(party)
+        with ThreadPoolExecutor(len(parties)) as pool:
+            outputs = list(pool.map(lambda party: party.communicate("go\n", SESSION_SECONDS)[0], parties))
+    finally:
+        for party in parties:
+            party.kill()
+            party.wait()
+    for party, output in zip(parties, outputs, strict=True):
+        if party.returncode != 0:
+            raise RuntimeError(f"a party of SPU ended with {party.returncode}: {output[-TAIL:]}")
+    return merged([parsed(output) for output in outputs])
 
-    def __init__(self, job: Path) -> None:
-        ports = free_ports()
-        self.logs: list[IO[str]] = [tempfile.TemporaryFile("w+") for _ in ports]
-        self.parties = []
-        for party, log in enumerate(self.logs):
-            command = [str(word) for word in (PYTHON, HERE / "spu_party.py", job, party, *ports)]
-            started = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**os.environ, **ONE_THREAD},
-            )
-            self.parties.append(started)
 
-    def run(self) -> dict[str, Cost]:
-        """Let both go at once; the costs of the cold and the warm run."""
-        try:
-            for party in self.parties:
-                assert party.stdout is not None
-                while not party.stdout.readline().startswith('{"ready"'):
-                    if party.poll() is not None:
-                        raise RuntimeError(f"a party of SPU ended early: {self.said()}")
-            for party in self.parties:
-                assert party.stdin is not None
-                party.stdin.write("go\n")
-                party.stdin.flush()
-            outputs = [party.communicate()[0] for party in self.parties]
-        finally:
-            for party in self.parties:
-                party.kill()
-                party.wait()
-        if any(party.returncode for party in self.parties):
-            raise RuntimeError(f"a party of SPU failed: {self.said()}")
-        return merged([parsed(output) for output in outputs])
+def started(job: Path, party: int, ports: list[int]) -> "subprocess.Popen[str]":
+    """A party's process."""
+    command = [str(word) for word in (PYTHON, HERE / "spu_party.py", job, party, *ports)]
+    environment = {**os.environ, **ONE_THREAD}
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+    )
 
-    def said(self) -> str:
-        """The end of what both wrote to standard error."""
-        for log in self.logs:
-            log.seek(0)
-        return " / ".join(log.read()[-1500:] for log in self.logs)
+
+def wait_until_ready(party: "subprocess.Popen[str]") -> None:
+    """Read until it says that it is loaded."""
+    assert party.stdout is not None
+    said = ""
+    for line in party.stdout:
+        if line.startswith('{"ready"'):
+            return
+        said += line
+    raise RuntimeError(f"a party of SPU did not start: {said[-TAIL:]}")
 
 
 def free_ports() -> list[int]:
@@ -119,7 +121,7 @@ def parsed(output: str) -> dict[str, dict[str, Any]]:
     runs = [json.loads(line) for line in lines if line.startswith('{"run"')]
     sent = [int(found[1]) for found in map(LINK.search, lines) if found]
     if len(runs) != len(RUNS) or len(sent) != len(RUNS):
-        raise RuntimeError(f"SPU reported {len(runs)} runs and {len(sent)} statistics of its link: {output[-1500:]}")
+        raise RuntimeError(f"SPU reported {len(runs)} runs and {len(sent)} statistics of its link: {output[-TAIL:]}")
     return {run["run"]: {**run, "bytes": size + run["opening_bytes"]} for run, size in zip(runs, sent, strict=True)}
 
 

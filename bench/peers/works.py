@@ -9,9 +9,9 @@ Bound = tuple[float, float]
 
 @dataclass(frozen=True)
 class Operator:
-    """Arguments of `tacit bench`; a function of `spu_functions.py`, shapes of its value and weights, range of the value.
+    """Arguments of `tacit bench`; for SPU a function of `spu_functions.py`, shapes of value and weights, and a range.
 
-    `owner` has the value: the layers that need no comparison get the client's own, the others a shared one.
+    `owner` has the value: a linear layer gets the client's own, what follows one gets a shared one.
     """
 
     title: str
@@ -26,21 +26,27 @@ class Operator:
 
 @dataclass(frozen=True)
 class Network:
-    """A network both run on the same input; `build` of `networks.py` makes its files."""
+    """A network both run on the same input: `source` names how `network_files.py` makes its files.
+
+    `options` are of `tacit compile`; the peer always computes with its one ring.
+    """
 
     title: str
+    source: Literal["mnist", "resnet20", "minilm"]
+    options: tuple[str, ...] = ()
     classifies: bool = True
     tolerance: float = 0.2
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A network's files: ONNX, compiled for Tacit, exported for the peer, and one input (1, ...)."""
+    """A network's files: ONNX, compiled for Tacit, exported for the peer, one input (1, ...), test images if any."""
 
     model: Path
     compiled: Path
     exported: Path
     input: Path
+    test: Path | None = None
 
 
 def sizes(**options: int) -> tuple[str, ...]:
@@ -84,19 +90,22 @@ OPERATORS = {
     "softmax": Operator(
         "softmax, 12x128 rows of 128", ("softmax", *sizes(rows=1536, cols=128)), "softmax", ((12, 128, 128),)
     ),
-    "layernorm": Operator(
-        "layer norm, 128x768", ("layernorm", *sizes(rows=128, cols=768)), "layernorm", ((128, 768),)
-    ),
+    "layernorm": Operator("layer norm, 128x768", ("layernorm", *sizes(rows=128, cols=768)), "layernorm", ((128, 768),)),
     "maxpool": Operator(
         "max pool 2x2 on 64x56x56",
         ("maxpool", *sizes(count=64 * 28 * 28, bits=12, window=4)),
         "maxpool",
         ((1, 64, 56, 56),),
     ),
-    "argmax": Operator("argmax of 1000", ("argmax", *sizes(count=1000, bits=16)), "argmax", ((1, 1000),), tolerance=0.0),
+    "argmax": Operator(
+        "argmax of 1000", ("argmax", *sizes(count=1000, bits=16)), "argmax", ((1, 1000),), tolerance=0.0
+    ),
 }
 NETWORKS = {
-    "mnist": Network("MNIST CNN of MiniONN"),
-    "resnet20": Network("ResNet-20, CIFAR-10"),
-    "minilm": Network("MiniLM, 6 layers, 32 tokens, from embeddings", classifies=False),
+    "mnist": Network("MNIST CNN of MiniONN", "mnist"),
+    "resnet20": Network("ResNet-20, CIFAR-10", "resnet20"),
+    "resnet20-6": Network("ResNet-20, CIFAR-10, 6 bits here", "resnet20", sizes(weight_bits=6, activation_bits=6)),
+    "minilm": Network(
+        "MiniLM, 6 layers, 32 tokens, from embeddings", "minilm", sizes(weight_bits=10), classifies=False
+    ),
 }
