@@ -20,7 +20,7 @@ GELU_END = 3.0
 """From here on GELU is taken to be ReLU; they differ by 0.004."""
 GELU_TERMS = 6
 SQUARINGS = 5
-"""e^d of a softmax is (1 + d/32)^32; the sixth squaring would cost 40 MB more for 12 rows of 128x128."""
+"""e^d of a softmax is (1 + d/32)^32: one more squaring would be nearer and cost a product of every value."""
 
 
 def gelu_polynomial() -> list[float]:

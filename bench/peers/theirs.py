@@ -25,12 +25,12 @@ TAIL = 1500
 INSTALL = "SecretFlow SPU is not installed: `make .venv-peers/.packages` (about 1 GB)"
 
 
-def version(python: Path = PYTHON) -> str | None:
+def version() -> str | None:
     """Which SPU is installed; None without one."""
-    if not python.exists():
+    if not PYTHON.exists():
         return None
     code = "import importlib.metadata as m; print(m.version('spu'))"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
