@@ -39,7 +39,7 @@ def say(message: str) -> None:
 
 
 def operator(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The entry of one operator; both results are checked against the function they are to compute."""
+    """The entry of one operator; SPU's result is compared with float here, ours with the interpreter by `tacit bench`."""
     work, folder = OPERATORS[name], arguments.folder / name
     job = theirs.prepare(theirs.operator_job(work), folder)
     both: Both = {"tacit": [], "spu": []}
