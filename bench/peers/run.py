@@ -39,7 +39,7 @@ def say(message: str) -> None:
 
 
 def operator(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The entry of one operator; SPU's result is compared with float here, ours with the interpreter by `tacit bench`."""
+    """The entry of one operator; SPU's result is compared with float here, ours is checked by `tacit bench`."""
     work, folder = OPERATORS[name], arguments.folder / name
     job = theirs.prepare(theirs.operator_job(work), folder)
     both: Both = {"tacit": [], "spu": []}
