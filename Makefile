@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 FILTER ?=
 PIP := bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-text test check bench docs train train-glue train-ufo clean
+.PHONY: demo demo-text test check bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -33,9 +33,9 @@ test: $(CORE)
 check: $(PACKAGES) .tools/bin/cargo-deny
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --features tacit-ot/testing --locked -- -D warnings
-	.venv/bin/ruff check python tests scripts
-	.venv/bin/ruff format --check python tests scripts
-	.venv/bin/mypy --strict python/tacit
+	.venv/bin/ruff check python tests scripts bench/peers
+	.venv/bin/ruff format --check python tests scripts bench/peers
+	.venv/bin/mypy --strict python/tacit bench/peers
 	.venv/bin/python scripts/readme_tables.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
@@ -93,6 +93,11 @@ bench: build/mnist.tacit
 	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-gc -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
 	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 
+# SecretFlow SPU beside Tacit, in turns (docs/guides/peers.md). Needs 1 GB for SPU and about half an hour, with the machine to itself.
+PEERS ?= operators networks
+peers: $(CORE) .venv/.text .venv-peers/.packages
+	.venv/bin/python bench/peers/run.py --only $(PEERS)
+
 docs: build/venv-docs/.packages
 	build/venv-docs/bin/mkdocs build --strict --site-dir site
 
@@ -115,7 +120,7 @@ train-ufo: $(CORE) .venv-train/.packages
 	PYTHONPATH=python .venv-train/bin/python -m tacit train ufo --out build/ufo/resnet20 --data $(CIFAR) --models $(FLOAT) --epochs $(EPOCHS) --resume
 
 clean:
-	rm -rf build site target .venv .venv-train
+	rm -rf build site target .venv .venv-train .venv-peers
 
 build/mnist.tacit: $(CORE) $(wildcard $(ASSETS)/*)
 	rm -f $@
@@ -142,6 +147,11 @@ build/venv-docs/.packages: requirements-docs.lock
 .venv-train/.packages: requirements-train.lock requirements.lock
 	$(PYTHON) -m venv .venv-train
 	.venv-train/$(PIP) install --requirement requirements-train.lock --requirement requirements.lock
+	touch $@
+
+.venv-peers/.packages: requirements-peers.lock
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/$(PIP) install --requirement requirements-peers.lock
 	touch $@
 
 .tools/bin/cargo-deny:

@@ -1,0 +1,58 @@
+"""Tacit between two processes over TLS: a fresh session for each measurement, one thread a party."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ratios import Cost
+from works import Operator, Prepared
+
+PACKAGE = Path(__file__).parents[2] / "python"
+
+
+def tacit(*arguments: object) -> dict[str, Any]:
+    """What `tacit ... --json` prints."""
+    command = [sys.executable, "-m", "tacit", *map(str, arguments), "--json"]
+    path = os.pathsep.join(filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    if done.returncode != 0:
+        raise RuntimeError(f"`{' '.join(command[2:])}` failed: {done.stdout.strip()} {done.stderr.strip()}")
+    content: dict[str, Any] = json.loads(done.stdout)
+    return content
+
+
+def operator(work: Operator) -> dict[str, Cost]:
+    """One session of `tacit bench`."""
+    return costs(tacit("bench", *work.arguments, "--threads", 1, "--repeat", 1))
+
+
+def network(files: Prepared) -> tuple[dict[str, Cost], NDArray[np.float64]]:
+    """One session with one input, and the result."""
+    report = tacit("run", files.compiled, files.input, "--threads", 1, "--timeout", 120)
+    return costs(report), np.array(report["logits"], float) * report["output_scale"]
+
+
+def accuracy(files: Prepared) -> dict[str, float]:
+    """Accuracy on the test images of the integers that the protocol runs, and in floating point."""
+    if files.test is None:
+        return {}
+    integers = tacit("evaluate", files.compiled, files.test)["top1"]
+    floats = tacit("evaluate", files.compiled, files.test, "--mode", "plain", "--model", files.model)["top1"]
+    return {"integers_top1": integers, "float_top1": floats}
+
+
+def costs(report: dict[str, Any]) -> dict[str, Cost]:
+    """Cold: the whole session. Warm: the same without its setup, so correlations and products count, keys do not."""
+    both = ("cpu_seconds", "peak_memory_bytes")
+    processor, memory = ([report[name]["client"], report[name]["server"]] for name in both)
+    setup = report["phases"]["setup"]
+    total = sum(report["bytes"].values())
+    return {
+        "cold": Cost(report["seconds"], total, processor, memory),
+        "warm": Cost(report["seconds"] - setup["seconds"], total - sum(setup["bytes"].values()), processor, memory),
+    }

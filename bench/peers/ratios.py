@@ -1,0 +1,110 @@
+"""Costs side by side: medians, ratios, and whether they are as wanted."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MODES = ("cold", "warm")
+WANTED_BYTES = 4.0
+WANTED_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One evaluation: bytes both ways; CPU seconds and memory of client and server."""
+
+    seconds: float
+    bytes: int
+    cpu_seconds: list[float]
+    peak_memory_bytes: list[int]
+    tcp_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How much more the peer needs."""
+
+    bytes: float
+    seconds: float
+
+    def verdict(self, same_function: bool) -> str:
+        """PASS, or what is not as it should be."""
+        faults = {
+            "traffic": self.bytes < WANTED_BYTES,
+            "time": self.seconds < WANTED_SECONDS,
+            "result": not same_function,
+        }
+        found = [name for name, failed in faults.items() if failed]
+        return f"FAIL: {', '.join(found)}" if found else "PASS"
+
+
+def median(costs: Sequence[Cost]) -> dict[str, Any]:
+    """The cost of median time (of two the shorter), with the seconds of all."""
+    ordered = sorted(costs, key=lambda cost: cost.seconds)
+    chosen = {name: value for name, value in asdict(ordered[(len(ordered) - 1) // 2]).items() if value is not None}
+    return {
+        **chosen,
+        "bytes": round(statistics.median(cost.bytes for cost in costs)),
+        "all_seconds": [round(cost.seconds, 4) for cost in costs],
+    }
+
+
+def ratio(ours: dict[str, Any], theirs: dict[str, Any]) -> Ratio:
+    """Theirs over ours."""
+    return Ratio(theirs["bytes"] / ours["bytes"], theirs["seconds"] / ours["seconds"])
+
+
+def rows(entries: dict[str, Any]) -> list[list[str]]:
+    """A row for each work and mode, below the headings."""
+    table = [["work", "", "Tacit MB", "SPU MB", "ratio", "Tacit s", "SPU s", "ratio", "4x less, 5x faster"]]
+    for entry in entries.values():
+        for mode in MODES:
+            ours, theirs = entry["tacit"][mode], entry["spu"][mode]
+            found = ratio(ours, theirs)
+            times = [digits(ours["seconds"]), digits(theirs["seconds"]), f"{found.seconds:.1f}"]
+            sent = [digits(ours["bytes"] / 1e6), digits(theirs["bytes"] / 1e6), f"{found.bytes:.1f}"]
+            table.append([entry["title"], mode, *sent, *times, found.verdict(entry["same_function"])])
+    return table
+
+
+def digits(value: float) -> str:
+    """Three digits."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def shown(table: Sequence[Sequence[str]]) -> str:
+    """The rows in columns, names to the left."""
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = []
+    for row in table:
+        cells = [
+            cell.ljust(width) if not index else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def agreement(results: dict[str, NDArray[np.float64]], exact: NDArray[Any], tolerance: float) -> dict[str, Any]:
+    """How far each result is from the float one, and whether all are near enough to be the same function.
+
+    `relative_error` is the length of the difference over the length of the float result.
+    """
+    expected = np.asarray(exact, float).reshape(-1)
+    differences = {side: result.reshape(-1) - expected for side, result in results.items()}
+    relative = {side: float(np.linalg.norm(d) / np.linalg.norm(expected)) for side, d in differences.items()}
+    return {
+        "max_error": {side: float(np.abs(d).max()) for side, d in differences.items()},
+        "relative_error": relative,
+        "same_function": all(error <= tolerance for error in relative.values()),
+    }
+
+
+def labelled(results: dict[str, NDArray[Any]], near: bool) -> dict[str, Any]:
+    """The label each result stands for; they compute the same function only if these are one."""
+    labels = {side: int(result.argmax()) for side, result in results.items()}
+    return {"labels": labels, "same_function": near and len({*labels.values()}) == 1}

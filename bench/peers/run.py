@@ -1,0 +1,140 @@
+"""SecretFlow SPU beside Tacit in one run, in turns: the same operators and networks, bytes, seconds and ratios.
+
+`make peers` installs SPU into `.venv-peers` (about 1 GB) and runs everything; `python bench/peers/run.py
+[--only NAME ...]` runs it again, or a part (`operators`, `networks`, or names). Each repetition measures Tacit in a
+fresh session, then SPU in a fresh session: cold is all of it, from two loaded processes to the result; warm is an
+evaluation in a session that exists. Entries of bench/results/peers-spu.json that are not named stay. See
+docs/guides/peers.md for what is counted.
+"""
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import network_files
+import numpy as np
+import ours
+import ratios
+import theirs
+from ratios import MODES, Cost
+from tacit import _core
+from tacit.bench import commit
+from tacit.machine import machine
+from tacit.plain import FloatModel
+from works import NETWORKS, OPERATORS
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data"
+RESULT = ROOT / "bench/results/peers-spu.json"
+FOLDER = ROOT / "build/peers"
+GROUPS = {"operators": [*OPERATORS], "networks": [*NETWORKS]}
+Both = dict[str, list[dict[str, Cost]]]
+
+
+def say(message: str) -> None:
+    """Progress, on standard error."""
+    sys.stderr.write(f"{message}\n")
+
+
+def operator(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The entry of one operator; SPU's result is compared with float here, ours is checked by `tacit bench`."""
+    work, folder = OPERATORS[name], arguments.folder / name
+    job = theirs.prepare(theirs.operator_job(work), folder)
+    both: Both = {"tacit": [], "spu": []}
+    for _ in range(arguments.repeat):
+        both["tacit"].append(ours.operator(work))
+        both["spu"].append(theirs.session(job))
+    got, exact = theirs.result(folder)
+    return {"title": work.title, **costs(both), **ratios.agreement({"spu": got}, exact, work.tolerance)}
+
+
+def network(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The entry of one network; both results are compared with onnxruntime's."""
+    work, folder = NETWORKS[name], arguments.folder / name
+    files = network_files.build(work, arguments.data, folder)
+    job = theirs.prepare(theirs.network_job(files), folder)
+    both: Both = {"tacit": [], "spu": []}
+    for _ in range(arguments.repeat):
+        cost, result = ours.network(files)
+        both["tacit"].append(cost)
+        both["spu"].append(theirs.session(job))
+    got, _ = theirs.result(folder)
+    exact = FloatModel(files.model)(np.load(files.input))
+    found = ratios.agreement({"tacit": result, "spu": got}, exact, work.tolerance)
+    if work.classifies:
+        found |= ratios.labelled({"tacit": result, "spu": got, "float": exact}, found["same_function"])
+    return {"title": work.title, "options": [*work.options], **costs(both), **found, **ours.accuracy(files)}
+
+
+def costs(both: Both) -> dict[str, Any]:
+    """Medians of either side and mode."""
+    return {side: {mode: ratios.median([run[mode] for run in runs]) for mode in MODES} for side, runs in both.items()}
+
+
+def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The entry of one work."""
+    say(f"{name} ...")
+    conditions = {
+        "machine": machine(),
+        "version": _core.__version__,
+        "commit": commit(),
+        "spu_version": theirs.version(),
+        "threads": 1,
+        "repeat": arguments.repeat,
+    }
+    entry = operator(name, arguments) if name in OPERATORS else network(name, arguments)
+    return {**entry, **conditions, "date": datetime.now(UTC).date().isoformat()}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Entries by name; none where there is no file yet."""
+    entries: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return entries
+
+
+def chosen(only: list[str] | None) -> list[str]:
+    """The names of all works, or of those that are asked for, alone or as a group."""
+    everything = [name for group in GROUPS.values() for name in group]
+    if only is None:
+        return everything
+    wanted = {name for word in only for name in GROUPS.get(word, [word])}
+    return [name for name in everything if name in wanted]
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [*GROUPS, *OPERATORS, *NETWORKS]
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help="some of " + ", ".join(names))
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="sessions of each (default: 3)")
+    parser.add_argument("--show", action="store_true", help="measure nothing, only print the table of the file")
+    parser.add_argument("--output", type=Path, default=RESULT, help="default: %(default)s")
+    parser.add_argument("--data", type=Path, default=DATA, help="default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="for programs and models (default: %(default)s)")
+    arguments = parser.parse_args()
+    if arguments.repeat < 1:
+        parser.error("--repeat must be at least 1")
+    return arguments
+
+
+def main() -> None:
+    """Entry point."""
+    arguments = parsed()
+    names = chosen(arguments.only)
+    if not arguments.show and theirs.version() is None:
+        say(f"skipped: {theirs.INSTALL}")
+        return
+    for name in [] if arguments.show else names:
+        entries = {**read(arguments.output), name: measure(name, arguments)}
+        ordered = {known: entries[known] for known in chosen(None) if known in entries}
+        arguments.output.write_text(json.dumps(ordered, indent=1) + "\n")
+        say(f"{name}: written to {arguments.output}")
+    entries = read(arguments.output)
+    print(ratios.shown(ratios.rows({name: entries[name] for name in names if name in entries})))
+
+
+if __name__ == "__main__":
+    main()
