@@ -53,7 +53,10 @@ FINETUNED = (
 
 
 def of_glue(number: int, what: str, rows: Any, minutes: float, seed: int | None = None) -> Table:
-    """A table of Comet's accuracies: from stored results, or of all models that were finetuned here."""
+    """A table of Comet's accuracies: from stored results, or of all models that were finetuned here.
+
+    The minutes of the latter are estimates for three models.
+    """
     return Table(f"Comet, table {number}", what, rows, Minutes(0.01, minutes), (STORED_GLUE,), FINETUNED, seed)
 
 
@@ -61,24 +64,26 @@ TABLES = {
     "comet-table1": of_glue(1, "unified against original models on GLUE", comet_table1, 10),
     "comet-table2": of_glue(2, "accuracy by Newton iterations", comet_table2, 30, SEED),
     "comet-table3": Table(
-        "Comet, table 3", "communication of CrypTen's and Taylor's starts", comet_table3, Minutes(0.25, 2)
+        "Comet, table 3", "communication of CrypTen's and Taylor's starts", comet_table3, Minutes(0.25, 1.5)
     ),
-    "comet-table4": Table("Comet, table 4", "communication of a start by table", comet_table4, Minutes(0.1, 1)),
+    "comet-table4": Table("Comet, table 4", "communication of a start by table", comet_table4, Minutes(0.1, 0.5)),
     "comet-table5": of_glue(5, "unified models with trained slopes and smoothnesses", comet_table5, 10),
     "comet-table6": of_glue(6, "the published start with and without flooding", comet_table6, 20, SEED),
     "comet-table7": of_glue(7, "accuracy beside PUMA and Bumblebee", comet_table7, 10),
-    "comet-table8": Table("Comet, table 8", "GELU by tables beside the smooth maximum", comet_table8, Minutes(0.02, 1)),
+    "comet-table8": Table(
+        "Comet, table 8", "GELU by tables beside the smooth maximum", comet_table8, Minutes(0.02, 0.1)
+    ),
     "comet-table9": of_glue(9, "accuracy beside MPCFormer", comet_table9, 10),
     "gala-operations": Table("GALA, table IX", "rotations of whole networks", gala_operations, Minutes(0.01, 0.01)),
     "gala-matvec": Table(
-        "GALA, section IV", "matrix-vector products, operations and time", gala_matvec, Minutes(0.01, 0.1)
+        "GALA, section IV", "matrix-vector products, operations and time", gala_matvec, Minutes(0.01, 0.02)
     ),
-    "gala-conv": Table("GALA, section IV", "convolutions, operations and time", gala_conv, Minutes(0.25, 5)),
+    "gala-conv": Table("GALA, section IV", "convolutions, operations and time", gala_conv, Minutes(0.2, 1.5)),
     "gala-accuracy": Table(
         "GALA, table XIII",
         "fixed against floating point on CIFAR-10",
         gala_accuracy,
-        Minutes(0.2, 10),
+        Minutes(0.2, 2.5),
         (CIFAR, CALIBRATION, RESNET20, RESNET32, MINIONN),
     ),
     "gala-networks": Table(
@@ -89,13 +94,13 @@ TABLES = {
         figure=figures.accumulated,
     ),
     "gala-percentages": Table(
-        "GALA, table XII", "what part of the time linear layers take", gala_percentages, Minutes(0.05, 0.05)
+        "GALA, table XII", "what part of the time linear layers take", gala_percentages, Minutes(0.1, 0.1)
     ),
     "falcon-table2": Table(
-        "FALCON, table 2", "convolutions and fully connected layers", falcon_table2, Minutes(0.1, 0.5)
+        "FALCON, table 2", "convolutions and fully connected layers", falcon_table2, Minutes(0.1, 0.3)
     ),
-    "falcon-table3": Table("FALCON, table 3", "ReLU and max pooling in garbled circuits", table_3, Minutes(0.05, 0.2)),
-    "falcon-table4": Table("FALCON, table 4", "label and probability of the top class", table_4, Minutes(0.05, 0.2)),
+    "falcon-table3": Table("FALCON, table 3", "ReLU and max pooling in garbled circuits", table_3, Minutes(0.05, 0.15)),
+    "falcon-table4": Table("FALCON, table 4", "label and probability of the top class", table_4, Minutes(0.05, 0.1)),
     "falcon-table5": Table(
         "FALCON, table 5",
         "whole networks for MNIST and CIFAR-10",
@@ -114,14 +119,14 @@ TABLES = {
         "LoLa, table 1",
         "latency and accuracy on MNIST; with --full, batches",
         lola_table_1,
-        Minutes(0.15, 3),
+        Minutes(0.2, 0.7),
         (MNIST, CRYPTONETS, CIFAR, CALIBRATION, RESNET20),
     ),
     "lola-table3": Table(
         "LoLa, table 3",
         "LoLa, LoLa-Dense and LoLa-Small on MNIST",
         lola_table_3,
-        Minutes(0.25, 1),
+        Minutes(0.3, 0.5),
         (MNIST, CRYPTONETS),
     ),
     "lola-table4": Table(
@@ -136,7 +141,7 @@ TABLES = {
         "UFO, table IV",
         "convolutions of few bits; SiRNN's way and HE beside them",
         ufo_table_4,
-        Minutes(0.2, 0.2),
+        Minutes(0.2, 0.3),
     ),
     "ufo-table5": Table(
         "UFO, table V", "ResNet-20 on CIFAR-10, trained with few bits", ufo_table_5, Minutes(0.15, 3), (CIFAR,)
@@ -173,14 +178,14 @@ TABLES = {
         "other systems, as measured on such a machine",
         "traffic of single operations",
         operators,
-        Minutes(0.5, 1.5),
+        Minutes(0.4, 0.8),
         figure=figures.peers,
     ),
     "peers-networks": Table(
         "other systems, as measured on such a machine",
         "traffic and time of networks",
         networks,
-        Minutes(0.2, 2),
+        Minutes(0.3, 1),
         (CALIBRATION, RESNET20, RESNET32),
         (CALIBRATION, RESNET20, RESNET32, SQUEEZENET, PHOTOGRAPHS, *MINILM),
         figure=figures.peers,
