@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "bench/results"
 PEERS = {
-    "resnet20": "SPU 37.5 MB, 9.6 s",
+    "resnet20": "SPU 37.5 MB without setup, 9.6 s",
     "resnet32": "SPU 82.3 MB, 19.9 s",
     "squeezenet": "OpenCheetah 447 MB, 26.7 s",
     "resnet18": "SPU 589 MB, 137 s",

@@ -156,8 +156,8 @@ def test_blocks_run(page, desk):
         run(block, desk)
 
 
-OPAQUE = {"graph", "measured", "tables"}
-"""Values whose keys belong to the graph or to a table."""
+OPAQUE = {"graph", "measured", "tables", "choices", "alternatives", "rates"}
+"""Values whose keys belong to the graph, to a table or to kinds of work."""
 
 
 def keys(content):
@@ -177,6 +177,8 @@ PRINTED = {
     "compile text": ["compile", "all-MiniLM-L6-v2", "-o", "x.tacit", "--sequence", "16"],
     "plan": ["plan", "model.tacit", "--network", "wan", "--batch", "2", "--offline", "1"],
     "plan NAME": ["plan", "mlp"],
+    "plan --explain": ["plan", "model.tacit", "--network", "wan", "--explain", "relu1"],
+    "plan --compare": ["plan", "model.tacit", "--compare"],
     "simulate": ["simulate", "model.tacit", "in.npy"],
     "run": ["run", "model.tacit", "in.npy"],
     "run, probabilities": ["run", "model.tacit", "in.npy", "--reveal", "probability"],

@@ -2,9 +2,9 @@
 
 use std::thread;
 
-use runtime::Settings;
 use runtime::bench::{Operation, efforts};
 use runtime::planner::{Effort, Kernel, Rates, Sample, Work, fitted, workload};
+use runtime::{Settings, Usage};
 use serde::Serialize;
 use wire::{Error, Result};
 
@@ -27,7 +27,7 @@ pub struct Calibrated {
 pub struct Told {
     /// The operation.
     pub operation: String,
-    /// setup, offline or online.
+    /// setup, or run: all that follows it.
     pub phase: &'static str,
     /// As measured.
     pub seconds: f64,
@@ -47,15 +47,15 @@ pub fn calibrate(runs: usize, mut progress: impl FnMut(usize, usize)) -> Result<
     let all = workload();
     let mut measured: Vec<(String, &'static str, Sample)> = Vec::new();
     for (done, work) in all.iter().enumerate() {
-        let mut least = [f64::INFINITY; 3];
+        let mut least = [f64::INFINITY; 2];
         for _ in 0..runs.max(1) {
             let seconds = once(work)?;
             least.iter_mut().zip(seconds).for_each(|(least, now)| *least = least.min(now));
         }
-        let [offline, online] = efforts(work.operation.clone(), work.settings)?;
+        let run = efforts(work.operation.clone(), work.settings)?.into_iter().sum();
         let name = describe(&work.operation, work.settings);
         let session = Effort::of(Kernel::Session, 1.0);
-        let phases = [("setup", session), ("offline", offline), ("online", online)];
+        let phases = [("setup", session), ("run", run)];
         for ((phase, effort), seconds) in phases.into_iter().zip(least) {
             // Setups of large operations draw their inputs.
             let wanted = if phase == "setup" { small(&work.operation) } else { seconds > SHORTEST };
@@ -81,8 +81,9 @@ pub fn calibrate(runs: usize, mut progress: impl FnMut(usize, usize)) -> Result<
     Ok(Calibrated { rates, samples, median_error })
 }
 
-/// Seconds of setup, offline and online at the client.
-fn once(work: &Work) -> Result<[f64; 3]> {
+/// Seconds at the client: of the setup, and of all that follows. A party that is done with its
+/// correlations waits for the other when it is online, so that the two phases are one.
+fn once(work: &Work) -> Result<[f64; 2]> {
     let serving = ServeOptions {
         ot: work.settings.ot.to_string(),
         tls: Some(TlsFiles::default()),
@@ -96,7 +97,8 @@ fn once(work: &Work) -> Result<[f64; 3]> {
     let ended = other.join().unwrap_or_else(|_| Err(Error::Internal("a bench panicked".into())));
     let phases = measured?.report.phases;
     ended?;
-    Ok([phases.setup, phases.offline, phases.online].map(|usage| usage.seconds.unwrap_or(0.0)))
+    let seconds = |usage: Usage| usage.seconds.unwrap_or(0.0);
+    Ok([seconds(phases.setup), seconds(phases.offline) + seconds(phases.online)])
 }
 
 /// Whether its inputs are drawn in no time.
