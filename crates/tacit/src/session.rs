@@ -290,7 +290,7 @@ pub(crate) fn planning(
     rates: Option<Rates>,
 ) -> Result<Planning> {
     Ok(match (protocols, link(network)?) {
-        ("auto", Some(link)) => Planning::Best(conditions(Some(link), rates)),
+        ("auto", Some(link)) => Planning::Best(Box::new(conditions(Some(link), rates))),
         ("auto", None) | ("plain", _) => Planning::Plain,
         (name, _) => Planning::Uniform(name.parse().map_err(|_| {
             let known = "auto, plain, digits1 to digits8, circuits";

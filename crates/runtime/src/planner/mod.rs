@@ -23,7 +23,7 @@ use crate::choices::Choice;
 use crate::plan::{Plan, Settings};
 
 /// How the protocols of single steps are chosen.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Planning {
     /// As everybody chooses, for a link of 400 Mbit/s and 40 ms.
     #[default]
@@ -31,7 +31,7 @@ pub enum Planning {
     /// The same for all steps that have it.
     Uniform(Choice),
     /// Whatever is soonest done.
-    Best(Conditions),
+    Best(Box<Conditions>),
 }
 
 impl Planning {

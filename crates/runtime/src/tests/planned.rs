@@ -86,7 +86,9 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
         let (answer, server) = run_plan(&found.plan, &model, &values);
         costs_as_planned(&answer, &server, 1);
     }
-    let on = |link| Planning::Best(conditions(Some(link))).plan(&model.graph, settings).unwrap();
+    let on = |link| {
+        Planning::Best(Box::new(conditions(Some(link)))).plan(&model.graph, settings).unwrap()
+    };
     let (fast, lean) = (predicted(&on(slow), slow), predicted(&on(thin), thin));
     assert!(fast.rounds < lean.rounds, "{fast:?} {lean:?}");
     let bytes = |usage: crate::Usage| usage.bytes.client_to_server + usage.bytes.server_to_client;

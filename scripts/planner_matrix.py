@@ -1,0 +1,140 @@
+"""Six networks on three links: the planner's plan against fixed settings and other suites, as JSON and a table.
+
+`.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--repeat N] [--skip-slow]` compiles
+each model for every suite that can run it, measures a session with one random input between two processes under
+every setting, in turns (a round of all settings, then the next round), and writes bench/results/planner.json: by
+model and link the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
+over those of the best of the others. Calibrate first (`tacit calibrate`), and let nothing else run. MiniLM needs
+`make .venv/.text`.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from real_networks import DATA, NETWORKS, ROOT, prepare, read, say, source, tacit, where
+from tacit import _core
+from tacit.bench import commit
+from tacit.demo import prepare as demo
+from tacit.text_demo import minilm
+
+RESULT = ROOT / "bench/results/planner.json"
+FOLDER = ROOT / "build/planner"
+ASSETS = ROOT / "python/tacit/assets"
+LINKS = ("loopback", "lan", "wan")
+CIFAR = ("resnet8", "resnet20", "minionn")
+MODELS = ("mnist", *CIFAR, "squeezenet", "minilm")
+SUITES = ("gazelle", "gala", "falcon-ntt")
+FIXED = {
+    "planned": (),
+    "plain": ("--protocols", "plain"),
+    "digits 2": ("--protocols", "digits2"),
+    "digits 4": ("--protocols", "digits4"),
+    "digits 8": ("--protocols", "digits8"),
+    "circuits": ("--protocols", "circuits"),
+    "softspoken2": ("--protocols", "plain", "--ot", "softspoken2"),
+    "softspoken4": ("--protocols", "plain", "--ot", "softspoken4"),
+    "softspoken8": ("--protocols", "plain", "--ot", "softspoken8"),
+    "ferret": ("--protocols", "plain", "--ot", "ferret"),
+}
+SLOW = {"squeezenet": ("circuits",), "minilm": ("digits 8", "circuits")}
+"""Settings of large models that take minutes or gigabytes: left out with --skip-slow."""
+
+
+def compiled(name: str, arguments: argparse.Namespace) -> dict[str, Path]:
+    """By suite the model, compiled with the same calibration."""
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if name == "mnist":
+        model = demo(folder, None).path
+        onnx = ASSETS / "mnist.onnx"
+        options: tuple[Path | str, ...] = ("--calibrate", ASSETS / "mnist_calibration.npz")
+    elif name == "minilm":
+        model = folder / "minilm.tacit"
+        tacit("compile", minilm(), "-o", model, "--sequence", 32)
+        return {"auto": model}
+    else:
+        model = prepare(name, NETWORKS[name], arguments.data, folder)
+        onnx = source(NETWORKS[name], arguments.data, folder)
+        options = ("--calibrate", folder / f"{name}-calibration.npz", "--preprocess", folder / f"{name}.json")
+    models = {"auto": model}
+    for suite in SUITES if name != "squeezenet" else ():
+        models[suite] = folder / f"{name}-{suite}.tacit"
+        tacit("compile", onnx, "-o", models[suite], "--suite", suite, *options)
+    return models
+
+
+def settings(name: str, models: dict[str, Path], skip: bool) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
+    """Name, model and options of everything to measure."""
+    for setting, options in FIXED.items():
+        if not (skip and setting in SLOW.get(name, ())):
+            yield setting, models["auto"], options
+    for suite, model in models.items():
+        if suite != "auto":
+            yield f"suite {suite}", model, ()
+
+
+def measured(name: str, link: str, models: dict[str, Path], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Every setting on one link."""
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for _ in range(arguments.repeat):
+        for setting, model, options in settings(name, models, arguments.skip_slow):
+            run = tacit("bench", "model", model, "--repeat", 1, "--threads", 1, "--network", link, *options)
+            runs.setdefault(setting, []).append(run)
+    rows = {setting: row(of) for setting, of in runs.items()}
+    others = {setting: entry["seconds"] for setting, entry in rows.items() if setting != "planned"}
+    best = min(others, key=lambda setting: others[setting])
+    ours = rows["planned"]["seconds"]
+    exact = all(
+        run[field] == run["predicted"][field] for of in runs.values() for run in of for field in ("bytes", "rounds")
+    )
+    figures = f"{ours:.3f} s, predicted {rows['planned']['predicted']:.3f}"
+    say(f"{name} on {link}: {figures}; best other {best} {others[best]:.3f}")
+    return {"settings": rows, "best_other": best, "over_best": ours / others[best], "bytes_and_rounds_exact": exact}
+
+
+def row(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians over the runs of one setting."""
+    return {
+        "seconds": median(run["seconds"] for run in runs),
+        "all_seconds": [run["seconds"] for run in runs],
+        "predicted": runs[0]["predicted"]["seconds"],
+        "bytes": sum(runs[0]["bytes"].values()),
+        "rounds": runs[0]["rounds"],
+        "ot": runs[0]["ot"],
+    }
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), help="some of the models")
+    parser.add_argument("--links", nargs="+", choices=LINKS, default=list(LINKS), help="some of the links")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each setting (default: 3)")
+    parser.add_argument("--skip-slow", action="store_true", help="leave out settings of large models that take minutes")
+    parser.add_argument("--output", type=Path, default=RESULT, help="default: %(default)s")
+    parser.add_argument("--data", type=Path, default=DATA, help="default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="for compiled models (default: %(default)s)")
+    arguments = parser.parse_args()
+    for name in arguments.only:
+        models = compiled(name, arguments)
+        for link in arguments.links:
+            entry = measured(name, link, models, arguments)
+            conditions = {"machine": where(), "version": _core.__version__, "commit": commit()}
+            entries = read(arguments.output)
+            known = entries.setdefault(name, {})
+            known[link] = {
+                **entry,
+                **conditions,
+                "repeat": arguments.repeat,
+                "date": datetime.now(UTC).date().isoformat(),
+            }
+            arguments.output.write_text(json.dumps(entries, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
