@@ -145,10 +145,8 @@ mod tests {
 
     #[test]
     fn every_kind_of_work_is_measured_but_those_of_whole_models() {
-        let parts = workload().into_iter().flat_map(|work| {
-            let found = efforts(work.operation.clone(), work.settings);
-            found.unwrap_or_else(|e| panic!("{:?}: {e}", work.operation))
-        });
+        let parts =
+            workload().into_iter().flat_map(|work| efforts(work.operation, work.settings).unwrap());
         let all: Effort = parts.sum();
         // Sessions are measured by their setup, factors only products of shares have.
         let unseen = [Kernel::Session, Kernel::Factor, Kernel::Ferret18, Kernel::Ferret19];
