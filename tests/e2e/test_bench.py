@@ -60,7 +60,7 @@ def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
         ("gelu --rows 2 --cols 5 --start table", "only suite comet"),
         ("conv --height 8 --width 8 --in 3 --out 4 --tile 2", "only suite ufo"),
         ("conv --height 8 --width 8 --in 3 --out 4 --stride 2 --tile 2 --suite ufo", "dense 3x3 kernels"),
-        ("relu --count 10 --bits 8 --network fast", "neither lan, wan nor RTTms,Mbps"),
+        ("relu --count 10 --bits 8 --network fast", "neither loopback, lan, wan nor RTTms,Mbps"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(tacit, arguments, why):
