@@ -5,16 +5,13 @@ from typing import Any
 
 from tacit import calibration
 
-PROTOCOLS = ("auto", "plain", *(f"digits{bits}" for bits in range(1, 9)), "circuits")
-"""auto: of least predicted time on the given link; plain: what needs no link; the others: one kind for all layers."""
-
 
 @dataclass(frozen=True)
 class Terms:
     """What a server offers: options of `tacit serve` by name, and how many inputs there will be.
 
-    `inputs` are those of one run unless given. `protocols` are among `PROTOCOLS`, `network` is loopback, lan, wan
-    or RTTms,Mbps.
+    `inputs` are those of one run unless given. `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of
+    least predicted time on the network), plain (what needs no link), digits1 to digits8 or circuits (one kind for all).
     """
 
     reveal: str = "output"
