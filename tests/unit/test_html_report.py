@@ -92,6 +92,11 @@ def plan():
     return content
 
 
+def setting(seconds, predicted, traffic):
+    """A setting that was measured."""
+    return {"seconds": seconds, "predicted": predicted, "bytes": traffic, "rounds": 12, "ot": "auto"}
+
+
 MACHINE = {"processor": "AMD EPYC", "cores": 2, "system": "Linux", "python": "3.11", "flags": ["aes", "avx2"]}
 BOTH = {
     "cpu_seconds": {"client": 1.5, "server": 2.5},
@@ -115,6 +120,19 @@ for mode in ("cold", "warm"):
 OPERATIONS = {
     name: 10 + index
     for index, name in enumerate(("rotations", "multiplications", "additions", "ciphertexts", "responses"))
+}
+MEASURED = {
+    "settings": {
+        "plain": setting(1.0, 0.75, 20_000_000),
+        "planned": setting(0.25, 0.3125, 10_000_000),
+        "ferret": setting(0.5, 0.5, 5_000_000),
+    },
+    "bytes_and_rounds_exact": True,
+    "machine": MACHINE,
+    "version": "0.1.0",
+    "commit": "c0ffee",
+    "repeat": 3,
+    "date": "2026-01-02",
 }
 KINDS = {
     "run": (RUN, ["180,295 bytes", "20,001 bytes", "93.75%", "87.50%", "72.50 MB", "comparison by OT"]),
@@ -148,6 +166,10 @@ KINDS = {
             "source": "m.onnx",
         },
         ["62.50%", "m.onnx"],
+    ),
+    "planner": (
+        {"mnist": {"wan": MEASURED}, "lenet": {"wan": MEASURED, "lan": MEASURED}},
+        ["mnist on wan", "lenet on lan", "ferret", "0.50", "1.25", "equal the plan's", "10,000,000 bytes"],
     ),
     "server": (
         session(client="127.0.0.1:9", end="client gone", cpu_seconds=1.25, peak_memory_bytes=1000),
@@ -415,6 +437,31 @@ def test_layers_of_other_networks_are_not_compared(made):
     assert "they have few layers in common" in made({"first": RUN, "second": other}).said
 
 
+def test_settings_of_the_planner_are_ranked_and_held_against_the_best(tmp_path):
+    summary, table, *_ = read([write(tmp_path, "planner", {"mnist": {"wan": MEASURED}})])
+    assert summary.rows == (("mnist", "wan", 0.25, "ferret", 0.5, 0.5),)
+    assert [row[:4] for row in table.rows] == [
+        ("planned", 0.25, 0.3125, 1.25),
+        ("ferret", 0.5, 0.5, 1.0),
+        ("plain", 1.0, 0.75, 0.75),
+    ]
+
+
+def test_the_planners_row_is_marked_wherever_it_stands(made):
+    slow = measured_with("planned", seconds=0.75)
+    page = made({"planner": {"mnist": {"wan": slow}}})
+    rows = [attributes.get("class") for attributes in page.rows("tr")]
+    assert rows == [None, None, None, None, "marked", None]  # a head and a row; a head, ferret, planned, plain
+    assert "predicted/measured: 0.417" in page.titles
+    assert "planned/best other: 1.5" in page.titles
+
+
+def test_a_setting_that_took_no_time_has_no_ratio(made):
+    page = made({"planner": {"mnist": {"wan": measured_with("ferret", seconds=0)}}})
+    assert "0.0 ms" in page.words
+    assert "\N{EN DASH}" in page.words
+
+
 def test_a_log_of_a_server(tmp_path):
     lines = [{"listening": "127.0.0.1:7000", "pin": "00"}, *(KINDS["server"][0],) * 2]
     items = read([write(tmp_path, "log", "\n".join(map(json.dumps, lines)))])
@@ -452,6 +499,17 @@ def with_value(value, *path):
     return content
 
 
+def planner(entry):
+    """Measurements of settings, of which those of one link may be wrong."""
+    return {"mnist": {"wan": MEASURED}, "lenet": {"lan": entry}}
+
+
+def measured_with(name, **values):
+    """An entry with other values of a setting."""
+    settings = MEASURED["settings"]
+    return MEASURED | {"settings": settings | {name: settings[name] | values}}
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -477,6 +535,15 @@ def with_value(value, *path):
         (with_value([], "layers", 1, "name"), "`layers[1].name` is no text"),
         (with_value("fast", "network"), "fast"),
         (with_value("\ud800", "network"), "?"),
+        (planner({}), "`lenet.lan` has no field `settings`"),
+        (planner({"settings": []}), "`lenet.lan.settings` is no object"),
+        (planner({"settings": {"plain": setting(1, 1, 1)}}), "`lenet.lan.settings` has no field `planned`"),
+        (planner({"settings": {"planned": setting(1, 1, 1)}}), "has no setting but `planned`"),
+        (planner(measured_with("plain", seconds="1")), "`lenet.lan.settings.plain.seconds` is no number"),
+        (planner(measured_with("plain", predicted=None)), "`lenet.lan.settings.plain.predicted` is no number"),
+        (planner(measured_with("planned", bytes=-1)), "`lenet.lan.settings.planned.bytes` is negative"),
+        (planner(MEASURED | {"bytes_and_rounds_exact": 1}), "is neither true nor false"),
+        ({"mnist": {"wan": MEASURED}, "lenet": []}, "`lenet` is no object"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path, capsys, content, words):

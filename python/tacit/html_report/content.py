@@ -128,7 +128,7 @@ class PaperRow(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of a listing. `unit`: text, bytes, seconds, share or number; quantities may have bars."""
+    """A column of a listing. `unit`: text, bytes, seconds, share, ratio or number; quantities may have bars."""
 
     heading: str
     unit: str = "text"
@@ -140,13 +140,14 @@ Cell = str | float | None
 
 @dataclass(frozen=True)
 class Listing:
-    """A table of anything."""
+    """A table of anything. The row whose first cell is `marked` stands out."""
 
     name: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     facts: tuple[Fact, ...] = ()
     note: str = ""
+    marked: str | None = None
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,12 @@ class Field:
             raise self.wrong("is negative")
         return self.number()
 
+    def truth(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            raise self.wrong("is neither true nor false")
+        return self.value
+
     def text(self) -> str:
         """A string, or another plain value as one, in characters that can be written."""
         if isinstance(self.value, dict | list):

@@ -6,6 +6,7 @@ from tacit.html_report import charts
 from tacit.html_report.charts import Segment
 from tacit.html_report.content import Cell, Column, Listing, Paper, PaperRow
 from tacit.html_report.markup import Markup, element
+from tacit.html_report.prediction import FAR
 from tacit.html_report.table import (
     NONE,
     bar_cell,
@@ -83,7 +84,10 @@ def listing_section(listing: Listing, heading: str) -> Markup:
         for column, value, largest in zip(listing.columns, row, most, strict=True):
             cells += shown(column, value, largest, first=not cells)
         rows.append(cells)
-    return section(heading, table(listing.name, headings, rows), facts(listing.facts), about=listing.note)
+    wanted = None if listing.marked is None else (listing.marked,)
+    marked = next((index for index, row in enumerate(listing.rows) if row[:1] == wanted), None)
+    drawn = table(listing.name, headings, rows, marked=marked)
+    return section(heading, drawn, facts(listing.facts), about=listing.note)
 
 
 def full(listing: Listing, index: int) -> float:
@@ -97,10 +101,19 @@ def full(listing: Listing, index: int) -> float:
 def shown(column: Column, value: Cell, largest: float, first: bool) -> list[Markup]:
     """A cell, and one for its bar."""
     cells = [cell(column, value, first)]
-    if column.bars:
+    if column.bars and column.unit == "ratio":
+        cells.append(ratio_cell(column.heading, value))
+    elif column.bars:
         drawn = value if isinstance(value, int | float) and value <= largest else 0.0
         cells.append(bar_cell([Segment("ours", max(drawn, 0.0), f"{column.heading}: {drawn:g}")], largest))
     return cells
+
+
+def ratio_cell(heading: str, value: Cell) -> Markup:
+    """A bar from the middle, or nothing where there is no ratio."""
+    if not isinstance(value, int | float):
+        return element("td", class_="bars")
+    return element("td", charts.ratio_bar(value, FAR, f"{heading}: {value:.3g}"), class_="bars")
 
 
 def cell(column: Column, value: Cell, first: bool) -> Markup:
@@ -109,6 +122,8 @@ def cell(column: Column, value: Cell, first: bool) -> Markup:
         return figure(NONE)
     if isinstance(value, str):
         return name_cell(value) if first else element("td", value)
+    if column.unit == "ratio":
+        return figure(f"{value:.2f}", f"{value!r}")
     cells = {"bytes": bytes_cell, "seconds": seconds_cell}
     if column.unit == "share":
         return figure(f"{value:.2%}", f"{value!r}")

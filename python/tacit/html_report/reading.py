@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tacit.html_report.content import Item, Run
 from tacit.html_report.fields import Field, load
+from tacit.html_report.planner import is_planner, planner_of
 from tacit.html_report.results import (
     accuracy_of,
     kernels_of,
@@ -67,6 +68,8 @@ def others_of(given: Field, name: str) -> list[Item]:
     for key, reader in ENTRIES.items():
         if entries and all(key in entry for entry in entries):
             return reader(given)
+    if is_planner(given):
+        return planner_of(given)
     raise given.wrong(f"is not what `--json` prints for {KNOWN}")
 
 

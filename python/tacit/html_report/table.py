@@ -79,13 +79,18 @@ def time_segment(style: str, name: str, cost: Cost) -> list[Segment]:
     return [] if cost.seconds is None else [Segment(style, cost.seconds, f"{name}: {cost.seconds:.6g} s")]
 
 
-def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], last: bool = False) -> Markup:
-    """Rows of cells under headings; with `last` the last row is a sum."""
+def table(
+    caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], last: bool = False, marked: int | None = None
+) -> Markup:
+    """Rows of cells under headings; with `last` the last row is a sum. The row of index `marked` stands out."""
     content = list(rows)
     above = content[0] if content else [""] * len(headings)
     columns = zip(headings, above, strict=True)
     head = element("tr", *(element("th", heading, scope="col", class_=stands(cell)) for heading, cell in columns))
-    body = [element("tr", *cells) for cells in (content[:-1] if last else content)]
+    body = [
+        element("tr", *cells, class_="marked" if index == marked else None)
+        for index, cells in enumerate(content[:-1] if last else content)
+    ]
     foot = element("tfoot", element("tr", *content[-1])) if last and content else Markup()
     parts = (element("caption", caption), element("thead", head), element("tbody", *body), foot)
     return element("div", element("table", *parts), class_="scroll")
