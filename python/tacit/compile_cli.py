@@ -162,7 +162,7 @@ def compile_command(
         packing,
         tuple(dict.fromkeys(switch.value for switch in disable_pass or ())),
     )
-    summary = {"output": str(output), **compile_model(model, output, x, bounds, options)}
+    summary = {"file": str(output), **compile_model(model, output, x, bounds, options)}
     if json:
         report.emit_json(summary)
         return

@@ -78,6 +78,15 @@ def test_compile_without_data_warns_on_standard_error(tacit, tmp_path):
     assert path.exists()
 
 
+def test_compile_says_what_it_wrote_and_what_goes_in_and_out(tacit, tmp_path):
+    path = tmp_path / "x.tacit"
+    summary = tacit("compile", ASSETS / "mnist.onnx", "-o", path, "--json").json
+    assert summary["file"] == str(path)
+    assert summary["input"]["shape"] == [1, 28, 28]
+    assert summary["output"]["shape"] == [10]
+    assert summary["output"]["scale"] > 0
+
+
 def test_compile_names_what_it_cannot_run(tacit, tmp_path):
     model = Network().add("Sin", name="squash").save(tmp_path)
     done = tacit("compile", model, "-o", tmp_path / "x.tacit")
