@@ -6,17 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from tacit.reproduction.wording import (
-    NOTE,
-    TITLE,
-    circumstances,
-    facts,
-    lasting,
-    number,
-    paper_number,
-    quotient,
-    status,
-)
+from tacit.reproduction import wording
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1c2430; }
@@ -28,16 +18,14 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; } d
 code, pre { font-size: .85rem; background: #f3f5f8; padding: .1rem .3rem; } pre { overflow-x: auto; padding: .6rem; }
 .failed { color: #a8071a; } .skipped, .pending { color: #8a5a00; } svg { max-width: 100%; height: auto; }
 """
-SUMMARY = ("table", "source", "what", "status", "rows", "took")
-ROWS = ("name", "paper", "ours", "unit", "ours/paper")
-NUMBERS = {"rows", "took", "paper", "ours", "ours/paper"}
 
 
 def page(found: dict[str, Any], figures: dict[str, str]) -> str:
     """A summary, then every table; `figures` are SVG files by table."""
-    body = [f"<h1>{TITLE}</h1>", listed(facts(found)), f"<p>{escape(NOTE)}</p>", summary(found)]
+    above = f"<h1>{wording.TITLE}</h1>", listed(wording.facts(found)), f"<p>{escape(wording.NOTE)}</p>"
+    body = [*above, grid(wording.SUMMARY, map(outline, found["tables"]))]
     body += [section(entry, figures.get(entry["table"])) for entry in found["tables"]]
-    head = f'<meta charset="utf-8"><title>{TITLE}</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8"><title>{wording.TITLE}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
 
 
@@ -48,49 +36,34 @@ def listed(pairs: Iterable[tuple[str, str]]) -> str:
 
 def grid(headings: tuple[str, ...], rows: Iterable[Iterable[str]]) -> str:
     """A table; cells are HTML."""
-    marks = [' class="number"' if heading in NUMBERS else "" for heading in headings]
+    marks = [' class="number"' if heading in wording.NUMBERS else "" for heading in headings]
     head = "".join(f"<th{mark}>{heading}</th>" for mark, heading in zip(marks, headings, strict=True))
     lines = ["".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, row, strict=True)) for row in rows]
     body = "".join(f"<tr>{line}</tr>\n" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
 
 
-def summary(found: dict[str, Any]) -> str:
-    """A row per table."""
-    rows = [
-        (
-            f'<a href="#{escape(entry["table"])}">{escape(entry["table"])}</a>',
-            escape(entry["source"]),
-            escape(entry["what"]),
-            f'<span class="{entry["status"]}">{escape(status(entry))}</span>',
-            str(len(entry.get("rows", ()))),
-            lasting(entry.get("seconds")),
-        )
-        for entry in found["tables"]
-    ]
-    return grid(SUMMARY, rows)
+def outline(entry: dict[str, Any]) -> tuple[str, ...]:
+    """A table in the list of all, with a link to it."""
+    name, source, what, status, *numbers = map(escape, wording.outline(entry))
+    link, mark = f'<a href="#{name}">{name}</a>', f'<span class="{entry["status"]}">{status}</span>'
+    return (link, source, what, mark, *numbers)
 
 
 def section(entry: dict[str, Any], figure: str | None) -> str:
     """A table with its conditions and figure."""
     name = escape(entry["table"])
-    parts = [f'<h2 id="{name}">{name}</h2>', f"<p>{escape(entry['what'])}</p>", listed(circumstances(entry))]
+    parts = [f'<h2 id="{name}">{name}</h2>', f"<p>{escape(entry['what'])}</p>", listed(wording.circumstances(entry))]
     if "command" in entry:
         parts.append(f"<p><code>{escape(entry['command'])}</code></p>")
     if entry["status"] != "done":
-        return "\n".join([*parts, f'<p class="{entry["status"]}">{escape(status(entry))}</p>'])
-    parts.append(grid(ROWS, map(cells, entry["rows"])))
+        return "\n".join([*parts, f'<p class="{entry["status"]}">{escape(wording.status(entry))}</p>'])
+    parts.append(grid(wording.ROWS, (map(escape, wording.cells(row)) for row in entry["rows"])))
     if "note" in entry:
         parts.append(f"<p>{escape(entry['note'])}</p>")
     if figure is not None:
         parts.append(inlined(figure, entry["table"]))
     return "\n".join([*parts, *besides(entry)])
-
-
-def cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """A row's cells."""
-    numbers = paper_number(row["paper"]), number(row["ours"])
-    return (escape(row["name"]), *numbers, escape(row["unit"]), quotient(row["ratio"]))
 
 
 def besides(entry: dict[str, Any]) -> Iterator[str]:

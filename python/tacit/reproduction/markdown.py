@@ -3,22 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tacit.reproduction.wording import (
-    NOTE,
-    TITLE,
-    circumstances,
-    facts,
-    lasting,
-    number,
-    paper_number,
-    quotient,
-    status,
-)
+from tacit.reproduction import wording
 
 
 def text(found: dict[str, Any]) -> str:
     """A summary, then every table."""
-    lines = [f"# {TITLE}", "", *(f"- {name}: {value}" for name, value in facts(found)), "", NOTE, "", *summary(found)]
+    facts = (f"- {name}: {value}" for name, value in wording.facts(found))
+    lines = [f"# {wording.TITLE}", "", *facts, "", wording.NOTE, ""]
+    lines += grid(wording.SUMMARY, map(outline, found["tables"]))
     for entry in found["tables"]:
         lines += ["", *section(entry)]
     return "\n".join(lines) + "\n"
@@ -29,15 +21,17 @@ def line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def summary(found: dict[str, Any]) -> Iterator[str]:
-    """A row per table."""
-    yield line(("table", "source", "what", "status", "rows", "took"))
-    yield "|---|---|---|---|---:|---:|"
-    for entry in found["tables"]:
-        counted, took = str(len(entry.get("rows", ()))), lasting(entry.get("seconds"))
-        yield line(
-            (f"[{entry['table']}](#{entry['table']})", entry["source"], entry["what"], status(entry), counted, took)
-        )
+def grid(headings: tuple[str, ...], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The lines of a table."""
+    yield line(headings)
+    yield "|" + "".join("---:|" if heading in wording.NUMBERS else "---|" for heading in headings)
+    yield from map(line, rows)
+
+
+def outline(entry: dict[str, Any]) -> tuple[str, ...]:
+    """A table in the list of all, with a link to it."""
+    name, *others = wording.outline(entry)
+    return (f"[{name}](#{name})", *others)
 
 
 def section(entry: dict[str, Any]) -> Iterator[str]:
@@ -46,17 +40,14 @@ def section(entry: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield entry["what"]
     yield ""
-    yield from (f"- {name}: {value}" for name, value in circumstances(entry))
+    yield from (f"- {name}: {value}" for name, value in wording.circumstances(entry))
     if "command" in entry:
         yield f"- command: `{entry['command']}`"
     yield ""
     if entry["status"] != "done":
-        yield f"**{status(entry)}**"
+        yield f"**{wording.status(entry)}**"
         return
-    yield line(("name", "paper", "ours", "unit", "ours/paper"))
-    yield "|---|---:|---:|---|---:|"
-    for row in entry["rows"]:
-        yield line((row["name"], paper_number(row["paper"]), number(row["ours"]), row["unit"], quotient(row["ratio"])))
+    yield from grid(wording.ROWS, map(wording.cells, entry["rows"]))
     if "note" in entry:
         yield f"\n{entry['note']}"
     if entry["figure"]:

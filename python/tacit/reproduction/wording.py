@@ -10,6 +10,12 @@ NOTE = (
     "single operations are drawn by the operating system; no count and no byte depends on them."
 )
 NOTHING = "-"
+SUMMARY = ("table", "source", "what", "status", "rows", "took")
+"""Headings above the list of all tables."""
+ROWS = ("name", "paper", "ours", "unit", "ours/paper")
+"""Headings above the rows of a table."""
+NUMBERS = frozenset({"rows", "took", "paper", "ours", "ours/paper"})
+"""Headings of columns that are aligned to the right."""
 
 
 def number(value: float | None) -> str:
@@ -85,3 +91,15 @@ def status(entry: dict[str, Any]) -> str:
     if entry.get("stored"):
         return f"{entry['status']}, from stored results"
     return f"{entry['status']}: {entry['reason']}" if "reason" in entry else str(entry["status"])
+
+
+def outline(entry: dict[str, Any]) -> tuple[str, ...]:
+    """A table in the list of all: a cell per heading of `SUMMARY`."""
+    names = entry["table"], entry["source"], entry["what"]
+    return (*names, status(entry), str(len(entry.get("rows", ()))), lasting(entry.get("seconds")))
+
+
+def cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of a table: a cell per heading of `ROWS`."""
+    numbers = paper_number(row["paper"]), number(row["ours"])
+    return (row["name"], *numbers, row["unit"], quotient(row["ratio"]))
