@@ -13,6 +13,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 
 import documents
+import few_bits
 import numpy as np
 import onnx
 import pytest
@@ -87,7 +88,7 @@ def shelf(tmp_path_factory, compiled):
         np.savez(folder / "test.npz", x=digits["x"], y=digits["y"])
         np.save(folder / "in.npy", digits["x"][:1])
     shutil.copy(compiled(), folder / "model.tacit")
-    shutil.copytree(ASSETS / "ufo_resnet20", folder / "DIR")
+    few_bits.network(folder / "DIR")
     write_pictures(folder)
     write_texts(folder)
     return folder
