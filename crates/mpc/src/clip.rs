@@ -21,9 +21,7 @@ use zeroize::Zeroizing;
 use crate::compare::{self, Comparison, Radix};
 use crate::inside::Inside;
 use crate::pads::{Need, Pads};
-use crate::relu::sum_of;
 use crate::share::{Share, server_only, sign_of};
-use crate::switch;
 
 /// The public plan of one clipped layer.
 #[derive(Clone, Debug)]
@@ -58,20 +56,21 @@ impl Clip {
         let span = high.checked_sub(low).and_then(|span| u64::try_from(span).ok());
         let span = span.filter(|span| *span <= mask(bits - 1));
         let span = span.ok_or_else(|| Error::misuse("a clip with these bounds"))?;
-        let inside = Inside { count, bits, cap: Some(span & mask(out_bits)), out_bits };
         let comparison = Comparison::carry(bits - 1, radix);
+        let cap = Some(span & mask(out_bits));
+        let inside = Inside { count, bits, cap, out_bits, asks: Role::Client };
         Ok(Self { count, bits, low, span, comparison, inside })
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        self.comparison.need(2 * self.count) + self.inside.switch().need()
+        self.comparison.need(2 * self.count) + self.inside.need()
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
-        self.comparison.cost(2 * self.count).then(self.inside.switch().cost(first))
+        self.comparison.cost(2 * self.count).then(self.inside.cost(first))
     }
 
     /// This party's summands of `t`, then of `h - t`.
@@ -111,10 +110,8 @@ pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Pads) -> Res
     let indicators = plan.indicators(role, distances.words(), &found.greater);
     let [positive, inside] = &*indicators;
     let above = distances.words().get(..count).unwrap_or_default();
-    let side = plan.inside.side(role, above, positive, inside);
     let first = plan.comparison.last_sender();
-    let switched = switch::run(channel, &plan.inside.switch(), first, side, pads)?;
-    let clipped = sum_of(count, plan.inside.out_bits, &switched);
+    let clipped = plan.inside.run(channel, first, above, [positive, inside], pads)?;
     let low = server_only(role, plan.low as u64);
     let words = clipped.words().iter().map(|word| word.wrapping_add(low)).collect();
     Ok(Share::new(words, plan.inside.out_bits))

@@ -118,6 +118,7 @@ struct Node {
 /// The public plan of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
+    asks: Role,
     bits: u32,
     low: u32,
     leaves: Vec<Leaf>,
@@ -150,10 +151,27 @@ impl Comparison {
     }
 
     /// Takes the transfers behind the gates from `sender` alone, or half from each party.
-    /// The leaves' come from the server either way.
+    /// The leaves' come from whoever does not ask either way.
     pub fn gates_from(mut self, sender: Option<Role>) -> Self {
         self.circuit.sender = sender;
         self
+    }
+
+    /// Lets `role` ask for the leaves, and so speak first; the client does by default.
+    pub fn asked_by(mut self, role: Role) -> Self {
+        self.asks = role;
+        self
+    }
+
+    /// Lets that party ask after whom the last message is `role`'s.
+    pub fn ending_with(self, role: Role) -> Self {
+        let asks = if self.last_sender() == role { self.asks } else { !self.asks };
+        self.asked_by(asks)
+    }
+
+    /// Who asks for the leaves, and so speaks first.
+    pub fn asks(&self) -> Role {
+        self.asks
     }
 
     /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether
@@ -182,6 +200,7 @@ impl Comparison {
 
     fn empty(low: u32, bits: u32) -> Self {
         Self {
+            asks: Role::Client,
             bits,
             low,
             leaves: Vec::new(),
@@ -281,30 +300,37 @@ impl Comparison {
         (self.greater, self.middle_zero) = (carry, Some(found));
     }
 
+    /// This party's operand for the carry of its shares into bit `bits`.
+    pub fn operand(&self, role: Role, words: &[u64]) -> Zeroizing<Vec<u64>> {
+        let all = mask(self.bits);
+        let flip = if role == self.asks { 0 } else { all };
+        Zeroizing::new(words.iter().map(|word| (word & all) ^ flip).collect())
+    }
+
     fn jobs(&self, count: usize) -> Vec<Job> {
         self.leaves.iter().map(|leaf| leaf.job(count)).collect()
     }
 
     /// Transfers for `count` comparisons.
     pub fn need(&self, count: usize) -> Need {
-        Need::from(Role::Server, self.jobs(count)) + self.circuit.need(count)
+        Need::from(!self.asks, self.jobs(count)) + self.circuit.need(count)
     }
 
     /// What [`run`] costs.
     pub fn cost(&self, count: usize) -> Cost {
         let jobs = self.jobs(count);
-        ot::transfer::choices_cost(Role::Client, &jobs)
-            .then(ot::transfer::masked_cost(Role::Server, &jobs))
-            .then(self.circuit.cost(count, Role::Server))
+        ot::transfer::choices_cost(self.asks, &jobs)
+            .then(ot::transfer::masked_cost(!self.asks, &jobs))
+            .then(self.circuit.cost(count, !self.asks))
     }
 
     /// Who sends the last message, and so may go on at once.
     pub fn last_sender(&self) -> Role {
-        self.circuit.last_sender(Role::Server)
+        self.circuit.last_sender(!self.asks)
     }
 
-    /// The server's table of one leaf, whose digits are `own` and, where zero is
-    /// tested, `next`: the digits of the client for which the sum is zero.
+    /// The table of one leaf, whose holder has the digits `own` and, where zero is tested,
+    /// `next`: the digits of who asks for which the sum is zero.
     fn table(leaf: &Leaf, own: &[Bits], next: &[Bits], count: usize) -> Table {
         let equal = minterms(own, count);
         let zero = if leaf.zero { minterms(next, count) } else { Vec::new() };
@@ -322,8 +348,8 @@ impl Comparison {
         Table::bits(columns)
     }
 
-    /// For which digits of the client the middle of the sum is zero: the negative of
-    /// the server's share, which is its operand plus one.
+    /// For which digits of who asks the middle of the sum is zero: the negative of the
+    /// other's share, which is its operand plus one.
     fn next(&self, operands: &[u64]) -> Zeroizing<Vec<u64>> {
         let middle = mask(self.bits - self.low.min(self.bits - 1)) << self.low.min(63);
         let one = 1u64 << self.low.min(63);
@@ -356,7 +382,7 @@ fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
     terms
 }
 
-/// Compares `operands`: the client's are `B`, the server's `A`; each `bits` wide.
+/// Compares `operands`: those of the party that asks are `B`, the other's `A`; each `bits` wide.
 ///
 /// # Errors
 /// [`Error::Misuse`] when correlations do not fit, [`Error::Peer`],
@@ -367,11 +393,11 @@ pub fn run(
     operands: &[u64],
     mut pads: Pads,
 ) -> Result<Compared> {
-    let leaves = match channel.role() {
-        Role::Client => client_leaves(channel, plan, operands, &mut pads)?,
-        Role::Server => server_leaves(channel, plan, operands, &mut pads)?,
+    let leaves = match channel.role() == plan.asks {
+        true => asked_leaves(channel, plan, operands, &mut pads)?,
+        false => told_leaves(channel, plan, operands, &mut pads)?,
     };
-    let mut wires = circuit::run(channel, &plan.circuit, leaves, pads, Role::Server)?;
+    let mut wires = circuit::run(channel, &plan.circuit, leaves, pads, !plan.asks)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
@@ -391,12 +417,13 @@ pub(crate) fn of_share(
     pads: &mut Pads,
 ) -> Result<Compared> {
     let role = channel.role();
-    let operands = operand(role, x.words(), plan.bits);
+    let operands = plan.operand(role, x.words());
     let now = pads.split(role, &plan.need(x.len()))?;
     run(channel, plan, &operands, now)
 }
 
-fn client_leaves(
+/// The leaves at the party that asks.
+fn asked_leaves(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
@@ -412,7 +439,8 @@ fn client_leaves(
     Ok(plan.place(chooser.finish(masked)?, own))
 }
 
-fn server_leaves(
+/// The leaves at the party that has the tables.
+fn told_leaves(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
@@ -431,15 +459,6 @@ fn server_leaves(
     channel.send(&masked)?;
     let flipped = |words: &[u64], leaf: &Leaf| Bits::of_words(words, leaf.shift).not();
     Ok(plan.place(shares, |leaf| [flipped(operands, leaf), flipped(&next, leaf)]))
-}
-
-/// This party's operand for the carry of its shares into bit `bits`.
-pub fn operand(role: Role, words: &[u64], bits: u32) -> Zeroizing<Vec<u64>> {
-    let flip = match role {
-        Role::Client => 0,
-        Role::Server => mask(bits),
-    };
-    Zeroizing::new(words.iter().map(|word| (word & mask(bits)) ^ flip).collect())
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ fn compare(name: &'static str, plan: Comparison) -> Protocol {
         need: plan.need(COUNT),
         cost: plan.cost(COUNT),
         run: Box::new(move |channel, x, pads| {
-            let operands = compare::operand(channel.role(), x.words(), 12);
+            let operands = plan.operand(channel.role(), x.words());
             Ok(Share::new(compare::run(channel, &plan, &operands, pads)?.greater.to_words(), 1))
         }),
         ideal: Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
@@ -183,7 +183,7 @@ fn middle() -> Protocol {
         need: plan.need(COUNT),
         cost: plan.cost(COUNT),
         run: Box::new(move |channel, x, pads| {
-            let operands = compare::operand(channel.role(), x.words(), 12);
+            let operands = plan.operand(channel.role(), x.words());
             let found = compare::run(channel, &plan, &operands, pads)?;
             Ok(Share::new([found.greater.to_words(), found.middle_zero.to_words()].concat(), 1))
         }),

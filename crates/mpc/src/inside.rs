@@ -1,69 +1,118 @@
 //! The last step of a clipped layer: values inside a range as they are, a cap above it,
 //! zero below, extended on the way. See `relu.rs` for the whole.
+//!
+//! The result has few bits, and its top bit can be kept zero: it is chosen at that width,
+//! and one more choice lifts it. Shares `c, s < 2^k` of a value below `2^(k-1)` wrap when
+//! either has its top bit set, so that `c + s - 2^k (msb_c OR msb_s)` is the value.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
-use ring::word::{mask, signed};
-use wire::Role;
+use ring::word::{bit, mask};
+use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
-use crate::relu::gated;
-use crate::switch::{Side, Switch};
+use crate::pads::{Need, Pads};
+use crate::relu::{gated, sum_of};
+use crate::share::Share;
+use crate::switch::{self, Side, Switch};
 
-/// The public plan: values from `bits` to `out_bits`, with an upper end.
+/// The public plan: values from `bits` to `out_bits`, with an upper end below
+/// `2^(bits - 1)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Inside {
     pub(crate) count: usize,
     pub(crate) bits: u32,
     pub(crate) cap: Option<u64>,
     pub(crate) out_bits: u32,
+    /// Who chooses where the cap counts and how the result is lifted.
+    pub(crate) asks: Role,
 }
 
 impl Inside {
-    pub(crate) fn switch(&self) -> Switch {
-        let entry = Entry::Word(self.out_bits);
-        let job = |choice_bits| Job { count: self.count, choice_bits, entry };
-        let mut to_client = vec![job(if self.extends() { 2 } else { 1 })];
-        to_client.extend(self.cap.map(|_| job(1)));
-        Switch { to_client, to_server: vec![job(1)] }
+    /// Correlations consumed.
+    pub(crate) fn need(&self) -> Need {
+        let lift = self.lift().as_ref().map(Switch::need);
+        self.switch().need() + lift.unwrap_or_default()
     }
 
-    fn extends(&self) -> bool {
-        self.out_bits > self.bits
+    /// What [`Inside::run`] costs when `first` sends first.
+    pub(crate) fn cost(&self, first: Role) -> Cost {
+        let lift = self.lift().map_or(Cost::NONE, |lift| lift.cost(!first));
+        self.switch().cost(first).then(lift)
+    }
+
+    /// Width at which values are chosen.
+    fn inner(&self) -> u32 {
+        let needed = self.cap.map_or(self.bits, |cap| u64::BITS - cap.leading_zeros() + 1);
+        if self.out_bits > self.bits { needed } else { self.out_bits }
+    }
+
+    fn switch(&self) -> Switch {
+        let job = Job { count: self.count, choice_bits: 1, entry: Entry::Word(self.inner()) };
+        let asked = vec![job; 1 + usize::from(self.cap.is_some())];
+        match self.asks {
+            Role::Client => Switch { to_client: asked, to_server: vec![job] },
+            Role::Server => Switch { to_client: vec![job], to_server: asked },
+        }
+    }
+
+    /// The choice by the top bit, if the result is wider than what is chosen.
+    fn lift(&self) -> Option<Switch> {
+        let more = self.out_bits.checked_sub(self.inner()).filter(|bits| *bits > 0)?;
+        let job = Job { count: self.count, choice_bits: 1, entry: Entry::Word(more) };
+        Some(Switch::to(self.asks, vec![job]))
     }
 
     /// `positive` and `inside` are xor shares of `[y >= 0]` and `[0 <= y <= cap]`.
-    pub(crate) fn side(&self, role: Role, y: &[u64], positive: &Bits, inside: &Bits) -> Side {
+    fn side(&self, role: Role, y: &[u64], positive: &Bits, inside: &Bits) -> Side {
         let mut above = positive.clone();
         above.xor(inside);
-        let signed = |word: &u64| signed(*word, self.bits) as u64 & mask(self.out_bits);
-        let plain: Vec<u64> = y.iter().map(signed).collect();
-        let plain = Zeroizing::new(plain);
-        let top = Bits::of_words(y, self.bits - 1);
-        match role {
-            Role::Client => {
-                let mut picks = vec![inside.clone()];
-                picks.extend(self.extends().then_some(top));
-                let mut choices = vec![picks];
-                choices.extend(self.cap.map(|_| vec![above]));
-                Side { choices, tables: vec![Table::words(gated(&plain, inside))] }
-            }
-            Role::Server => {
-                let mut columns = gated(&plain, inside);
-                if self.extends() {
-                    // The client's top bit is set: both set is a wrap.
-                    let wrap = 1u64 << self.bits;
-                    let wraps = top.masks().map(|both| both & wrap);
-                    let carried =
-                        plain.iter().zip(wraps).map(|(value, wrap)| value.wrapping_add(wrap));
-                    let carried: Vec<u64> =
-                        carried.map(|value| value & mask(self.out_bits)).collect();
-                    columns.extend(gated(&Zeroizing::new(carried), inside));
-                }
-                let mut tables = vec![Table::words(columns)];
-                tables.extend(self.cap.map(|cap| Table::words(gated(&vec![cap; y.len()], &above))));
-                Side { choices: vec![vec![inside.clone()]], tables }
-            }
+        let low = y.iter().map(|word| word & mask(self.inner())).collect::<Vec<_>>();
+        let low = Zeroizing::new(low);
+        let (mut choices, mut tables) =
+            (vec![vec![inside.clone()]], vec![Table::words(gated(&low, inside))]);
+        match self.cap {
+            Some(_) if role == self.asks => choices.push(vec![above]),
+            Some(cap) => tables.push(Table::words(gated(&vec![cap; y.len()], &above))),
+            None => {}
         }
+        Side { choices, tables }
+    }
+
+    /// Runs the step on shares of `y` mod 2^bits; `first` sends first.
+    ///
+    /// # Errors
+    /// [`wire::Error::Misuse`] when correlations do not fit, [`wire::Error::Peer`],
+    /// [`wire::Error::Transport`].
+    pub(crate) fn run(
+        &self,
+        channel: &mut Channel,
+        first: Role,
+        y: &[u64],
+        [positive, inside]: [&Bits; 2],
+        mut pads: Pads,
+    ) -> Result<Share> {
+        let (role, plan) = (channel.role(), self.switch());
+        let side = self.side(role, y, positive, inside);
+        let now = pads.split(role, &plan.need())?;
+        let switched = switch::run(channel, &plan, first, side, now)?;
+        let chosen = sum_of(self.count, self.inner(), &switched);
+        let Some(lift) = self.lift() else { return Ok(chosen) };
+        let side = self.wraps(role, chosen.words());
+        let switched = switch::run(channel, &lift, !first, side, pads)?;
+        let wraps = sum_of(self.count, self.out_bits - self.inner(), &switched);
+        let pairs = chosen.words().iter().zip(wraps.words());
+        let lifted = pairs.map(|(word, wrap)| word.wrapping_sub(wrap << self.inner()));
+        Ok(Share::new(lifted.collect(), self.out_bits))
+    }
+
+    /// Whether the shares of a result wrap: either top bit is set.
+    fn wraps(&self, role: Role, chosen: &[u64]) -> Side {
+        let top = self.inner() - 1;
+        if role == self.asks {
+            return Side { choices: vec![vec![Bits::of_words(chosen, top)]], tables: Vec::new() };
+        }
+        let own = chosen.iter().map(|word| bit(*word, top)).collect();
+        Side { choices: Vec::new(), tables: vec![Table::words(vec![own, vec![1; chosen.len()]])] }
     }
 }

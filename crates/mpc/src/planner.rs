@@ -8,13 +8,27 @@ use wire::{Cost, Role};
 use crate::compare::{Comparison, Radix};
 use crate::extend::{Extend, Sign};
 use crate::pads::Need;
+use crate::relu::Relu;
 
 impl Radix {
     /// The fastest for `count` comparisons of `bits` bits on the link and machine of
     /// [`Reference`].
     pub fn fastest(count: usize, bits: u32) -> Self {
         let bits = bits.clamp(1, 63);
-        let time = |radix: &Self| Reference::nanoseconds(&Comparison::carry(bits, *radix), count);
+        let time = |radix: &Self| {
+            let plan = Comparison::carry(bits, *radix);
+            Reference::nanoseconds(&plan.need(count), plan.cost(count))
+        };
+        Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
+    }
+
+    /// The fastest for `count` ReLUs, reckoned likewise. Two levels of a tree that saturates
+    /// may take more digits than a plain one of as many bits.
+    pub fn of_relu(count: usize, bits: u32, saturate: Option<u32>, out_bits: u32) -> Self {
+        let time = |radix: &Self| {
+            let plan = Relu::new(count, bits, saturate, out_bits, *radix);
+            plan.map_or(u64::MAX, |plan| Reference::nanoseconds(&plan.need(), plan.cost()))
+        };
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
 
@@ -45,13 +59,12 @@ impl Reference {
     const PER_CORRELATION: u64 = 25;
     const PER_PAD: u64 = 3;
 
-    fn nanoseconds(comparison: &Comparison, count: usize) -> u64 {
-        let (cost, need) = (comparison.cost(count), comparison.need(count));
-        let pads = sum(&need, |job| job.count.saturating_mul(job.entries()));
+    fn nanoseconds(need: &Need, cost: Cost) -> u64 {
+        let pads = sum(need, |job| job.count.saturating_mul(job.entries()));
         let work = [
             Self::PER_BYTE.saturating_mul(cost.bytes()),
             Self::PER_ROUND.saturating_mul(cost.rounds),
-            Self::PER_CORRELATION.saturating_mul(sum(&need, Job::cots) as u64),
+            Self::PER_CORRELATION.saturating_mul(sum(need, Job::cots) as u64),
             Self::PER_PAD.saturating_mul(pads as u64),
         ];
         work.into_iter().fold(0, u64::saturating_add)

@@ -101,7 +101,7 @@ pub fn leave(channel: &mut Channel, plan: &Leave, x: &Share, mut pads: Pads) -> 
     let moved = Share::new(words.collect(), bits);
     let above = server_only(role, (1 << bits) - prime);
     let shifted = Share::new(moved.words().iter().map(|word| word + above).collect(), bits);
-    let operands = compare::operand(role, shifted.words(), bits);
+    let operands = plan.comparison.operand(role, shifted.words());
     let now = pads.split(role, &plan.comparison.need(x.len()))?;
     let found = compare::run(channel, &plan.comparison, &operands, now)?;
     let wraps = arithmetic::run(channel, &plan.conversion, &found.greater, pads)?;

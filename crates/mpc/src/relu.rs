@@ -60,19 +60,21 @@ impl Relu {
             Some(low) => Comparison::with_middle(low, bits - 1, radix),
             None => Comparison::carry(bits - 1, radix),
         };
-        let inside = Inside { count, bits, cap: saturate.map(mask), out_bits };
+        let comparison = comparison.ending_with(Role::Client);
+        let (cap, asks) = (saturate.map(mask), comparison.asks());
+        let inside = Inside { count, bits, cap, out_bits, asks };
         Ok(Self { count, bits, saturate, comparison, inside })
     }
 
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        self.comparison.need(self.count) + self.inside.switch().need()
+        self.comparison.need(self.count) + self.inside.need()
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
-        self.comparison.cost(self.count).then(self.inside.switch().cost(first))
+        self.comparison.cost(self.count).then(self.inside.cost(first))
     }
 
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
@@ -109,10 +111,8 @@ pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Pads) -> Res
     let mut found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
-    let side = plan.inside.side(role, y.words(), positive, inside);
     let first = plan.comparison.last_sender();
-    let switched = switch::run(channel, &plan.inside.switch(), first, side, pads)?;
-    Ok(sum_of(plan.count, plan.inside.out_bits, &switched))
+    plan.inside.run(channel, first, y.words(), [positive, inside], pads)
 }
 
 /// Adds up the shares of all jobs.

@@ -7,13 +7,16 @@
 //! | Out | for each job, additive shares of the table entry chosen by its receiver |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | choices and answers both ways, three messages runs starting with `first` |
+//! | Cost | choices and answers both ways, starting with `first`: two runs of messages where every choice is between two, else three |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), multiplexer; ENGINE section 4 |
+//!
+//! A choice between two values is a product of a bit and a word. Both are opened under
+//! masks, and no answer waits for a choice (`ot::opened`).
 
 use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
-use ot::{Choices, Column, Job, Masked, Table, choose, respond};
+use ot::{Choices, Column, Job, Masked, Table, ask, choose, offer, respond};
 use ring::Bits;
-use wire::{Channel, Cost, Lanes, Result, Role};
+use wire::{Channel, Cost, Lanes, Message, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::pads::{Need, Pads};
@@ -72,15 +75,29 @@ impl Switch {
 
     /// What [`run`] costs when `first` sends first.
     pub fn cost(&self, first: Role) -> Cost {
-        let choices = |receiver| match self.received_by(receiver) {
+        let asks = |receiver| match self.received_by(receiver) {
             [] => Cost::NONE,
             jobs => choices_cost(receiver, jobs),
         };
-        let answers = |receiver: Role| match self.received_by(receiver) {
+        let answers = |sender: Role| match self.received_by(!sender) {
             [] => Cost::NONE,
-            jobs => masked_cost(!receiver, jobs),
+            jobs => masked_cost(sender, jobs),
         };
-        choices(first).then(choices(!first)).then(answers(first)).then(answers(!first))
+        if self.opens_at_once() {
+            let opens = |party| asks(party).then(answers(party));
+            return opens(first).then(opens(!first));
+        }
+        asks(first).then(asks(!first)).then(answers(!first)).then(answers(first))
+    }
+
+    /// Who sends the last message of [`run`] when `first` sends first; nobody without jobs.
+    pub fn last_sender(&self, first: Role) -> Option<Role> {
+        self.cost(first).last
+    }
+
+    /// Whether no choice is between more than two.
+    fn opens_at_once(&self) -> bool {
+        self.to_client.iter().chain(&self.to_server).all(|job| job.choice_bits == 1)
     }
 }
 
@@ -98,43 +115,61 @@ pub fn run(
 ) -> Result<Switched> {
     let role = channel.role();
     let (receives, sends) = (switch.received_by(role), switch.received_by(!role));
-    let (chooser, choices) = choose(pads.receive(receives)?, &side.choices)?;
-    let ask = |channel: &mut Channel| match receives {
-        [] => Ok(()),
-        _ => channel.send(&choices),
-    };
-    let hear = |channel: &mut Channel| -> Result<Choices> {
-        match sends {
-            [] => Ok(Lanes(Vec::new())),
-            _ => channel.receive(&choices_layout(sends)),
+    let (receiving, sending) = (pads.receive(receives)?, pads.send(sends)?);
+    let tables = std::mem::take(&mut side.tables);
+    if switch.opens_at_once() {
+        let (asked, choices) = ask(receiving, &side.choices)?;
+        let (offered, masked) = offer(sending, tables)?;
+        let ours = (!receives.is_empty()).then_some(&choices);
+        let answers = (!sends.is_empty()).then_some(&masked);
+        if role == first {
+            tell(channel, ours)?;
+            tell(channel, answers)?;
         }
-    };
-    let asked = if role == first {
-        ask(channel)?;
-        hear(channel)?
-    } else {
-        let asked = hear(channel)?;
-        ask(channel)?;
-        asked
-    };
-    let (sent, answer) = respond(pads.send(sends)?, std::mem::take(&mut side.tables), &asked)?;
-    let reply = |channel: &mut Channel| match sends {
-        [] => Ok(()),
-        _ => channel.send(&answer),
-    };
-    let read = |channel: &mut Channel| -> Result<Masked> {
-        match receives {
-            [] => Ok(Lanes(Vec::new())),
-            _ => channel.receive(&masked_layout(receives)),
+        let theirs = hear_choices(channel, sends)?;
+        let received = hear_answers(channel, receives)?;
+        if role != first {
+            tell(channel, ours)?;
+            tell(channel, answers)?;
         }
-    };
-    let masked = if role == first {
-        let masked = read(channel)?;
-        reply(channel)?;
-        masked
-    } else {
-        reply(channel)?;
-        read(channel)?
-    };
-    Ok(Switched { received: chooser.finish(masked)?, sent })
+        let sent = offered.finish(&theirs)?;
+        return Ok(Switched { received: asked.finish(received)?, sent });
+    }
+    let (chooser, choices) = choose(receiving, &side.choices)?;
+    let ours = (!receives.is_empty()).then_some(&choices);
+    if role == first {
+        tell(channel, ours)?;
+    }
+    let theirs = hear_choices(channel, sends)?;
+    if role != first {
+        tell(channel, ours)?;
+    }
+    let (sent, masked) = respond(sending, tables, &theirs)?;
+    let answers = (!sends.is_empty()).then_some(&masked);
+    if role != first {
+        tell(channel, answers)?;
+    }
+    let received = hear_answers(channel, receives)?;
+    if role == first {
+        tell(channel, answers)?;
+    }
+    Ok(Switched { received: chooser.finish(received)?, sent })
+}
+
+fn tell<M: Message>(channel: &mut Channel, message: Option<&M>) -> Result<()> {
+    message.map_or(Ok(()), |message| channel.send(message))
+}
+
+fn hear_choices(channel: &mut Channel, jobs: &[Job]) -> Result<Choices> {
+    match jobs {
+        [] => Ok(Lanes(Vec::new())),
+        _ => channel.receive(&choices_layout(jobs)),
+    }
+}
+
+fn hear_answers(channel: &mut Channel, jobs: &[Job]) -> Result<Masked> {
+    match jobs {
+        [] => Ok(Lanes(Vec::new())),
+        _ => channel.receive(&masked_layout(jobs)),
+    }
 }

@@ -114,7 +114,7 @@ pub(crate) fn run(
     wrapped.half = match &plan.comparison {
         None => Bits::of_words(&wrapped.words, plan.bits - 1),
         Some(comparison) => {
-            let operands = compare::operand(role, &wrapped.words, plan.bits);
+            let operands = comparison.operand(role, &wrapped.words);
             let now = pads.split(role, &comparison.need(x.len()))?;
             let mut found = compare::run(channel, comparison, &operands, now)?;
             std::mem::take(&mut found.greater)

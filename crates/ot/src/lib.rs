@@ -16,6 +16,7 @@ pub mod ideal;
 pub mod job;
 #[cfg(any(test, feature = "testing"))]
 pub mod measure;
+pub mod opened;
 pub mod pads;
 pub mod session;
 pub mod stream;
@@ -39,6 +40,7 @@ mod tree;
 pub use batch::{ReceiverBatch, SenderBatch};
 pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
 pub use job::{Entry, Job};
+pub use opened::{Asked, Offered, ask, offer};
 pub use pads::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
 pub use softspoken::Field;

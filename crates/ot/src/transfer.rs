@@ -79,12 +79,16 @@ pub fn choose(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Chooser
 }
 
 impl Chooser {
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
+        self.pads.iter().map(|pads| pads.job)
+    }
+
     /// The receiver's shares, a column per job.
     ///
     /// # Errors
     /// [`Error::Peer`] when the message has another layout than the jobs'.
     pub fn finish(self, masked: Masked) -> Result<Vec<Column>> {
-        let jobs: Vec<Job> = self.pads.iter().map(|pads| pads.job).collect();
+        let jobs: Vec<Job> = self.jobs().collect();
         masked.check(&masked_layout(&jobs))?;
         let mut parts = masked.0.into_iter().map(|(_, values)| values);
         Ok(self.pads.into_iter().map(|pads| unmask(pads, &mut parts)).collect())
@@ -180,25 +184,38 @@ pub fn respond(
     tables: Vec<Table>,
     choices: &Choices,
 ) -> Result<(Vec<Column>, Masked)> {
+    let entries = entries_of(&pads, tables)?;
+    let jobs: Vec<Job> = pads.iter().map(|pads| pads.job).collect();
+    choices.check(&choices_layout(&jobs))?;
+    let (mut shares, mut message) = (Vec::with_capacity(pads.len()), Vec::new());
+    for ((pads, entries), (_, asked)) in pads.into_iter().zip(entries).zip(&choices.0) {
+        let Values::Planes(d) = asked else { continue };
+        shares.push(answer(pads, entries, d, &mut message));
+    }
+    Ok((shares, Lanes(message)))
+}
+
+/// The tables' entries, if they fit the jobs.
+///
+/// # Errors
+/// [`Error::Misuse`] when a table differs from its job.
+pub(crate) fn entries_of(pads: &[SenderPads], tables: Vec<Table>) -> Result<Vec<Vec<Column>>> {
     let fits = |(pads, table): (&SenderPads, &Table)| {
         table.0.len() == pads.job.entries() && table.0.iter().all(|entry| entry.fits(&pads.job))
     };
     if pads.len() != tables.len() || !pads.iter().zip(&tables).all(fits) {
         return Err(Error::misuse("tables that differ from their transfers"));
     }
-    let jobs: Vec<Job> = pads.iter().map(|pads| pads.job).collect();
-    choices.check(&choices_layout(&jobs))?;
-    let (mut shares, mut message) = (Vec::with_capacity(pads.len()), Vec::new());
-    for ((pads, table), (_, asked)) in pads.into_iter().zip(tables).zip(&choices.0) {
-        let Values::Planes(d) = asked else { continue };
-        shares.push(answer(pads, table, d, &mut message));
-    }
-    Ok((shares, Lanes(message)))
+    Ok(tables.into_iter().map(|mut table| std::mem::take(&mut table.0)).collect())
 }
 
-fn answer(pads: SenderPads, mut table: Table, d: &[Bits], out: &mut Vec<(Lane, Values)>) -> Column {
+fn answer(
+    pads: SenderPads,
+    mut entries: Vec<Column>,
+    d: &[Bits],
+    out: &mut Vec<(Lane, Values)>,
+) -> Column {
     let SenderPads { job, pads } = pads;
-    let mut entries = std::mem::take(&mut table.0);
     permute(&mut entries, d);
     let mut entries = Zeroizing::new(entries);
     let (first, later) = entries.split_at_mut(1);
@@ -208,23 +225,28 @@ fn answer(pads: SenderPads, mut table: Table, d: &[Bits], out: &mut Vec<(Lane, V
         subtract(&job, entry, &share);
         subtract(&job, entry, pad);
     }
+    message_of(&job, later, out);
+    share
+}
+
+/// Appends masked entries, all but the first of a table, as parts of [`Masked`].
+pub(crate) fn message_of(job: &Job, entries: &mut [Column], out: &mut Vec<(Lane, Values)>) {
     for (part, lane) in job.value_lanes().into_iter().enumerate() {
         let values = match lane {
             Lane::Planes { .. } => Values::Planes(
-                later.iter_mut().flat_map(|e| std::mem::take(&mut e.planes)).collect(),
+                entries.iter_mut().flat_map(|e| std::mem::take(&mut e.planes)).collect(),
             ),
             Lane::Words { count, .. } => {
                 let mut words = Vec::with_capacity(count);
-                later.iter().for_each(|e| words.extend_from_slice(&e.words[part]));
+                entries.iter().for_each(|e| words.extend_from_slice(&e.words[part]));
                 Values::Words(words)
             }
         };
         out.push((lane, values));
     }
-    share
 }
 
-fn subtract(job: &Job, from: &mut Column, what: &Column) {
+pub(crate) fn subtract(job: &Job, from: &mut Column, what: &Column) {
     for (from, what) in from.planes.iter_mut().zip(&what.planes) {
         from.xor(what);
     }
@@ -266,6 +288,7 @@ mod tests {
     use super::*;
     use crate::ideal::deal_pads;
     use crate::job::Entry;
+    use crate::opened::{ask, offer};
     use ring::Random;
 
     fn job(count: usize, choice_bits: u32, entry: Entry) -> Job {
@@ -291,7 +314,15 @@ mod tests {
         Table(entries)
     }
 
+    /// Transfers where tables wait for choices, and where they do not.
     fn check(rng: &mut Random, jobs: &[Job]) {
+        check_way(rng, jobs, false);
+        if jobs.iter().all(|job| job.choice_bits == 1) {
+            check_way(rng, jobs, true);
+        }
+    }
+
+    fn check_way(rng: &mut Random, jobs: &[Job], at_once: bool) {
         let at: Vec<Vec<u64>> = jobs
             .iter()
             .map(|j| (0..j.count as u64).map(|i| i & mask(j.choice_bits)).collect())
@@ -301,9 +332,15 @@ mod tests {
         let (sender, receiver) = deal_pads(rng, jobs);
         let choices: Vec<_> =
             at.iter().zip(jobs).map(|(at, job)| planes(at, job.choice_bits)).collect();
-        let (chooser, choices) = choose(receiver, &choices).unwrap();
-        let (ours, masked) = respond(sender, tables, &choices).unwrap();
-        let theirs = chooser.finish(masked).unwrap();
+        let (ours, theirs) = if at_once {
+            let (asked, choices) = ask(receiver, &choices).unwrap();
+            let (offered, masked) = offer(sender, tables).unwrap();
+            (offered.finish(&choices).unwrap(), asked.finish(masked).unwrap())
+        } else {
+            let (chooser, choices) = choose(receiver, &choices).unwrap();
+            let (ours, masked) = respond(sender, tables, &choices).unwrap();
+            (ours, chooser.finish(masked).unwrap())
+        };
         for (index, job) in jobs.iter().enumerate() {
             for (i, at) in at[index].iter().enumerate() {
                 let entry = &wanted[index].0[*at as usize];
@@ -341,6 +378,7 @@ mod tests {
             job(0, 2, Entry::Word(3)),
         ];
         check(&mut Random::seeded(2), &jobs);
+        check(&mut Random::seeded(2), &[jobs[1], jobs[2], job(9, 1, Entry::Word(64))]);
     }
 
     #[test]
@@ -362,9 +400,15 @@ mod tests {
         assert!(matches!(chooser.finish(short), Err(Error::Peer { .. })));
         assert!(matches!(respond(sender, vec![], &choices), Err(Error::Misuse(_))));
         let (sender, _) = deal_pads(&mut rng, &jobs);
+        let table = Table::words(vec![vec![0; 4]; 4]);
+        assert!(matches!(offer(sender, vec![table]), Err(Error::Misuse(_))));
+        let (sender, _) = deal_pads(&mut rng, &jobs);
         let wide = Lane::Planes { planes: 3, count: 4 };
         let wide = Lanes(vec![(wide, Values::Planes(planes(&[0; 4], 3)))]);
         let table = Table::words(vec![vec![0; 4]; 4]);
         assert!(matches!(respond(sender, vec![table], &wide), Err(Error::Peer { .. })));
+        let (sender, _) = deal_pads(&mut rng, &[job(4, 1, Entry::Word(8))]);
+        let (offered, _) = offer(sender, vec![Table::words(vec![vec![0; 4]; 2])]).unwrap();
+        assert!(matches!(offered.finish(&wide), Err(Error::Peer { .. })));
     }
 }

@@ -12,7 +12,7 @@ use crate::choices::Choices;
 use crate::plan::{Plan, Settings};
 
 /// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 4;
+const PROTOCOL: u32 = 5;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
 const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";

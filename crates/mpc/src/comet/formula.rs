@@ -24,10 +24,8 @@ use crate::inside::Inside;
 use crate::lookup::{self, Lookup};
 use crate::multiply::{self, Factor, Multiply};
 use crate::pads::{Need, Pads};
-use crate::relu::sum_of;
 use crate::share::{Share, sign_of};
 use crate::square::{self, Square};
-use crate::switch;
 use crate::truncate::{self, Truncate};
 
 /// The public plan of one program on many arguments.
@@ -160,9 +158,13 @@ fn protocol(
             let bits = bits.max().unwrap_or(2);
             Protocol::AtLeast(Comparison::carry(bits - 1, radix), all, bits)
         }
-        Step::Choose(_) => {
-            Protocol::Choose(Inside { count: all, bits: ring, cap: None, out_bits: ring })
-        }
+        Step::Choose(_) => Protocol::Choose(Inside {
+            count: all,
+            bits: ring,
+            cap: None,
+            out_bits: ring,
+            asks: Role::Client,
+        }),
         Step::Lookup(_, values) => {
             let bits = values.len().ilog2();
             Protocol::Lookup(Lookup::new(all, bits, ring)?, bits)
@@ -178,7 +180,7 @@ impl Protocol {
             Self::Product(plan, _) => plan.need(),
             Self::Shift(plan, _) => plan.need(),
             Self::AtLeast(plan, count, _) => plan.need(*count),
-            Self::Choose(plan) => plan.switch().need(),
+            Self::Choose(plan) => plan.need(),
             Self::Lookup(plan, _) => plan.need(),
         }
     }
@@ -190,7 +192,7 @@ impl Protocol {
             Self::Product(plan, _) => plan.cost(),
             Self::Shift(plan, _) => plan.cost(),
             Self::AtLeast(plan, count, _) => plan.cost(*count),
-            Self::Choose(plan) => plan.switch().cost(Role::Client),
+            Self::Choose(plan) => plan.cost(Role::Client),
             Self::Lookup(plan, _) => plan.cost(),
         }
     }
@@ -351,9 +353,7 @@ fn together_run(
             });
             let chosen = chosen.flat_map(|bits| bits.iter()).collect::<Bits>();
             let chosen = Zeroizing::new(chosen);
-            let side = inside.side(role, x.words(), &chosen, &chosen);
-            let switched = switch::run(channel, &inside.switch(), Role::Client, side, pads)?;
-            Ok(sum_of(x.len(), inside.out_bits, &switched))
+            inside.run(channel, Role::Client, x.words(), [&chosen, &chosen], pads)
         }
         Protocol::Lookup(plan, bits) => match steps.first() {
             Some(Step::Lookup(value, entries)) => {

@@ -6,7 +6,7 @@ use ring::Random;
 
 fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
     let count = client.len();
-    let operands = |role, words| operand(role, words, plan.bits);
+    let operands = |role, words| plan.operand(role, words);
     let (c, s) = both(
         rng,
         &plan.need(count),

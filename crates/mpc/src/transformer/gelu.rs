@@ -18,7 +18,7 @@
 
 use graph::functions;
 use ring::Bits;
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use super::curve::{self, Curve};
@@ -26,9 +26,7 @@ use crate::compare::{self, Comparison, Radix};
 use crate::extend::{self, Extend, Sign};
 use crate::inside::Inside;
 use crate::pads::{Need, Pads};
-use crate::relu::sum_of;
 use crate::share::{Share, sign_of};
-use crate::switch;
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
@@ -73,7 +71,8 @@ impl Gelu {
         // Where x takes all values of its width, moving the result needs one bit more.
         let inner = out_bits.min(wide + u32::from(!clips));
         let extension = (out_bits > inner).then(|| extend(inner, out_bits, Sign::NonNegative));
-        let choice = |bits, out_bits| Inside { count, bits, cap: None, out_bits };
+        let choice =
+            |bits, out_bits| Inside { count, bits, cap: None, out_bits, asks: Role::Client };
         Ok(Self {
             count,
             bits,
@@ -98,9 +97,9 @@ impl Gelu {
     /// Correlations consumed.
     pub fn need(&self) -> Need {
         let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::need).unwrap_or_default();
-        let bent = self.bent.as_ref().map(|plan| plan.switch().need()).unwrap_or_default();
+        let bent = self.bent.as_ref().map(|plan| plan.need()).unwrap_or_default();
         let first = extend(&self.widening) + self.comparison.need(self.count);
-        let chosen = first + self.positive.switch().need() + bent;
+        let chosen = first + self.positive.need() + bent;
         chosen + self.bump.need() + extend(&self.extension)
     }
 
@@ -108,9 +107,9 @@ impl Gelu {
     pub fn cost(&self) -> Cost {
         let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
         let first = self.comparison.last_sender();
-        let bent = self.bent.as_ref().map_or(Cost::NONE, |plan| plan.switch().cost(first));
+        let bent = self.bent.as_ref().map_or(Cost::NONE, |plan| plan.cost(first));
         let compared = extend(&self.widening).then(self.comparison.cost(self.count));
-        let chosen = compared.then(self.positive.switch().cost(first)).then(bent);
+        let chosen = compared.then(self.positive.cost(first)).then(bent);
         chosen.then(self.bump.cost()).then(extend(&self.extension))
     }
 
@@ -142,12 +141,8 @@ impl Gelu {
         bit: &Bits,
         pads: &mut Pads,
     ) -> Result<Share> {
-        let (role, switch) = (channel.role(), plan.switch());
-        let now = pads.split(role, &switch.need())?;
-        let side = plan.side(role, x.words(), bit, bit);
-        let first = self.comparison.last_sender();
-        let switched = switch::run(channel, &switch, first, side, now)?;
-        Ok(sum_of(self.count, plan.out_bits, &switched))
+        let now = pads.split(channel.role(), &plan.need())?;
+        plan.run(channel, self.comparison.last_sender(), x.words(), [bit, bit], now)
     }
 }
 

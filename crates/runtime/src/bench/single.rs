@@ -32,7 +32,7 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
     match *operation {
         Operation::Relu { count, bits, out_bits, saturate, radix, .. } => {
             let out_bits = out_bits.unwrap_or(bits);
-            let radix = digits(radix, count, bits.saturating_sub(1))?;
+            let radix = chosen(radix, || Radix::of_relu(count, bits, saturate, out_bits))?;
             let relu = Sliced::new(count, |count| {
                 Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
             })?;

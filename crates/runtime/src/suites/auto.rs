@@ -135,7 +135,8 @@ pub(super) fn action(
         }
         Op::Relu { saturate, low } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
-            let radix = fastest(count, bits.saturating_sub(1));
+            let fastest = || Radix::of_relu(count, bits, saturate, out_bits);
+            let radix = digits.unwrap_or_else(fastest);
             let sliced = Sliced::new(count, |count| {
                 Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
             })?;
