@@ -11,7 +11,8 @@ class Terms:
     """What a server offers: options of `tacit serve` by name, and how many inputs there will be.
 
     `inputs` are those of one run unless given. `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of
-    least predicted time on the network), plain (what needs no link), digits1 to digits8 or circuits (one kind for all).
+    least predicted time on the network), plain (what needs no link), measured (on the link
+    to each client, which only a server can), digits1 to digits8 or circuits (one kind for all).
     """
 
     reveal: str = "output"
@@ -34,7 +35,7 @@ class Terms:
 def options(protocols: str, network: str | None) -> dict[str, Any]:
     """Fields that the core plans by; only what differs from its defaults."""
     chosen: dict[str, Any] = {} if protocols == "auto" else {"protocols": protocols}
-    known = calibration.rates() if network is not None else None
+    known = calibration.rates() if network is not None or protocols == "measured" else None
     return chosen if known is None else {**chosen, "rates": known}
 
 

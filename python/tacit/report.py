@@ -258,7 +258,16 @@ def show_session(session: dict[str, Any], json: bool) -> None:
         sent, received = traffic(session)
         time = duration(session["seconds"])
         end = "" if session["end"] == "finished" else "; the client was gone before it said goodbye"
-        console.print(f"session: {sent} from the client, {received} to it, {time}{end}", highlight=False)
+        line = f"session: {sent} from the client, {received} to it, {time}{link_of(session)}{end}"
+        console.print(line, highlight=False)
+
+
+def link_of(session: dict[str, Any]) -> str:
+    """The link that was measured, if it was."""
+    link = session.get("link")
+    if link is None:
+        return ""
+    return f", on a link of {duration(link['round_trip_seconds'])} and {link['bits_per_second'] / 1e6:.0f} Mbit/s"
 
 
 def note(message: str) -> None:

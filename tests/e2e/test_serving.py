@@ -137,3 +137,26 @@ def test_inputs_the_model_does_not_take(tacit, server, tmp_path):
     done = tacit("predict", "--server", address, "--pin", pin, tmp_path / "small.npy", seconds=20)
     assert done.code == 1
     assert "28" in done.err
+
+
+def test_each_client_is_planned_for_the_link_that_is_measured(tacit, compiled, one_digit, tmp_path, monkeypatch):
+    monkeypatch.setenv("TACIT_CACHE", str(tmp_path))
+    rounds = []
+    for options in ((), ("--network", "60ms,100")):
+        with serving(compiled("exact"), "--plaintext", "--protocols", "measured", *options) as (process, line):
+            reach = ("--server", line["listening"], "--plaintext", *options)
+            mine = tacit("predict", *reach, one_digit, "--json").json
+            theirs = json.loads(process.stdout.readline())
+        assert (mine["output"], mine["measured"], theirs["measured"]) == ([7], True, True)
+        assert mine["bytes"] == theirs["bytes"]
+        assert mine["phases"]["setup"]["bytes"]["server_to_client"] > 1 << 19
+        assert theirs["link"]["round_trip_seconds"] > (0.06 if options else 0)
+        rounds.append(mine["rounds"])
+    assert rounds[1] < rounds[0]
+
+
+def test_a_link_is_measured_by_servers_only(tacit, compiled, one_digit):
+    for command in (("plan", compiled()), ("run", compiled(), one_digit)):
+        refused = tacit(*command, "--protocols", "measured", "--json")
+        assert (refused.code, refused.json["error"]["kind"]) == (1, "misuse")
+        assert "for servers" in refused.json["error"]["message"]

@@ -6,7 +6,7 @@
 //! | Out | shares of `min(max(y, low), high)` mod 2^out_bits, any out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | two comparisons of bits - 1 at once, then 5*out_bits + 4 bits, or 3*out_bits + 3 without extension |
+//! | Cost | two comparisons of bits - 1 at once, then 3*out_bits + 3 bits, with extension out_bits + 2*k + 4 for an h of k bits |
 //! | Paper | CrypTFlow2 (sign by carry), SiRNN (extension); fused as in ENGINE section 4 |
 //!
 //! For `t = y - low` and `h = high - low` the bits `[t >= 0]` and `[h - t >= 0]` are

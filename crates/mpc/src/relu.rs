@@ -6,16 +6,16 @@
 //! | Out | shares of `min(max(y, 0), 2^a - 1)` mod 2^out_bits, any out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | one comparison of bits - 1, then 5*out_bits + 4 bits; 4 + levels rounds |
+//! | Cost | one comparison of bits - 1, then out_bits + 2*a + 6 bits; 4 + levels rounds |
 //! | Paper | CrypTFlow2 (sign by carry), SiRNN (extension); fused as in ENGINE section 4 |
 //!
-//! Without saturation the lower bound on y falls away, and the last `out_bits + 1`
-//! bits too; without extension (out_bits <= bits) another `2*out_bits + 1`.
+//! Without saturation the lower bound on y falls away, and `out_bits + bits + 3` bits remain;
+//! without extension (out_bits <= bits) it is `3*out_bits + 3`, and a round less.
 //!
-//! For non-negative y the carry out of `c + s` is `msb_c OR msb_s`, so with the
-//! shares read as signed integers `y = c + s + 2^bits * msb_c * msb_s`. The client
-//! picks by its share of the sign bit and its msb from the server's table, the
-//! server by its share of the sign bit from the client's.
+//! Each party picks by its share of the sign bit from the other's share of y. The
+//! result has few bits, and what chooses it knows only so many; one more choice by its top
+//! bit extends it (`inside.rs`). The comparison is asked by that party after whom the
+//! client speaks last: it goes on with the next layer.
 
 use ot::Column;
 use ring::Bits;

@@ -182,6 +182,15 @@ struct Outcome<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure<'a>>,
     end: End,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<Measured>,
+}
+
+/// A link that was measured.
+#[derive(serde::Serialize)]
+struct Measured {
+    round_trip_seconds: f64,
+    bits_per_second: f64,
 }
 
 #[derive(serde::Serialize)]
@@ -207,5 +216,9 @@ impl<'a> Failure<'a> {
 fn outcome(event: &Event) -> PyResult<String> {
     let error = event.outcome.as_ref().err().map(Failure::of);
     let report = event.outcome.as_ref().ok();
-    json(&Outcome { client: &event.client, report, error, end: event.end })
+    let link = event.link.map(|link| {
+        let (round_trip_seconds, bits_per_second) = link.figures();
+        Measured { round_trip_seconds, bits_per_second }
+    });
+    json(&Outcome { client: &event.client, report, error, end: event.end, link })
 }

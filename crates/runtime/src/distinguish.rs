@@ -93,7 +93,7 @@ fn server(
     threads: usize,
     rng: &mut Random,
 ) -> Result<Shares> {
-    let agreed = hello::server(channel, rng, plan)?;
+    let (_, agreed) = hello::server(channel, rng, false, |_| Ok(plan))?;
     let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
     let mut offline = Offline::setup(channel, rng, &agreed, plan.settings().sourcing())?;
     let mut party = Party::Server { keys: &keys, prepared, threads };

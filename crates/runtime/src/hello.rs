@@ -6,10 +6,11 @@
 
 use ring::{Random, Seed};
 use sha2::{Digest, Sha256};
-use wire::{Channel, Cost, Error, Message, Result, Role};
+use wire::{Channel, Cost, Error, Link, Message, Result, Role};
 
 use crate::choices::Choices;
 use crate::plan::{Plan, Settings};
+use crate::probe;
 
 /// Changes with every change of the bytes on the wire.
 const PROTOCOL: u32 = 5;
@@ -21,12 +22,14 @@ const MOST_JSON: u64 = 16 << 20;
 /// Most inputs in one session.
 pub const MOST_INPUTS: u32 = 1_000_000;
 
-const HELLO_LEN: usize = 4 + 16 + 32;
+const HELLO_LEN: usize = 4 + 16 + 32 + 1;
 
 pub(crate) struct Hello {
     protocol: u32,
     parameters: [u8; 16],
     nonce: [u8; 32],
+    /// Of a server: it measures the link before it offers a plan.
+    measures: bool,
 }
 
 impl Message for Hello {
@@ -42,14 +45,21 @@ impl Message for Hello {
         out.extend(self.protocol.to_le_bytes());
         out.extend(self.parameters);
         out.extend(self.nonce);
+        out.push(self.measures.into());
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
         let read = || {
             let (protocol, rest) = body.split_first_chunk::<4>()?;
             let (parameters, rest) = rest.split_first_chunk::<16>()?;
-            let nonce = rest.try_into().ok()?;
-            Some(Self { protocol: u32::from_le_bytes(*protocol), parameters: *parameters, nonce })
+            let (nonce, rest) = rest.split_first_chunk::<32>()?;
+            let measures = match rest {
+                [0] => false,
+                [1] => true,
+                _ => return None,
+            };
+            let protocol = u32::from_le_bytes(*protocol);
+            Some(Self { protocol, parameters: *parameters, nonce: *nonce, measures })
         };
         read().ok_or_else(|| Error::peer("a hello", format!("{} bytes", body.len())))
     }
@@ -59,7 +69,7 @@ impl Hello {
     pub(crate) fn ours(rng: &mut Random) -> Self {
         let mut nonce = [0; 32];
         rng.fill(&mut nonce);
-        Self { protocol: PROTOCOL, parameters: *PARAMETERS, nonce }
+        Self { protocol: PROTOCOL, parameters: *PARAMETERS, nonce, measures: false }
     }
 
     fn check(&self) -> Result<()> {
@@ -178,8 +188,14 @@ pub(crate) fn client(
     channel.send(&ours)?;
     let theirs: Hello = channel.receive(&())?;
     theirs.check()?;
+    if theirs.measures {
+        probe::answer(channel)?;
+    }
     let offer: Offer = channel.receive(&())?;
     let plan = Plan::from_offer(&offer.json)?;
+    if plan.settings().measured != theirs.measures {
+        return Err(Error::peer("a plan for the link that was measured, if any", "another"));
+    }
     let inputs = u32::try_from(inspect(&plan)?).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
     let inputs = inputs.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
     let digest = plan.digest();
@@ -188,18 +204,25 @@ pub(crate) fn client(
     Ok((plan, agreed))
 }
 
-/// The server's side.
-pub(crate) fn server(channel: &mut Channel, rng: &mut Random, plan: &Plan) -> Result<Agreed> {
+/// The server's side. `choose` says what is offered, of a link if it `measures` that.
+pub(crate) fn server<'a>(
+    channel: &mut Channel,
+    rng: &mut Random,
+    measures: bool,
+    choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
+) -> Result<(&'a Plan, Agreed)> {
     let theirs: Hello = channel.receive(&())?;
-    let ours = Hello::ours(rng);
+    let ours = Hello { measures, ..Hello::ours(rng) };
     channel.send(&ours)?;
     theirs.check()?;
+    let link = measures.then(|| probe::measure(channel)).transpose()?;
+    let plan = choose(link)?;
     channel.send(&Offer { json: plan.offer() })?;
     let accept: Accept = channel.receive(&())?;
     if accept.digest != plan.digest() {
         return Err(Error::peer("the digest of the offered plan", "another one"));
     }
-    Ok(Agreed::new(accept.inputs, &theirs.nonce, &ours.nonce, &accept.digest))
+    Ok((plan, Agreed::new(accept.inputs, &theirs.nonce, &ours.nonce, &accept.digest)))
 }
 
 /// What the handshake costs.
@@ -207,6 +230,7 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
     let hello = |role| Cost::message(role, HELLO_LEN as u64);
     hello(Role::Client)
         .then(hello(Role::Server))
+        .then(if plan.settings().measured { probe::cost() } else { Cost::NONE })
         .then(Cost::message(Role::Server, plan.offer().len() as u64))
         .then(Cost::message(Role::Client, 36))
 }

@@ -50,6 +50,9 @@ pub struct Settings {
     /// Bits per second of the link that `auto` is planned for; 400 Mbit/s when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<NonZeroU64>,
+    /// Whether the plan was chosen for a link that was measured when the client connected.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub measured: bool,
     /// Runs prepared before their inputs, linear layers too; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<NonZeroU32>,
@@ -84,6 +87,11 @@ impl Settings {
     pub(crate) fn sourcing(self) -> Sourcing {
         Sourcing { source: self.ot, bandwidth: self.bandwidth }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A [`Source`] by its name.

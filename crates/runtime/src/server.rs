@@ -18,6 +18,7 @@ use crate::client::random;
 use crate::execute::Party;
 use crate::hello;
 use crate::keys::ServerKeys;
+use crate::offers::Offers;
 use crate::offline::Offline;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
@@ -75,6 +76,8 @@ pub struct Event {
     pub outcome: Result<Report>,
     /// How it ended.
     pub end: End,
+    /// The link to it, if that was measured.
+    pub link: Option<Link>,
 }
 
 /// How a session ended, as far as the server can know.
@@ -101,7 +104,7 @@ pub struct Server {
 }
 
 struct Shared {
-    plan: Plan,
+    offers: Offers,
     prepared: Prepared,
     options: Options,
     stop: AtomicBool,
@@ -120,13 +123,13 @@ impl Server {
     pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         suites::consent(&model.graph.suite, options.accept_leakage)?;
-        let plan = options.planning.plan(&model.graph, options.settings)?;
+        let offers = options.planning.offers(&model.graph, options.settings)?;
         let (most, batch) = (options.most_inputs, options.settings.batch());
         if most < batch {
             let why = format!("at most {most} inputs in a session, less than a batch of {batch}");
             return Err(Error::misuse(why));
         }
-        let prepared = Prepared::new(&plan, model)?.with_key_cache(options.key_cache);
+        let prepared = Prepared::new(offers.on(None)?, model)?.with_key_cache(options.key_cache);
         let listener = TcpListener::bind(listen)
             .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
         let local = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;
@@ -135,7 +138,7 @@ impl Server {
         }
         let (reports, events) = mpsc::channel();
         let shared = Shared {
-            plan,
+            offers,
             prepared,
             options,
             stop: AtomicBool::new(false),
@@ -152,11 +155,6 @@ impl Server {
     /// [`Error::Transport`] when the socket is gone.
     pub fn address(&self) -> Result<SocketAddr> {
         self.listener.local_addr().map_err(|e| Error::transport(e.to_string()))
-    }
-
-    /// The plan that clients are offered.
-    pub fn plan(&self) -> &Plan {
-        &self.shared.plan
     }
 
     /// Serves until [`Server::stop`], or one session with `once`. A client that
@@ -225,13 +223,14 @@ impl Drop for Running<'_> {
 }
 
 fn serve(shared: &Shared, stream: TcpStream, peer: SocketAddr) {
-    let (outcome, end) = match guarded(&shared.panics, || attend(shared, stream)) {
+    let mut link = None;
+    let (outcome, end) = match guarded(&shared.panics, || attend(shared, stream, &mut link)) {
         Ok((report, end)) => (Ok(report), end),
         Err(error) => (Err(error), End::Failed),
     };
     let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner);
     // The receiver lives as long as the server.
-    let _ = reports.send(Event { client: peer.to_string(), outcome, end });
+    let _ = reports.send(Event { client: peer.to_string(), outcome, end, link });
 }
 
 /// Turns a panic into an error and counts it: it costs this session and no other.
@@ -246,10 +245,15 @@ fn guarded<T>(panics: &AtomicUsize, run: impl FnOnce() -> Result<T>) -> Result<T
     })
 }
 
-fn attend(shared: &Shared, stream: TcpStream) -> Result<(Report, End)> {
+fn attend(shared: &Shared, stream: TcpStream, link: &mut Option<Link>) -> Result<(Report, End)> {
     let mut channel = open(shared, stream)?;
     let limits = Limits { inputs: shared.options.most_inputs, threads: shared.options.threads };
-    let report = session(&shared.plan, &shared.prepared, limits, &mut channel)?;
+    let (offers, prepared) = (&shared.offers, &shared.prepared);
+    let choose = |measured| {
+        *link = measured;
+        offers.on(measured)
+    };
+    let report = offered(offers.is_measured(), choose, prepared, limits, &mut channel)?;
     let patience = GOODBYE.min(shared.options.timeouts.idle);
     // Reading first: what is written to a client that is gone already can cost its goodbye.
     let ended = channel.closed(patience);
@@ -278,15 +282,27 @@ pub(crate) struct Limits {
     pub(crate) threads: usize,
 }
 
-/// One session over `channel`.
+/// One session over `channel`, of a single plan.
+#[cfg(test)]
 pub(crate) fn session(
     plan: &Plan,
     prepared: &Prepared,
     limits: Limits,
     channel: &mut Channel,
 ) -> Result<Report> {
+    offered(plan.settings().measured, |_| Ok(plan), prepared, limits, channel)
+}
+
+/// One session over `channel` of the plan that is chosen for its link.
+fn offered<'a>(
+    measures: bool,
+    choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
+    prepared: &Prepared,
+    limits: Limits,
+    channel: &mut Channel,
+) -> Result<Report> {
     let mut rng = random()?;
-    let agreed = hello::server(channel, &mut rng, plan)?;
+    let (plan, agreed) = hello::server(channel, &mut rng, measures, choose)?;
     let (Limits { inputs: most, threads }, batch) = (limits, plan.settings().batch());
     // What a client leaves out of its last batch counts, since nobody sees it.
     let most = most / batch * batch;

@@ -338,7 +338,10 @@ fn the_handshakes_transcript_is_pinned() {
     let plan = Plan::from_offer(offer).unwrap();
     let (ours, theirs) = run_pair(
         |channel| hello::client(channel, &mut Random::seeded(1), |_| Ok(3)).map(|_| ()),
-        |channel| hello::server(channel, &mut Random::seeded(2), &plan).map(|_| ()),
+        |channel| {
+            let choose = |_| Ok(&plan);
+            hello::server(channel, &mut Random::seeded(2), false, choose).map(|_| ())
+        },
     );
     assert!(ours.value.is_ok() && theirs.value.is_ok());
     assert_eq!(ours.cost, hello::cost(&plan));

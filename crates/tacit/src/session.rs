@@ -92,7 +92,8 @@ pub struct ServeOptions {
     /// must imitate the same.
     pub network: Option<String>,
     /// Protocols of steps that are not linear: `auto`, which plans for `network` where there is
-    /// one, `plain`, `digits1` to `digits8`, or `circuits`.
+    /// one, `measured`, which measures the link to each client and plans for that, `plain`,
+    /// `digits1` to `digits8`, or `circuits`.
     pub protocols: String,
     /// What this machine takes for a unit of each kind of work; the reference machine's rates
     /// when absent.
@@ -292,8 +293,9 @@ pub(crate) fn planning(
     Ok(match (protocols, link(network)?) {
         ("auto", Some(link)) => Planning::Best(Box::new(conditions(Some(link), rates))),
         ("auto", None) | ("plain", _) => Planning::Plain,
+        ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
         (name, _) => Planning::Uniform(name.parse().map_err(|_| {
-            let known = "auto, plain, digits1 to digits8, circuits";
+            let known = "auto, plain, measured, digits1 to digits8, circuits";
             Error::misuse(format!("no protocols `{name}`; there are {known}"))
         })?),
     })

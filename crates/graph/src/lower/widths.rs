@@ -176,13 +176,12 @@ fn narrow(model: &Model, by_transfers: bool, worth: usize) -> Option<usize> {
     candidates.next()
 }
 
-/// About how many bits more a node sends for each bit that its output gets wider: four
-/// for each result of a ReLU, of which an extension sends one. Behind a product both
-/// ciphertexts grow, and so does what wrote its input.
+/// About how many bits more a node sends for each bit that its output gets wider than an
+/// extension of it would: a ReLU none, since it extends its result itself. Behind a product
+/// both ciphertexts grow, and so does what wrote its input.
 fn price(graph: &Graph, node: &Node) -> usize {
     let results = graph.output_of(node).len();
     match &node.op {
-        Op::Relu { .. } => 3 * results,
         Op::Linear(_) | Op::Sum { .. } => results + 5 * graph.input_of(node, 0).len(),
         _ => 0,
     }

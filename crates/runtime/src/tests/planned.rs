@@ -4,9 +4,11 @@
 use super::*;
 use crate::choices::Choice;
 use crate::planner::{self, Conditions, Planning, Rates};
+use crate::probe;
 use mpc::compare::Radix;
 use ot::Source as Transfers;
-use wire::Link;
+use std::net::{TcpListener, TcpStream};
+use wire::{Link, Timeouts};
 
 fn conditions(link: Option<Link>) -> Conditions {
     Conditions { rates: Rates::reference(), link }
@@ -124,4 +126,83 @@ fn clients_refuse_choices_that_a_plan_does_not_have() {
     }
     let slots = offer.replace(r#""suite":"auto""#, r#""suite":"gala""#);
     assert!(Plan::from_offer(&slots).is_err());
+}
+
+#[test]
+fn a_link_that_is_measured_gets_the_plan_that_suits_it() {
+    let mut rng = Random::seeded(35);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 1);
+    let planning = Planning::Measured(Box::new(Rates::reference()));
+    assert!(matches!(planning.plan(&model.graph, Settings::default()), Err(Error::Misuse(_))));
+    let offers = planning.offers(&model.graph, Settings::default()).unwrap();
+    assert!(offers.is_measured());
+    let links = [Link::LOOPBACK, Link::LAN, Link::WAN, Link::new(0.2, 1e7).unwrap()];
+    let seconds = |plan: &Plan, link| {
+        let total = Report::predicted_under(plan, 1, &conditions(Some(link))).total;
+        total.seconds.unwrap()
+    };
+    let [near, .., far] = links;
+    for link in links {
+        let plan = offers.on(Some(link)).unwrap();
+        for other in [near, far].map(|link| offers.on(Some(link)).unwrap()) {
+            assert!(seconds(plan, link) <= 1.0001 * seconds(other, link));
+        }
+        let (answer, server) = run_plan(plan, &model, &values);
+        assert_eq!(answer.results, clear(&model, &values));
+        costs_as_planned(&answer, &server, 1);
+    }
+    let rounds = [near, far].map(|link| offers.on(Some(link)).unwrap().cost(1).rounds);
+    assert!(rounds[1] < rounds[0], "{rounds:?}");
+}
+
+#[test]
+fn a_measured_link_is_no_better_than_it_is() {
+    let link = Link::new(0.02, 5e7).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let open = |role, stream| {
+        let mut channel = wire::plaintext(role, stream, Timeouts::default()).unwrap();
+        channel.shape(link).unwrap();
+        channel
+    };
+    let measured = thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let mut channel = open(Role::Client, TcpStream::connect(address).unwrap());
+            probe::answer(&mut channel).unwrap();
+            let met = channel.meter().total(None).cost;
+            [met.client_to_server, met.server_to_client, met.rounds]
+        });
+        let mut channel = open(Role::Server, listener.accept().unwrap().0);
+        let measured = probe::measure(&mut channel).unwrap();
+        let cost = probe::cost();
+        let planned = [cost.client_to_server, cost.server_to_client, cost.rounds];
+        assert_eq!(client.join().unwrap(), planned);
+        measured
+    });
+    let (round_trip, bandwidth) = measured.figures();
+    assert!(round_trip >= 0.02, "{round_trip} s");
+    // The long message takes its time on the link but for what the short ones waited.
+    assert!(bandwidth < 1e8, "{bandwidth} bit/s");
+}
+
+#[test]
+fn a_plan_for_a_link_that_nobody_measured_is_refused() {
+    let mut rng = Random::seeded(36);
+    let model = network(&mut rng, Rounding::Stochastic);
+    let plan = |measured| {
+        let settings = Settings { measured, ..Settings::default() };
+        Plan::new(model.graph.clone(), settings).unwrap()
+    };
+    for measured in [false, true] {
+        let offered = plan(!measured);
+        let (ours, _) = run_pair(
+            |channel| hello::client(channel, &mut Random::seeded(1), |_| Ok(1)).map(|_| ()),
+            |channel| {
+                let choose = |_| Ok(&offered);
+                hello::server(channel, &mut Random::seeded(2), measured, choose).map(|_| ())
+            },
+        );
+        assert!(matches!(ours.value, Err(Error::Peer { .. })), "{:?}", ours.value);
+    }
 }

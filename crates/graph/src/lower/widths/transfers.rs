@@ -53,7 +53,6 @@ fn cost(layer: &Winograd, (bits, spare): (u32, bool)) -> usize {
 pub(super) fn price(graph: &Graph, node: &Node) -> usize {
     let results = graph.output_of(node).len();
     match &node.op {
-        Op::Relu { .. } => 3 * results,
         // Every tile makes four products of each of its outputs, or their extensions.
         Op::Winograd(layer) => {
             let sums = layer.places() * layer.conv.out_channels * layer.columns();
