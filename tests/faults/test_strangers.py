@@ -17,8 +17,9 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 4, b"rlwe1-ss-frt1-m1"
-HELLO, PLAN, ACCEPT = 1, 2, 3
+VERSION, PARAMETERS = 5, b"rlwe1-ss-frt1-m1"
+MEASURED = VERSION | 1 << 31
+HELLO, PLAN, ACCEPT, PROBE = 1, 2, 3, 4
 
 
 LONGEST = 2**28 - 1
@@ -59,6 +60,7 @@ def connected(address: str) -> Iterator[socket.socket]:
 CLIENTS = {
     "older version": (hello(0), "version"),
     "newer version": (hello(2**32 - 1), "version"),
+    "a client that would measure": (hello(MEASURED) + accept(0), "inputs"),
     "other parameters": (hello(parameters=b"rlwe0-weak-weak!"), "parameters"),
     "another plan": (hello() + accept(1), "digest"),
     "no inputs": (hello() + accept(0), "inputs"),
@@ -223,6 +225,9 @@ SERVERS = {
     "a plan that is no text": (offering(b"\xff\xfe\xfd"), "UTF-8"),
     "a plan that is no JSON": (offering(b"\x1b[2J\x1b[H"), "other JSON"),
     "a plan that steers terminals": (offering(b'{"\\u001b[2J": 1}'), "other JSON"),
+    "a probe that says something": (hello(MEASURED) + frame(PROBE, b"\x01" * 8, 1), "other bytes"),
+    "a probe of another length": (hello(MEASURED) + frame(PROBE, bytes(9), 1), "9 bytes"),
+    "a plan in place of a probe": (hello(MEASURED) + frame(PLAN, b"{}", 1), "tag 0x02"),
     "a deep plan": (offering(b"[" * 100_000), "other JSON"),
     "half a plan": (offering(bytes(100))[:107], "closed"),
 }

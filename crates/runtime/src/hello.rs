@@ -22,7 +22,9 @@ const MOST_JSON: u64 = 16 << 20;
 /// Most inputs in one session.
 pub const MOST_INPUTS: u32 = 1_000_000;
 
-const HELLO_LEN: usize = 4 + 16 + 32 + 1;
+const HELLO_LEN: usize = 4 + 16 + 32;
+/// Bit of the version's word by which a server says that it measures the link.
+const MEASURES: u32 = 1 << 31;
 
 pub(crate) struct Hello {
     protocol: u32,
@@ -42,24 +44,20 @@ impl Message for Hello {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(self.protocol.to_le_bytes());
+        let flag = if self.measures { MEASURES } else { 0 };
+        out.extend((self.protocol | flag).to_le_bytes());
         out.extend(self.parameters);
         out.extend(self.nonce);
-        out.push(self.measures.into());
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
         let read = || {
             let (protocol, rest) = body.split_first_chunk::<4>()?;
             let (parameters, rest) = rest.split_first_chunk::<16>()?;
-            let (nonce, rest) = rest.split_first_chunk::<32>()?;
-            let measures = match rest {
-                [0] => false,
-                [1] => true,
-                _ => return None,
-            };
-            let protocol = u32::from_le_bytes(*protocol);
-            Some(Self { protocol, parameters: *parameters, nonce: *nonce, measures })
+            let nonce = rest.try_into().ok()?;
+            let word = u32::from_le_bytes(*protocol);
+            let (protocol, measures) = (word & !MEASURES, word & MEASURES != 0);
+            Some(Self { protocol, parameters: *parameters, nonce, measures })
         };
         read().ok_or_else(|| Error::peer("a hello", format!("{} bytes", body.len())))
     }
