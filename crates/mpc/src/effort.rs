@@ -38,6 +38,8 @@ pub enum Kernel {
     Transfer,
     /// A pad of one entry of a table.
     Entry,
+    /// One of a table of 32 entries or more, whose pads do not stay in the nearest cache.
+    WideEntry,
     /// A byte of a stream out of a pad.
     Stream,
     /// A transfer consumed online.
@@ -66,6 +68,8 @@ pub enum Kernel {
     Slotted,
     /// A byte of slot-packed ciphertexts, made and read.
     Packed,
+    /// A coefficient of a rotation key: made, sent, and read with its uniform half.
+    Keyed,
     /// An element of a local step.
     Local,
 }
@@ -85,6 +89,7 @@ impl Kernel {
         Self::Ferret19,
         Self::Transfer,
         Self::Entry,
+        Self::WideEntry,
         Self::Stream,
         Self::Consumed,
         Self::OnlineBit,
@@ -99,6 +104,7 @@ impl Kernel {
         Self::Factor,
         Self::Slotted,
         Self::Packed,
+        Self::Keyed,
         Self::Local,
     ];
 
@@ -117,6 +123,7 @@ impl Kernel {
             Self::Ferret19 => "ferret19",
             Self::Transfer => "transfer",
             Self::Entry => "entry",
+            Self::WideEntry => "wide_entry",
             Self::Stream => "stream",
             Self::Consumed => "consumed",
             Self::OnlineBit => "online_bit",
@@ -131,13 +138,17 @@ impl Kernel {
             Self::Factor => "factor",
             Self::Slotted => "slotted",
             Self::Packed => "packed",
+            Self::Keyed => "keyed",
             Self::Local => "local",
         }
     }
 }
 
 /// How many kinds there are.
-pub const COUNT: usize = 27;
+pub const COUNT: usize = 29;
+
+/// Entries of a table that counts as wide.
+const WIDE: usize = 32;
 
 /// Units of every kind of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -197,14 +208,16 @@ impl Effort {
     pub fn pads(need: &Need) -> Self {
         let circuits = need.circuit_jobs();
         let jobs = need.client_sends.iter().chain(&need.server_sends).chain(&circuits);
-        let (mut count, mut entries) = (0.0, 0.0);
+        let (mut count, mut entries, mut wide) = (0.0, 0.0, 0.0);
         for job in jobs {
             count += job.count as f64;
-            entries += job.count as f64 * job.entries() as f64;
+            let narrow = job.entries() < WIDE;
+            *(if narrow { &mut entries } else { &mut wide }) += (job.count * job.entries()) as f64;
         }
         let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
         Self::of(Kernel::Transfer, count)
             .and(Kernel::Entry, entries)
+            .and(Kernel::WideEntry, wide)
             .and(Kernel::Garbled, gates as f64)
     }
 

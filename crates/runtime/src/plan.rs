@@ -284,7 +284,8 @@ impl Plan {
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
-        let setup = Spent { cost: self.setup_cost(), effort: Effort::of(Kernel::Session, 1.0) };
+        let effort = Effort::of(Kernel::Session, 1.0) + keys::effort(self);
+        let setup = Spent { cost: self.setup_cost(), effort };
         let mut parts = vec![Part::new(Phase::Setup, None, setup)];
         let mut stock = Stock::new(self.settings.sourcing());
         let runs = self.runs(inputs);
