@@ -16,6 +16,10 @@ use crate::pads::Need;
 pub enum Kernel {
     /// A session: handshake, base transfers.
     Session,
+    /// The first run of a session: code and memory that no run used before.
+    Start,
+    /// A byte of memory that a session uses for the first time, of the party that holds more.
+    Touched,
     /// A change of direction on the wire.
     Round,
     /// A byte on the wire, encrypted and copied.
@@ -78,6 +82,8 @@ impl Kernel {
     /// All of them, in order.
     pub const ALL: [Self; COUNT] = [
         Self::Session,
+        Self::Start,
+        Self::Touched,
         Self::Round,
         Self::Byte,
         Self::SoftSpoken2,
@@ -112,6 +118,8 @@ impl Kernel {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
+            Self::Start => "start",
+            Self::Touched => "touched",
             Self::Round => "round",
             Self::Byte => "byte",
             Self::SoftSpoken2 => "softspoken2",
@@ -145,7 +153,7 @@ impl Kernel {
 }
 
 /// How many kinds there are.
-pub const COUNT: usize = 29;
+pub const COUNT: usize = 31;
 
 /// Entries of a table that counts as wide.
 const WIDE: usize = 32;

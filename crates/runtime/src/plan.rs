@@ -16,7 +16,7 @@ use crate::batch;
 use crate::choices::Choices;
 use crate::hello;
 use crate::keys;
-use crate::nonlinear::Nonlinear;
+use crate::nonlinear::{Nonlinear, pad_bytes};
 use crate::offline::{Stock, stretches};
 use crate::steps::{Action, Step};
 use crate::suites;
@@ -114,6 +114,12 @@ impl Spent {
         Self { cost, ..Self::default() }
     }
 
+    /// With more work.
+    #[must_use]
+    pub(crate) fn and(self, effort: Effort) -> Self {
+        Self { effort: self.effort + effort, ..self }
+    }
+
     /// One after the other.
     #[must_use]
     pub(crate) fn then(self, next: Self) -> Self {
@@ -124,6 +130,19 @@ impl Spent {
 impl FromIterator<Spent> for Spent {
     fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
         all.into_iter().fold(Self::default(), Self::then)
+    }
+}
+
+/// The most memory that a session has used so far.
+#[derive(Debug, Default)]
+struct Peak(u64);
+
+impl Peak {
+    /// Using so many bytes at a time, of which those above the peak are new.
+    fn touch(&mut self, bytes: u64) -> Effort {
+        let new = bytes.saturating_sub(self.0);
+        self.0 += new;
+        Effort::of(Kernel::Touched, new as f64)
     }
 }
 
@@ -287,14 +306,23 @@ impl Plan {
         let effort = Effort::of(Kernel::Session, 1.0) + keys::effort(self);
         let setup = Spent { cost: self.setup_cost(), effort };
         let mut parts = vec![Part::new(Phase::Setup, None, setup)];
+        self.run_parts(self.runs(inputs), &mut parts);
+        if let Some(first) = parts.get_mut(1) {
+            first.spent.effort += Effort::of(Kernel::Start, 1.0);
+        }
+        parts
+    }
+
+    /// Parts of so many runs.
+    fn run_parts(&self, runs: usize, parts: &mut Vec<Part>) {
         let mut stock = Stock::new(self.settings.sourcing());
-        let runs = self.runs(inputs);
+        let mut peak = Peak::default();
         if self.evaluated().is_some() {
             let step = self.steps.iter().map(Step::spent).enumerate();
             let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
             let run: Vec<Part> = run.collect();
             parts.extend(std::iter::repeat_n(run, runs).flatten());
-            return parts;
+            return;
         }
         if self.settings.store() > 0 {
             for turn in turns(runs, self.settings.store()) {
@@ -309,24 +337,28 @@ impl Plan {
                     }
                 }
             }
-            return parts;
+            return;
         }
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, runs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
             let need = ahead::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
-            parts.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+            let held = pad_bytes(&need) as u64;
+            let prepared = stock.prepare(&need).and(peak.touch(held));
+            parts.push(Part::new(Phase::Offline, None, prepared));
             parts.extend(ahead::transfer_costs(steps.clone(), &mut stock));
             for (index, step) in steps {
+                let mut touched = peak.touch(held + step.linear_memory());
                 for (need, spent) in step.parts() {
                     if step.feeds_itself() {
-                        parts.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+                        let made = stock.prepare(&need).and(peak.touch(pad_bytes(&need) as u64));
+                        parts.push(Part::new(Phase::Offline, None, made));
                     }
+                    let spent = spent.and(std::mem::take(&mut touched));
                     parts.push(Part::new(Phase::Online, Some(index), spent));
                 }
             }
         }
-        parts
     }
 
     /// Everything, for a session with `inputs` inputs.

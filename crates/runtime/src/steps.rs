@@ -403,8 +403,14 @@ impl Step {
     /// Bytes that the party with more of them holds at a time: ciphertexts, or pads and
     /// circuits; not weights.
     pub(crate) fn memory(&self) -> u64 {
+        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
+        self.linear_memory() + pads.max().unwrap_or(0)
+    }
+
+    /// The same without pads and circuits.
+    pub(crate) fn linear_memory(&self) -> u64 {
         let ciphertexts = |count: usize, degree: usize| 16 * (count as u64) * degree as u64;
-        let linear = match &self.action {
+        match &self.action {
             Action::Linear(step) => {
                 ciphertexts(step.layer.ciphertexts(), step.layer.params().degree())
             }
@@ -413,9 +419,7 @@ impl Step {
             }
             Action::Transfer(step) => step.held_bytes() as u64,
             _ => self.first_cost().bytes(),
-        };
-        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
-        linear + pads.max().unwrap_or(0)
+        }
     }
 
     /// Parameters and levels of the keys with which the server unfolds inputs, if it does.
