@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tacit import _core
@@ -45,7 +46,10 @@ def calibrate(runs: int, progress: Callable[[int, int], None] | None = None) -> 
 
 
 def measurements(runs: int, progress: Callable[[int, int], None] | None = None) -> list[dict[str, float]]:
-    """Seconds of every operation of the workload, by `tacit.measuring` in a process without other threads."""
+    """Median seconds of every operation of the workload, by `tacit.measuring` in a process without other threads.
+
+    What disturbs the machine for a while disturbs one run of many operations, not all runs of one.
+    """
     count = len(json.loads(_core.wanted()))
     measured: list[dict[str, float]] = []
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -56,11 +60,12 @@ def measurements(runs: int, progress: Callable[[int, int], None] | None = None) 
         for line in child.stdout:
             measured.append(json.loads(line))
             if progress is not None:
-                progress(len(measured), count)
+                progress(len(measured), runs * count)
         said = child.stderr.read().strip()
     if child.returncode != 0:
         raise TacitError(said.removeprefix("error: ") or "measuring ended without a word")
-    return measured
+    by_operation = [measured[place::count] for place in range(count)]
+    return [{phase: median(run[phase] for run in of) for phase in ("setup", "run")} for of in by_operation]
 
 
 def rates() -> dict[str, float] | None:

@@ -1,15 +1,14 @@
 """Operations between two fresh processes each, one after another: what `tacit calibrate` measures.
 
 A session of a model runs in two processes that have just started, with nothing in their caches and heaps; within one
-process that goes on and on, operations are up to a third quicker. `python -m tacit.measuring RUNS` forks a client and
-a server for every run of every operation, and prints a line of JSON for each operation: how long it took.
+process that goes on and on, operations are up to a third quicker. `python -m tacit.measuring RUNS` runs all of them in
+turns, each time in a client and a server that it forks, and prints a line of JSON for each run: how long it took.
 """
 
 import json
 import os
 import sys
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 from tacit import _core
@@ -65,10 +64,11 @@ def once(work: dict[str, Any]) -> dict[str, float]:
 
 
 def main(runs: int) -> None:
-    """Print the median of `runs` runs of every operation."""
-    for work in json.loads(_core.wanted()):
-        sessions = [once(work) for _ in range(runs)]
-        emit_json({phase: median(session[phase] for session in sessions) for phase in ("setup", "run")})
+    """Print the seconds of every operation, all operations `runs` times over."""
+    works = json.loads(_core.wanted())
+    for _ in range(runs):
+        for work in works:
+            emit_json(once(work))
 
 
 if __name__ == "__main__":

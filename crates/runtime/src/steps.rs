@@ -529,14 +529,17 @@ pub(crate) fn windows(window: &Window) -> Vec<Vec<usize>> {
         (start.max(pad)..(start + kernel).min(side + pad)).map(move |i| i - pad)
     };
     let (height, width) = (window.height, window.width);
-    let mut windows = Vec::new();
+    let count = window.channels * window.out_height() * window.out_width();
+    let mut windows = Vec::with_capacity(count);
     for channel in 0..window.channels {
         for row in 0..window.out_height() {
             for column in 0..window.out_width() {
                 let rows = reach(row, window.stride[0], window.kernel[0], top, height);
                 let columns = reach(column, window.stride[1], window.kernel[1], left, width);
                 let at = |r: usize, c: usize| (channel * height + r) * width + c;
-                windows.push(rows.flat_map(|r| columns.clone().map(move |c| at(r, c))).collect());
+                let mut seen = Vec::with_capacity(rows.len() * columns.len());
+                rows.for_each(|r| seen.extend(columns.clone().map(|c| at(r, c))));
+                windows.push(seen);
             }
         }
     }
