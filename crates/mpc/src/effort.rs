@@ -278,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn pads_of_wide_tables_are_counted_apart() {
+        let pads = |choice_bits| {
+            let job = Job { count: 10, choice_bits, entry: ot::Entry::Bits(1) };
+            Effort::pads(&Need { client_sends: vec![job], ..Need::default() })
+        };
+        for (choice_bits, entries, wide) in [(4, 160.0, 0.0), (5, 0.0, 320.0), (8, 0.0, 2560.0)] {
+            let effort = pads(choice_bits);
+            assert!((effort.units(Kernel::Transfer) - 10.0).abs() < 1e-9);
+            assert!((effort.units(Kernel::Entry) - entries).abs() < 1e-9);
+            assert!((effort.units(Kernel::WideEntry) - wide).abs() < 1e-9);
+        }
+    }
+
+    #[test]
     fn efforts_add_up() {
         let both = Effort::of(Kernel::Byte, 2.0) + Effort::messages(Cost::message(Role::Client, 5));
         assert!((both.units(Kernel::Byte) - 12.0).abs() < 1e-9);
