@@ -3,16 +3,19 @@
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tacit import _core
-from tacit.errors import MisuseError
+from tacit.errors import MisuseError, TacitError
 from tacit.machine import machine
 
-FORMAT = 1
+FORMAT = 2
 """Changes with the kinds of work."""
 
 
@@ -25,12 +28,13 @@ def path() -> Path:
 
 
 def calibrate(runs: int, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Measure this machine, both parties in this process, and keep the rates.
+    """Measure this machine, every operation `runs` times by two fresh processes, and keep the rates.
 
     Gives `rates` (seconds of a unit, by kind of work), `samples` (what was measured and what the rates say of it),
-    `median_error` (relative), the machine, the day and the file. Raises `MisuseError` where that cannot be written.
+    `median_error` (relative), the machine, the day and the file. Raises `TacitError` where no process can start, and
+    `MisuseError` where the file cannot be written.
     """
-    measured: dict[str, Any] = json.loads(_core.calibrate(runs, progress))
+    measured: dict[str, Any] = json.loads(_core.calibrated(json.dumps(measurements(runs, progress))))
     file = path()
     content = {"format": FORMAT, "machine": machine(), "date": datetime.now(UTC).date().isoformat(), **measured}
     try:
@@ -39,6 +43,29 @@ def calibrate(runs: int, progress: Callable[[int, int], None] | None = None) -> 
     except OSError as error:
         raise MisuseError(f"cannot keep the rates in {file}: {error}; set TACIT_CACHE to another folder") from error
     return {**content, "file": str(file)}
+
+
+def measurements(runs: int, progress: Callable[[int, int], None] | None = None) -> list[dict[str, float]]:
+    """Median seconds of every operation of the workload, by `tacit.measuring` in a process without other threads.
+
+    What disturbs the machine for a while disturbs one run of many operations, not all runs of one.
+    """
+    count = len(json.loads(_core.wanted()))
+    measured: list[dict[str, float]] = []
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "tacit.measuring", str(runs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        for line in child.stdout:
+            measured.append(json.loads(line))
+            if progress is not None:
+                progress(len(measured), runs * count)
+        said = child.stderr.read().strip()
+    if child.returncode != 0:
+        raise TacitError(said.removeprefix("error: ") or "measuring ended without a word")
+    by_operation = [measured[place::count] for place in range(count)]
+    return [{phase: median(run[phase] for run in of) for phase in ("setup", "run")} for of in by_operation]
 
 
 def rates() -> dict[str, float] | None:

@@ -176,12 +176,12 @@ def show_comparison(model: str, rows: list[dict[str, Any]], json: bool) -> None:
 
 
 def calibrate_command(
-    runs: Annotated[int, typer.Option(min=1, max=20, help="Runs of each operation; the fastest counts.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, max=20, help="Runs of each operation; the median counts.")] = 3,
     json: AsJson = False,
 ) -> None:
-    """Measure this machine for `plan` and for servers that plan: about a minute, once.
+    """Measure this machine for `plan` and for servers that plan: about half a minute, once.
 
-    Both parties run in this process, a thread each, over TLS and loopback. Let nothing else run meanwhile. The
+    Both parties run in fresh processes, a thread each, over TLS and loopback. Let nothing else run meanwhile. The
     rates are kept in the user's cache folder, or in $TACIT_CACHE; without them plans reckon with those of the
     machine that the project is measured on.
     """

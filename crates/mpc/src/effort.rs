@@ -16,6 +16,10 @@ use crate::pads::Need;
 pub enum Kernel {
     /// A session: handshake, base transfers.
     Session,
+    /// The first run of a session: code and memory that no run used before.
+    Start,
+    /// A byte of memory that a session uses for the first time, of the party that holds more.
+    Touched,
     /// A change of direction on the wire.
     Round,
     /// A byte on the wire, encrypted and copied.
@@ -38,6 +42,8 @@ pub enum Kernel {
     Transfer,
     /// A pad of one entry of a table.
     Entry,
+    /// One of a table of 32 entries or more, whose pads do not stay in the nearest cache.
+    WideEntry,
     /// A byte of a stream out of a pad.
     Stream,
     /// A transfer consumed online.
@@ -66,6 +72,8 @@ pub enum Kernel {
     Slotted,
     /// A byte of slot-packed ciphertexts, made and read.
     Packed,
+    /// A coefficient of a rotation key: made, sent, and read with its uniform half.
+    Keyed,
     /// An element of a local step.
     Local,
 }
@@ -74,6 +82,8 @@ impl Kernel {
     /// All of them, in order.
     pub const ALL: [Self; COUNT] = [
         Self::Session,
+        Self::Start,
+        Self::Touched,
         Self::Round,
         Self::Byte,
         Self::SoftSpoken2,
@@ -85,6 +95,7 @@ impl Kernel {
         Self::Ferret19,
         Self::Transfer,
         Self::Entry,
+        Self::WideEntry,
         Self::Stream,
         Self::Consumed,
         Self::OnlineBit,
@@ -99,6 +110,7 @@ impl Kernel {
         Self::Factor,
         Self::Slotted,
         Self::Packed,
+        Self::Keyed,
         Self::Local,
     ];
 
@@ -106,6 +118,8 @@ impl Kernel {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
+            Self::Start => "start",
+            Self::Touched => "touched",
             Self::Round => "round",
             Self::Byte => "byte",
             Self::SoftSpoken2 => "softspoken2",
@@ -117,6 +131,7 @@ impl Kernel {
             Self::Ferret19 => "ferret19",
             Self::Transfer => "transfer",
             Self::Entry => "entry",
+            Self::WideEntry => "wide_entry",
             Self::Stream => "stream",
             Self::Consumed => "consumed",
             Self::OnlineBit => "online_bit",
@@ -131,13 +146,17 @@ impl Kernel {
             Self::Factor => "factor",
             Self::Slotted => "slotted",
             Self::Packed => "packed",
+            Self::Keyed => "keyed",
             Self::Local => "local",
         }
     }
 }
 
 /// How many kinds there are.
-pub const COUNT: usize = 27;
+pub const COUNT: usize = 31;
+
+/// Entries of a table that counts as wide.
+const WIDE: usize = 32;
 
 /// Units of every kind of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -197,14 +216,17 @@ impl Effort {
     pub fn pads(need: &Need) -> Self {
         let circuits = need.circuit_jobs();
         let jobs = need.client_sends.iter().chain(&need.server_sends).chain(&circuits);
-        let (mut count, mut entries) = (0.0, 0.0);
+        let (mut count, mut entries, mut wide) = (0.0, 0.0, 0.0);
         for job in jobs {
             count += job.count as f64;
-            entries += job.count as f64 * job.entries() as f64;
+            let narrow = job.entries() < WIDE;
+            *(if narrow { &mut entries } else { &mut wide }) +=
+                job.count as f64 * job.entries() as f64;
         }
         let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
         Self::of(Kernel::Transfer, count)
             .and(Kernel::Entry, entries)
+            .and(Kernel::WideEntry, wide)
             .and(Kernel::Garbled, gates as f64)
     }
 
@@ -254,6 +276,20 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), COUNT);
+    }
+
+    #[test]
+    fn pads_of_wide_tables_are_counted_apart() {
+        let pads = |choice_bits| {
+            let job = Job { count: 10, choice_bits, entry: ot::Entry::Bits(1) };
+            Effort::pads(&Need { client_sends: vec![job], ..Need::default() })
+        };
+        for (choice_bits, entries, wide) in [(4, 160.0, 0.0), (5, 0.0, 320.0), (8, 0.0, 2560.0)] {
+            let effort = pads(choice_bits);
+            assert!((effort.units(Kernel::Transfer) - 10.0).abs() < 1e-9);
+            assert!((effort.units(Kernel::Entry) - entries).abs() < 1e-9);
+            assert!((effort.units(Kernel::WideEntry) - wide).abs() < 1e-9);
+        }
     }
 
     #[test]

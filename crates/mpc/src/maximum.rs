@@ -47,7 +47,8 @@ impl Tournament {
             let rows = draw.play(drawn.rows);
             draw.play(drawn.windows.renamed(&rows))
         } else {
-            let mut whole = Groups::default();
+            let members = windows.iter().map(Vec::len).sum();
+            let mut whole = Groups::with_room(members, windows.len());
             windows.iter().for_each(|window| whole.push(window.iter().copied()));
             draw.play(whole)
         };
@@ -66,7 +67,7 @@ impl Tournament {
                 }
                 _ => pair.first().copied().unwrap_or(0),
             };
-            let mut next = Groups::default();
+            let mut next = Groups::with_room(groups.members.len(), groups.ends.len());
             groups.iter().for_each(|group| next.push(group.chunks(2).map(&mut winner)));
             groups = next;
             self.levels.push(pairs);
@@ -89,6 +90,10 @@ struct Groups {
 }
 
 impl Groups {
+    fn with_room(members: usize, groups: usize) -> Self {
+        Self { members: Vec::with_capacity(members), ends: Vec::with_capacity(groups) }
+    }
+
     fn push(&mut self, group: impl IntoIterator<Item = usize>) {
         self.members.extend(group);
         self.ends.push(self.members.len());

@@ -31,6 +31,8 @@ use crate::supply::Supply;
 const CHUNK: usize = 1 << 16;
 /// Elements gathered before their pads are cut into planes.
 const GROUP: usize = 64;
+/// Entries of a table from which on pads come for few elements at a time.
+const WIDE: usize = 32;
 
 /// One value of every element.
 #[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
@@ -142,6 +144,15 @@ impl Collector {
     }
 
     #[inline]
+    fn extend_one(&mut self, pad: u128) {
+        if self.planes.is_empty() {
+            self.extend_words(std::iter::once(&pad));
+        } else {
+            self.push(pad);
+        }
+    }
+
+    #[inline]
     fn push(&mut self, pad: u128) {
         self.low[self.held] = pad as u8;
         self.low[GROUP + self.held] = (pad >> 8) as u8;
@@ -185,8 +196,14 @@ fn send_pads(job: Job, mut next: impl FnMut(usize) -> Result<SenderBatch>) -> Re
     for piece in pieces(&job) {
         let mut batch = next(piece * job.choice_bits as usize)?;
         batch.pads(job.choice_bits, piece, |pads| {
-            for (j, column) in columns.iter_mut().enumerate() {
-                column.extend(pads.iter().skip(j).step_by(job.entries()));
+            if job.entries() < WIDE {
+                for (j, column) in columns.iter_mut().enumerate() {
+                    column.extend(pads.iter().skip(j).step_by(job.entries()));
+                }
+                return;
+            }
+            for element in pads.chunks_exact(job.entries()) {
+                columns.iter_mut().zip(element).for_each(|(column, pad)| column.extend_one(*pad));
             }
         });
     }

@@ -1,7 +1,7 @@
 //! Measuring operations.
 
 use pyo3::prelude::*;
-use tacit::{Conv, Operation, PredictOptions, ServeOptions, Settings};
+use tacit::{Conv, Operation, PredictOptions, ServeOptions, Settings, Took};
 
 use crate::errors::{MisuseError, json, options, raise};
 
@@ -20,21 +20,17 @@ pub(crate) fn bench(
     json(&py.detach(|| tacit::bench(operation, settings, server, &chosen)).map_err(raise)?)
 }
 
-/// Measures this machine, every operation `runs` times, and returns its rates as JSON.
+/// The operations that a machine is measured by, as JSON.
 #[pyfunction]
-#[pyo3(signature = (runs, progress=None))]
-pub(crate) fn calibrate(
-    py: Python<'_>,
-    runs: usize,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let told = |done: usize, all: usize| {
-        if let Some(progress) = &progress {
-            // A progress bar that fails must not fail the measurement.
-            Python::attach(|py| drop(progress.call1(py, (done, all))));
-        }
-    };
-    json(&py.detach(|| tacit::calibrate(runs, told)).map_err(raise)?)
+pub(crate) fn wanted() -> PyResult<String> {
+    json(&tacit::wanted())
+}
+
+/// The rates of the machine that took as long for them as `measured_json` says, as JSON.
+#[pyfunction]
+pub(crate) fn calibrated(py: Python<'_>, measured_json: &str) -> PyResult<String> {
+    let measured: Vec<Took> = options(measured_json)?;
+    json(&py.detach(|| tacit::calibrated(&measured)).map_err(raise)?)
 }
 
 /// What a slot-packed suite does for the convolution `conv_json`, counted and computed `runs`

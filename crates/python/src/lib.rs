@@ -28,7 +28,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::link, module)?)?;
     module.add_function(wrap_pyfunction!(session::predict, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
-    module.add_function(wrap_pyfunction!(bench::calibrate, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::wanted, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(bench::compare, module)?)?;
     module.add_function(wrap_pyfunction!(bench::count, module)?)?;
     module.add_function(wrap_pyfunction!(files::public_plan, module)?)?;

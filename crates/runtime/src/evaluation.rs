@@ -132,6 +132,12 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
     name.then(wanted).then(lola.key_cost().unwrap_or(Cost::NONE))
 }
 
+/// Coefficients of the keys.
+pub(crate) fn coefficients(plan: &Plan) -> usize {
+    let layouts = plan.evaluated().and_then(|lola| lola.key_layouts().ok()).unwrap_or_default();
+    layouts.iter().flatten().map(|segment| segment.count).sum()
+}
+
 fn other() -> Error {
     Error::misuse("a plan of another suite")
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use he::bfv;
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
 use mpc::linear::{lola, slots};
+use mpc::{Effort, Kernel};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
 
@@ -67,6 +68,12 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
         Ok(segments) => Cost::message(Role::Client, Keys::body_len(segments)),
     };
     keys.then(slot_keys::cost(plan)).then(evaluation::cost(plan))
+}
+
+/// What making and reading the keys takes; of those that are not of packed slots little.
+pub(crate) fn effort(plan: &Plan) -> Effort {
+    let coefficients = slot_keys::coefficients(plan) + evaluation::coefficients(plan);
+    Effort::of(Kernel::Keyed, coefficients as f64)
 }
 
 /// A line per set of parameters, for people.

@@ -31,6 +31,7 @@ mod session;
 #[allow(clippy::unwrap_used)]
 mod session_tests;
 mod slot_keys;
+mod spent;
 mod steps;
 mod suites;
 #[cfg(test)]

@@ -278,6 +278,9 @@ impl Sliced {
             let positions = || windows.iter().flatten().copied();
             let (start, end) =
                 (positions().min().unwrap_or(0), positions().max().map_or(0, |i| i + 1));
+            if start == 0 {
+                return Ok(Slice { plan: plan(end, windows)?, input: start..end });
+            }
             let moved = |window: &Vec<usize>| window.iter().map(|i| i - start).collect();
             let moved: Vec<Vec<usize>> = windows.iter().map(moved).collect();
             Ok(Slice { plan: plan(end - start, &moved)?, input: start..end })

@@ -3,9 +3,10 @@
 use graph::Graph;
 use wire::{Error, Link, Result};
 
-use crate::plan::{Plan, Settings, Spent};
+use crate::plan::{Plan, Settings};
 use crate::planner::{Conditions, Rates, best};
 use crate::report::counted;
+use crate::spent::Spent;
 
 /// Round trip in seconds and bandwidth in bits per second of the links that are planned for
 /// before anybody connects, beside those with names.

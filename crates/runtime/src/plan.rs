@@ -16,8 +16,10 @@ use crate::batch;
 use crate::choices::Choices;
 use crate::hello;
 use crate::keys;
-use crate::nonlinear::Nonlinear;
+use crate::nonlinear::{Nonlinear, pad_bytes};
 use crate::offline::{Stock, stretches};
+use crate::spent::Peak;
+pub(crate) use crate::spent::{Part, Spent};
 use crate::steps::{Action, Step};
 use crate::suites;
 
@@ -106,47 +108,6 @@ mod source {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Source, D::Error> {
         let name = String::deserialize(from)?;
         name.parse().map_err(|_| D::Error::custom("an unknown source of transfers"))
-    }
-}
-
-/// What something sends and how much work it is, the messages' not included.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spent {
-    pub(crate) cost: Cost,
-    pub(crate) effort: Effort,
-}
-
-impl Spent {
-    /// Messages and no work.
-    pub(crate) fn sending(cost: Cost) -> Self {
-        Self { cost, ..Self::default() }
-    }
-
-    /// One after the other.
-    #[must_use]
-    pub(crate) fn then(self, next: Self) -> Self {
-        Self { cost: self.cost.then(next.cost), effort: self.effort + next.effort }
-    }
-}
-
-impl FromIterator<Spent> for Spent {
-    fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
-        all.into_iter().fold(Self::default(), Self::then)
-    }
-}
-
-/// A part of a session, in its order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) phase: Phase,
-    /// The step, if it is one.
-    pub(crate) step: Option<usize>,
-    pub(crate) spent: Spent,
-}
-
-impl Part {
-    pub(crate) fn new(phase: Phase, step: Option<usize>, spent: Spent) -> Self {
-        Self { phase, step, spent }
     }
 }
 
@@ -292,16 +253,26 @@ impl Plan {
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
-        let setup = Spent { cost: self.setup_cost(), effort: Effort::of(Kernel::Session, 1.0) };
+        let effort = Effort::of(Kernel::Session, 1.0) + keys::effort(self);
+        let setup = Spent { cost: self.setup_cost(), effort };
         let mut parts = vec![Part::new(Phase::Setup, None, setup)];
+        self.run_parts(self.runs(inputs), &mut parts);
+        if let Some(first) = parts.get_mut(1) {
+            first.spent.effort += Effort::of(Kernel::Start, 1.0);
+        }
+        parts
+    }
+
+    /// Parts of so many runs.
+    fn run_parts(&self, runs: usize, parts: &mut Vec<Part>) {
         let mut stock = Stock::new(self.settings.sourcing());
-        let runs = self.runs(inputs);
+        let mut peak = Peak::default();
         if self.evaluated().is_some() {
             let step = self.steps.iter().map(Step::spent).enumerate();
             let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
             let run: Vec<Part> = run.collect();
             parts.extend(std::iter::repeat_n(run, runs).flatten());
-            return parts;
+            return;
         }
         if self.settings.store() > 0 {
             for turn in turns(runs, self.settings.store()) {
@@ -316,24 +287,28 @@ impl Plan {
                     }
                 }
             }
-            return parts;
+            return;
         }
         let stretches = stretches(&self.steps);
         for stretch in std::iter::repeat_n(&stretches, runs).flatten() {
             let steps = self.steps.iter().enumerate().skip(stretch.start).take(stretch.len());
             let need = ahead::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
-            parts.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+            let held = pad_bytes(&need) as u64;
+            let prepared = stock.prepare(&need).and(peak.touch(held));
+            parts.push(Part::new(Phase::Offline, None, prepared));
             parts.extend(ahead::transfer_costs(steps.clone(), &mut stock));
             for (index, step) in steps {
+                let mut touched = peak.touch(held + step.linear_memory());
                 for (need, spent) in step.parts() {
                     if step.feeds_itself() {
-                        parts.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+                        let made = stock.prepare(&need).and(peak.touch(pad_bytes(&need) as u64));
+                        parts.push(Part::new(Phase::Offline, None, made));
                     }
+                    let spent = spent.and(std::mem::take(&mut touched));
                     parts.push(Part::new(Phase::Online, Some(index), spent));
                 }
             }
         }
-        parts
     }
 
     /// Everything, for a session with `inputs` inputs.

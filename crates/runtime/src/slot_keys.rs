@@ -49,6 +49,12 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
     layouts.iter().map(|layout| Cost::message(Role::Client, Bodies::body_len(layout))).collect()
 }
 
+/// Coefficients of all of them.
+pub(crate) fn coefficients(plan: &Plan) -> usize {
+    let layouts = Needed::of(plan).and_then(|needed| needed.layouts().ok()).unwrap_or_default();
+    layouts.iter().flatten().map(|segment| segment.count).sum()
+}
+
 /// For people, if there are any.
 pub(crate) fn describe(plan: &Plan) -> Option<String> {
     let Needed { params, steps } = Needed::of(plan)?;

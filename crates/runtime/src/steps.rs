@@ -403,8 +403,14 @@ impl Step {
     /// Bytes that the party with more of them holds at a time: ciphertexts, or pads and
     /// circuits; not weights.
     pub(crate) fn memory(&self) -> u64 {
+        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
+        self.linear_memory() + pads.max().unwrap_or(0)
+    }
+
+    /// The same without pads and circuits.
+    pub(crate) fn linear_memory(&self) -> u64 {
         let ciphertexts = |count: usize, degree: usize| 16 * (count as u64) * degree as u64;
-        let linear = match &self.action {
+        match &self.action {
             Action::Linear(step) => {
                 ciphertexts(step.layer.ciphertexts(), step.layer.params().degree())
             }
@@ -413,9 +419,7 @@ impl Step {
             }
             Action::Transfer(step) => step.held_bytes() as u64,
             _ => self.first_cost().bytes(),
-        };
-        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
-        linear + pads.max().unwrap_or(0)
+        }
     }
 
     /// Parameters and levels of the keys with which the server unfolds inputs, if it does.
@@ -525,14 +529,17 @@ pub(crate) fn windows(window: &Window) -> Vec<Vec<usize>> {
         (start.max(pad)..(start + kernel).min(side + pad)).map(move |i| i - pad)
     };
     let (height, width) = (window.height, window.width);
-    let mut windows = Vec::new();
+    let count = window.channels * window.out_height() * window.out_width();
+    let mut windows = Vec::with_capacity(count);
     for channel in 0..window.channels {
         for row in 0..window.out_height() {
             for column in 0..window.out_width() {
                 let rows = reach(row, window.stride[0], window.kernel[0], top, height);
                 let columns = reach(column, window.stride[1], window.kernel[1], left, width);
                 let at = |r: usize, c: usize| (channel * height + r) * width + c;
-                windows.push(rows.flat_map(|r| columns.clone().map(move |c| at(r, c))).collect());
+                let mut seen = Vec::with_capacity(rows.len() * columns.len());
+                rows.for_each(|r| seen.extend(columns.clone().map(|c| at(r, c))));
+                windows.push(seen);
             }
         }
     }

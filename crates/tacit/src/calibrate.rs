@@ -1,15 +1,28 @@
-//! Measuring a machine: both parties in this process, over TLS and loopback, a thread each.
-
-use std::thread;
+//! A machine's rates out of measurements of it: which operations to measure, and the fit.
 
 use runtime::bench::{Operation, efforts};
-use runtime::planner::{Effort, Kernel, Rates, Sample, Work, fitted, workload};
-use runtime::{Settings, Usage};
-use serde::Serialize;
-use wire::{Error, Result};
+use runtime::planner::{Effort, Rates, Sample, Work, fitted, workload};
+use serde::{Deserialize, Serialize};
+use wire::{Error, Phase, Result};
 
-use crate::bench::{BenchServer, bench};
-use crate::session::{PredictOptions, ServeOptions, TlsFiles};
+/// An operation to measure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Wanted {
+    /// What runs.
+    pub operation: Operation,
+    /// Where its correlations come from.
+    pub ot: String,
+}
+
+/// Seconds of one, at the client.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Took {
+    /// Of its setup.
+    pub setup: f64,
+    /// Of all that follows. A party that is done with its correlations waits for the other
+    /// when it is online, so that the two phases are one.
+    pub run: f64,
+}
 
 /// A machine's rates, and how well they tell what they were found from.
 #[derive(Clone, Debug, Serialize)]
@@ -38,36 +51,41 @@ pub struct Told {
 /// Shortest phase that is told by a clock and not by chance.
 const SHORTEST: f64 = 1e-3;
 
-/// Measures this machine, every operation `runs` times (the fastest counts, what else runs
-/// here only slows it down). `progress` hears how many of how many operations are done.
+/// What to measure, every operation by two fresh processes with a thread each, over TLS and
+/// loopback.
+pub fn wanted() -> Vec<Wanted> {
+    let all = workload().into_iter();
+    all.map(|work| Wanted { operation: work.operation, ot: work.settings.ot.to_string() }).collect()
+}
+
+/// The rates that tell best what was `measured` of [`wanted`], in its order.
 ///
 /// # Errors
-/// [`Error::Transport`] when there is no loopback.
-pub fn calibrate(runs: usize, mut progress: impl FnMut(usize, usize)) -> Result<Calibrated> {
+/// [`Error::Misuse`] for another number of measurements.
+pub fn calibrated(measured: &[Took]) -> Result<Calibrated> {
     let all = workload();
-    let mut measured: Vec<(String, &'static str, Sample)> = Vec::new();
-    for (done, work) in all.iter().enumerate() {
-        let mut least = [f64::INFINITY; 2];
-        for _ in 0..runs.max(1) {
-            let seconds = once(work)?;
-            least.iter_mut().zip(seconds).for_each(|(least, now)| *least = least.min(now));
-        }
-        let run = efforts(work.operation.clone(), work.settings)?.into_iter().sum();
-        let name = describe(&work.operation, work.settings);
-        let session = Effort::of(Kernel::Session, 1.0);
-        let phases = [("setup", session), ("run", run)];
-        for ((phase, effort), seconds) in phases.into_iter().zip(least) {
-            // Setups of large operations draw their inputs.
-            let wanted = if phase == "setup" { small(&work.operation) } else { seconds > SHORTEST };
-            if wanted {
-                measured.push((name.clone(), phase, Sample { effort, seconds }));
-            }
-        }
-        progress(done + 1, all.len());
+    if all.len() != measured.len() {
+        let (got, wanted) = (measured.len(), all.len());
+        return Err(Error::misuse(format!("{got} measurements of {wanted} operations")));
     }
-    let samples: Vec<Sample> = measured.iter().map(|(.., sample)| *sample).collect();
-    let rates = fitted(&samples, &Rates::reference());
-    let told = measured.into_iter().map(|(operation, phase, Sample { effort, seconds })| Told {
+    let mut samples: Vec<(String, &'static str, Sample)> = Vec::new();
+    for (work, took) in all.iter().zip(measured) {
+        let efforts = efforts(work.operation.clone(), work.settings)?;
+        let of = |wanted: &dyn Fn(Phase) -> bool| -> Effort {
+            efforts.iter().filter(|(phase, _)| wanted(*phase)).map(|(_, effort)| *effort).sum()
+        };
+        let setup = Sample { effort: of(&|phase| phase == Phase::Setup), seconds: took.setup };
+        let run = Sample { effort: of(&|phase| phase != Phase::Setup), seconds: took.run };
+        if draws_little(&work.operation) {
+            samples.push((describe(work), "setup", setup));
+        }
+        if took.run > SHORTEST {
+            samples.push((describe(work), "run", run));
+        }
+    }
+    let known: Vec<Sample> = samples.iter().map(|(.., sample)| *sample).collect();
+    let rates = fitted(&known, &Rates::reference());
+    let told = samples.into_iter().map(|(operation, phase, Sample { effort, seconds })| Told {
         operation,
         phase,
         seconds,
@@ -81,32 +99,45 @@ pub fn calibrate(runs: usize, mut progress: impl FnMut(usize, usize)) -> Result<
     Ok(Calibrated { rates, samples, median_error })
 }
 
-/// Seconds at the client: of the setup, and of all that follows. A party that is done with its
-/// correlations waits for the other when it is online, so that the two phases are one.
-fn once(work: &Work) -> Result<[f64; 2]> {
-    let serving = ServeOptions {
-        ot: work.settings.ot.to_string(),
-        tls: Some(TlsFiles::default()),
-        ..ServeOptions::default()
-    };
-    let server = BenchServer::bind(work.operation.clone(), &serving)?;
-    let (address, pin) = (server.address()?.to_string(), server.pin.map(|pin| pin.to_string()));
-    let other = thread::spawn(move || server.run());
-    let options = PredictOptions { pin, ..PredictOptions::default() };
-    let measured = bench(work.operation.clone(), work.settings, &address, &options);
-    let ended = other.join().unwrap_or_else(|_| Err(Error::Internal("a bench panicked".into())));
-    let phases = measured?.report.phases;
-    ended?;
-    let seconds = |usage: Usage| usage.seconds.unwrap_or(0.0);
-    Ok([seconds(phases.setup), seconds(phases.offline) + seconds(phases.online)])
+/// Whether its inputs, which are drawn in the setup, are drawn in no time.
+fn draws_little(operation: &Operation) -> bool {
+    match operation {
+        Operation::Relu { count, .. } => *count <= 1 << 12,
+        Operation::Conv { height, width, input, .. } => height * width * input <= 1 << 12,
+        _ => false,
+    }
 }
 
-/// Whether its inputs are drawn in no time.
-fn small(operation: &Operation) -> bool {
-    matches!(operation, Operation::Relu { count, .. } if *count <= 1 << 12)
+fn describe(work: &Work) -> String {
+    let sizes = serde_json::to_string(&work.operation).unwrap_or_default();
+    format!("{sizes} {}", work.settings.ot)
 }
 
-fn describe(operation: &Operation, settings: Settings) -> String {
-    let sizes = serde_json::to_string(operation).unwrap_or_default();
-    format!("{sizes} {}", settings.ot)
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_twice_as_slow_has_rates_twice_as_large() {
+        let rates = Rates::reference();
+        let as_told = |factor: f64| -> Vec<Took> {
+            let of = |work: Work| {
+                let mut took = Took { setup: 0.0, run: 0.0 };
+                for (phase, effort) in efforts(work.operation, work.settings).unwrap() {
+                    let place = if phase == Phase::Setup { &mut took.setup } else { &mut took.run };
+                    *place += factor * rates.seconds(&effort);
+                }
+                took
+            };
+            workload().into_iter().map(of).collect()
+        };
+        let found = calibrated(&as_told(2.0)).unwrap();
+        assert!(found.median_error < 0.01, "{}", found.median_error);
+        assert!(found.samples.len() > wanted().len());
+        let unit = Effort::of(runtime::planner::Kernel::Entry, 1.0);
+        let ratio = found.rates.seconds(&unit) / rates.seconds(&unit);
+        assert!((ratio - 2.0).abs() < 0.1, "{ratio}");
+        assert!(calibrated(&as_told(1.0)[1..]).is_err());
+    }
 }

@@ -13,7 +13,7 @@ mod model;
 mod session;
 
 pub use bench::{BenchServer, bench};
-pub use calibrate::{Calibrated, Told, calibrate};
+pub use calibrate::{Calibrated, Told, Took, Wanted, calibrated, wanted};
 pub use compare::{Suited, compare_suites};
 pub use graph::Conv;
 pub use graph::{

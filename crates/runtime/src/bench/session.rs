@@ -140,23 +140,14 @@ impl Host {
     }
 }
 
-/// The work of `operation` by phase, messages included, as a plan has it: offline, online.
+/// The work of `operation` part by part, messages included, as a plan has it.
 ///
 /// # Errors
 /// As [`Bench::new`].
-pub fn efforts(operation: Operation, settings: Settings) -> Result<[Effort; 2]> {
+pub fn efforts(operation: Operation, settings: Settings) -> Result<Vec<(Phase, Effort)>> {
     let task = Task::new(operation, settings)?;
-    let mut parts = counted(task.plan.parts(1));
-    let [mut offline, mut online] = [Effort::none(); 2];
-    for Part { phase, spent, .. } in &mut parts {
-        let effort = spent.effort + Effort::messages(spent.cost);
-        match phase {
-            Phase::Setup => {}
-            Phase::Offline => offline += effort,
-            Phase::Online => online += effort,
-        }
-    }
-    Ok([offline, online])
+    let of = |Part { phase, spent, .. }| (phase, spent.effort + Effort::messages(spent.cost));
+    Ok(counted(task.plan.parts(1)).map(of).collect())
 }
 
 /// What was counted so far; what follows is not the operation's.
