@@ -47,8 +47,7 @@ impl Offers {
             let conditions = on(rates, link);
             let plan = best(graph, settings.planned_for(Some(link)), &conditions)?.plan;
             if candidates.iter().all(|known| known.plan.digest() != plan.digest()) {
-                let parts = counted(plan.parts(1)).into_iter();
-                let spent = parts.map(|part| part.spent).collect();
+                let spent = counted(plan.parts(1)).map(|part| part.spent).collect();
                 candidates.push(Candidate { plan, spent });
             }
         }
