@@ -73,15 +73,22 @@ impl Conditions {
     /// messages one after the other.
     pub(crate) fn seconds(&self, spent: Spent) -> f64 {
         let Spent { cost, effort } = spent;
-        self.rates.seconds(&(effort + Effort::messages(cost))) + self.wire(cost)
+        let work = self.rates.seconds(&(effort + Effort::messages(cost)));
+        // Circuits are sent while the next ones are garbled.
+        let garbling = Effort::of(Kernel::Garbled, effort.units(Kernel::Garbled));
+        let at_once = self.rates.seconds(&garbling).min(self.passing(cost));
+        work + self.wire(cost) - at_once
     }
 
     /// Time on the link: half a round trip a round, bytes at its bandwidth.
     fn wire(&self, cost: Cost) -> f64 {
-        self.link.map_or(0.0, |link| {
-            let (round_trip, bandwidth) = link.figures();
-            cost.rounds as f64 * round_trip / 2.0 + 8.0 * cost.bytes() as f64 / bandwidth
-        })
+        let waiting = self.link.map_or(0.0, |link| cost.rounds as f64 * link.figures().0 / 2.0);
+        waiting + self.passing(cost)
+    }
+
+    /// Time that bytes take at the link's bandwidth.
+    fn passing(&self, cost: Cost) -> f64 {
+        self.link.map_or(0.0, |link| 8.0 * cost.bytes() as f64 / link.figures().1)
     }
 }
 
@@ -108,5 +115,12 @@ mod tests {
         let on = |link| Conditions { rates: Rates::new([0.0; COUNT]).unwrap(), link };
         assert!((on(Some(Link::WAN)).seconds(spent) - 1.02).abs() < 1e-9);
         assert!(on(None).seconds(spent).abs() < 1e-12);
+        let rates = Rates::new([1.0; COUNT]).unwrap();
+        let messages = rates.seconds(&Effort::messages(cost));
+        for (gates, whole) in [(0.25, 1.02), (3.0, 3.02)] {
+            let spent = Spent { cost, effort: Effort::of(Kernel::Garbled, gates) };
+            let took = Conditions { rates, link: Some(Link::WAN) }.seconds(spent);
+            assert!((took - messages - whole).abs() < 1e-6, "{took}");
+        }
     }
 }
