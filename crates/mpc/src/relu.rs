@@ -195,7 +195,24 @@ mod tests {
 
     #[test]
     fn rounds_are_four_and_the_depth_of_the_tree() {
-        let plan = Relu::new(10, 12, None, 20, Radix::Four).unwrap();
-        assert_eq!(plan.cost().rounds, 4 + 3);
+        // Digits, levels of their tree, who asks.
+        for (radix, levels, asks) in
+            [(Radix::Four, 3, Role::Client), (Radix::Sixteen, 2, Role::Server)]
+        {
+            let cost = |out_bits| Relu::new(10, 12, None, out_bits, radix).unwrap().cost();
+            assert_eq!((cost(20).rounds, cost(12).rounds), (4 + levels, 3 + levels));
+            assert_eq!((cost(20).first, cost(20).last), (Some(asks), Some(Role::Client)));
+        }
+    }
+
+    #[test]
+    fn a_wider_result_takes_a_bit_for_each_bit_more() {
+        for saturate in [None, Some(8)] {
+            let bytes = |out_bits| {
+                let plan = Relu::new(8000, 12, saturate, out_bits, Radix::Four).unwrap();
+                plan.cost().bytes()
+            };
+            assert_eq!(bytes(30) - bytes(20), 10 * 1000);
+        }
     }
 }

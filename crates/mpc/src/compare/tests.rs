@@ -41,10 +41,13 @@ fn all_small_pairs_compare() {
             let all: Vec<(u64, u64)> =
                 (0..1 << bits).flat_map(|x| (0..1 << bits).map(move |y| (x, y))).collect();
             let (x, y): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-            check(&Comparison::carry(bits, radix), &x, &y, &mut rng);
+            let carry = Comparison::carry(bits, radix);
+            check(&carry, &x, &y, &mut rng);
+            check(&carry.asked_by(Role::Server), &x, &y, &mut rng);
             for low in 1..bits {
                 let plan = Comparison::with_middle(low, bits, radix);
                 check(&plan, &x, &y, &mut rng);
+                check(&plan.clone().asked_by(Role::Server), &x, &y, &mut rng);
                 check(&plan.gates_from(Some(Role::Server)), &x, &y, &mut rng);
                 if low > 1 {
                     check(&Comparison::with_halves(low, bits, radix), &x, &y, &mut rng);

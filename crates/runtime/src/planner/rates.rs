@@ -12,6 +12,17 @@ use crate::plan::Spent;
 /// Those of the machine that the project is measured on, by `tacit calibrate`.
 const REFERENCE: &str = include_str!("reference.json");
 
+/// Work that goes on while its results are on the wire: correlations, their pads, and circuits.
+const STREAMED: [Kernel; 7] = [
+    Kernel::SoftSpoken2,
+    Kernel::SoftSpoken4,
+    Kernel::SoftSpoken8,
+    Kernel::Transfer,
+    Kernel::Entry,
+    Kernel::WideEntry,
+    Kernel::Garbled,
+];
+
 /// Seconds of a unit of each kind of work, one thread a party.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, f64>", into = "BTreeMap<String, f64>")]
@@ -74,10 +85,10 @@ impl Conditions {
     pub(crate) fn seconds(&self, spent: Spent) -> f64 {
         let Spent { cost, effort } = spent;
         let work = self.rates.seconds(&(effort + Effort::messages(cost)));
-        // Circuits are sent while the next ones are garbled.
-        let garbling = Effort::of(Kernel::Garbled, effort.units(Kernel::Garbled));
-        let at_once = self.rates.seconds(&garbling).min(self.passing(cost));
-        work + self.wire(cost) - at_once
+        // What is made in quantity is sent while the next of it is made.
+        let streamed = STREAMED.iter().map(|kernel| Effort::of(*kernel, effort.units(*kernel)));
+        let making = self.rates.seconds(&streamed.sum());
+        work + self.wire(cost) - making.min(self.passing(cost))
     }
 
     /// Time on the link: half a round trip a round, bytes at its bandwidth.
