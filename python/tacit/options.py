@@ -82,8 +82,8 @@ Protocols = Annotated[
     str,
     typer.Option(
         metavar="auto|plain|measured|digits1..8|circuits",
-        help="Non-linear layers: auto plans each for --network (plain without one); measured (only `serve`): for the link "
-        "to each client, measured when it connects; digits: comparisons by transfers of so many bits at a time; "
+        help="Non-linear layers: auto plans each for --network (plain without one); measured (only `serve`): for the "
+        "link to each client, measured when it connects; digits: comparisons by transfers of so many bits at a time; "
         "circuits: garbled.",
     ),
 ]
