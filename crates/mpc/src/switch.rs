@@ -90,11 +90,6 @@ impl Switch {
         asks(first).then(asks(!first)).then(answers(!first)).then(answers(first))
     }
 
-    /// Who sends the last message of [`run`] when `first` sends first; nobody without jobs.
-    pub fn last_sender(&self, first: Role) -> Option<Role> {
-        self.cost(first).last
-    }
-
     /// Whether no choice is between more than two.
     fn opens_at_once(&self) -> bool {
         self.to_client.iter().chain(&self.to_server).all(|job| job.choice_bits == 1)

@@ -62,7 +62,7 @@ impl Offers {
     /// The plan that takes least on `link`; the first without one.
     ///
     /// # Errors
-    /// None: there always is a plan.
+    /// [`Error::Misuse`] without a plan; there always is one.
     pub(crate) fn on(&self, link: Option<Link>) -> Result<&Plan> {
         let seconds = |candidate: &&Candidate| match link {
             Some(link) => on(self.rates, link).seconds(candidate.spent),
