@@ -2,15 +2,15 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of `x` mod 2^bits, bits <= 8; the server's table `T` of 2^bits entries; random transfers |
+//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's; random transfers |
 //! | Out | shares of `T[x]` mod 2^out_bits |
 //! | Reveals | masked choices; of the table nothing but its size |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | bits up, (2^bits - 1)*out_bits down per element; 2 rounds |
+//! | Cost | bits one way, (2^bits - 1)*out_bits the other per element; 2 rounds |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), lookup tables, section III; Dessouky et al., NDSS 2017 |
 //!
-//! The server turns the table by its share, `T'[j] = T[j + s]`, and the client picks
-//! `T'[c]`. The turn is made of conditional moves of columns, one for each bit of s, so
+//! Its holder, say the server, turns the table by its share, `T'[j] = T[j + s]`, and the client
+//! picks `T'[c]`. The turn is made of conditional moves of columns, one for each bit of s, so
 //! that no address depends on a share. Elements are taken in blocks whose turned tables
 //! fit into a cache; they share the two messages.
 
@@ -33,6 +33,7 @@ pub struct Lookup {
     count: usize,
     bits: u32,
     out_bits: u32,
+    chooser: Role,
 }
 
 impl Lookup {
@@ -44,7 +45,18 @@ impl Lookup {
         if !(1..=8).contains(&bits) || !(1..=64).contains(&out_bits) {
             return Err(Error::misuse("a lookup of 1-8 bits for integers of 1-64 bits"));
         }
-        Ok(Self { count, bits, out_bits })
+        Ok(Self { count, bits, out_bits, chooser: Role::Client })
+    }
+
+    /// With the positions of `chooser`; the other has the table.
+    #[must_use]
+    pub fn chosen_by(self, chooser: Role) -> Self {
+        Self { chooser, ..self }
+    }
+
+    /// Who has the table.
+    pub fn holder(&self) -> Role {
+        !self.chooser
     }
 
     /// Elements of a block, a multiple of 64.
@@ -55,7 +67,7 @@ impl Lookup {
     fn switch(&self) -> Switch {
         let (entry, most) = (Entry::Word(self.out_bits), self.block());
         let job = |done| Job { count: most.min(self.count - done), choice_bits: self.bits, entry };
-        Switch::to(Role::Client, (0..self.count).step_by(most).map(job).collect())
+        Switch::to(self.chooser, (0..self.count).step_by(most).map(job).collect())
     }
 
     /// Transfers consumed.
@@ -65,17 +77,18 @@ impl Lookup {
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        self.switch().cost(Role::Client)
+        self.switch().cost(self.chooser)
     }
 
-    /// The client's positions or the server's turned tables, block by block.
+    /// The chooser's positions or the holder's turned tables, block by block.
     fn side(&self, role: Role, shares: &[u64], table: &[u64]) -> Side {
         let mut side = Side { choices: Vec::new(), tables: Vec::new() };
         for block in shares.chunks(self.block()) {
             let bits = (0..self.bits).map(|bit| Bits::of_words(block, bit)).collect();
-            match role {
-                Role::Client => side.choices.push(bits),
-                Role::Server => side.tables.push(turned(table, Zeroizing::new(bits))),
+            if role == self.chooser {
+                side.choices.push(bits);
+            } else {
+                side.tables.push(turned(table, Zeroizing::new(bits)));
             }
         }
         side
@@ -108,7 +121,7 @@ pub fn tabulate(bits: u32, of_signed: bool, function: impl Fn(i64) -> i64) -> Ve
     (0..1u64 << bits).map(|word| function(value(word)) as u64).collect()
 }
 
-/// Looks every value up; only the server has a `table`, of which the low `out_bits`
+/// Looks every value up; only its holder has a `table`, of which the low `out_bits`
 /// of each entry count. Position j stands for `x = j` mod 2^bits.
 ///
 /// # Errors
@@ -122,15 +135,12 @@ pub fn run(
     pads: Pads,
 ) -> Result<Share> {
     let role = channel.role();
-    let entries = match role {
-        Role::Client => table.len(),
-        Role::Server => 1 << plan.bits,
-    };
+    let entries = if role == plan.chooser { table.len() } else { 1 << plan.bits };
     if (x.len(), x.bits(), table.len()) != (plan.count, plan.bits, entries) {
         return Err(Error::misuse("a share or table that does not fit its lookup"));
     }
     let side = plan.side(role, x.words(), table);
-    let switched = switch::run(channel, &plan.switch(), Role::Client, side, pads)?;
+    let switched = switch::run(channel, &plan.switch(), plan.chooser, side, pads)?;
     let blocks = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
     // With room for all: a vector that grows leaves copies behind.
     let mut words = Vec::with_capacity(plan.count);
@@ -147,11 +157,20 @@ mod tests {
     use ring::word::mask;
 
     fn check(plan: &Lookup, table: &[u64], client: &Share, server: &Share, rng: &mut Random) {
+        for chooser in [Role::Client, Role::Server] {
+            let plan = &plan.clone().chosen_by(chooser);
+            check_asked(plan, table, client, server, rng);
+            assert_eq!((plan.cost().first, plan.cost().last), (Some(chooser), Some(!chooser)));
+        }
+    }
+
+    fn check_asked(plan: &Lookup, table: &[u64], client: &Share, server: &Share, rng: &mut Random) {
+        let tables = |role| if role == plan.holder() { table } else { &[] };
         let (c, s) = both(
             rng,
             &plan.need(),
-            |ch, pads| run(ch, plan, client, &[], pads),
-            |ch, pads| run(ch, plan, server, table, pads),
+            |ch, pads| run(ch, plan, client, tables(Role::Client), pads),
+            |ch, pads| run(ch, plan, server, tables(Role::Server), pads),
         );
         assert_eq!(c.cost, plan.cost());
         assert_eq!(c.cost.rounds, 2);

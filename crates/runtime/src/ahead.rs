@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mpc::linear::coefficient::{ClientAhead, ServerAhead, Worker};
+use mpc::linear::coefficient::{ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, Worker};
 use mpc::{Need, Pads};
 use ring::Random;
-use wire::{Channel, Error, Phase, Result};
+use wire::{Channel, Cost, Error, Phase, Result};
 
 use crate::execute::{self, Party};
 use crate::nonlinear::pad_bytes;
@@ -17,6 +17,8 @@ use crate::plan::{Part, Plan, Spent};
 use crate::steps::{Action, Step};
 use crate::transferred::TransferAhead;
 
+/// Bytes of answers that a server holds back at a time.
+const MOST_HELD: usize = 128 << 20;
 /// Bytes that a party holds in prepared runs.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -190,6 +192,16 @@ pub(crate) fn transferred<'a>(
     Ok(layers)
 }
 
+/// What a step takes before its input exists, in an exchange with other steps.
+pub(crate) fn before(step: &Step) -> Spent {
+    if let Some(linear) = step.runs_ahead() {
+        return Spent { cost: linear.layer.cost(), effort: linear.layer.effort() };
+    }
+    let Some(layer) = step.transfer() else { return Spent::default() };
+    let costs = layer.parts().map(|(_, [asked, corrections])| asked.then(corrections));
+    Spent { cost: costs.collect(), effort: layer.layer.effort() }
+}
+
 /// What [`transferred`] costs, part by part, as [`Plan::parts`] has it.
 pub(crate) fn transfer_costs<'a>(
     steps: impl Iterator<Item = (usize, &'a Step)> + Clone,
@@ -223,7 +235,6 @@ pub(crate) fn prepare(
     offline: &mut Offline,
     rng: &mut Random,
 ) -> Result<Inference> {
-    let mut worker = Worker { rng, threads: party.threads() };
     offline.set_threads(party.threads());
     let pads = offline.prepare(channel, &plan.steps().iter().map(Step::need).sum())?;
     let mut layers = BTreeMap::new();
@@ -233,25 +244,99 @@ pub(crate) fn prepare(
         let steps = steps.skip(stretch.start).take(stretch.len());
         let need: Need = steps.clone().map(|(_, step)| step.mask_need()).sum();
         let mut pads = offline.prepare(channel, &need)?;
-        layers.extend(transferred(channel, steps, party, &mut pads, offline, worker.rng)?);
+        layers.extend(transferred(channel, steps, party, &mut pads, offline, rng)?);
+    }
+    let linear = all_linear(plan.steps().iter().enumerate());
+    layers.extend(encrypted(channel, &linear, party, rng)?);
+    Ok(Inference { pads, layers })
+}
+
+/// A step that is a layer under encryption, and its index.
+pub(crate) type LinearAt<'a> = (usize, &'a Step, &'a Layer);
+
+/// All layers under encryption.
+fn all_linear<'a>(steps: impl Iterator<Item = (usize, &'a Step)>) -> Vec<LinearAt<'a>> {
+    let linear = steps.filter_map(|(index, step)| match &step.action {
+        Action::Linear(linear) => Some((index, step, &linear.layer)),
+        _ => None,
+    });
+    linear.collect()
+}
+
+/// Those that run ahead in every session.
+pub(crate) fn chosen<'a>(steps: impl Iterator<Item = (usize, &'a Step)>) -> Vec<LinearAt<'a>> {
+    let chosen = steps.filter_map(|(index, step)| Some((index, step, &step.runs_ahead()?.layer)));
+    chosen.collect()
+}
+
+/// The layers that go in one exchange: as many as the server holds the answers of.
+fn exchanges<'a, 's>(layers: &'a [LinearAt<'s>]) -> Vec<&'a [LinearAt<'s>]> {
+    let (mut rest, mut all) = (layers, Vec::new());
+    while !rest.is_empty() {
+        let mut held = 0usize;
+        let fitting = rest.iter().take_while(|(.., layer)| {
+            held = held.saturating_add(layer.held_bytes());
+            held <= MOST_HELD
+        });
+        let (some, others) = rest.split_at(fitting.count().clamp(1, rest.len()));
+        all.push(some);
+        rest = others;
+    }
+    all
+}
+
+/// Runs layers on masks: the client asks for all of an exchange before it hears any answer.
+pub(crate) fn encrypted(
+    channel: &mut Channel,
+    layers: &[LinearAt<'_>],
+    party: &Party<'_>,
+    rng: &mut Random,
+) -> Result<BTreeMap<usize, LayerAhead>> {
+    let worker = &mut Worker { rng, threads: party.threads() };
+    let mut prepared = BTreeMap::new();
+    if layers.is_empty() {
+        return Ok(prepared);
     }
     channel.enter(Phase::Offline, None);
-    for (index, step) in plan.steps().iter().enumerate() {
-        let Action::Linear(linear) = &step.action else { continue };
-        let (layer, degree) = (&linear.layer, linear.layer.params().degree());
-        let ahead = match party {
+    for exchange in exchanges(layers) {
+        match party {
             Party::Client { keys, .. } => {
-                let key = keys.for_degree(degree)?;
-                LayerAhead::Client(ClientAhead::prepare(channel, layer, key, &mut worker)?)
+                let mut asked = Vec::with_capacity(exchange.len());
+                for (.., layer) in exchange {
+                    let key = keys.for_degree(layer.params().degree())?;
+                    asked.push(ClientAsked::ask(channel, layer, key, worker)?);
+                }
+                for ((index, _, layer), asked) in exchange.iter().zip(asked) {
+                    let key = keys.for_degree(layer.params().degree())?;
+                    let ahead = asked.finish(channel, layer, key, worker)?;
+                    prepared.insert(*index, LayerAhead::Client(ahead));
+                }
             }
-            Party::Server { keys, prepared, .. } => {
-                let (key, weights) = (keys.for_degree(degree)?, prepared.weights(step)?);
-                LayerAhead::Server(ServerAhead::prepare(channel, layer, key, weights, &mut worker)?)
+            Party::Server { keys, prepared: weights, .. } => {
+                let mut asked = Vec::with_capacity(exchange.len());
+                for (_, step, layer) in exchange {
+                    let key = keys.for_degree(layer.params().degree())?;
+                    let weights = weights.weights(step)?;
+                    asked.push(ServerAsked::read(channel, layer, key, weights, worker)?);
+                }
+                for ((index, _, layer), asked) in exchange.iter().zip(asked) {
+                    let ahead = asked.finish(channel, layer)?;
+                    prepared.insert(*index, LayerAhead::Server(ahead));
+                }
             }
-        };
-        layers.insert(index, ahead);
+        }
     }
-    Ok(Inference { pads, layers })
+    Ok(prepared)
+}
+
+/// What [`encrypted`] takes.
+pub(crate) fn encrypted_cost(layers: &[LinearAt<'_>]) -> Spent {
+    let cost = exchanges(layers).into_iter().map(|exchange| {
+        let asks: Cost = exchange.iter().map(|(.., layer)| layer.asks()).collect();
+        asks.then(exchange.iter().map(|(.., layer)| layer.answers()).collect())
+    });
+    let effort = layers.iter().map(|(.., layer)| layer.effort()).sum();
+    Spent { cost: cost.collect(), effort }
 }
 
 /// What [`prepare`] costs next, part by part.
@@ -265,16 +350,27 @@ pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<Part> {
         costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
         costs.extend(transfer_costs(steps, stock));
     }
-    let layers = plan.steps().iter().map(Step::ahead);
-    costs.push(Part::new(Phase::Offline, None, layers.collect()));
+    let linear = all_linear(plan.steps().iter().enumerate());
+    costs.push(Part::new(Phase::Offline, None, encrypted_cost(&linear)));
     costs
 }
 
-/// Whether a store of `store` runs of these steps fits into memory.
+/// Whether a store of `store` runs of these steps fits into memory, or the layers that run
+/// ahead without one.
 ///
 /// # Errors
 /// [`Error::Misuse`] with what it takes.
 pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
+    if store == 0 {
+        let linear = steps.iter().filter_map(Step::runs_ahead);
+        let values = linear.map(|linear| linear.layer.inputs() + linear.layer.outputs());
+        return match values.fold(0, usize::saturating_add) {
+            values if values > MOST_BYTES / 8 => {
+                Err(Error::misuse("more layers that run ahead than fit into memory"))
+            }
+            _ => Ok(()),
+        };
+    }
     let need: Need = steps.iter().map(Step::need).sum();
     let layer = |step: &Step| match &step.action {
         Action::Linear(linear) => 8 * (linear.layer.inputs() + linear.layer.outputs()),

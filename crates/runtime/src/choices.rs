@@ -5,38 +5,140 @@ use std::fmt;
 use std::str::FromStr;
 
 use mpc::compare::Radix;
+use mpc::linear::coefficient::MOST_PACKINGS;
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
-/// How a step that is not linear, or the exact rounding of one that is, runs.
+/// How a step runs, part by part; what is not chosen is as everybody chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The products of a linear layer.
+    pub products: Option<Products>,
+    /// Whether the layer runs on a mask before, together with all others that do.
+    pub ahead: bool,
+    /// What is not linear, or the exact rounding of what is.
+    pub function: Option<Function>,
+}
+
+/// How a linear layer is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum Products {
+    /// Under encryption in this packing, counted from 1, of those from few bytes to little
+    /// work.
+    Packing(usize),
+    /// By transfers that choose by the bits of the weights.
+    Transfers,
+}
+
+/// How a function of each value runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
     /// By transfers, its comparisons in digits of this width.
     Digits(Radix),
     /// By garbled circuits.
     Circuits,
+    /// By one table of all values.
+    Table,
 }
 
-impl fmt::Display for Choice {
+impl Choice {
+    /// Garbled circuits for what is not linear.
+    pub const CIRCUITS: Self = Self::function(Function::Circuits);
+
+    /// Nothing but a function.
+    pub const fn function(function: Function) -> Self {
+        Self { products: None, ahead: false, function: Some(function) }
+    }
+
+    /// Nothing but digits of this width.
+    pub const fn digits(radix: Radix) -> Self {
+        Self::function(Function::Digits(radix))
+    }
+
+    /// Whether its products are computed on a mask, before the input is there.
+    pub fn is_early(self) -> bool {
+        self.ahead || self.products == Some(Products::Transfers)
+    }
+
+    /// Whether everything is as everybody chooses.
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Both, `other` where both choose.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            products: other.products.or(self.products),
+            ahead: self.ahead || other.ahead,
+            function: other.function.or(self.function),
+        }
+    }
+}
+
+impl fmt::Display for Products {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packing(place) => write!(f, "packing{place}"),
+            Self::Transfers => f.write_str("transfers"),
+        }
+    }
+}
+
+impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Digits(radix) => write!(f, "digits{}", radix.bits()),
             Self::Circuits => f.write_str("circuits"),
+            Self::Table => f.write_str("table"),
         }
+    }
+}
+
+impl fmt::Display for Choice {
+    /// Its parts, as in `packing2+ahead+digits4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ahead = self.ahead.then(|| "ahead".to_owned());
+        let parts = [
+            self.products.map(|products| products.to_string()),
+            ahead,
+            self.function.map(|function| function.to_string()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(&if parts.is_empty() { "plain".into() } else { parts.join("+") })
     }
 }
 
 impl FromStr for Choice {
     type Err = Error;
 
-    /// `digits1` to `digits8`, or `circuits`.
+    /// One or more of `packing1` to `packing4` or `transfers`, `ahead`, and `digits1` to
+    /// `digits8`, `circuits` or `table`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
-        let digits = || text.strip_prefix("digits")?.parse().ok();
-        match (text, digits()) {
-            ("circuits", _) => Ok(Self::Circuits),
-            (_, Some(bits)) => Radix::of_bits(bits).map(Self::Digits),
-            _ => Err(Error::misuse("a choice that is neither digits1 to digits8 nor circuits")),
+        let unknown = || {
+            Error::misuse(
+                "a choice that is none of packing1 to packing4, transfers, ahead, digits1 to \
+                 digits8, circuits, table",
+            )
+        };
+        let mut choice = Self::default();
+        for part in text.split('+') {
+            let number = |name: &str| part.strip_prefix(name)?.parse::<u32>().ok();
+            let packing = number("packing").map(|place| place as usize);
+            let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
+            let digits = number("digits").and_then(|bits| Radix::of_bits(bits).ok());
+            match (part, packing, digits) {
+                ("transfers", ..) => choice.products = Some(Products::Transfers),
+                (_, Some(place), _) => choice.products = Some(Products::Packing(place)),
+                ("ahead", ..) => choice.ahead = true,
+                ("circuits", ..) => choice.function = Some(Function::Circuits),
+                ("table", ..) => choice.function = Some(Function::Table),
+                (.., Some(radix)) => choice.function = Some(Function::Digits(radix)),
+                _ => return Err(unknown()),
+            }
         }
+        // Every choice has one text.
+        if choice.to_string() == text { Ok(choice) } else { Err(unknown()) }
     }
 }
 
@@ -61,16 +163,16 @@ impl Choices {
         self.0.is_empty()
     }
 
-    /// What was chosen for a step, if anything.
-    pub fn of(&self, step: usize) -> Option<Choice> {
-        self.0.get(&step).copied()
+    /// What was chosen for a step.
+    pub fn of(&self, step: usize) -> Choice {
+        self.0.get(&step).copied().unwrap_or_default()
     }
 
-    /// Chooses for a step, or leaves it to everybody's choice.
-    pub fn set(&mut self, step: usize, choice: Option<Choice>) {
-        match choice {
-            Some(choice) => self.0.insert(step, choice),
-            None => self.0.remove(&step),
+    /// Chooses for a step.
+    pub fn set(&mut self, step: usize, choice: Choice) {
+        match choice.is_none() {
+            false => self.0.insert(step, choice),
+            true => self.0.remove(&step),
         };
     }
 
@@ -109,14 +211,36 @@ mod tests {
     #[test]
     fn choices_are_read_back_and_others_refused() {
         let mut choices = Choices::default();
-        choices.set(3, Some(Choice::Digits(Radix::of_bits(7).unwrap())));
-        choices.set(5, Some(Choice::Circuits));
+        let digits = Choice::digits(Radix::of_bits(7).unwrap());
+        choices.set(3, digits);
+        choices.set(5, Choice::CIRCUITS);
+        choices.set(7, Choice { products: Some(Products::Packing(2)), ahead: true, ..digits });
+        choices.set(8, Choice { products: Some(Products::Transfers), ..Choice::default() });
+        choices.set(9, Choice::default());
         let json = serde_json::to_string(&choices).unwrap();
-        assert_eq!(json, r#"{"3":"digits7","5":"circuits"}"#);
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers"}"#;
+        assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<Choices>(&json).unwrap(), choices);
-        for bad in [r#"{"3":"digits9"}"#, r#"{"3":"digits0"}"#, r#"{"x":"circuits"}"#, "[]"] {
+        for bad in [
+            "digits9",
+            "digits0",
+            "packing0",
+            "packing5",
+            "packing02",
+            "plain",
+            "",
+            "+",
+            "ahead+ahead",
+            "circuits+ahead",
+            "transfers+packing1",
+            "digits3+digits3",
+        ] {
+            let json = format!(r#"{{"3":"{bad}"}}"#);
+            assert!(serde_json::from_str::<Choices>(&json).is_err(), "{bad}");
+        }
+        for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<Choices>(bad).is_err(), "{bad}");
         }
-        assert!(choices.check(5).is_ok() && choices.check(4).is_err());
+        assert!(choices.check(8).is_ok() && choices.check(7).is_err());
     }
 }

@@ -94,6 +94,8 @@ pub(crate) fn run_on(
         let mut pads = offline.prepare(channel, &need)?;
         let mut layers =
             ahead::transferred(channel, steps.clone(), party, &mut pads, offline, rng)?;
+        let linear = ahead::chosen(steps.clone());
+        layers.extend(ahead::encrypted(channel, &linear, party, rng)?);
         for (index, step) in steps {
             channel.enter(Phase::Online, Some(index));
             let inputs = tensors.take_inputs(step, index)?;

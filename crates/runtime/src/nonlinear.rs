@@ -23,7 +23,7 @@ use mpc::{
     sign, square, truncate,
 };
 use ot::Job;
-use wire::{Channel, Cost, Error, Phase, Result, Role};
+use wire::{Channel, Cost, Error, Phase, Result};
 
 use crate::offline::Offline;
 use crate::plan::Spent;
@@ -50,7 +50,7 @@ pub enum Nonlinear {
     Extend(Extend),
     /// Sign bits.
     Signs(Signs),
-    /// A function of few bits, by a table that is public; only the server reads it.
+    /// A function of few bits, by a table that is public; one party reads it.
     Lookup(Lookup, Vec<u64>),
     /// Products of two tensors.
     Multiply(Multiply),
@@ -138,10 +138,7 @@ impl Nonlinear {
             Self::Extend(plan) => extend::run(channel, plan, x, pads),
             Self::Signs(plan) => sign::run(channel, plan, x, pads),
             Self::Lookup(plan, table) => {
-                let table = match channel.role() {
-                    Role::Client => &[],
-                    Role::Server => table.as_slice(),
-                };
+                let table: &[u64] = if channel.role() == plan.holder() { table } else { &[] };
                 lookup::run(channel, plan, x, table, pads)
             }
             Self::Multiply(plan) => multiply::run(channel, plan, x, input(1)?, pads),

@@ -93,7 +93,7 @@ impl Prepared {
                     let table = table.clone();
                     let weights = take(&mut model, step, node)?;
                     let ready = embedded(&linear.layer, &table, &weights.weight, &mut memory)?;
-                    let keep = plan.settings().store() > 0;
+                    let keep = linear.ahead || plan.settings().store() > 0;
                     let ready = if keep {
                         ready.keeping(&across(&weights.weight, table.rows))
                     } else {
@@ -108,7 +108,7 @@ impl Prepared {
                     let weights = take(&mut model, step, node)?;
                     let (weight, bias) = (&weights.weight, rounded(&weights.bias, op));
                     let mut ready = ServerWeights::new(&linear.layer, weight, &bias, &mut memory)?;
-                    if plan.settings().store() > 0 {
+                    if linear.ahead || plan.settings().store() > 0 {
                         ready = ready.keeping(weight);
                     }
                     prepared.weights.insert(node, ready);

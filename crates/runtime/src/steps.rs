@@ -20,6 +20,9 @@ use crate::packed::Packed;
 use crate::plan::Spent;
 use crate::transferred::TransferStep;
 
+/// A multiplication in the clear, in elements of a local step.
+const CLEAR: f64 = 0.1;
+
 /// A named step.
 #[derive(Debug)]
 pub struct Step {
@@ -105,6 +108,8 @@ pub enum Action {
 /// A linear layer: products under encryption, then the exact truncation if asked.
 #[derive(Debug)]
 pub struct LinearStep {
+    /// Whether it runs on a mask before, in one exchange with all others that do.
+    pub ahead: bool,
     /// Rows of a table and how many positions in it are the input, of one input, where they
     /// are: each stands for a vector of zeros with a one.
     pub positions: Option<[usize; 2]>,
@@ -172,7 +177,14 @@ impl LinearStep {
     /// # Errors
     /// [`Error::Misuse`] when no secure parameters hold the precision.
     pub(crate) fn new(linear: &Linear, out_bits: u32, radix: Radix, batch: usize) -> Result<Self> {
-        let layer = Layer::new(linear, out_bits, batch)?;
+        Self::of(Layer::new(linear, out_bits, batch)?, linear, out_bits, radix)
+    }
+
+    /// Plans `linear` in this `layer` of it.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that no truncation has.
+    pub(crate) fn of(layer: Layer, linear: &Linear, out_bits: u32, radix: Radix) -> Result<Self> {
         let truncate = match linear.rounding {
             Rounding::Stochastic => None,
             Rounding::Exact => {
@@ -181,21 +193,12 @@ impl LinearStep {
                 Some(truncation(layer.outputs(), width, drop, out_bits, radix)?)
             }
         };
-        Ok(Self { positions: None, layer, truncate })
+        Ok(Self { ahead: false, positions: None, layer, truncate })
     }
 
-    /// Plans the rows of `table`, `[columns, length]`, of `out_bits` each.
-    ///
-    /// # Errors
-    /// As [`LinearStep::new`].
-    pub(crate) fn embedding(
-        table: &Embedding,
-        [columns, length]: [usize; 2],
-        out_bits: u32,
-        batch: usize,
-        digits: Option<Radix>,
-    ) -> Result<Self> {
-        let linear = Linear {
+    /// The layer that takes rows of `table`, `[columns, length]`, on vectors that name a row.
+    pub(crate) fn of_table(table: &Embedding, [columns, length]: [usize; 2]) -> Linear {
+        Linear {
             conv: Conv { in_height: length, ..Conv::fully_connected(table.rows, columns) },
             accumulator_bits: table.weight_bits,
             weight_bits: table.weight_bits,
@@ -203,11 +206,7 @@ impl LinearStep {
             rounding: table.rounding,
             addend: None,
             choice: None,
-        };
-        let count = columns * length * batch;
-        let radix = digits.unwrap_or_else(|| Radix::fastest(count, table.shift));
-        let step = Self::new(&linear, out_bits, radix, batch)?;
-        Ok(Self { positions: Some([table.rows, length]), ..step })
+        }
     }
 }
 
@@ -284,6 +283,14 @@ impl Step {
         }
     }
 
+    /// A linear layer under encryption, ahead.
+    pub(crate) fn early(mut self) -> Self {
+        if let Action::Linear(step) = &mut self.action {
+            step.ahead = true;
+        }
+        self
+    }
+
     /// Whether its protocol can be chosen: it runs by transfers or circuits, in part or whole.
     pub(crate) fn chooses(&self) -> bool {
         self.sliced().next().is_some()
@@ -342,28 +349,33 @@ impl Step {
         self.parts().map(|(_, spent)| spent).collect()
     }
 
-    /// What it takes offline when inferences are prepared, beside transfers.
-    pub(crate) fn ahead(&self) -> Spent {
-        match &self.action {
-            Action::Linear(_) => self.first(),
-            _ => Spent::default(),
-        }
-    }
-
     /// What it takes online when it was prepared.
     pub(crate) fn prepared(&self) -> Spent {
         let first = match &self.action {
-            Action::Linear(step) => Spent {
-                cost: step.layer.prepared_cost(),
-                effort: Effort::of(Kernel::Local, step.layer.outputs() as f64),
-            },
+            Action::Linear(step) => prepared(&step.layer),
             _ => self.first(),
         };
-        first.then(self.sliced().map(Sliced::spent).collect())
+        first.then(self.after())
+    }
+
+    /// What it takes after its products.
+    pub(crate) fn after(&self) -> Spent {
+        self.sliced().map(Sliced::spent).collect()
+    }
+
+    /// The linear layer under encryption, if it is one that runs ahead.
+    pub(crate) fn runs_ahead(&self) -> Option<&LinearStep> {
+        match &self.action {
+            Action::Linear(step) if step.ahead => Some(step),
+            _ => None,
+        }
     }
 
     /// What it takes before or without transfers.
-    fn first(&self) -> Spent {
+    pub(crate) fn first(&self) -> Spent {
+        if let Some(step) = self.runs_ahead() {
+            return prepared(&step.layer);
+        }
         let local = |count: usize| Effort::of(Kernel::Local, count as f64);
         let effort = match &self.action {
             Action::Linear(step) => step.layer.effort(),
@@ -382,6 +394,7 @@ impl Step {
     /// What it costs before or without transfers.
     fn first_cost(&self) -> Cost {
         match &self.action {
+            Action::Linear(step) if step.ahead => step.layer.prepared_cost(),
             Action::Linear(step) => step.layer.cost(),
             Action::Transfer(step) => step.layer.cost(),
             Action::Product(step) => step.layer.cost(),
@@ -497,6 +510,12 @@ impl Step {
             _ => "local".into(),
         }
     }
+}
+
+/// What a layer takes online when it was prepared: the server multiplies in the clear.
+fn prepared(layer: &Layer) -> Spent {
+    let work = layer.outputs() as f64 + CLEAR * layer.clear_work() as f64;
+    Spent { cost: layer.prepared_cost(), effort: Effort::of(Kernel::Local, work) }
 }
 
 /// Exact truncation of `count` values.

@@ -7,6 +7,7 @@
 mod fit;
 mod rates;
 mod search;
+mod ways;
 mod workload;
 
 pub use mpc::{Effort, Kernel};

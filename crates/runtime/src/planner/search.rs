@@ -5,44 +5,39 @@
 //! the correlations, which come from one source at one marginal price. For each source and
 //! price the best protocols of all steps together are found by dynamic programming over the
 //! steps and who sent last, and the few plans that result are priced whole, start of the
-//! sources included.
+//! sources included. Linear layers that run before their input exists do so in one exchange,
+//! which is paid once: plans with and without are found apart.
 
 use std::collections::BTreeMap;
 
 use graph::Graph;
-use mpc::compare::Radix;
 use mpc::{Effort, Need};
 use ot::Source;
 use serde::Serialize;
 use wire::{Cost, Result, Role};
 
 use super::rates::Conditions;
+use super::ways::{Way, ways};
 use crate::choices::{Choice, Choices};
 use crate::offline::Stock;
 use crate::plan::{Plan, Settings, Spent};
 use crate::report::counted;
-use crate::steps::Step;
-use crate::suites;
 
 /// Times that protocols are found at a price and the plan that results is priced whole.
 const TURNS: usize = 2;
 /// Sources of correlations, the best by their marginal prices, whose plans are priced whole.
 const WHOLE: usize = 3;
 
-/// One way to run a step.
-#[derive(Clone, Debug)]
-struct Way {
-    choice: Option<Choice>,
-    need: Need,
-    spent: Spent,
-}
-
 /// What a way takes at a price, without its rounds.
 #[derive(Clone, Copy, Debug)]
 struct Priced {
     seconds: f64,
     cost: Cost,
+    early: bool,
 }
+
+/// Rounds of the exchange of all layers that run early.
+const EXCHANGE: f64 = 2.0;
 
 /// What a correlation takes, on average over a plan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +49,7 @@ struct Marginal {
 /// A way that a step could run, beside the one that was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alternative {
-    /// `digits1` to `digits8`, or `circuits`.
+    /// As in `packing2+ahead` or `digits4`; [`Choice`].
     pub choice: String,
     /// Whether it is the one that runs.
     pub chosen: bool,
@@ -99,12 +94,14 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
     for (_, tried) in tried.into_iter().take(WHOLE) {
         let mut need = plan.need();
         for _ in 0..TURNS {
-            let choices = search.choose(search.marginal(&need, tried));
-            let next = Plan::chosen(graph.clone(), tried, choices)?;
-            need = next.need();
-            let taken = search.seconds(&next);
-            if taken < seconds {
-                (seconds, plan) = (taken, next);
+            let marginal = search.marginal(&need, tried);
+            for choices in search.choose(marginal) {
+                let next = Plan::chosen(graph.clone(), tried, choices)?;
+                need = next.need();
+                let taken = search.seconds(&next);
+                if taken < seconds {
+                    (seconds, plan) = (taken, next);
+                }
             }
         }
     }
@@ -130,8 +127,8 @@ pub fn uniform(graph: &Graph, settings: Settings, choice: Choice) -> Result<Plan
     let plain = Plan::new(graph.clone(), settings)?;
     let mut choices = Choices::default();
     for (step, ways) in ways(&plain).iter().enumerate() {
-        if ways.iter().any(|way| way.choice == Some(choice)) {
-            choices.set(step, Some(choice));
+        if ways.iter().any(|way| way.choice == choice) {
+            choices.set(step, choice);
         }
     }
     Plan::chosen(graph.clone(), settings, choices)
@@ -151,37 +148,6 @@ fn sourcing(settings: Settings) -> Vec<Settings> {
     let soft = [Source::SoftSpoken2, Source::SoftSpoken4, Source::SoftSpoken8];
     let named = soft.into_iter().chain([Source::Ferret]).map(|ot| Settings { ot, ..settings });
     auto.chain(named).collect()
-}
-
-/// For each step of `plain` the ways that it can run, first the one that everybody chooses.
-fn ways(plain: &Plan) -> Vec<Vec<Way>> {
-    let (graph, settings) = (plain.graph(), plain.settings());
-    let all = plain.steps().iter().enumerate().map(|(index, step)| {
-        let mut ways = vec![Way::new(None, step)];
-        if !suites::chooses(&graph.suite) || !step.chooses() {
-            return ways;
-        }
-        let digits = (1..=8).filter_map(|bits| Radix::of_bits(bits).ok()).map(Choice::Digits);
-        for choice in digits.chain([Choice::Circuits]) {
-            let built = suites::step(graph, settings, index, choice);
-            if let Some(way) = built.ok().map(|step| Way::new(Some(choice), &step)) {
-                ways.push(way);
-            }
-        }
-        ways
-    });
-    all.collect()
-}
-
-impl Way {
-    fn new(choice: Option<Choice>, step: &Step) -> Self {
-        Self { choice, need: step.need(), spent: step.spent() }
-    }
-
-    /// Whether it does the same.
-    fn equals(&self, other: &Self) -> bool {
-        self.need == other.need && self.spent.cost == other.spent.cost
-    }
 }
 
 struct Search<'a> {
@@ -206,12 +172,21 @@ impl Search<'_> {
         let priced = self.priced(marginal);
         let first: Vec<Vec<Priced>> =
             priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
-        self.cheapest(&first, None).0
+        self.cheapest(&first, None, true).0
     }
 
     /// The least time of all steps at this price of a correlation.
     fn least(&self, marginal: Marginal) -> f64 {
-        self.cheapest(&self.priced(marginal), None).0
+        let priced = self.priced(marginal);
+        let [plainly, early] = self.either(&priced, None);
+        plainly.0.min(early.0)
+    }
+
+    /// The best ways without those that run early, and with them.
+    fn either(&self, priced: &[Vec<Priced>], given: Option<(usize, usize)>) -> [Trail; 2] {
+        let (seconds, trail) = self.cheapest(priced, given, true);
+        let plainly = self.cheapest(priced, given, false);
+        [plainly, (seconds + EXCHANGE * self.round(), trail)]
     }
 
     /// Of the correlations that are needed, the pads not included.
@@ -239,8 +214,12 @@ impl Search<'_> {
         };
         let still = |spent: Spent| Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent };
         let online = self.conditions.seconds(still(way.spent));
-        let offline = self.conditions.seconds(still(prepared));
-        Priced { seconds: made + offline + online, cost: way.spent.cost }
+        let offline = [prepared, way.before]
+            .map(|spent| self.conditions.seconds(still(spent)))
+            .iter()
+            .sum::<f64>();
+        let early = way.choice.is_early();
+        Priced { seconds: made + offline + online, cost: way.spent.cost, early }
     }
 
     fn round(&self) -> f64 {
@@ -248,15 +227,20 @@ impl Search<'_> {
         self.conditions.seconds(Spent::sending(round))
     }
 
-    /// The best ways at this price.
-    fn choose(&self, marginal: Marginal) -> Choices {
+    /// The best ways at this price; where it might be better, with some that run early, too.
+    fn choose(&self, marginal: Marginal) -> Vec<Choices> {
         let priced = self.priced(marginal);
-        let (_, trail) = self.cheapest(&priced, None);
-        let mut choices = Choices::default();
-        for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
-            choices.set(step, ways.get(at).and_then(|way| way.choice));
+        let [plainly, early] = self.either(&priced, None);
+        let better = early.0 < plainly.0;
+        let mut all = Vec::new();
+        for (_, trail) in std::iter::once(plainly).chain(Some(early).filter(|_| better)) {
+            let mut choices = Choices::default();
+            for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
+                choices.set(step, ways.get(at).map(|way| way.choice).unwrap_or_default());
+            }
+            all.push(choices);
         }
-        choices
+        all
     }
 
     fn priced(&self, marginal: Marginal) -> Vec<Vec<Priced>> {
@@ -264,8 +248,14 @@ impl Search<'_> {
         self.ways.iter().map(of).collect()
     }
 
-    /// The least time, and the ways that take it; one step's way may be given.
-    fn cheapest(&self, priced: &[Vec<Priced>], given: Option<(usize, usize)>) -> Trail {
+    /// The least time, and the ways that take it, `early` ones or none; one step's way may be
+    /// given.
+    fn cheapest(
+        &self,
+        priced: &[Vec<Priced>],
+        given: Option<(usize, usize)>,
+        early: bool,
+    ) -> Trail {
         let round = self.round();
         let mut trails: [Option<Trail>; 3] = [Some((0.0, Vec::new())), None, None];
         for (step, ways) in priced.iter().enumerate() {
@@ -273,7 +263,9 @@ impl Search<'_> {
             for (before, trail) in trails.iter().enumerate() {
                 let Some((seconds, taken)) = trail else { continue };
                 for (at, way) in ways.iter().enumerate() {
-                    if given.is_some_and(|(fixed, only)| fixed == step && only != at) {
+                    let fixed = given.filter(|(fixed, _)| *fixed == step);
+                    let free = fixed.is_none() && (early || !way.early);
+                    if !free && fixed.is_none_or(|(_, only)| only != at) {
                         continue;
                     }
                     let joined = way.cost.first.is_some() && place(way.cost.first) == before;
@@ -297,25 +289,30 @@ impl Search<'_> {
     /// For each step what its other ways would take.
     fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
         let priced = self.priced(marginal);
-        let (least, _) = self.cheapest(&priced, None);
+        let early = (0..plan.steps().len()).any(|step| plan.choices().of(step).is_early());
+        let (least, _) = self.cheapest(&priced, None, early);
         let mut all = BTreeMap::new();
         for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
-            let runs = plan.steps().get(step).map(|step| Way::new(None, step));
+            let runs = plan.steps().get(step).map(|step| Way::new(Choice::default(), step));
             let mut shown: Vec<Alternative> = Vec::new();
             for (at, way) in ways.iter().enumerate() {
-                let Some(choice) = way.choice else { continue };
-                let Some(Priced { seconds, cost }) = priced.get(step).and_then(|p| p.get(at))
+                let Some(Priced { seconds, cost, .. }) = priced.get(step).and_then(|p| p.get(at))
                 else {
                     continue;
                 };
-                let (all, _) = self.cheapest(&priced, Some((step, at)));
+                if way.choice.is_none() {
+                    continue;
+                }
+                let alone = if way.choice.is_early() && !early { EXCHANGE } else { 0.0 };
+                let (all, _) = self.cheapest(&priced, Some((step, at)), early);
+                let all = all + alone * self.round();
                 let made = correlations(&way.need) * marginal.bytes;
                 let tables = mpc::garbled::prepare_cost(&way.need.circuits).bytes();
                 let chosen = runs.as_ref().is_some_and(|runs| runs.equals(way));
                 shown.push(Alternative {
-                    choice: choice.to_string(),
+                    choice: way.choice.to_string(),
                     chosen: chosen && !shown.iter().any(|other| other.chosen),
-                    bytes: cost.bytes() + tables + made as u64,
+                    bytes: cost.bytes() + way.before.cost.bytes() + tables + made as u64,
                     rounds: cost.rounds,
                     seconds: seconds + self.round() * cost.rounds as f64,
                     slower: all - least,

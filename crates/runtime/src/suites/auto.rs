@@ -1,11 +1,12 @@
 //! The default suite: coefficient-packed RLWE for linear layers, oblivious
 //! transfer for the rest (ENGINE sections 2 and 4).
 
-use graph::{Graph, MatMul, Node, Op};
+use graph::{Graph, Linear, MatMul, Node, Op, Rounding};
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::garbled::Ring;
+use mpc::linear::coefficient::Layer;
 use mpc::linear::shared::Left;
 use mpc::lookup::Lookup;
 use mpc::multiply::{Factor, Multiply};
@@ -14,9 +15,9 @@ use mpc::square::Square;
 use mpc::truncate::Truncate;
 use wire::{Error, Result};
 
-use super::{circuits, transformer};
+use super::{circuits, tables, transformer, ufo};
 use crate::batch::repeated;
-use crate::choices::{Choice, Choices};
+use crate::choices::{Choice, Choices, Function, Products};
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{
@@ -49,7 +50,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Res
 }
 
 /// What ends every plan: the result, or its label, for the client.
-pub(super) fn last(graph: &Graph, settings: Settings, choice: Option<Choice>) -> Result<Vec<Step>> {
+pub(super) fn last(graph: &Graph, settings: Settings, choice: Choice) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(2);
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
@@ -89,50 +90,123 @@ fn argmax(rows: usize, classes: usize, bits: u32, digits: Option<Radix>) -> Resu
     Ok((Sliced::whole(rows * classes, Nonlinear::Argmax(argmax)), width))
 }
 
+/// Products by transfers, of a linear layer in a session of few of them.
+pub(super) const TRANSFERS: Choice =
+    Choice { products: Some(Products::Transfers), ahead: false, function: None };
+
 /// Garbled circuits.
 struct Circuits;
 
 /// Circuits, or digits of comparisons by transfers, where those are chosen.
-fn garbled(graph: &Graph, choice: Option<Choice>) -> std::result::Result<Option<Radix>, Circuits> {
-    match (choice, graph.nonlinear) {
-        (Some(Choice::Digits(radix)), _) => Ok(Some(radix)),
-        (Some(Choice::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
-        (None, graph::Nonlinear::Ot) => Ok(None),
+fn garbled(graph: &Graph, choice: Choice) -> std::result::Result<Option<Radix>, Circuits> {
+    match (choice.function, graph.nonlinear) {
+        (Some(Function::Digits(radix)), _) => Ok(Some(radix)),
+        (Some(Function::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
+        (Some(Function::Table), _) | (None, graph::Nonlinear::Ot) => Ok(None),
     }
 }
 
-/// By garbled circuits where they are chosen, or asked for and able to do it.
-pub(super) fn chosen(
-    graph: &Graph,
-    node: &Node,
-    batch: usize,
-    choice: Option<Choice>,
-) -> Result<Action> {
+/// What runs a node, as was chosen.
+///
+/// # Errors
+/// [`Error::Misuse`] for a choice that it does not have.
+pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
+    let linear = matches!(node.op, Op::Linear(_) | Op::Embedding(_));
+    if !linear && (choice.products.is_some() || choice.ahead) {
+        return Err(Error::misuse("a choice for linear layers"));
+    }
+    if choice.function == Some(Function::Table) {
+        return tables::action(graph, node, batch);
+    }
     match garbled(graph, choice) {
-        Ok(digits) => action(graph, node, batch, digits),
-        Err(Circuits) => match (circuits::action(graph, node, batch)?, choice) {
-            (Some(action), _) => Ok(action),
-            (None, None) => action(graph, node, batch, None),
-            (None, Some(_)) => Err(Error::misuse("it has no garbled circuit")),
-        },
+        Ok(_) => action(graph, node, batch, choice),
+        Err(Circuits) => {
+            let plain = Choice { function: None, ..choice };
+            match (circuits::action(graph, node, batch, plain)?, choice.function) {
+                (Some(action), _) => Ok(action),
+                (None, None) => action(graph, node, batch, plain),
+                (None, Some(_)) => Err(Error::misuse("it has no garbled circuit")),
+            }
+        }
     }
 }
 
-/// By transfers, with comparisons in `digits` where they are given.
-pub(super) fn action(
-    graph: &Graph,
-    node: &Node,
+/// A linear layer and the width of its results, if the node is one, and what is special about
+/// the input of a table's.
+fn layer_of(graph: &Graph, node: &Node) -> Result<Option<(Linear, Option<[usize; 2]>)>> {
+    match &node.op {
+        Op::Linear(linear) => Ok(Some((linear.clone(), None))),
+        Op::Embedding(table) => {
+            let [columns, length] = graph.output_of(node).shape[..] else {
+                return Err(Error::misuse("an embedding that makes no matrix"));
+            };
+            let linear = LinearStep::of_table(table, [columns, length]);
+            Ok(Some((linear, Some([table.rows, length]))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// All packings of a linear node's products, first the one that everybody takes; none of
+/// another node.
+///
+/// # Errors
+/// [`Error::Misuse`] where there is no packing.
+pub(super) fn packings(graph: &Graph, node: &Node, batch: usize) -> Result<Vec<Action>> {
+    let Some((linear, positions)) = layer_of(graph, node)? else { return Ok(Vec::new()) };
+    let out_bits = graph.output_of(node).format.bits;
+    let layers = Layer::packings(&linear, out_bits, batch)?.into_iter();
+    let step = |layer: Layer| {
+        let radix = Radix::fastest(layer.outputs(), linear.shift);
+        let step = LinearStep::of(layer, &linear, out_bits, radix)?;
+        Ok(Action::Linear(Box::new(LinearStep { positions, ..step })))
+    };
+    layers.map(step).collect()
+}
+
+/// A linear layer.
+fn linear(
+    (linear, positions): (Linear, Option<[usize; 2]>),
+    out_bits: u32,
     batch: usize,
-    digits: Option<Radix>,
+    choice: Choice,
 ) -> Result<Action> {
+    let layer = match choice.products {
+        None => Layer::new(&linear, out_bits, batch)?,
+        Some(Products::Packing(place)) => {
+            let nth = Layer::packings(&linear, out_bits, batch)?.into_iter().nth(place - 1);
+            nth.ok_or_else(|| Error::misuse("a packing that the layer does not have"))?
+        }
+        Some(Products::Transfers) if positions.is_some() || choice != TRANSFERS => {
+            return Err(Error::misuse("products by transfers are prepared, and of a layer"));
+        }
+        Some(Products::Transfers) => return ufo::layer(&linear, out_bits, batch),
+    };
+    let radix = match choice.function {
+        Some(Function::Digits(_)) if linear.rounding == Rounding::Stochastic => {
+            return Err(Error::misuse("digits for a layer without comparisons"));
+        }
+        Some(Function::Digits(radix)) => radix,
+        _ => Radix::fastest(layer.outputs(), linear.shift),
+    };
+    let step = LinearStep::of(layer, &linear, out_bits, radix)?;
+    Ok(Action::Linear(Box::new(LinearStep { positions, ahead: choice.ahead, ..step })))
+}
+
+/// By transfers, with comparisons in digits where they are chosen.
+pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
+    let digits = match choice.function {
+        Some(Function::Digits(radix)) => Some(radix),
+        _ => None,
+    };
     let fastest = |count, bits| digits.unwrap_or_else(|| Radix::fastest(count, bits));
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len() * batch);
+    if let Some(layer) = layer_of(graph, node)? {
+        return linear(layer, out_bits, batch, choice);
+    }
     Ok(match &node.op {
-        Op::Linear(linear) => {
-            let radix = fastest(count, linear.shift);
-            Action::Linear(Box::new(LinearStep::new(linear, out_bits, radix, batch)?))
-        }
+        Op::Linear(_) | Op::Embedding(_) => return Err(Error::misuse("a layer without sides")),
         Op::Relu { saturate, low } => {
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
             let fastest = || Radix::of_relu(count, bits, saturate, out_bits);
@@ -215,13 +289,6 @@ pub(super) fn action(
                 Ok(Nonlinear::Lookup(plan, table.clone()))
             })?;
             fitted(Some([bits; 2]), low.wrapping_neg(), sliced, 0)
-        }
-        Op::Embedding(table) => {
-            let [columns, length] = output.shape[..] else {
-                return Err(Error::misuse("an embedding that makes no matrix"));
-            };
-            let step = LinearStep::embedding(table, [columns, length], out_bits, batch, digits)?;
-            Action::Linear(Box::new(step))
         }
         Op::MatMul(matmul) => product(graph, node, matmul, batch, digits)?,
         Op::Softmax { .. }

@@ -7,6 +7,7 @@ use wire::{Error, Result};
 
 use super::auto;
 use crate::batch::repeated;
+use crate::choices::Choice;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::Settings;
 use crate::steps::{Action, windows};
@@ -21,15 +22,21 @@ pub(super) struct Source {
     pub(super) width: u32,
 }
 
-/// A node of the default suite by garbled circuits, if it has anything for them.
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<Action>> {
+/// A node of the default suite by garbled circuits, if it has anything for them; what else is
+/// chosen is `plain`.
+pub(super) fn action(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    plain: Choice,
+) -> Result<Option<Action>> {
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, count) = (input.format.bits, output.len() * batch);
     let to = Ring::Power(output.format.bits);
     let source = Source { tensor: 0, count, ring: Ring::Power(bits), width: bits };
     let sliced = match &node.op {
         Op::Linear(linear) => {
-            let mut action = auto::action(graph, node, batch, None)?;
+            let mut action = auto::action(graph, node, batch, plain)?;
             if let Action::Linear(step) = &mut action
                 && step.truncate.is_some()
             {
@@ -41,7 +48,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
             return Ok(Some(action));
         }
         Op::Sum { shift, .. } => {
-            let mut action = auto::action(graph, node, batch, None)?;
+            let mut action = auto::action(graph, node, batch, plain)?;
             if let Action::Sum(sum) = &mut action
                 && sum.truncate.is_some()
             {

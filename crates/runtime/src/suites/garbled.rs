@@ -15,6 +15,7 @@ use wire::{Error, Result};
 use super::circuits::{Source, circuits, floor, probability, top};
 use super::slots::{self, Facts};
 use super::{auto, falcon};
+use crate::choices::Choice;
 use crate::packed::{Packed, Packing};
 use crate::plan::{Reveal, Settings};
 use crate::steps::{Action, SlotsStep, Step, SumStep, windows};
@@ -111,7 +112,7 @@ impl Planner<'_> {
             _ => {
                 let inputs = node.inputs.iter().map(|t| self.plain(*t));
                 let reads = inputs.collect::<Result<_>>()?;
-                let action = auto::action(self.graph, node, 1, None)?;
+                let action = auto::action(self.graph, node, 1, Choice::default())?;
                 self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
                 Ok(())
             }
@@ -164,7 +165,7 @@ impl Planner<'_> {
     /// The same values in other places or added up, in the ring in which they are.
     fn local(&mut self, index: usize, node: &Node, first: usize) -> Result<()> {
         let ring = self.rings.get(&first).copied();
-        let mut action = auto::action(self.graph, node, 1, None)?;
+        let mut action = auto::action(self.graph, node, 1, Choice::default())?;
         if let (Action::SumPool { modulus, .. }, Some(Ring::Prime(prime))) = (&mut action, ring) {
             *modulus = Some(prime);
         }

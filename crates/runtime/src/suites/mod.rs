@@ -6,6 +6,7 @@ mod falcon;
 mod garbled;
 mod lola;
 mod slots;
+mod tables;
 mod transformer;
 mod ufo;
 
@@ -125,17 +126,28 @@ pub(crate) fn step(
     choice: Choice,
 ) -> Result<Step> {
     let action = match graph.nodes.get(index) {
-        Some(node) if transfers(&graph.suite) => {
-            ufo::action(graph, node, settings.batch(), Some(choice))
-        }
-        Some(node) => auto::chosen(graph, node, settings.batch(), Some(choice)),
+        Some(node) if transfers(&graph.suite) => ufo::action(graph, node, settings.batch(), choice),
+        Some(node) => auto::chosen(graph, node, settings.batch(), choice),
         None => {
-            let ending = auto::last(graph, settings, Some(choice))?;
+            let ending = auto::last(graph, settings, choice)?;
             let step = ending.into_iter().nth(index - graph.nodes.len());
             return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
         }
     };
     Ok(Step::of_node(graph, index, action?))
+}
+
+/// The packings of a linear step of a suite that chooses among them, first the one that
+/// everybody takes; none of another step.
+///
+/// # Errors
+/// [`Error::Misuse`] where there is no packing.
+pub(crate) fn packings(graph: &Graph, settings: Settings, index: usize) -> Result<Vec<Step>> {
+    let Some(node) = graph.nodes.get(index).filter(|_| !transfers(&graph.suite)) else {
+        return Ok(Vec::new());
+    };
+    let actions = auto::packings(graph, node, settings.batch())?.into_iter();
+    Ok(actions.map(|action| Step::of_node(graph, index, action)).collect())
 }
 
 /// The steps of `graph` under the suite it was compiled for.

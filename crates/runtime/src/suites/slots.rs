@@ -16,6 +16,7 @@ use ring::Modulus;
 use wire::{Error, Result};
 
 use super::auto;
+use crate::choices::Choice;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::packed::{Packed, Packing};
 use crate::plan::Settings;
@@ -27,7 +28,7 @@ const MOST_KEY_BYTES: usize = 1 << 30;
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     one_by_one(settings, packing)?;
     let mut steps = of_nodes(graph, packing, true)?;
-    steps.extend(auto::last(graph, settings, None)?);
+    steps.extend(auto::last(graph, settings, Choice::default())?);
     Ok(steps)
 }
 
@@ -127,7 +128,7 @@ impl Planner<'_> {
         match (&node.op, self.layers.remove(&index)) {
             (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
             _ => {
-                let action = auto::action(self.graph, node, 1, None)?;
+                let action = auto::action(self.graph, node, 1, Choice::default())?;
                 self.steps.push(Step::of_node(self.graph, index, action));
                 Ok(())
             }

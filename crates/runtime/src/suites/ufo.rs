@@ -17,6 +17,9 @@ use crate::transferred::{Rescale, TransferStep};
 const MOST_PIECES: usize = 1 << 21;
 const MOST_TRANSFERS: usize = 1 << 30;
 
+/// Most products of a bit and a value of a layer that another suite has transferred.
+const MOST_AT_ONCE: usize = 1 << 26;
+
 /// Most bits of a weight.
 const MOST_BITS: u32 = graph::choice::MOST_CHOICES as u32;
 
@@ -46,18 +49,34 @@ pub(super) fn of_nodes(graph: &Graph, settings: Settings, choices: &Choices) -> 
     Ok(steps)
 }
 
-pub(super) fn action(
-    graph: &Graph,
-    node: &Node,
-    batch: usize,
-    choice: Option<Choice>,
-) -> Result<Action> {
+pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
     let out_bits = graph.output_of(node).format.bits;
     let step = match &node.op {
+        Op::Linear(_) | Op::Winograd(_) if !choice.is_none() => {
+            return Err(Error::misuse("layers of suite ufo have nothing to choose"));
+        }
         Op::Linear(linear) => positions(linear, out_bits, batch)?,
         Op::Winograd(layer) => tiles(layer, out_bits, batch)?,
         _ => return auto::chosen(graph, node, batch, choice),
     };
+    Ok(Action::Transfer(Box::new(step)))
+}
+
+/// One layer of another suite by transfers, where one part of its correlations is enough.
+///
+/// # Errors
+/// [`Error::Misuse`] where it is not.
+pub(super) fn layer(linear: &Linear, out_bits: u32, batch: usize) -> Result<Action> {
+    let outputs = linear.conv.out_channels * linear.conv.out_height() * linear.conv.out_width();
+    let taps = linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1];
+    let transfers = [batch, outputs, taps, linear.weight_bits as usize];
+    if transfers.into_iter().fold(1, usize::saturating_mul) > MOST_AT_ONCE {
+        return Err(Error::misuse("a layer of too many products to be transferred at once"));
+    }
+    let step = positions(linear, out_bits, batch)?;
+    if step.feeds_itself() {
+        return Err(Error::misuse("a layer of too many products to be transferred at once"));
+    }
     Ok(Action::Transfer(Box::new(step)))
 }
 

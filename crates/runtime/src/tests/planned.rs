@@ -15,7 +15,7 @@ fn conditions(link: Option<Link>) -> Conditions {
 }
 
 fn digits(bits: u32) -> Choice {
-    Choice::Digits(Radix::of_bits(bits).unwrap())
+    Choice::digits(Radix::of_bits(bits).unwrap())
 }
 
 fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
@@ -42,7 +42,8 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let mut rng = Random::seeded(31);
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
-    let choices = (1..=8).map(digits).chain([Choice::Circuits]);
+    let early = ["packing1", "ahead", "transfers"].map(|text| text.parse().unwrap());
+    let choices = (1..=8).map(digits).chain([Choice::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();
     for reveal in [Reveal::Output, Reveal::Label] {
         let settings = Settings { reveal, ..Settings::default() };
@@ -62,6 +63,25 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
 }
 
 #[test]
+fn functions_of_few_bits_are_tables() {
+    let mut rng = Random::seeded(36);
+    let [weight_bits, activation_bits] = [3, 3];
+    let rounding = Rounding::Exact;
+    let options =
+        graph::Options { rounding, weight_bits, activation_bits, ..graph::Options::default() };
+    let model = lowered(&mut rng, &options);
+    let values = inputs(&mut rng, 1);
+    let table: Choice = "table".parse().unwrap();
+    let plan = planner::uniform(&model.graph, Settings::default(), table).unwrap();
+    assert!(!plan.choices().is_empty());
+    let (answer, server) = run_plan(&plan, &model, &values);
+    assert_eq!(answer.results, clear(&model, &values));
+    costs_as_planned(&answer, &server, 1);
+    let plain = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    assert!(plan.cost(1).rounds < plain.cost(1).rounds);
+}
+
+#[test]
 fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
     let mut rng = Random::seeded(32);
     let model = network(&mut rng, Rounding::Stochastic);
@@ -76,7 +96,7 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
         let least = predicted(&found.plan, link);
         assert!((least.seconds.unwrap() - found.seconds).abs() < 1e-6 * found.seconds);
         assert!(found.seconds <= predicted(&plain, link).seconds.unwrap());
-        for choice in [digits(1), digits(4), digits(8), Choice::Circuits] {
+        for choice in [digits(1), digits(4), digits(8), Choice::CIRCUITS] {
             let fixed = planner::uniform(&model.graph, settings, choice).unwrap();
             assert!(found.seconds <= predicted(&fixed, link).seconds.unwrap() * 1.0001, "{choice}");
         }
@@ -118,11 +138,13 @@ fn clients_refuse_choices_that_a_plan_does_not_have() {
     for (from, to) in [
         ("digits3", "digits9"),
         ("digits3", "table"),
+        ("digits3", "packing1"),
+        ("digits3", "ahead+digits3"),
         (r#""choices":{"1""#, r#""choices":{"99""#),
         (r#""choices":{"1""#, r#""choices":{"-1""#),
     ] {
         let error = Plan::from_offer(&offer.replace(from, to)).unwrap_err();
-        assert!(matches!(error, Error::Peer { .. }), "{from}: {error}");
+        assert!(matches!(error, Error::Peer { .. } | Error::Unsupported { .. }), "{from}: {error}");
     }
     let slots = offer.replace(r#""suite":"auto""#, r#""suite":"gala""#);
     assert!(Plan::from_offer(&slots).is_err());

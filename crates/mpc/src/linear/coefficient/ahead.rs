@@ -9,7 +9,10 @@
 //! | Cost | offline what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
 //! | Paper | Mishra et al., Delphi (USENIX Security 2020), section 4.1; UFO, Fig. 4 |
 //!
-//! Offline the layer runs on r: the parties hold phases and masks of W*r. Online the client
+//! Offline the layer runs on r: the parties hold phases and masks of W*r. Layers that are
+//! prepared together take one exchange: all that the client asks, then all answers; the server
+//! holds those back until it has read everything, so that no party waits for one that waits.
+//! Online the client
 //! sends `x_c - r`; the server multiplies that, plus its own share, in the clear, and adds
 //! it to its mask before both round.
 
@@ -18,12 +21,23 @@ use ring::word::mask;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
 use zeroize::Zeroizing;
 
+use super::answers::{self, Held};
 use super::layer::Layer;
 use super::product::ServerWeights;
-use super::{Worker, check, clear, client_products, client_share, server_products, server_share};
+use super::{Worker, check, clear, client_share, receive_phases, send_inputs, server_share};
 use crate::share::Share;
 
 type Masked = Packed<0x43>;
+
+/// The client's half of a layer that it has asked for.
+pub struct ClientAsked {
+    mask: Zeroizing<Vec<u64>>,
+}
+
+/// The server's half of a layer whose answers wait to be sent.
+pub struct ServerAsked {
+    held: Held,
+}
 
 /// The client's half of a prepared layer, for one run.
 pub struct ClientAhead {
@@ -47,23 +61,68 @@ impl Layer {
     }
 }
 
-impl ClientAhead {
-    /// Runs the layer on a fresh mask.
+impl ClientAsked {
+    /// Sends a fresh mask encrypted.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a key that does not fit, [`Error::Peer`],
-    /// [`Error::Transport`].
-    pub fn prepare(
+    /// [`Error::Misuse`] for a key that does not fit, [`Error::Transport`].
+    pub fn ask(
         channel: &mut Channel,
         layer: &Layer,
         key: &SecretKey,
         worker: &mut Worker<'_>,
     ) -> Result<Self> {
         let mask = Zeroizing::new(worker.rng.uniform(layer.inputs(), layer.plain_bits));
-        let phases = client_products(channel, layer, key, &mask, worker)?;
-        Ok(Self { mask, phases })
+        send_inputs(channel, layer, key, &mask, worker)?;
+        Ok(Self { mask })
     }
 
+    /// Receives the products.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a key that does not fit, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn finish(
+        self,
+        channel: &mut Channel,
+        layer: &Layer,
+        key: &SecretKey,
+        worker: &mut Worker<'_>,
+    ) -> Result<ClientAhead> {
+        let phases = receive_phases(channel, layer, key, worker.threads)?;
+        Ok(ClientAhead { mask: self.mask, phases })
+    }
+}
+
+impl ServerAsked {
+    /// Reads what [`ClientAsked::ask`] sends.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a key or weights that do not fit, [`Error::Peer`],
+    /// [`Error::Transport`].
+    pub fn read(
+        channel: &mut Channel,
+        layer: &Layer,
+        key: &PublicKey,
+        weights: &ServerWeights,
+        worker: &mut Worker<'_>,
+    ) -> Result<Self> {
+        let nothing = vec![0; layer.inputs()];
+        let held = answers::hold(channel, layer, key, weights, &nothing, worker)?;
+        Ok(Self { held })
+    }
+
+    /// Sends the products.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<ServerAhead> {
+        self.held.send(channel, layer)?;
+        Ok(ServerAhead { masks: self.held.masks })
+    }
+}
+
+impl ClientAhead {
     /// The client's side with an input.
     ///
     /// # Errors
@@ -86,23 +145,6 @@ impl ClientAhead {
 }
 
 impl ServerAhead {
-    /// Answers [`ClientAhead::prepare`].
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for a key or weights that do not fit, [`Error::Peer`],
-    /// [`Error::Transport`].
-    pub fn prepare(
-        channel: &mut Channel,
-        layer: &Layer,
-        key: &PublicKey,
-        weights: &ServerWeights,
-        worker: &mut Worker<'_>,
-    ) -> Result<Self> {
-        let nothing = vec![0; layer.inputs()];
-        let masks = server_products(channel, layer, key, weights, &nothing, worker)?;
-        Ok(Self { masks })
-    }
-
     /// The server's side with an input.
     ///
     /// # Errors
@@ -126,6 +168,18 @@ impl ServerAhead {
         let products = clear::convolve(&layer.conv, weights.weight()?, &known, layer.plain_bits);
         added.iter_mut().zip(products.iter()).for_each(|(sum, y)| *sum = sum.wrapping_add(*y));
         server_share(layer, &mut self.masks, weights.bias(), &added)
+    }
+}
+
+impl std::fmt::Debug for ClientAsked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClientAsked(<hidden>)")
+    }
+}
+
+impl std::fmt::Debug for ServerAsked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ServerAsked(<hidden>)")
     }
 }
 

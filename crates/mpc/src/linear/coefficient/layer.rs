@@ -1,5 +1,8 @@
 //! The public plan of a layer: parameters and packing of the fewest bytes, among
-//! them the one of the least work, among them the first.
+//! them the one of the least work, among them the first; or another that takes less work
+//! for more bytes.
+
+use std::collections::BTreeMap;
 
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{self, Params, PublicKey, noise};
@@ -20,6 +23,16 @@ const CHUNK: u64 = 1 << 20;
 /// Most ciphertexts each way in one layer: a plan from outside is priced before it
 /// is accepted, and that takes memory for each.
 const MOST_CIPHERTEXTS: usize = 1 << 20;
+
+/// Most plans of one layer that are told apart.
+pub const MOST_PACKINGS: usize = 4;
+/// Bytes that a packing may take, in those of the leanest.
+const MORE_BYTES: u64 = 4;
+/// A packing of more bytes saves at least one part in so many of the work.
+const WORTH: usize = 20;
+/// Work of encrypting or answering, per coefficient, in multiplications of the direct kernel.
+/// Of a run on AVX-512; it only decides which packings are told apart.
+const ENCRYPTED: usize = 1000;
 
 /// The public plan of a linear layer.
 #[derive(Clone, Debug)]
@@ -69,6 +82,51 @@ impl Layer {
             }
         }
         best.map(|(.., layer)| layer).ok_or_else(|| refusal(linear, out_bits, priced))
+    }
+
+    /// Plans `linear` as [`Layer::new`] does, then with more bytes and less work each time,
+    /// 1 to [`MOST_PACKINGS`] plans.
+    ///
+    /// # Errors
+    /// As [`Layer::new`].
+    pub fn packings(linear: &Linear, out_bits: u32, batch: usize) -> Result<Vec<Self>> {
+        let first = Self::new(linear, out_bits, batch)?;
+        let (most, mut all) = (MORE_BYTES * first.payload(), Vec::new());
+        for (degree, _) in rlwe::TABLE {
+            let mut known = BTreeMap::new();
+            let Some(least) = parameters(linear, out_bits, degree, 1) else { continue };
+            for packing in Packing::candidates(&linear.conv, batch, degree) {
+                let weights = packing.weights_per_response();
+                if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS
+                    || payload(&packing, least) > most
+                {
+                    continue;
+                }
+                let chosen = known
+                    .entry(weights)
+                    .or_insert_with(|| parameters(linear, out_bits, degree, weights));
+                let Some(chosen) = *chosen else { continue };
+                let bytes = payload(&packing, chosen);
+                if bytes <= most {
+                    all.push((bytes, labour(&packing, chosen.0), packing, chosen));
+                }
+            }
+        }
+        all.sort_by_key(|(bytes, labour, ..)| (*bytes, *labour));
+        // Of many, those that save a part that is worth their bytes.
+        let mut least = labour(&first.packing, first.params);
+        let mut chosen = vec![first];
+        for (_, labour, packing, parameters) in all {
+            if chosen.len() < MOST_PACKINGS && labour < least - least / WORTH {
+                least = labour;
+                chosen.push(Self::of(linear, out_bits, packing, parameters));
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn payload(&self) -> u64 {
+        payload(&self.packing, (self.params, self.response_bits))
     }
 
     fn of(linear: &Linear, out_bits: u32, packing: Packing, chosen: (Params, u32)) -> Self {
@@ -133,11 +191,31 @@ impl Layer {
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
+        self.asks().then(self.answers())
+    }
+
+    /// What the client sends of it.
+    pub fn asks(&self) -> Cost {
         let inputs = chunks(self.input_layouts());
+        inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l))).collect()
+    }
+
+    /// What the server sends of it.
+    pub fn answers(&self) -> Cost {
         let responses = chunks(self.response_layouts());
-        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
-        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
-        up.chain(down).collect()
+        responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l))).collect()
+    }
+
+    /// Bytes of the responses where they are held back.
+    pub fn held_bytes(&self) -> usize {
+        let each = 8 * self.params.degree();
+        self.packing.responses().saturating_mul(each).saturating_add(8 * self.outputs())
+    }
+
+    /// Multiplications of the same layer in the clear.
+    pub fn clear_work(&self) -> usize {
+        let taps = self.conv.group_channels() * self.conv.kernel[0] * self.conv.kernel[1];
+        self.outputs().saturating_mul(taps)
     }
 
     /// What both parties do in a run, beside the messages.
@@ -197,6 +275,18 @@ fn parameters(
         Rounding::Stochastic => noise::stochastic_at(degree, plain_bits, out_bits, load),
     };
     chosen.ok()
+}
+
+/// About the work of both parties, in multiplications of the direct kernel.
+fn labour(packing: &Packing, params: Params) -> usize {
+    let degree = params.degree();
+    let ciphertexts = packing.inputs().saturating_add(packing.responses());
+    let outputs = packing.image_outputs() * packing.batch();
+    let useful = outputs.div_ceil(packing.responses().max(1));
+    let direct = packing.work().saturating_mul(degree + useful);
+    let products = packing.responses().saturating_mul(packing.input_blocks());
+    let transformed = product::transformed(degree, products, ciphertexts);
+    direct.min(transformed).saturating_add(ciphertexts.saturating_mul(degree * ENCRYPTED))
 }
 
 /// The largest magnitude that a weight of its width has.

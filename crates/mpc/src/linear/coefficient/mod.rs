@@ -18,6 +18,7 @@
 //! plan only.
 
 mod ahead;
+mod answers;
 mod clear;
 mod layer;
 mod packing;
@@ -29,19 +30,18 @@ pub(super) mod tests;
 use std::collections::VecDeque;
 
 use graph::Rounding;
-use he::rlwe::{Ciphertext, Fresh, PublicKey, Response, SecretKey, rescale};
+use he::rlwe::{PublicKey, Response, SecretKey, rescale};
 use ring::word::mask;
 use ring::{Random, Seed};
 use wire::{Channel, Error, Message, Result, Segment};
 use zeroize::Zeroizing;
 
-pub use ahead::{ClientAhead, ServerAhead};
-pub use layer::Layer;
+pub use ahead::{ClientAhead, ClientAsked, ServerAhead, ServerAsked};
+use layer::Responses;
 pub(in crate::linear) use layer::chunks;
-use layer::{Inputs, Responses};
+pub use layer::{Layer, MOST_PACKINGS};
 use packing::Place;
 pub use product::ServerWeights;
-use product::Tile;
 
 use crate::parallel;
 use crate::share::Share;
@@ -103,6 +103,18 @@ fn client_products(
     values: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
+    send_inputs(channel, layer, key, values, worker)?;
+    receive_phases(channel, layer, key, worker.threads)
+}
+
+/// Sends `values` mod 2^P encrypted.
+fn send_inputs(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    values: &[u64],
+    worker: &mut Worker<'_>,
+) -> Result<()> {
     let polynomials = layer.packing.encode_inputs(values, layer.params.degree());
     let threads = worker.threads;
     let encrypt = |(values, mut rng): (Zeroizing<Vec<u64>>, Random)| {
@@ -120,8 +132,16 @@ fn client_products(
         }
         done.pop_front()
     });
-    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x41>)?;
+    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x41>)
+}
 
+/// The phases of the products that the server answers.
+fn receive_phases(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    threads: usize,
+) -> Result<Zeroizing<Vec<u64>>> {
     let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
     let mut places = layer.packing.places();
     for layout in chunks(layer.response_layouts()) {
@@ -159,65 +179,8 @@ pub fn server(
     worker: &mut Worker<'_>,
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
-    let mut masks = server_products(channel, layer, key, weights, x.words(), worker)?;
+    let mut masks = answers::stream(channel, layer, key, weights, x.words(), worker)?;
     server_share(layer, &mut masks, weights.bias(), &added)
-}
-
-/// Multiplies what the client encrypted plus `own`, mod 2^P, with the weights; the masks
-/// of the products.
-fn server_products(
-    channel: &mut Channel,
-    layer: &Layer,
-    key: &PublicKey,
-    weights: &ServerWeights,
-    own: &[u64],
-    worker: &mut Worker<'_>,
-) -> Result<Zeroizing<Vec<u64>>> {
-    layer.check_key(key)?;
-    let mut arrivals = Arrivals::new(layer, own);
-    let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
-    let threads = worker.threads;
-    let answer = |(cipher, place, mut rng): (Ciphertext, Place, Random)| {
-        let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-        let answered = cipher.respond(key, &keep, layer.response_bits, &mut rng);
-        let (response, hidden) = answered.map_err(misuse)?;
-        Ok((to, vec![response.c1, response.c0], hidden))
-    };
-    let mut respond = |tile: &mut Tile<'_>, places: &[Place]| {
-        let sum = |place: &Place| Ok((tile.result(place.block)?, *place, worker.rng.child()));
-        let sums = places.iter().map(sum).collect::<Result<_>>()?;
-        let answers = parallel::map(threads, sums, answer).into_iter().map(|answered| {
-            let (to, parts, hidden) = answered?;
-            scatter(&mut masks, &to, &hidden);
-            Ok(parts)
-        });
-        answers.collect::<Result<Vec<_>>>()
-    };
-    let places: Vec<Place> = layer.packing.places().collect();
-    let same = |a: &Place, b: &Place| layer.packing.tile_index(*a) == layer.packing.tile_index(*b);
-    let mut tiles = places.chunk_by(same);
-    let last = tiles.next_back().ok_or_else(|| Error::misuse("a layer without outputs"))?;
-    // Nothing is sent before everything has arrived: both could wait for each other.
-    let mut ready = Vec::new();
-    for places in tiles {
-        let mut tile = arrivals.tile(channel, weights, places, threads)?;
-        ready.extend(respond(&mut tile, places)?);
-    }
-    let mut tile = arrivals.tile(channel, weights, last, threads)?;
-    let mut last = last.chunks(parallel::batch(threads));
-    let mut ready: VecDeque<_> = ready.into();
-    let mut responses = std::iter::from_fn(|| {
-        if ready.is_empty() {
-            match respond(&mut tile, last.next()?) {
-                Ok(some) => ready.extend(some),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        ready.pop_front().map(Ok)
-    });
-    let layouts = chunks(layer.response_layouts());
-    send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x42>)?;
-    Ok(masks)
 }
 
 fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<Vec<u64>>> {
@@ -233,64 +196,6 @@ fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<V
     match added {
         Some(added) if fits(x, layer.inputs()) => Ok(Zeroizing::new(added)),
         _ => Err(Error::misuse("shares that do not fit their linear layer")),
-    }
-}
-
-/// The client's ciphertexts in order, with the server's share added.
-struct Arrivals<'a> {
-    layer: &'a Layer,
-    own: std::vec::IntoIter<Vec<u64>>,
-    layouts: std::vec::IntoIter<Vec<Segment>>,
-    parts: std::vec::IntoIter<Vec<u64>>,
-}
-
-impl<'a> Arrivals<'a> {
-    fn new(layer: &'a Layer, own: &[u64]) -> Self {
-        let own = layer.packing.encode_inputs(own, layer.params.degree());
-        let layouts = chunks(layer.input_layouts());
-        Self {
-            layer,
-            own: own.into_iter(),
-            layouts: layouts.into_iter(),
-            parts: Vec::new().into_iter(),
-        }
-    }
-
-    /// The sums of the tile that `places` share, of all its ciphertexts.
-    fn tile<'w>(
-        &mut self,
-        channel: &mut Channel,
-        weights: &'w ServerWeights,
-        places: &[Place],
-        threads: usize,
-    ) -> Result<Tile<'w>>
-    where
-        'a: 'w,
-    {
-        let group = places.first().map_or(0, |place| place.group);
-        let mut tile = weights.tile(self.layer, group, threads)?;
-        for _ in 0..self.layer.packing.input_blocks() {
-            tile.push(self.next(channel)?)?;
-        }
-        Ok(tile)
-    }
-
-    fn next(&mut self, channel: &mut Channel) -> Result<Ciphertext> {
-        if self.parts.len() == 0 {
-            let layout = self.layouts.next();
-            let layout = layout.ok_or_else(|| Error::misuse("too few ciphertexts"))?;
-            let message: Inputs = channel.receive(&layout)?;
-            self.parts = message.into_values().collect::<Vec<_>>().into_iter();
-        }
-        let (Some(seed), Some(body)) = (self.parts.next(), self.parts.next()) else {
-            return Err(Error::misuse("half a ciphertext"));
-        };
-        let fresh = Fresh { seed: seed_of(&seed), body };
-        let expanded = fresh.expand(self.layer.params);
-        let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-        let own = Zeroizing::new(self.own.next().unwrap_or_default());
-        cipher.add_plain(&own, self.layer.plain_bits).map_err(misuse)?;
-        Ok(cipher)
     }
 }
 

@@ -80,13 +80,19 @@ pub(super) fn kernel(layer: &Layer) -> Kernel {
     };
     let degree = layer.params.degree();
     let products = packing.responses().saturating_mul(packing.input_blocks());
-    let transforms = 2 * degree * TRANSFORM * (packing.inputs() + packing.responses());
-    let evaluated = products.saturating_mul(2 * degree * EVALUATED).saturating_add(transforms);
+    let evaluated = transformed(degree, products, packing.inputs() + packing.responses());
     if products.saturating_mul(plan.work()) <= evaluated {
         Kernel::Direct(Box::new(plan))
     } else {
         Kernel::Transform
     }
+}
+
+/// Work of `products` in the evaluation basis and of the transforms of all ciphertexts, in
+/// multiplications of the direct kernel.
+pub(super) fn transformed(degree: usize, products: usize, ciphertexts: usize) -> usize {
+    let transforms = (2 * degree * TRANSFORM).saturating_mul(ciphertexts);
+    products.saturating_mul(2 * degree * EVALUATED).saturating_add(transforms)
 }
 
 impl ServerWeights {

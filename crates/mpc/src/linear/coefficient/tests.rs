@@ -1,6 +1,7 @@
 //! Every shape against a plain convolution.
 
 mod constant;
+mod packings;
 mod pinned;
 
 use graph::{Conv, Linear, Rounding};
@@ -69,8 +70,11 @@ pub(in crate::linear) fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i
 }
 
 struct Case {
+    linear: Linear,
     layer: Layer,
     weights: ServerWeights,
+    weight: Vec<i32>,
+    bias: Vec<i64>,
     x: (Share, Share),
     addend: Option<(Share, Share)>,
     want: Vec<i64>,
@@ -131,7 +135,7 @@ fn batch(
     let weights = weights.keeping(&weight);
     let x = split(rng, &x, accumulator_bits);
     let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
-    Case { layer, weights, x, addend, want, threads: 1 }
+    Case { linear, layer, weights, weight, bias, x, addend, want, threads: 1 }
 }
 
 fn run(
@@ -185,25 +189,17 @@ fn run_ahead(case: &Case) -> [Outcome<Result<Share>>; 2] {
         None,
         |ch| {
             let mut rng = Random::seeded(178);
-            let ahead = ClientAhead::prepare(
-                ch,
-                &case.layer,
-                &key,
-                &mut Worker { rng: &mut rng, threads: case.threads },
-            )?;
+            let worker = &mut Worker { rng: &mut rng, threads: case.threads };
+            let asked = ClientAsked::ask(ch, &case.layer, &key, worker)?;
+            let ahead = asked.finish(ch, &case.layer, &key, worker)?;
             ahead.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
         },
         |ch| {
             let mut rng = Random::seeded(179);
             let (layer, weights) = (&case.layer, &case.weights);
-            let ahead = ServerAhead::prepare(
-                ch,
-                layer,
-                &public,
-                weights,
-                &mut Worker { rng: &mut rng, threads: case.threads },
-            )?;
-            ahead.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
+            let worker = &mut Worker { rng: &mut rng, threads: case.threads };
+            let asked = ServerAsked::read(ch, layer, &public, weights, worker)?;
+            asked.finish(ch, layer)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
         },
     );
     [ours, theirs]

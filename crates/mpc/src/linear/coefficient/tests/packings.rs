@@ -1,0 +1,33 @@
+//! Packings of more bytes and less work.
+
+use super::*;
+
+#[test]
+fn every_packing_gives_the_products_at_its_cost() {
+    let mut rng = Random::seeded(41);
+    for (conv, some) in
+        [(Conv::fully_connected(1024, 100), 2), (conv([3, 4], [17, 13], 3, 1, 1), 1)]
+    {
+        let mut case = batch(1, &conv, Rounding::Stochastic, Some(3), false, &mut rng);
+        let all = Layer::packings(&case.linear, case.layer.out_bits, 1).unwrap();
+        assert!((some..=MOST_PACKINGS).contains(&all.len()));
+        assert_eq!(all[0].describe(), case.layer.describe());
+        assert!(all.windows(2).all(|two| two[0].cost().bytes() < two[1].cost().bytes()));
+        for layer in all {
+            let weights = ServerWeights::new(&layer, &case.weight, &case.bias, &mut (1 << 20));
+            case.weights = weights.unwrap().keeping(&case.weight);
+            case.layer = layer;
+            check(&case);
+        }
+    }
+}
+
+#[test]
+fn few_bytes_are_little_work_in_most_shapes() {
+    let mut rng = Random::seeded(42);
+    for shape in shapes() {
+        let case = case(&shape, Rounding::Stochastic, None, false, &mut rng);
+        let all = Layer::packings(&case.linear, case.layer.out_bits, 1).unwrap();
+        assert_eq!(all.len(), 1, "{shape:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! The ways that each step of a plan can run.
+
+use mpc::Need;
+use mpc::compare::Radix;
+
+use crate::ahead;
+use crate::choices::{Choice, Function, Products};
+use crate::plan::{Plan, Spent};
+use crate::steps::Step;
+use crate::suites;
+
+/// One way to run a step.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) choice: Choice,
+    pub(super) need: Need,
+    /// Online.
+    pub(super) spent: Spent,
+    /// Before, in an exchange with other steps.
+    pub(super) before: Spent,
+}
+
+impl Way {
+    pub(super) fn new(choice: Choice, step: &Step) -> Self {
+        let need = step.mask_need() + step.need();
+        Self { choice, need, spent: step.spent(), before: ahead::before(step) }
+    }
+
+    /// Whether it does the same.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        (&self.need, self.spent.cost, self.before.cost)
+            == (&other.need, other.spent.cost, other.before.cost)
+    }
+}
+
+/// For each step of `plain` the ways that it can run, first the one that everybody chooses.
+pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
+    let choose = suites::chooses(&plain.graph().suite);
+    let all = plain.steps().iter().enumerate().map(|(index, step)| {
+        let mut ways = vec![Way::new(Choice::default(), step)];
+        if !choose {
+            return ways;
+        }
+        let functions = functions(plain, index, step);
+        ways.extend(functions.iter().map(|(choice, step)| Way::new(*choice, step)));
+        for (choice, product) in products(plain, index) {
+            ways.push(Way::new(choice, &product));
+            if product.transfer().is_none() {
+                // What follows the products does not depend on them.
+                ways.extend(functions.iter().map(|(function, step)| {
+                    let spent = product.first().then(step.after());
+                    let (choice, before) = (choice.and(*function), ahead::before(&product));
+                    Way { choice, need: step.need(), spent, before }
+                }));
+            }
+        }
+        ways
+    });
+    all.collect()
+}
+
+/// Ways to multiply, of a linear step.
+fn products(plain: &Plan, index: usize) -> Vec<(Choice, Step)> {
+    let (graph, settings) = (plain.graph(), plain.settings());
+    if settings.measured {
+        // Weights are made ready for one way to multiply, whatever the link.
+        return Vec::new();
+    }
+    let packings = || (1..).zip(suites::packings(graph, settings, index).unwrap_or_default());
+    let packing = |place| Choice { products: Some(Products::Packing(place)), ..Choice::default() };
+    let mut all: Vec<_> = packings().map(|(place, step)| (packing(place), step)).collect();
+    let early = settings.store() == 0;
+    if early {
+        all.extend(packings().map(|(place, step)| {
+            // The first is what everybody takes.
+            let plain = if place == 1 { Choice::default() } else { packing(place) };
+            (Choice { ahead: true, ..plain }, step.early())
+        }));
+    }
+    let transfers = Choice { products: Some(Products::Transfers), ..Choice::default() };
+    if early && !all.is_empty() {
+        let built = suites::step(graph, settings, index, transfers).ok();
+        all.extend(built.map(|step| (transfers, step)));
+    }
+    all
+}
+
+/// Ways to compute what a step has beside products.
+fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(Choice, Step)> {
+    if !step.chooses() {
+        return Vec::new();
+    }
+    let digits = (1..=8).filter_map(|bits| Radix::of_bits(bits).ok()).map(Choice::digits);
+    let others = [Function::Circuits, Function::Table].map(Choice::function);
+    let (graph, settings) = (plain.graph(), plain.settings());
+    let built = |choice| Some((choice, suites::step(graph, settings, index, choice).ok()?));
+    digits.chain(others).filter_map(built).collect()
+}
