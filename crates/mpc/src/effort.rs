@@ -206,7 +206,9 @@ impl Effort {
     /// A non-linear step online: what it consumes and what it sends.
     pub fn online(need: &Need, cost: Cost) -> Self {
         let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
-        let sent = if need.circuits.is_empty() { 8.0 * cost.bytes() as f64 } else { 0.0 };
+        // Labels are not opened bit by bit.
+        let labels: u64 = need.circuits.iter().map(|c| c.online_cost().bytes()).sum();
+        let sent = 8.0 * cost.bytes().saturating_sub(labels) as f64;
         Self::of(Kernel::Consumed, transfers(need) as f64)
             .and(Kernel::OnlineBit, sent)
             .and(Kernel::Evaluated, gates as f64)
