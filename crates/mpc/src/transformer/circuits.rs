@@ -120,8 +120,8 @@ fn bits_of(largest: u64) -> usize {
     (u64::BITS - largest.leading_zeros()).max(1) as usize
 }
 
-/// Of a layer norm's row the factor and what it is moved by, from the sum of its squares
-/// and its sum.
+/// Of a layer norm's row the factor, and what it is moved by mod 2^element, from the sum of
+/// its squares and its sum.
 pub(super) fn factor_and_mean(
     b: &mut Builder,
     norm: &functions::LayerNorm,
@@ -138,4 +138,121 @@ pub(super) fn factor_and_mean(
     let bits = (product.len() + bits_of(quotient as u64)).min((shift + norm.element) as usize);
     let mean = b.times(&product, quotient as u64, bits).split_off(bits.min(shift as usize));
     [factor, mean]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use graph::functions::inverse::Power;
+    use ring::Random;
+
+    /// What a circuit of words of the garbler makes of so many values of each.
+    fn outputs(circuit: &gc::Circuit, widths: &[u32], values: &[Vec<u64>]) -> Vec<Vec<i64>> {
+        let count = values.first().map_or(0, Vec::len);
+        let mut results = vec![Vec::new(); circuit.outputs()];
+        for start in (0..count).step_by(64) {
+            let lanes = start..count.min(start + 64);
+            let plane = |words: &[u64], bit: u32| {
+                let bits = words[lanes.clone()].iter().enumerate();
+                bits.fold(0, |plane, (lane, word)| plane | (word >> bit & 1) << lane)
+            };
+            let words = widths.iter().zip(values);
+            let planes: Vec<u64> = words
+                .flat_map(|(width, words)| (0..*width).map(move |bit| plane(words, bit)))
+                .collect();
+            let found = circuit.run_many(&planes, &[]);
+            let pairs = results.iter_mut().zip(found);
+            pairs.for_each(|(all, found)| all.extend(&found[..lanes.len()]));
+        }
+        results
+    }
+
+    /// The edges of every octave and random values of every length.
+    fn arguments(function: &Inverse, rng: &mut Random) -> Vec<u64> {
+        let top = function.bits - 1;
+        let mut values: Vec<u64> = (0..top).map(|bit| 1 << bit).collect();
+        values.extend(values.clone().iter().flat_map(|edge| [edge - 1, edge + 1]));
+        values.extend(function.thresholds.iter().map(|t| *t as u64 - 1));
+        values.push((1 << top) - 1);
+        for bits in 1..=top {
+            values.extend(rng.uniform(300, bits));
+        }
+        values.iter().map(|y| y & ((1 << top) - 1)).collect()
+    }
+
+    #[test]
+    fn inverses_are_those_of_the_clear_function_whatever_the_argument() {
+        let mut rng = Random::seeded(78);
+        for (power, sizes, peak, out_bits, most) in [
+            (Power::Reciprocal, [20, 8], 1016.0, 11, 300),
+            (Power::Reciprocal, [14, 2], 100.0, 8, 320),
+            (Power::Reciprocal, [18, 13], 16_376.0, 15, 460),
+            (Power::Reciprocal, [3, 2], 7.0, 4, 40),
+            (Power::Reciprocal, [19, 6], 1016.0, 11, 290),
+            (Power::Root, [22, 6], 2040.0, 12, 370),
+            (Power::Root, [14, 2], 100.0, 9, 290),
+            (Power::Root, [20, 10], 80_186.0, 18, 560),
+            (Power::Root, [0, 7], 500.0, 10, 370),
+        ] {
+            let function = Inverse::new(power, sizes, peak, out_bits).unwrap();
+            check(&function).unwrap();
+            let top = function.bits - 1;
+            let mut builder = Builder::new();
+            let y = builder.garbler(top);
+            let result = inverse(&mut builder, &function, &y);
+            builder.output(&result, false);
+            let circuit = builder.finish().unwrap();
+            assert!(circuit.and_gates() <= most, "{power:?} {sizes:?}: {circuit:?}");
+            let values = arguments(&function, &mut rng);
+            let want: Vec<i64> = values.iter().map(|y| function.clear(*y as i64)).collect();
+            assert_eq!(outputs(&circuit, &[top], &[values])[0], want, "{power:?} {sizes:?}");
+        }
+    }
+
+    #[test]
+    fn factors_and_means_are_those_of_the_clear_function() {
+        let mut rng = Random::seeded(79);
+        for (cols, bits, least, unit, out_bits, most) in [
+            (384, 13, 2, 104.409, 14, 1900),
+            (384, 9, 3, 100.0, 40, 1500),
+            (768, 9, 2, 16.0, 10, 1500),
+            (312, 12, 2, 100.0, 16, 2000),
+            (128, 12, 2, 100.0, 16, 1700),
+            (5, 12, 3, 100.0, 16, 1500),
+            (2, 5, 1, 4.0, 6, 500),
+        ] {
+            let calibration = functions::Calibration { least, unit };
+            let norm = functions::LayerNorm::new(cols, bits, calibration, out_bits).unwrap();
+            let functions::root::Rooted::Table(root) = &norm.root else { unreachable!() };
+            let widths = [super::super::moments::squares_bits(&norm) - 1, norm.sum_bits - 1];
+            let mut builder = Builder::new();
+            let [squares, sum] = widths.map(|width| builder.garbler(width));
+            let found = factor_and_mean(&mut builder, &norm, root, [&squares, &sum]);
+            found.iter().for_each(|word| builder.output(word, false));
+            let circuit = builder.finish().unwrap();
+            assert!(circuit.and_gates() <= most, "{cols} {bits}: {circuit:?}");
+            let rows = (0..400).map(|_| {
+                let narrow = 1 + rng.uniform(1, bits - 1)[0];
+                let base = rng.uniform(1, bits - 1)[0] % ((1 << (bits - 1)) - narrow + 1);
+                let row = rng.uniform(cols, bits - 1);
+                row.iter().map(|x| base + x % narrow).collect::<Vec<u64>>()
+            });
+            let rows: Vec<Vec<u64>> = rows.collect();
+            let sums: Vec<u64> = rows.iter().map(|row| row.iter().sum()).collect();
+            let squares: Vec<u64> =
+                rows.iter().map(|row| row.iter().map(|x| x * x).sum()).collect();
+            let pairs = squares.iter().zip(&sums);
+            let (factors, means): (Vec<i64>, Vec<i64>) = pairs
+                .map(|(squares, sum)| {
+                    let factor = root.clear((cols as u64 * squares - sum * sum) as i64);
+                    let product = i128::from(*sum) * i128::from(factor);
+                    let mean = (product * i128::from(norm.quotient.0)) >> norm.quotient.1;
+                    (factor, mean as i64 & ((1 << norm.element) - 1))
+                })
+                .unzip();
+            let got = outputs(&circuit, &widths, &[squares, sums]);
+            assert!(got == [factors, means], "{cols} {bits}");
+        }
+    }
 }

@@ -14,7 +14,8 @@ use mpc::square::Square;
 use mpc::truncate::Truncate;
 use wire::{Error, Result};
 
-use super::{circuits, transformer};
+use super::circuits;
+use super::transformer::{self, RowsBy};
 use crate::batch::repeated;
 use crate::choices::{Choice, Choices};
 use crate::nonlinear::{Nonlinear, Sliced};
@@ -113,7 +114,7 @@ pub(super) fn chosen(
         Err(Circuits) => match (circuits::action(graph, node, batch)?, choice) {
             (Some(action), _) => Ok(action),
             (None, None) => action(graph, node, batch, None),
-            (None, Some(_)) => Err(Error::misuse("it has no garbled circuit")),
+            (None, Some(_)) => circuits::of_rows(graph, node, batch),
         },
     }
 }
@@ -228,7 +229,9 @@ pub(super) fn action(
         | Op::Gelu { .. }
         | Op::LayerNorm { .. }
         | Op::Smu { .. }
-        | Op::ReluSoftmax { .. } => transformer::action(graph, node, batch, digits)?,
+        | Op::ReluSoftmax { .. } => {
+            transformer::action(graph, node, batch, digits, RowsBy::Transfers)?
+        }
     })
 }
 

@@ -1,11 +1,13 @@
 //! Nodes and results by garbled circuits, whatever the suite.
 
 use graph::{Graph, Node, Op};
+use mpc::compare::Radix;
 use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
 use wire::{Error, Result};
 
 use super::auto;
+use super::transformer::{self, RowsBy};
 use crate::batch::repeated;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::plan::Settings;
@@ -62,6 +64,24 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
         _ => return Ok(None),
     };
     Ok(Some(Action::Nonlinear(sliced)))
+}
+
+/// Digits of the comparisons beside circuits. These are for links whose rounds take long: of
+/// all widths, six bits take the fewest rounds, and of those the fewest bytes.
+const BESIDE: Radix = Radix::SixtyFour;
+
+/// A node whose rows take circuits and whose elements take transfers, where that was chosen
+/// for it. A graph whose functions are all to be circuits has it by transfers.
+///
+/// # Errors
+/// [`Error::Misuse`] where no rows take any, and for widths that no protocol has.
+pub(super) fn of_rows(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
+    match node.op {
+        Op::Softmax { .. } | Op::LayerNorm { .. } => {
+            transformer::action(graph, node, batch, Some(BESIDE), RowsBy::Circuits)
+        }
+        _ => Err(Error::misuse("it has no garbled circuit")),
+    }
 }
 
 /// Label and probability of the top class, and what opens them (FALCON, section 5.5).
