@@ -13,7 +13,7 @@ use wire::{Error, Result};
 pub enum Choice {
     /// By transfers, its comparisons in digits of this width.
     Digits(Radix),
-    /// By garbled circuits.
+    /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
 }
 

@@ -66,9 +66,9 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Option<
     Ok(Some(Action::Nonlinear(sliced)))
 }
 
-/// Digits of the comparisons beside circuits. These are for links whose rounds take long: of
-/// all widths, six bits take the fewest rounds, and of those the fewest bytes.
-const BESIDE: Radix = Radix::SixtyFour;
+/// Digits of the comparisons beside circuits, which are for links whose rounds take long: at
+/// the widths of encoders six bits take the fewest rounds, and of those the fewest bytes.
+const BESIDE: Radix = Radix::R64;
 
 /// A node whose rows take circuits and whose elements take transfers, where that was chosen
 /// for it. A graph whose functions are all to be circuits has it by transfers.
