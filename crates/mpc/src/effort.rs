@@ -295,6 +295,21 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::unwrap_used)]
+    fn labels_beside_transfers_are_not_counted_as_opened() {
+        use crate::garbled::{Function, Garbled, Ring};
+        let to = Ring::Power(9);
+        let plan = Garbled::map(5, Ring::Power(8), 8, Function::default(), to).unwrap();
+        let alone = Effort::online(&plan.need(), plan.cost());
+        assert!(alone.units(Kernel::OnlineBit).abs() < 1e-9);
+        let more = plan.cost().then(Cost::message(Role::Client, 100));
+        let opened = more.bytes() - plan.cost().bytes();
+        let both = Effort::online(&plan.need(), more);
+        assert!((both.units(Kernel::OnlineBit) - 8.0 * opened as f64).abs() < 1e-9);
+        assert!((both.units(Kernel::Evaluated) - plan.and_gates() as f64).abs() < 1e-9);
+    }
+
+    #[test]
     fn efforts_add_up() {
         let both = Effort::of(Kernel::Byte, 2.0) + Effort::messages(Cost::message(Role::Client, 5));
         assert!((both.units(Kernel::Byte) - 12.0).abs() < 1e-9);
