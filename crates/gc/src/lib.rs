@@ -15,6 +15,7 @@ pub mod words;
 
 mod gates;
 mod liveness;
+mod products;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -206,7 +206,9 @@ impl Effort {
     /// A non-linear step online: what it consumes and what it sends.
     pub fn online(need: &Need, cost: Cost) -> Self {
         let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
-        let sent = if need.circuits.is_empty() { 8.0 * cost.bytes() as f64 } else { 0.0 };
+        // Labels are not opened bit by bit.
+        let labels: u64 = need.circuits.iter().map(|c| c.online_cost().bytes()).sum();
+        let sent = 8.0 * cost.bytes().saturating_sub(labels) as f64;
         Self::of(Kernel::Consumed, transfers(need) as f64)
             .and(Kernel::OnlineBit, sent)
             .and(Kernel::Evaluated, gates as f64)
@@ -290,6 +292,21 @@ mod tests {
             assert!((effort.units(Kernel::Entry) - entries).abs() < 1e-9);
             assert!((effort.units(Kernel::WideEntry) - wide).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    #[allow(clippy::unwrap_used)]
+    fn labels_beside_transfers_are_not_counted_as_opened() {
+        use crate::garbled::{Function, Garbled, Ring};
+        let to = Ring::Power(9);
+        let plan = Garbled::map(5, Ring::Power(8), 8, Function::default(), to).unwrap();
+        let alone = Effort::online(&plan.need(), plan.cost());
+        assert!(alone.units(Kernel::OnlineBit).abs() < 1e-9);
+        let more = plan.cost().then(Cost::message(Role::Client, 100));
+        let opened = more.bytes() - plan.cost().bytes();
+        let both = Effort::online(&plan.need(), more);
+        assert!((both.units(Kernel::OnlineBit) - 8.0 * opened as f64).abs() < 1e-9);
+        assert!((both.units(Kernel::Evaluated) - plan.and_gates() as f64).abs() < 1e-9);
     }
 
     #[test]

@@ -35,8 +35,11 @@ pub enum Products {
 pub enum Function {
     /// By transfers, its comparisons in digits of this width.
     Digits(Radix),
-    /// By garbled circuits.
+    /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
+    /// By circuits what is computed once a row, the rest by transfers, its comparisons in
+    /// digits of this width.
+    Rows(Radix),
     /// By one table of all values.
     Table,
 }
@@ -90,6 +93,7 @@ impl fmt::Display for Function {
         match self {
             Self::Digits(radix) => write!(f, "digits{}", radix.bits()),
             Self::Circuits => f.write_str("circuits"),
+            Self::Rows(radix) => write!(f, "rows{}", radix.bits()),
             Self::Table => f.write_str("table"),
         }
     }
@@ -113,12 +117,12 @@ impl FromStr for Choice {
     type Err = Error;
 
     /// One or more of `packing1` to `packing4` or `transfers`, `ahead`, and `digits1` to
-    /// `digits8`, `circuits` or `table`, in this order, with `+` between.
+    /// `digits8`, `circuits`, `rows1` to `rows8` or `table`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a choice that is none of packing1 to packing4, transfers, ahead, digits1 to \
-                 digits8, circuits, table",
+                 digits8, circuits, rows1 to rows8, table",
             )
         };
         let mut choice = Self::default();
@@ -126,13 +130,16 @@ impl FromStr for Choice {
             let number = |name: &str| part.strip_prefix(name)?.parse::<u32>().ok();
             let packing = number("packing").map(|place| place as usize);
             let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
-            let digits = number("digits").and_then(|bits| Radix::of_bits(bits).ok());
-            match (part, packing, digits) {
+            let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
+            match (part, packing, radix("digits").or(radix("rows"))) {
                 ("transfers", ..) => choice.products = Some(Products::Transfers),
                 (_, Some(place), _) => choice.products = Some(Products::Packing(place)),
                 ("ahead", ..) => choice.ahead = true,
                 ("circuits", ..) => choice.function = Some(Function::Circuits),
                 ("table", ..) => choice.function = Some(Function::Table),
+                (.., Some(radix)) if part.starts_with("rows") => {
+                    choice.function = Some(Function::Rows(radix));
+                }
                 (.., Some(radix)) => choice.function = Some(Function::Digits(radix)),
                 _ => return Err(unknown()),
             }
@@ -217,13 +224,15 @@ mod tests {
         choices.set(7, Choice { products: Some(Products::Packing(2)), ahead: true, ..digits });
         choices.set(8, Choice { products: Some(Products::Transfers), ..Choice::default() });
         choices.set(9, Choice::default());
+        choices.set(10, "rows5".parse().unwrap());
         let json = serde_json::to_string(&choices).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<Choices>(&json).unwrap(), choices);
         for bad in [
             "digits9",
             "digits0",
+            "rows9",
             "packing0",
             "packing5",
             "packing02",
@@ -241,6 +250,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<Choices>(bad).is_err(), "{bad}");
         }
-        assert!(choices.check(8).is_ok() && choices.check(7).is_err());
+        assert!(choices.check(10).is_ok() && choices.check(9).is_err());
     }
 }

@@ -194,8 +194,14 @@ impl Nonlinear {
             Self::Leave(_) => "comparison with the prime by OT",
             Self::Lookup(..) => "table by OT",
             Self::Gelu(_) => "comparison and table by OT",
-            Self::Softmax(_) => "maximum, tables and products by OT",
-            Self::LayerNorm(_) => "squares, inverse roots and products by OT",
+            Self::Softmax(plan) => match plan.and_gates() {
+                0 => "maximum, tables and products by OT",
+                _ => "maximum, tables and products by OT, reciprocals by garbled circuits",
+            },
+            Self::LayerNorm(plan) => match plan.and_gates() {
+                0 => "squares, inverse roots and products by OT",
+                _ => "squares and products by OT, inverse roots by garbled circuits",
+            },
             Self::Smu(_) | Self::ReluSoftmax(_) => "Newton's iterations by OT",
             Self::Multiply(_) | Self::Square(_) => "products by OT",
             Self::Garbled(_) | Self::Probability(_) => "garbled circuits",

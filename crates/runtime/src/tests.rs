@@ -88,13 +88,16 @@ pub(crate) fn run_with(
     settings: Settings,
     values: &[f32],
 ) -> (Answer, Result<Report>) {
+    run_planned(&Plan::new(model.graph.clone(), settings).unwrap(), model, values)
+}
+
+pub(crate) fn run_planned(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Result<Report>) {
     let (mut client, mut server) = memory_pair();
-    let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = Prepared::new(plan, model.clone()).unwrap();
     let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
     let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
-        let server = scope.spawn(|| session(&plan, &prepared, limits(usize::MAX), &mut server));
+        let server = scope.spawn(|| session(plan, &prepared, limits(usize::MAX), &mut server));
         let shape = [&[count], one.as_slice()].concat();
         let accept_leakage = model.graph.suite == "falcon";
         let progress = &mut |_, _| {};

@@ -32,6 +32,19 @@ fn run(circuit: &Circuit, bits: u32, a: u64, b: u64) -> i64 {
 
 proptest! {
     #[test]
+    fn squares_and_products_with_public_numbers(bits in 1u32..30, more in 0u32..50, a: u64, number: u64) {
+        let a = a & mask(bits);
+        let number = number >> (2 + number % 60);
+        let wide = (bits + more).min(60);
+        let times = circuit(bits, false, |m, a, _| m.times(a, number, wide as usize));
+        let wanted = a.wrapping_mul(number) & mask(wide);
+        prop_assert_eq!(run(&times, bits, a, 0), wanted as i64);
+        let square = circuit(bits, false, |m, a, _| m.square(a, wide as usize));
+        prop_assert_eq!(run(&square, bits, a, 0) as u64, (a * a) & mask(wide));
+        prop_assert!(square.and_gates() <= (bits * bits) as usize);
+    }
+
+    #[test]
     fn sums_and_comparisons(bits in 1u32..40, a: u64, b: u64, constant: i64) {
         let (a, b) = (a & mask(bits), b & mask(bits));
         let (x, y) = (signed(a, bits), signed(b, bits));

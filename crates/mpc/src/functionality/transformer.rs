@@ -5,6 +5,7 @@ use graph::functions::inverse::Power;
 use graph::functions::newton::Newton;
 use graph::functions::smu::Smooth;
 use graph::functions::starts::Start;
+use wire::Result;
 
 use super::{COUNT, Protocol, of_values};
 use crate::comet::{smu, softmax as relu};
@@ -19,9 +20,15 @@ pub(super) fn protocols() -> Vec<Protocol> {
         gelu("gelu", 12, 6, 8, Radix::Sixteen),
         gelu("gelu of eight bits, extended", 8, 7, 20, Radix::Four),
         gelu("gelu of lines", 12, 9, 14, Radix::Four),
-        softmax(),
+        softmax("softmax of rows", |rows, of| Softmax::new(rows, of, Radix::Four)),
+        softmax("softmax of rows by circuits", |rows, of| {
+            Softmax::with_circuits(rows, of, Radix::Four)
+        }),
         inverse(),
-        layer_norm(),
+        layer_norm("layer norm", |rows, of| LayerNorm::new(rows, of, Radix::Four)),
+        layer_norm("layer norm by circuits", |rows, of| {
+            LayerNorm::with_circuits(rows, of, Radix::Four)
+        }),
         smu(),
         relu_softmax(),
         newton_norm(),
@@ -45,11 +52,14 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
 
 /// Of rows of eight values.
 #[allow(clippy::unwrap_used)]
-fn softmax() -> Protocol {
+fn softmax(
+    name: &'static str,
+    plan: fn(usize, &functions::Softmax) -> Result<Softmax>,
+) -> Protocol {
     let clear = functions::Softmax::new(8, 10, 0.0625, 8).unwrap();
-    let plan = Softmax::new(COUNT / 8, &clear, Radix::Four).unwrap();
+    let plan = plan(COUNT / 8, &clear).unwrap();
     Protocol {
-        name: "softmax of rows",
+        name,
         bits: 10,
         need: plan.need(),
         cost: plan.cost(),
@@ -82,12 +92,15 @@ fn inverse() -> Protocol {
 
 /// Of rows of eight values.
 #[allow(clippy::unwrap_used)]
-fn layer_norm() -> Protocol {
+fn layer_norm(
+    name: &'static str,
+    plan: fn(usize, &functions::LayerNorm) -> Result<LayerNorm>,
+) -> Protocol {
     let calibration = functions::Calibration { least: 3, unit: 16.0 };
     let clear = functions::LayerNorm::new(8, 10, calibration, 8).unwrap();
-    let plan = LayerNorm::new(COUNT / 8, &clear, Radix::Four).unwrap();
+    let plan = plan(COUNT / 8, &clear).unwrap();
     Protocol {
-        name: "layer norm",
+        name,
         bits: 10,
         need: plan.need(),
         cost: plan.cost(),

@@ -11,10 +11,11 @@ use gc::tables::chunks;
 use gc::{Batch, Garbler, Garbling, Ring, Tables};
 use ot::{Entry, Job, ReceiverPads, SenderPads};
 use ring::{Bits, Random};
-use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Values};
+use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Segment, Values};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::bytes::{Bytes, labels_cost, receive_labels, send_labels};
+use super::online::Masked;
 use crate::pads::Pads;
 
 /// A chunk of garbled tables.
@@ -95,6 +96,17 @@ impl Circuits {
     pub fn held_bytes(&self) -> usize {
         let inputs = self.batch.evaluator_bits().saturating_mul(16);
         self.batch.table_bytes().saturating_add(inputs).saturating_add(8 * self.values())
+    }
+
+    /// Layout of the server's masked shares.
+    pub(super) fn masked(&self) -> Vec<Segment> {
+        vec![Segment { count: self.values(), bits: self.masks.bits() }]
+    }
+
+    /// What running them costs: masked shares one way, labels the other.
+    pub fn online_cost(&self) -> Cost {
+        let masked = Cost::message(Role::Server, Masked::body_len(&self.masked()));
+        masked.then(labels_cost(Role::Client, self.batch.garbler_bits()))
     }
 
     fn lane(&self) -> Lane {

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use gc::{Batch, Builder, Circuit, Ring, Wire, Word};
-use wire::{Cost, Error, Result, Role, Segment};
+use wire::{Cost, Error, Result, Segment};
 
-use super::bytes::labels_cost;
 use super::offline::Circuits;
-use super::online::Masked;
 use super::shape::{Entrance, Function};
 use crate::pads::Need;
 
@@ -118,12 +116,38 @@ impl Garbled {
         circuit: impl FnOnce(&[Wire], &mut Builder) -> Word,
         to: Ring,
     ) -> Result<Self> {
-        let entrance = Entrance::unsigned(from, width)?;
+        let first = |values: &[Word], builder: &mut Builder| {
+            vec![circuit(values.first().map_or(&[], Vec::as_slice), builder)]
+        };
+        Self::lists(count, from, &[width], first, &[to])
+    }
+
+    /// The unsigned words that `circuit` makes of one value of each of several lists of
+    /// `count` values, the values of list i below `2^widths[i]`, for each output its ring. The
+    /// lists go in one after the other, shared in `from`, of which a list's low bits matter.
+    ///
+    /// # Errors
+    /// As [`Garbled::map`].
+    pub(crate) fn lists(
+        count: usize,
+        from: Ring,
+        widths: &[u32],
+        circuit: impl FnOnce(&[Word], &mut Builder) -> Vec<Word>,
+        to: &[Ring],
+    ) -> Result<Self> {
+        let widest = widths.iter().copied().max().unwrap_or(0);
+        let entrance = Entrance::unsigned(from, widest)?;
         let mut builder = Builder::new();
-        let value = entrance.reconstruct(&mut builder);
-        let result = circuit(&value, &mut builder);
-        builder.output(&result, false);
-        Self::new(builder.finish()?, count, from, entrance, vec![(to, 0)])
+        let value = |width: &u32| {
+            let mut word = entrance.reconstruct(&mut builder);
+            word.truncate(*width as usize);
+            word
+        };
+        let values: Vec<Word> = widths.iter().map(value).collect();
+        let results = circuit(&values, &mut builder);
+        results.iter().for_each(|result| builder.output(result, false));
+        let outputs = to.iter().map(|ring| (*ring, 0)).collect();
+        Self::new(builder.finish()?, count, from, entrance, outputs)
     }
 
     /// `circuit` for `count` instances, for each output its ring and what the server adds.
@@ -151,13 +175,12 @@ impl Garbled {
 
     /// What [`super::run`] costs.
     pub fn cost(&self) -> Cost {
-        let masked = Cost::message(Role::Server, Masked::body_len(&self.layout()));
-        masked.then(labels_cost(Role::Client, self.circuits.batch().garbler_bits()))
+        self.circuits.online_cost()
     }
 
     /// Layout of the server's masked shares.
     pub(super) fn layout(&self) -> Vec<Segment> {
-        vec![Segment { count: self.circuits.values(), bits: self.entrance.ring.bits() }]
+        self.circuits.masked()
     }
 
     /// AND gates of all instances.

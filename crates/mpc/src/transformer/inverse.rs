@@ -6,18 +6,21 @@
 //! | Out | shares of about `peak*2^low/y` or of `peak*sqrt(2^low/y)`, peak where y is below 2^low, mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a sign bit for each octave but the first, two products with powers of two, two truncations and a curve |
+//! | Cost | a sign bit for each octave but the first, two products with powers of two, two truncations and a curve; or one garbled circuit ([`Inverse::by_circuit`]): 2 rounds |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), reciprocal and root: normalisation, then a table of the leading bits |
 //!
 //! The steps are those of [`functions::inverse`].
 
+use gc::{Builder, Ring, Wire};
 use graph::functions;
 use wire::{Channel, Cost, Result};
 
+use super::circuits;
 use super::curve::{self, Curve};
 use super::steps::{self, Steps};
 use crate::compare::Radix;
 use crate::extend::Sign;
+use crate::garbled::{self, Garbled};
 use crate::multiply::{self, Factor, Multiply};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
@@ -26,6 +29,20 @@ use crate::truncate::{self, Truncate};
 /// The public plan.
 #[derive(Clone, Debug)]
 pub struct Inverse {
+    bits: u32,
+    way: Way,
+}
+
+/// How it runs.
+#[derive(Clone, Debug)]
+enum Way {
+    Transfers(Box<Transfers>),
+    Circuit(Garbled),
+}
+
+/// By transfers.
+#[derive(Clone, Debug)]
+struct Transfers {
     count: usize,
     function: functions::inverse::Inverse,
     steps: Steps,
@@ -37,11 +54,59 @@ pub struct Inverse {
 }
 
 impl Inverse {
-    /// `count` values.
+    /// `count` values by transfers.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for widths that no protocol has.
     pub fn new(count: usize, function: &functions::inverse::Inverse, radix: Radix) -> Result<Self> {
+        let way = Way::Transfers(Box::new(Transfers::new(count, function, radix)?));
+        Ok(Self { bits: function.bits, way })
+    }
+
+    /// `count` values by garbled circuits, one each.
+    ///
+    /// # Errors
+    /// [`wire::Error::Misuse`] for no values, and for widths that no circuit has.
+    pub fn by_circuit(count: usize, function: &functions::inverse::Inverse) -> Result<Self> {
+        circuits::check(function)?;
+        let [from, to] = [function.bits, function.out_bits].map(Ring::Power);
+        let circuit = |y: &[Wire], b: &mut Builder| circuits::inverse(b, function, y);
+        let garbled = Garbled::unsigned(count, from, function.bits - 1, circuit, to)?;
+        Ok(Self { bits: function.bits, way: Way::Circuit(garbled) })
+    }
+
+    /// Width of the values.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// AND gates of all values: none by transfers.
+    pub fn and_gates(&self) -> usize {
+        match &self.way {
+            Way::Transfers(_) => 0,
+            Way::Circuit(plan) => plan.and_gates(),
+        }
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        match &self.way {
+            Way::Transfers(plan) => plan.need(),
+            Way::Circuit(plan) => plan.need(),
+        }
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        match &self.way {
+            Way::Transfers(plan) => plan.cost(),
+            Way::Circuit(plan) => plan.cost(),
+        }
+    }
+}
+
+impl Transfers {
+    fn new(count: usize, function: &functions::inverse::Inverse, radix: Radix) -> Result<Self> {
         let functions::inverse::Inverse { bits, out_bits, back, forth, .. } = *function;
         let [leading, drop] = function.leading;
         let known = |bits| Factor { bits, sign: Sign::NonNegative };
@@ -60,19 +125,12 @@ impl Inverse {
         })
     }
 
-    /// Width of the values.
-    pub fn bits(&self) -> u32 {
-        self.function.bits
-    }
-
-    /// Correlations consumed.
-    pub fn need(&self) -> Need {
+    fn need(&self) -> Need {
         let leading = self.steps.need() + self.normalising.need() + self.leading.need();
         leading + self.curve.need() + self.scaling.need() + self.rounding.need()
     }
 
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
+    fn cost(&self) -> Cost {
         let leading = self.steps.cost().then(self.normalising.cost()).then(self.leading.cost());
         leading.then(self.curve.cost()).then(self.scaling.cost()).then(self.rounding.cost())
     }
@@ -83,7 +141,19 @@ impl Inverse {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, pads: Pads) -> Result<Share> {
+    match &plan.way {
+        Way::Transfers(plan) => transferred(channel, plan, y, pads),
+        Way::Circuit(plan) => garbled::run(channel, plan, y, pads),
+    }
+}
+
+fn transferred(
+    channel: &mut Channel,
+    plan: &Transfers,
+    y: &Share,
+    mut pads: Pads,
+) -> Result<Share> {
     let function = &plan.function;
     y.check(plan.count, function.bits, "inverse")?;
     let role = channel.role();
@@ -128,17 +198,21 @@ mod tests {
             let mut values: Vec<i64> = edges.flat_map(|edge| [edge - 1, edge]).collect();
             values.extend([0, 1, (1 << top) - 1]);
             values.extend(rng.uniform(100, top).iter().map(|y| *y as i64));
-            let plan = Inverse::new(values.len(), &function, Radix::Four).unwrap();
-            let (client, server) = split(&mut rng, &values, plan.bits());
-            let (c, s) = both(
-                &mut rng,
-                &plan.need(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
-            assert_eq!(got, values.iter().map(|y| function.clear(*y)).collect::<Vec<_>>());
+            let transfers = Inverse::new(values.len(), &function, Radix::Four).unwrap();
+            let circuit = Inverse::by_circuit(values.len(), &function).unwrap();
+            assert!(transfers.cost().rounds > 20 && circuit.cost().rounds == 2);
+            for plan in [transfers, circuit] {
+                let (client, server) = split(&mut rng, &values, plan.bits());
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                assert_eq!(got, values.iter().map(|y| function.clear(*y)).collect::<Vec<_>>());
+            }
         }
     }
 }

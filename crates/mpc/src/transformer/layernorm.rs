@@ -6,25 +6,21 @@
 //! | Out | shares of about `unit * (x - mean)/max(deviation, least)` mod 2^out_bits, mean and deviation of x's row |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a square with an extension, a product with the row's factor and, unless results are finer, a truncation per element, signs known; for wide results another extension; an inverse root and two products per row ([`LayerNorm::cost`]) |
+//! | Cost | a square with an extension, a product with the row's factor and, unless results are finer, a truncation per element, signs known; for wide results another extension; an inverse root and two products per row, or a garbled circuit ([`LayerNorm::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), inverse root by normalisation and a table |
 //!
 //! The function is [`functions::LayerNorm`].
 
 use graph::functions;
-use graph::functions::root::Rooted;
 use wire::{Channel, Cost, Error, Result};
 
 use super::factors::{self, Factors};
-use super::inverse::{self, Inverse};
+use super::moments::{self, Moments, squares_bits};
 use super::squares::{self, Squares};
-use crate::comet::formula::{self, Program};
 use crate::compare::Radix;
 use crate::extend::{self, Extend, Sign};
-use crate::multiply::{self, Factor, Multiply};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::square::{self, Square};
 use crate::truncate::{self, Truncate};
 
 /// The public plan of one layer.
@@ -34,91 +30,60 @@ pub struct LayerNorm {
     function: functions::LayerNorm,
     /// Of inputs, extended on the way.
     squares: Squares,
-    /// Of the sums of squares, where they are needed wider.
-    sum: Option<Extend>,
-    squared: Square,
-    root: Root,
-    shifted: Multiply,
-    mean: Truncate,
+    moments: Moments,
     product: Factors,
     /// Unless results are fine enough.
     rounding: Option<Truncate>,
     extension: Option<Extend>,
 }
 
-/// How a row's factor is found.
-#[derive(Clone, Debug)]
-enum Root {
-    Table(Box<Inverse>),
-    Newton(Box<Program>),
-}
-
-impl Root {
-    fn new(rows: usize, function: &Rooted, radix: Radix) -> Result<Self> {
-        Ok(match function {
-            Rooted::Table(inverse) => Self::Table(Box::new(Inverse::new(rows, inverse, radix)?)),
-            Rooted::Newton(root) => {
-                let bits = root.formula.bits()[0];
-                Self::Newton(Box::new(Program::new(rows, &root.formula, bits, radix)?))
-            }
-        })
-    }
-
-    fn need(&self) -> Need {
-        match self {
-            Self::Table(plan) => plan.need(),
-            Self::Newton(plan) => plan.need(),
-        }
-    }
-
-    fn cost(&self) -> Cost {
-        match self {
-            Self::Table(plan) => plan.cost(),
-            Self::Newton(plan) => plan.cost(),
-        }
-    }
-
-    fn run(&self, channel: &mut Channel, y: &Share, pads: Pads) -> Result<Share> {
-        match self {
-            Self::Table(plan) => inverse::run(channel, plan, y, pads),
-            Self::Newton(plan) => formula::run(channel, plan, y, pads),
-        }
-    }
-}
-
 impl LayerNorm {
-    /// `rows` of as many values as the function has columns.
+    /// `rows` of as many values as the function has columns, by transfers.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
     pub fn new(rows: usize, function: &functions::LayerNorm, radix: Radix) -> Result<Self> {
-        let functions::LayerNorm { cols, bits, element, moved, sum_bits, .. } = *function;
+        Self::with(rows, function, radix, |rows| Moments::new([rows; 2], function, radix))
+    }
+
+    /// The same with a garbled circuit for each row's factor and mean; what is done for each
+    /// element stays by transfers.
+    ///
+    /// # Errors
+    /// As [`LayerNorm::new`], and for roots by Newton's iteration.
+    pub fn with_circuits(
+        rows: usize,
+        function: &functions::LayerNorm,
+        radix: Radix,
+    ) -> Result<Self> {
+        Self::with(rows, function, radix, |rows| Moments::by_circuit(rows, function))
+    }
+
+    fn with(
+        rows: usize,
+        function: &functions::LayerNorm,
+        radix: Radix,
+        moments: impl FnOnce(usize) -> Result<Moments>,
+    ) -> Result<Self> {
+        let functions::LayerNorm { cols, bits, element, .. } = *function;
         let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
         let count = count.ok_or_else(|| Error::misuse("a layer norm of these sizes"))?;
-        let [variance, factor] = function.root.bits();
-        let squares = 2 * (bits - 1) + cols.next_power_of_two().ilog2() + 1;
-        let known = |bits| Factor { bits, sign: Sign::NonNegative };
-        let extend = |count, from, to| Extend::new(count, from, to, Sign::NonNegative, radix);
-        let (fraction, shift) = (function.fraction, function.quotient.1);
-        let [inner, out_bits] = [function.inner, function.out_bits];
+        let [inner, out_bits, fraction] = [function.inner, function.out_bits, function.fraction];
         let rounding = || Truncate::new(count, element, fraction, inner, radix);
+        let extension = || Extend::new(count, inner, out_bits, Sign::NonNegative, radix);
         Ok(Self {
             rows,
-            squares: Squares::new(count, bits, element, squares)?,
-            sum: (squares < variance).then(|| extend(rows, squares, variance)).transpose()?,
-            squared: Square::new(rows, known(sum_bits), variance, radix)?,
-            root: Root::new(rows, &function.root, radix)?,
-            shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
-            mean: Truncate::new(rows, moved, shift, element, radix)?,
-            product: Factors::of_rows(rows, cols, [element, factor])?,
+            squares: Squares::new(count, bits, element, squares_bits(function))?,
+            moments: moments(rows)?,
+            product: Factors::of_rows(rows, cols, [element, function.root.bits()[1]])?,
             rounding: (fraction > 0).then(rounding).transpose()?,
-            extension: (inner < out_bits).then(|| extend(count, inner, out_bits)).transpose()?,
+            extension: (inner < out_bits).then(extension).transpose()?,
             function: function.clone(),
         })
     }
 
-    /// The same layer with an inverse root for each element, as published systems have it;
-    /// for comparison.
+    /// The same layer by transfers, with an inverse root for each element, as published
+    /// systems have it; for comparison.
     ///
     /// # Errors
     /// As [`LayerNorm::new`].
@@ -126,7 +91,7 @@ impl LayerNorm {
         let functions::LayerNorm { cols, element, .. } = self.function;
         let widths = [element, self.function.root.bits()[1]];
         self.product = Factors::of_elements(self.rows, cols, widths, radix)?;
-        self.root = Root::new(self.product.count(), &self.function.root, radix)?;
+        self.moments = Moments::new([self.rows, self.product.count()], &self.function, radix)?;
         Ok(self)
     }
 
@@ -135,28 +100,25 @@ impl LayerNorm {
         &self.function
     }
 
+    /// AND gates of all rows: none by transfers.
+    pub fn and_gates(&self) -> usize {
+        self.moments.and_gates()
+    }
+
     /// Correlations consumed.
     pub fn need(&self) -> Need {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::need).unwrap_or_default();
-        let sums = self.squares.need() + extend(&self.sum);
-        let factor = sums + self.squared.need() + self.root.need();
-        let mean = factor + self.shifted.need() + self.mean.need();
+        let moments = self.squares.need() + self.moments.need();
         let rounding = self.rounding.as_ref().map(Truncate::need).unwrap_or_default();
-        mean + self.product.need() + rounding + extend(&self.extension)
+        let extension = self.extension.as_ref().map(Extend::need).unwrap_or_default();
+        moments + self.product.need() + rounding + extension
     }
 
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
-        let variance = self.squares.cost().then(extend(&self.sum));
-        let factor = variance.then(self.squared.cost()).then(self.root.cost());
-        let mean = factor.then(self.shifted.cost()).then(self.mean.cost());
+        let moments = self.squares.cost().then(self.moments.cost());
         let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
-        mean.then(self.product.cost()).then(rounding).then(extend(&self.extension))
-    }
-
-    fn variance_bits(&self) -> u32 {
-        self.function.root.bits()[0]
+        let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
+        moments.then(self.product.cost()).then(rounding).then(extension)
     }
 
     /// The sums of rows, mod 2^bits.
@@ -164,46 +126,6 @@ impl LayerNorm {
         let rows = x.words().chunks(self.function.cols);
         let sum = |row: &[u64]| row.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
         Share::new(rows.map(sum).collect(), bits)
-    }
-
-    /// `cols*squares - sum^2`, from shares of the sums of squares.
-    fn variance(
-        &self,
-        channel: &mut Channel,
-        squares: Share,
-        sum: &Share,
-        pads: &mut Pads,
-    ) -> Result<Share> {
-        let role = channel.role();
-        let squares = match &self.sum {
-            Some(plan) => {
-                let now = pads.split(role, &plan.need())?;
-                extend::run(channel, plan, &squares, now)?
-            }
-            None => squares.narrow(self.variance_bits())?,
-        };
-        let now = pads.split(role, &self.squared.need())?;
-        let squared = square::run(channel, &self.squared, sum, now)?;
-        let scaled =
-            squares.words().iter().map(|word| word.wrapping_mul(self.function.cols as u64));
-        Ok(Share::new(scaled.collect(), self.variance_bits()).add_scaled(&squared, -1))
-    }
-
-    /// What every row is moved by, `sum*factor/cols`.
-    fn moved(
-        &self,
-        channel: &mut Channel,
-        sum: &Share,
-        factor: &Share,
-        pads: &mut Pads,
-    ) -> Result<Share> {
-        let role = channel.role();
-        let now = pads.split(role, &self.shifted.need())?;
-        let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
-        let quotient = self.function.quotient.0 as u64;
-        let scaled = product.words().iter().map(|word| word.wrapping_mul(quotient)).collect();
-        let now = pads.split(role, &self.mean.need())?;
-        truncate::run(channel, &self.mean, &Share::new(scaled, self.shifted.out_bits()), now)
     }
 
     /// Rounds and extends results, as far as that is needed.
@@ -233,12 +155,10 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
     let x = x.plus(role, plan.function.offset());
     let now = pads.split(role, &plan.squares.need())?;
     let [wide, squares] = squares::run(channel, &plan.squares, &x, now)?;
-    let (sum, squares) =
-        (plan.sums(&wide, plan.function.sum_bits), plan.sums(&squares, squares.bits()));
-    let variance = plan.variance(channel, squares, &sum, &mut pads)?;
-    let now = pads.split(role, &plan.root.need())?;
-    let factor = plan.root.run(channel, &plan.product.spread(variance), now)?;
-    let moved = plan.moved(channel, &sum, &plan.product.by_row(&factor), &mut pads)?;
+    let sums = [plan.sums(&squares, squares.bits()), plan.sums(&wide, plan.function.sum_bits)];
+    let now = pads.split(role, &plan.moments.need())?;
+    let sums = sums.each_ref();
+    let [factor, moved] = moments::run(channel, &plan.moments, &plan.product, sums, now)?;
     let now = pads.split(role, &plan.product.need())?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     let mut centred = Vec::with_capacity(product.len());
@@ -285,18 +205,22 @@ mod tests {
                 (0..9).flat_map(|kind| row(&mut rng, cols, bits, kind)).collect();
             let calibration = functions::Calibration { least, unit };
             let function = functions::LayerNorm::new(cols, bits, calibration, out_bits).unwrap();
-            let plan = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
-            let (client, server) = split(&mut rng, &values, bits);
-            let (c, s) = both(
-                &mut rng,
-                &plan.need(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            assert_eq!(got, want, "{cols} {bits}");
+            let transfers = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
+            let circuits = LayerNorm::with_circuits(9, &function, Radix::Sixteen).unwrap();
+            assert!(circuits.cost().rounds + 20 < transfers.cost().rounds);
+            for plan in [transfers, circuits] {
+                let (client, server) = split(&mut rng, &values, bits);
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                assert_eq!(got, want, "{cols} {bits}");
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! bit for bit, integer arithmetic that [`graph::functions`] defines, whose distance from
 //! the real function is stated and tested there.
 
+mod circuits;
 mod curve;
 mod digits;
 mod exponent;
@@ -9,6 +10,7 @@ pub(crate) mod factors;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
+mod moments;
 pub(crate) mod rows;
 pub mod softmax;
 mod squares;

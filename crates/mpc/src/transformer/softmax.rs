@@ -6,7 +6,7 @@
 //! | Out | shares of about `(2^(out_bits-1) - 1) * softmax(x*scale)` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row ([`Softmax::cost`]) |
+//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row, by transfers or a garbled circuit ([`Softmax::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), for exponential and reciprocal |
 //!
 //! The function is [`functions::Softmax`].
@@ -38,11 +38,29 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// `rows` of as many values as the function has columns.
+    /// `rows` of as many values as the function has columns, by transfers.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
     pub fn new(rows: usize, function: &functions::Softmax, radix: Radix) -> Result<Self> {
+        let reciprocal = || Inverse::new(rows, &function.reciprocal, radix);
+        Self::with(rows, function, radix, reciprocal)
+    }
+
+    /// The same with a garbled circuit for each row's reciprocal; the rest stays by transfers.
+    ///
+    /// # Errors
+    /// As [`Softmax::new`].
+    pub fn with_circuits(rows: usize, function: &functions::Softmax, radix: Radix) -> Result<Self> {
+        Self::with(rows, function, radix, || Inverse::by_circuit(rows, &function.reciprocal))
+    }
+
+    fn with(
+        rows: usize,
+        function: &functions::Softmax,
+        radix: Radix,
+        reciprocal: impl FnOnce() -> Result<Inverse>,
+    ) -> Result<Self> {
         let functions::Softmax { cols, bits, out_bits, drop, width, reach, .. } = *function;
         let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
         let count = count.ok_or_else(|| Error::misuse("a softmax of these sizes"))?;
@@ -56,7 +74,7 @@ impl Softmax {
                 .map(|reach| Relu::new(count, bits, Some(reach), reach, radix))
                 .transpose()?,
             exponent: Exponent::new(count, &function.exponent, width, radix)?,
-            reciprocal: Inverse::new(rows, &function.reciprocal, radix)?,
+            reciprocal: reciprocal()?,
             product: Rows::new(rows, cols, width, factor_bits)?,
             rounding: Truncate::new(count, width, drop, out_bits, radix)?,
             function: function.clone(),
@@ -66,6 +84,11 @@ impl Softmax {
     /// What is computed of each row.
     pub fn function(&self) -> &functions::Softmax {
         &self.function
+    }
+
+    /// AND gates of all rows: none by transfers.
+    pub fn and_gates(&self) -> usize {
+        self.reciprocal.and_gates()
     }
 
     /// Correlations consumed.
@@ -161,18 +184,22 @@ mod tests {
             let least = (1 << (bits - 2)) - 1 - function.span();
             let rows = (0..12).flat_map(|kind| row(&mut rng, cols, bits, kind));
             let values: Vec<i64> = rows.map(|x| x.max(least)).collect();
-            let plan = Softmax::new(12, &function, radix).unwrap();
-            let (client, server) = split(&mut rng, &values, bits);
-            let (c, s) = both(
-                &mut rng,
-                &plan.need(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            assert_eq!(got, want, "{cols} {bits}");
+            let transfers = Softmax::new(12, &function, radix).unwrap();
+            let circuits = Softmax::with_circuits(12, &function, radix).unwrap();
+            assert!(circuits.cost().rounds + 10 < transfers.cost().rounds);
+            for plan in [transfers, circuits] {
+                let (client, server) = split(&mut rng, &values, bits);
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                assert_eq!(got, want, "{cols} {bits}");
+            }
         }
     }
 

@@ -90,7 +90,9 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(Choice, Step)> {
     if !step.chooses() {
         return Vec::new();
     }
-    let digits = (1..=8).filter_map(|bits| Radix::of_bits(bits).ok()).map(Choice::digits);
+    let radices = || (1..=8).filter_map(|bits| Radix::of_bits(bits).ok());
+    let digits = radices().flat_map(|radix| [Function::Digits(radix), Function::Rows(radix)]);
+    let digits = digits.map(Choice::function);
     let others = [Function::Circuits, Function::Table].map(Choice::function);
     let (graph, settings) = (plain.graph(), plain.settings());
     let built = |choice| Some((choice, suites::step(graph, settings, index, choice).ok()?));

@@ -15,7 +15,8 @@ use mpc::square::Square;
 use mpc::truncate::Truncate;
 use wire::{Error, Result};
 
-use super::{circuits, tables, transformer, ufo};
+use super::transformer::{self, RowsBy};
+use super::{circuits, tables, ufo};
 use crate::batch::repeated;
 use crate::choices::{Choice, Choices, Function, Products};
 use crate::nonlinear::{Nonlinear, Sliced};
@@ -94,6 +95,10 @@ fn argmax(rows: usize, classes: usize, bits: u32, digits: Option<Radix>) -> Resu
 pub(super) const TRANSFERS: Choice =
     Choice { products: Some(Products::Transfers), ahead: false, function: None };
 
+/// Digits of the comparisons beside circuits of rows where none are chosen: at the widths of
+/// encoders six bits take the fewest rounds, and of those the fewest bytes.
+const BESIDE: Radix = Radix::R64;
+
 /// Garbled circuits.
 struct Circuits;
 
@@ -102,7 +107,7 @@ fn garbled(graph: &Graph, choice: Choice) -> std::result::Result<Option<Radix>, 
     match (choice.function, graph.nonlinear) {
         (Some(Function::Digits(radix)), _) => Ok(Some(radix)),
         (Some(Function::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
-        (Some(Function::Table), _) | (None, graph::Nonlinear::Ot) => Ok(None),
+        (Some(Function::Table | Function::Rows(_)), _) | (None, graph::Nonlinear::Ot) => Ok(None),
     }
 }
 
@@ -115,8 +120,10 @@ pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
     if !linear && (choice.products.is_some() || choice.ahead) {
         return Err(Error::misuse("a choice for linear layers"));
     }
-    if choice.function == Some(Function::Table) {
-        return tables::action(graph, node, batch);
+    match choice.function {
+        Some(Function::Table) => return tables::action(graph, node, batch),
+        Some(Function::Rows(radix)) => return circuits::of_rows(graph, node, batch, radix),
+        _ => {}
     }
     match garbled(graph, choice) {
         Ok(_) => action(graph, node, batch, choice),
@@ -125,7 +132,7 @@ pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
             match (circuits::action(graph, node, batch, plain)?, choice.function) {
                 (Some(action), _) => Ok(action),
                 (None, None) => action(graph, node, batch, plain),
-                (None, Some(_)) => Err(Error::misuse("it has no garbled circuit")),
+                (None, Some(_)) => circuits::of_rows(graph, node, batch, BESIDE),
             }
         }
     }
@@ -295,7 +302,9 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
         | Op::Gelu { .. }
         | Op::LayerNorm { .. }
         | Op::Smu { .. }
-        | Op::ReluSoftmax { .. } => transformer::action(graph, node, batch, digits)?,
+        | Op::ReluSoftmax { .. } => {
+            transformer::action(graph, node, batch, digits, RowsBy::Transfers)?
+        }
     })
 }
 

@@ -1,11 +1,13 @@
 //! Nodes and results by garbled circuits, whatever the suite.
 
 use graph::{Graph, Node, Op};
+use mpc::compare::Radix;
 use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
 use wire::{Error, Result};
 
 use super::auto;
+use super::transformer::{self, RowsBy};
 use crate::batch::repeated;
 use crate::choices::Choice;
 use crate::nonlinear::{Nonlinear, Sliced};
@@ -69,6 +71,21 @@ pub(super) fn action(
         _ => return Ok(None),
     };
     Ok(Some(Action::Nonlinear(sliced)))
+}
+
+/// A node whose rows take circuits and whose elements take transfers, where that was chosen
+/// for it, with comparisons in `digits`. A graph whose functions are all to be circuits has it
+/// by transfers.
+///
+/// # Errors
+/// [`Error::Misuse`] where no rows take any, and for widths that no protocol has.
+pub(super) fn of_rows(graph: &Graph, node: &Node, batch: usize, digits: Radix) -> Result<Action> {
+    match node.op {
+        Op::Softmax { .. } | Op::LayerNorm { .. } => {
+            transformer::action(graph, node, batch, Some(digits), RowsBy::Circuits)
+        }
+        _ => Err(Error::misuse("it has no garbled circuit")),
+    }
 }
 
 /// Label and probability of the top class, and what opens them (FALCON, section 5.5).

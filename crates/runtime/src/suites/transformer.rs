@@ -1,4 +1,4 @@
-//! The functions of transformers, by oblivious transfer.
+//! The functions of transformers, by oblivious transfer, or by garbled circuits in part.
 
 use graph::{Graph, Node, Op};
 use mpc::comet::smu::Smu;
@@ -12,15 +12,28 @@ use wire::{Error, Result};
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::steps::{Action, Fitted};
 
-/// Plans a node that is one, with comparisons in `digits` where they are given.
+/// How what is computed once a row is: factors of layer norms, reciprocals of softmaxes.
+/// Other functions have no rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowsBy {
+    /// By transfers.
+    Transfers,
+    /// By garbled circuits.
+    Circuits,
+}
+
+/// Plans a node that is one, with comparisons in `digits` where they are given, and what is
+/// computed once a row as `rows` says.
 ///
 /// # Errors
-/// [`Error::Misuse`] for widths that no protocol has.
+/// [`Error::Misuse`] for widths that no protocol has, and for circuits of
+/// Newton's iterations.
 pub(super) fn action(
     graph: &Graph,
     node: &Node,
     batch: usize,
     digits: Option<Radix>,
+    rows_by: RowsBy,
 ) -> Result<Action> {
     let fastest = |count, bits| digits.unwrap_or_else(|| Radix::fastest(count, bits));
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
@@ -31,7 +44,10 @@ pub(super) fn action(
             let columns = output.shape.last().copied().unwrap_or(1);
             let radix = fastest(count, bits.saturating_sub(1));
             let sliced = Sliced::rows(count / columns, columns, |rows| {
-                let plan = Softmax::new(rows, &softmax, radix)?;
+                let plan = match rows_by {
+                    RowsBy::Transfers => Softmax::new(rows, &softmax, radix)?,
+                    RowsBy::Circuits => Softmax::with_circuits(rows, &softmax, radix)?,
+                };
                 Ok(Nonlinear::Softmax(Box::new(plan)))
             })?;
             (bits, sliced, None)
@@ -41,7 +57,10 @@ pub(super) fn action(
             let columns = output.shape.first().copied().unwrap_or(1);
             let radix = fastest(count, bits);
             let sliced = Sliced::rows(count / columns, columns, |rows| {
-                let plan = LayerNorm::new(rows, &norm, radix)?;
+                let plan = match rows_by {
+                    RowsBy::Transfers => LayerNorm::new(rows, &norm, radix)?,
+                    RowsBy::Circuits => LayerNorm::with_circuits(rows, &norm, radix)?,
+                };
                 Ok(Nonlinear::LayerNorm(Box::new(plan)))
             })?;
             (bits, sliced, Some([columns, output.len() / columns]))

@@ -19,22 +19,8 @@ fn digits(bits: u32) -> Choice {
 }
 
 fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
-    let (mut client, mut server) = memory_pair();
-    let prepared = Prepared::new(plan, model.clone()).unwrap();
-    let shape = [&[1], model.graph.tensors.get(model.graph.input).unwrap().shape.as_slice()];
-    thread::scope(|scope| {
-        let server = scope.spawn(|| session(plan, &prepared, limits(usize::MAX), &mut server));
-        let (shape, progress) = (shape.concat(), &mut |_, _| {});
-        let request = Request {
-            values,
-            shape: &shape,
-            threads: 1,
-            accept_leakage: false,
-            keys: None,
-            progress,
-        };
-        (predict(&mut client, request).unwrap(), server.join().unwrap().unwrap())
-    })
+    let (answer, server) = run_planned(plan, model, values);
+    (answer, server.unwrap())
 }
 
 #[test]

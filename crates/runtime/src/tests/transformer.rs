@@ -1,6 +1,9 @@
 //! Encoders of transformers between two parties.
 
 use super::*;
+use crate::choices::{Choice, Choices};
+use crate::planner;
+use graph::Op;
 use graph::testing::{Sizes, calibrate, encoder, smooth_encoder, tokens};
 
 const SIZES: Sizes = Sizes { vocabulary: 37, length: 5, hidden: 12, heads: 3, layers: 1 };
@@ -26,6 +29,64 @@ fn an_encoder_equals_the_interpreter_at_the_cost_that_was_planned() {
         assert_eq!(answer.results, want, "{settings:?}");
         costs_as_planned(&answer, &server.unwrap(), 3);
     }
+}
+
+/// Norms and softmaxes of a graph by circuits, all else as everybody chooses.
+fn rows_by_circuits(graph: &graph::Graph) -> Choices {
+    let mut choices = Choices::default();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if matches!(node.op, Op::LayerNorm { .. } | Op::Softmax { .. }) {
+            choices.set(index, "rows4".parse().unwrap());
+        }
+    }
+    choices
+}
+
+#[test]
+fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
+    let (model, inputs) = compiled(Rounding::Exact);
+    let values = inputs[..2].concat();
+    let want = clear(&model, &values);
+    let rounds = |plan: &Plan| Report::predicted(plan, 2).total.rounds;
+    for (batch, offline) in [(1, 0), (2, 0), (2, 1)] {
+        let [batch, offline] = [batch, offline].map(NonZeroU32::new);
+        let settings = Settings { batch, offline, ..Settings::default() };
+        let choices = rows_by_circuits(&model.graph);
+        let plan = Plan::chosen(model.graph.clone(), settings, choices).unwrap();
+        assert_eq!(Plan::from_offer(&plan.offer()).unwrap().digest(), plan.digest());
+        let (answer, server) = run_planned(&plan, &model, &values);
+        assert_eq!(answer.results, want, "{settings:?}");
+        costs_as_planned(&answer, &server.unwrap(), 2);
+        // Three norms and a softmax.
+        let plain = Plan::new(model.graph.clone(), settings).unwrap();
+        assert!(rounds(&plan) + 100 < rounds(&plain), "{settings:?}");
+    }
+    let all = planner::uniform(&model.graph, Settings::default(), Choice::CIRCUITS).unwrap();
+    let (answer, server) = run_planned(&all, &model, &values);
+    assert_eq!(answer.results, want);
+    costs_as_planned(&answer, &server.unwrap(), 2);
+}
+
+/// A suite that has circuits for what it can runs transformers by transfers, as ever.
+#[test]
+fn circuits_for_all_a_suite_has_leave_rows_to_transfers() {
+    let (mut model, _) = compiled(Rounding::Exact);
+    let circuits = |plan: &Plan, wanted: fn(&Op) -> bool| {
+        let steps = plan.steps().iter().filter(|step| {
+            let node = step.node.and_then(|index| plan.graph().nodes.get(index));
+            node.is_some_and(|node| wanted(&node.op))
+        });
+        steps.map(|step| step.need().circuits.len()).sum::<usize>()
+    };
+    let rows: fn(&Op) -> bool = |op| matches!(op, Op::LayerNorm { .. } | Op::Softmax { .. });
+    let choices = rows_by_circuits(&model.graph);
+    let chosen = Plan::chosen(model.graph.clone(), Settings::default(), choices).unwrap();
+    assert!(
+        circuits(&chosen, rows) >= 3 && circuits(&chosen, |op| matches!(op, Op::Linear(_))) == 0
+    );
+    model.graph.nonlinear = graph::Nonlinear::Gc;
+    let plan = Plan::new(model.graph, Settings::default()).unwrap();
+    assert!(circuits(&plan, rows) == 0 && circuits(&plan, |op| matches!(op, Op::Linear(_))) > 0);
 }
 
 #[test]
@@ -74,6 +135,11 @@ fn smooth_maxima_by_newtons_iteration_equal_the_interpreter_at_the_cost_that_was
         ..graph::Options::default()
     };
     let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
+    let norms = model.graph.nodes.iter().filter(|node| matches!(node.op, Op::LayerNorm { .. }));
+    assert!(norms.count() > 0);
+    let choices = rows_by_circuits(&model.graph);
+    let refused = Plan::chosen(model.graph.clone(), Settings::default(), choices).unwrap_err();
+    assert!(refused.to_string().contains("circuit of Newton's iterations"), "{refused}");
     let values = inputs[..2].concat();
     let want = clear(&model, &values);
     for (batch, offline) in [(1, 0), (2, 1)] {

@@ -1,0 +1,247 @@
+//! What a layer norm needs of each row: a factor, and what the row is moved by.
+//!
+//! | | |
+//! |---|---|
+//! | In | for each row shares of the sum of squares mod 2^squares and of the sum s mod 2^sum_bits, neither negative; correlations |
+//! | Out | shares of f, about `unit*n/sqrt(v)` for `v = n*squares - s^2`, and of `s*f/n` |
+//! | Reveals | nothing but masked choices and openings, masked shares and labels |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | by transfers an extension, a square, an inverse root, a product and a truncation; or one garbled circuit, 2 rounds ([`Moments::cost`]) |
+//! | Paper | Rathee et al., SiRNN (S&P 2021), inverse root by normalisation and a table; circuits as [`crate::garbled`] |
+//!
+//! The integers are those of [`functions::LayerNorm`].
+
+use gc::{Builder, Ring, Word};
+use graph::functions;
+use graph::functions::root::Rooted;
+use wire::{Channel, Cost, Error, Result};
+
+use super::circuits;
+use super::factors::Factors;
+use super::inverse::{self, Inverse};
+use crate::comet::formula::{self, Program};
+use crate::compare::Radix;
+use crate::extend::{self, Extend, Sign};
+use crate::garbled::{self, Garbled};
+use crate::multiply::{self, Factor, Multiply};
+use crate::pads::{Need, Pads};
+use crate::share::Share;
+use crate::square::{self, Square};
+use crate::truncate::{self, Truncate};
+
+/// The public plan.
+#[derive(Clone, Debug)]
+pub(super) enum Moments {
+    Transfers(Box<Transfers>),
+    Circuit(Garbled),
+}
+
+/// By transfers.
+#[derive(Clone, Debug)]
+pub(super) struct Transfers {
+    cols: u64,
+    quotient: u64,
+    /// Width of variances.
+    variance: u32,
+    /// Of the sums of squares, where they are needed wider.
+    sum: Option<Extend>,
+    squared: Square,
+    root: Root,
+    shifted: Multiply,
+    mean: Truncate,
+}
+
+/// How a row's factor is found.
+#[derive(Clone, Debug)]
+enum Root {
+    Table(Box<Inverse>),
+    Newton(Box<Program>),
+}
+
+impl Root {
+    fn new(rows: usize, function: &Rooted, radix: Radix) -> Result<Self> {
+        Ok(match function {
+            Rooted::Table(inverse) => Self::Table(Box::new(Inverse::new(rows, inverse, radix)?)),
+            Rooted::Newton(root) => {
+                let bits = root.formula.bits()[0];
+                Self::Newton(Box::new(Program::new(rows, &root.formula, bits, radix)?))
+            }
+        })
+    }
+
+    fn need(&self) -> Need {
+        match self {
+            Self::Table(plan) => plan.need(),
+            Self::Newton(plan) => plan.need(),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Table(plan) => plan.cost(),
+            Self::Newton(plan) => plan.cost(),
+        }
+    }
+
+    fn run(&self, channel: &mut Channel, y: &Share, pads: Pads) -> Result<Share> {
+        match self {
+            Self::Table(plan) => inverse::run(channel, plan, y, pads),
+            Self::Newton(plan) => formula::run(channel, plan, y, pads),
+        }
+    }
+}
+
+/// Width of shares of a row's sum of squares.
+pub(super) fn squares_bits(function: &functions::LayerNorm) -> u32 {
+    2 * (function.bits - 1) + function.cols.next_power_of_two().ilog2() + 1
+}
+
+impl Moments {
+    /// `rows` by transfers, with an inverse root for each of `roots`, rows or elements.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that no protocol has.
+    pub(super) fn new(
+        [rows, roots]: [usize; 2],
+        function: &functions::LayerNorm,
+        radix: Radix,
+    ) -> Result<Self> {
+        let functions::LayerNorm { cols, element, moved, sum_bits, quotient, .. } = *function;
+        let ([variance, factor], squares) = (function.root.bits(), squares_bits(function));
+        let known = |bits| Factor { bits, sign: Sign::NonNegative };
+        let extend = || Extend::new(rows, squares, variance, Sign::NonNegative, radix);
+        Ok(Self::Transfers(Box::new(Transfers {
+            cols: cols as u64,
+            quotient: quotient.0 as u64,
+            variance,
+            sum: (squares < variance).then(extend).transpose()?,
+            squared: Square::new(rows, known(sum_bits), variance, radix)?,
+            root: Root::new(roots, &function.root, radix)?,
+            shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
+            mean: Truncate::new(rows, moved, quotient.1, element, radix)?,
+        })))
+    }
+
+    /// `rows` by garbled circuits, one each.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for roots by Newton's iteration, and for widths that no circuit has.
+    pub(super) fn by_circuit(rows: usize, function: &functions::LayerNorm) -> Result<Self> {
+        let Rooted::Table(root) = &function.root else {
+            return Err(Error::misuse("a circuit of Newton's iterations"));
+        };
+        circuits::check(root)?;
+        let squares = squares_bits(function);
+        let circuit = |values: &[Word], b: &mut Builder| match values {
+            [squares, sum] => circuits::factor_and_mean(b, function, root, [squares, sum]).into(),
+            _ => Vec::new(),
+        };
+        // Neither has its top bit.
+        let widths = [squares - 1, function.sum_bits - 1];
+        let to = [root.out_bits, function.element].map(Ring::Power);
+        Garbled::lists(rows, Ring::Power(squares), &widths, circuit, &to).map(Self::Circuit)
+    }
+
+    /// AND gates of all rows: none by transfers.
+    pub(super) fn and_gates(&self) -> usize {
+        match self {
+            Self::Transfers(_) => 0,
+            Self::Circuit(plan) => plan.and_gates(),
+        }
+    }
+
+    /// Correlations consumed.
+    pub(super) fn need(&self) -> Need {
+        match self {
+            Self::Transfers(plan) => plan.need(),
+            Self::Circuit(plan) => plan.need(),
+        }
+    }
+
+    /// What [`run`] costs.
+    pub(super) fn cost(&self) -> Cost {
+        match self {
+            Self::Transfers(plan) => plan.cost(),
+            Self::Circuit(plan) => plan.cost(),
+        }
+    }
+}
+
+impl Transfers {
+    fn need(&self) -> Need {
+        let sum = self.sum.as_ref().map(Extend::need).unwrap_or_default();
+        let factor = sum + self.squared.need() + self.root.need();
+        factor + self.shifted.need() + self.mean.need()
+    }
+
+    fn cost(&self) -> Cost {
+        let sum = self.sum.as_ref().map_or(Cost::NONE, Extend::cost);
+        let factor = sum.then(self.squared.cost()).then(self.root.cost());
+        factor.then(self.shifted.cost()).then(self.mean.cost())
+    }
+
+    /// `cols*squares - sum^2`, from shares of the sums of squares.
+    fn variance(
+        &self,
+        channel: &mut Channel,
+        squares: &Share,
+        sum: &Share,
+        pads: &mut Pads,
+    ) -> Result<Share> {
+        let role = channel.role();
+        let squares = match &self.sum {
+            Some(plan) => {
+                let now = pads.split(role, &plan.need())?;
+                extend::run(channel, plan, squares, now)?
+            }
+            None => squares.narrow(self.variance)?,
+        };
+        let now = pads.split(role, &self.squared.need())?;
+        let squared = square::run(channel, &self.squared, sum, now)?;
+        let scaled = squares.words().iter().map(|word| word.wrapping_mul(self.cols));
+        Ok(Share::new(scaled.collect(), self.variance).add_scaled(&squared, -1))
+    }
+
+    /// What every row is moved by, `sum*factor/cols`.
+    fn moved(
+        &self,
+        channel: &mut Channel,
+        sum: &Share,
+        factor: &Share,
+        mut pads: Pads,
+    ) -> Result<Share> {
+        let now = pads.split(channel.role(), &self.shifted.need())?;
+        let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
+        let scaled = product.words().iter().map(|word| word.wrapping_mul(self.quotient)).collect();
+        let scaled = Share::new(scaled, self.shifted.out_bits());
+        truncate::run(channel, &self.mean, &scaled, pads)
+    }
+}
+
+/// Runs the protocol: the factors, as many as `product` takes, and what each row is moved by.
+///
+/// # Errors
+/// [`Error::Misuse`] when the shares or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub(super) fn run(
+    channel: &mut Channel,
+    plan: &Moments,
+    product: &Factors,
+    [squares, sum]: [&Share; 2],
+    mut pads: Pads,
+) -> Result<[Share; 2]> {
+    match plan {
+        Moments::Transfers(plan) => {
+            let variance = plan.variance(channel, squares, sum, &mut pads)?;
+            let now = pads.split(channel.role(), &plan.root.need())?;
+            let factor = plan.root.run(channel, &product.spread(variance), now)?;
+            let moved = plan.moved(channel, sum, &product.by_row(&factor), pads)?;
+            Ok([factor, moved])
+        }
+        Moments::Circuit(plan) => {
+            let both = Share::new([squares.words(), sum.words()].concat(), squares.bits());
+            let found = garbled::run_all(channel, plan, &both, pads)?;
+            found.try_into().map_err(|_| Error::misuse("a factor without a mean"))
+        }
+    }
+}
