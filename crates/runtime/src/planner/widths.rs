@@ -2,7 +2,7 @@
 //! which takes rounds, and which have wide ones throughout, which takes bytes.
 //!
 //! The plan of what was compiled is searched for whole. Its choices price the other widths of
-//! the model, and those that come near are searched for, too.
+//! the model, and only the best of these is searched for, too: a search takes seconds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,10 +18,9 @@ use crate::plan::{Plan, Settings};
 use crate::report::counted;
 use crate::suites;
 
-/// Other widths that are searched for, of the links together.
-const SEARCHED: usize = 2;
-/// What these may take more at other widths' choices: their own save some of it.
-const NEAR: f64 = 1.03;
+/// What other widths may take at most of what was compiled takes. What saves less is not worth
+/// another search.
+const PROMISING: f64 = 0.995;
 /// Width of digits of extensions that nobody has chosen for yet.
 const DIGITS: u32 = 4;
 
@@ -68,8 +67,9 @@ fn extensions(graph: &Graph) -> usize {
     graph.nodes.iter().filter(|node| node.op == Op::Extend).count()
 }
 
-/// For each of `links` the plan of least predicted time for `model`, all in one graph: that of
-/// its [`graph::variants`] with the least sum of seconds.
+/// For each of `links` the plan of least predicted time for `model`, all in one graph: the one
+/// that was compiled, or that of its [`graph::variants`] with the least sum of seconds where
+/// that saves at least half a percent.
 ///
 /// # Errors
 /// As [`Plan::new`], of the graph that was compiled.
@@ -78,17 +78,14 @@ pub fn suited(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Fou
         links.iter().map(|(settings, conditions)| best(graph, *settings, conditions)).collect()
     };
     let mut least = searched(&model.graph)?;
-    let bound = NEAR * sum(&least);
     let others = graph::variants(model).into_iter().skip(1);
     let priced = others.map(|graph| (about(&graph, &least, links), graph));
-    let mut near: Vec<(f64, Graph)> = priced.filter(|(about, _)| *about < bound).collect();
-    near.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (_, graph) in near.into_iter().take((SEARCHED / links.len().max(1)).max(1)) {
-        // What has no plan is not offered.
-        let Ok(found) = searched(&graph) else { continue };
-        if sum(&found) < sum(&least) {
-            least = found;
-        }
+    let other = priced.min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, graph)) = other.filter(|(about, _)| *about < PROMISING * sum(&least))
+        && let Ok(found) = searched(&graph)
+        && sum(&found) < sum(&least)
+    {
+        least = found;
     }
     Ok(least)
 }

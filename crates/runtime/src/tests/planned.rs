@@ -10,7 +10,7 @@ use ot::Source as Transfers;
 use std::net::{TcpListener, TcpStream};
 use wire::{Link, Timeouts};
 
-fn conditions(link: Option<Link>) -> Conditions {
+pub(super) fn conditions(link: Option<Link>) -> Conditions {
     Conditions { rates: Rates::reference(), link }
 }
 
@@ -18,7 +18,7 @@ fn digits(bits: u32) -> Choice {
     Choice::Digits(Radix::of_bits(bits).unwrap())
 }
 
-fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
+pub(super) fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
     let (mut client, mut server) = memory_pair();
     let prepared = Prepared::new(plan, model.clone()).unwrap();
     let shape = [&[1], model.graph.tensors.get(model.graph.input).unwrap().shape.as_slice()];
