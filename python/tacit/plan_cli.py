@@ -18,6 +18,8 @@ from tacit.planning import Terms
 
 WORST = 8
 """Measurements that `calibrate` shows, those told worst."""
+COMPILED = "as compiled"
+"""Share widths of a plan that are those of the model."""
 
 
 def plan_command(
@@ -54,9 +56,9 @@ def plan_command(
     """Show what one prediction, or a whole batch of them, will cost, layer by layer, before running it.
 
     Bytes and rounds equal those of a run exactly; seconds are a model of this machine (`tacit calibrate` measures
-    it) and of the link. With --network, protocols are those that are soonest done on that link, as a server plans
-    them; the last column says what the next best would take more. Of a published network (NAME, CIFAR-10 shapes)
-    the homomorphic operations of its linear layers are counted; that takes no weights.
+    it) and of the link. With --network, protocols and share widths are those that are soonest done on that link, as a
+    server plans them; the last column says what the next best would take more. Of a published network (NAME,
+    CIFAR-10 shapes) the homomorphic operations of its linear layers are counted; that takes no weights.
     """
     if str(model) in ARCHITECTURES and not model.exists():
         show_operations(str(model), suite, slots, json)
@@ -92,6 +94,8 @@ def show_plan(planned: dict[str, Any], link: str | None) -> None:
     report.console.print(report.phase_table(planned))
     if link is None:
         return
+    if planned["widths"] != COMPILED:
+        report.console.print(f"share widths of its own for this link: {planned['widths']}", highlight=False)
     report.console.print(f"time on the wire ({link}): {report.duration(planned['network_seconds'])}", highlight=False)
     tried = ", ".join(f"{name} {report.duration(seconds)}" for name, seconds in planned["sources"])
     report.console.print(f"with the best protocols for each source of transfers: {tried}", highlight=False)

@@ -37,7 +37,7 @@ pub use ir::{
     Conv, Embedding, Exact, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
     Packing, Rounding, Tensor, VERSION, View, Window,
 };
-pub use lower::{Options, Switch, lower};
+pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
 pub use model::{digest, verify_model};
 pub use source::{
     Calibration, FloatTensor, Floats, Function, Means, Ranges, Source, SourceInput, SourceNode,

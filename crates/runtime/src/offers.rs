@@ -1,10 +1,10 @@
 //! What a server may offer: one plan, or the one of several that suits the client's link.
 
-use graph::Graph;
+use graph::Model;
 use wire::{Error, Link, Result};
 
 use crate::plan::{Plan, Settings};
-use crate::planner::{Conditions, Rates, best};
+use crate::planner::{Conditions, Rates, suited};
 use crate::report::counted;
 use crate::spent::Spent;
 
@@ -35,17 +35,19 @@ impl Offers {
     }
 
     /// Plans for links from a single machine to a wide network, of which each client gets
-    /// the one that its link suits.
+    /// the one that its link suits. All have the same share widths, since weights are prepared
+    /// once: those of the least sum of seconds.
     ///
     /// # Errors
     /// As [`Plan::new`].
-    pub(crate) fn measured(graph: &Graph, settings: Settings, rates: Rates) -> Result<Self> {
+    pub(crate) fn measured(model: &Model, settings: Settings, rates: Rates) -> Result<Self> {
         let settings = Settings { measured: true, ..settings };
         let between = Link::new(BETWEEN.0, BETWEEN.1)?;
+        let links = [Link::LOOPBACK, Link::LAN, between, Link::WAN]
+            .map(|link| (settings.planned_for(Some(link)), on(rates, link)));
         let mut candidates: Vec<Candidate> = Vec::new();
-        for link in [Link::LOOPBACK, Link::LAN, between, Link::WAN] {
-            let conditions = on(rates, link);
-            let plan = best(graph, settings.planned_for(Some(link)), &conditions)?.plan;
+        for found in suited(model, &links)? {
+            let plan = found.plan;
             if candidates.iter().all(|known| known.plan.digest() != plan.digest()) {
                 let spent = counted(plan.parts(1)).map(|part| part.spent).collect();
                 candidates.push(Candidate { plan, spent });

@@ -123,7 +123,7 @@ impl Server {
     pub fn bind(model: Model, listen: &str, options: Options) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         suites::consent(&model.graph.suite, options.accept_leakage)?;
-        let offers = options.planning.offers(&model.graph, options.settings)?;
+        let (model, offers) = options.planning.offers(model, options.settings)?;
         let (most, batch) = (options.most_inputs, options.settings.batch());
         if most < batch {
             let why = format!("at most {most} inputs in a session, less than a batch of {batch}");

@@ -9,6 +9,7 @@ mod packed;
 mod planned;
 mod transferred;
 mod transformer;
+mod widths;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

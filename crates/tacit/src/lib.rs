@@ -25,7 +25,7 @@ pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, comp
 pub use runtime::files::{
     Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
 };
-pub use runtime::planner::{Alternative, Conditions, Planning, Rates};
+pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
 pub use runtime::{
     Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite, consent,
 };

@@ -3,7 +3,7 @@
 use graph::{Calibration, Floats, Graph, Model, Op, Options, Rounding, Source, SourceOp};
 use std::collections::BTreeMap;
 
-use runtime::planner::{self, Alternative, Planning, Rates};
+use runtime::planner::{self, Alternative, Planning, Rates, Widths};
 use runtime::{Plan, Report, Settings};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
@@ -247,6 +247,8 @@ pub struct Planned {
     pub report: Report,
     /// What was chosen for single steps, by name of the layer.
     pub choices: BTreeMap<String, String>,
+    /// Share widths beside those that the model was compiled with.
+    pub widths: Widths,
     /// Seconds with each source of correlations, if they were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<(String, f64)>,
@@ -266,14 +268,16 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
     let (plan, sources, alternatives) = match (&planning, options.explain) {
         (Planning::Best(_), _) | (Planning::Plain, true) => {
-            let found = planner::best(&model.graph, settings, &conditions)?;
-            let plan = match planning {
-                Planning::Best(_) => found.plan,
-                _ => planning.plan(&model.graph, settings)?,
+            let (found, plan) = match planning {
+                Planning::Best(_) => (planner::best_widths(model, settings, &conditions)?, None),
+                _ => {
+                    let found = planner::best(&model.graph, settings, &conditions)?;
+                    (found, Some(planning.plan(model, settings)?))
+                }
             };
-            (plan, found.sources, found.alternatives)
+            (plan.unwrap_or(found.plan), found.sources, found.alternatives)
         }
-        _ => (planning.plan(&model.graph, settings)?, Vec::new(), BTreeMap::new()),
+        _ => (planning.plan(model, settings)?, Vec::new(), BTreeMap::new()),
     };
     let name = |step: usize| plan.steps().get(step).map(|s| s.name.clone()).unwrap_or_default();
     let chosen = (0..plan.steps().len())
@@ -283,6 +287,7 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     let alternatives = if options.explain { told.collect() } else { BTreeMap::new() };
     Ok(Planned {
         choices: chosen.collect(),
+        widths: Widths::of(plan.graph(), &model.graph),
         sources: if options.explain { sources } else { Vec::new() },
         alternatives,
         report: Report::predicted_under(&plan, options.inputs, &conditions),

@@ -15,6 +15,8 @@ mod unfused;
 mod weights;
 mod widths;
 
+pub use widths::{in_graph, reassigned, variants};
+
 use crate::ir::{Graph, Model, Nonlinear, Op, Packing, Rounding};
 use crate::source::{Calibration, Floats, Program, Source};
 use crate::{Error, Result, passes, verify_model};

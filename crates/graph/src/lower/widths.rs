@@ -1,13 +1,16 @@
 //! Share widths: every value fits, and every reader finds the width it needs.
 
-use crate::ir::{Format, Graph, Linear, MatMul, Model, Node, Op, Tensor};
+use crate::ir::{Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Op, Tensor};
 use crate::model::ranges;
 use crate::width::{self, Known};
 use crate::winograd::Winograd;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
+mod reassign;
 mod transfers;
+
+pub use reassign::{in_graph, reassigned, variants};
 
 /// Widest accumulator that the linear protocols are given.
 const WIDEST: u32 = 40;
@@ -19,103 +22,150 @@ const DEVIATIONS: u32 = 11;
 /// Bits on the wire that are worth the two rounds of an extension, under encryption and by
 /// transfers.
 const WORTH_EXTENDING: [usize; 2] = [1 << 22, 2 * transfers::ROUND];
+/// What the name of an extension has behind that of the tensor it extends.
+const EXTENDED: &str = ".extended";
 
 /// Sets `bits` of every tensor and `accumulator_bits` of every node to the
 /// smallest values that satisfy [`crate::verify_model`], with extensions where a
 /// reader needs much wider shares than a tensor's values.
 pub(super) fn assign(model: &mut Model, by_transfers: bool) -> Result<()> {
-    choose(model);
+    let needs = Needs::of(model);
+    needs.choose(&mut model.graph);
     // Functions know their inputs' widths now.
-    choose(model);
+    let needs = Needs::of(model);
+    needs.choose(&mut model.graph);
+    let needs = Needs::of(model);
+    let Model { graph, weights } = model;
     let worth = WORTH_EXTENDING[usize::from(by_transfers)];
-    while let Some(tensor) = narrow(model, by_transfers, worth) {
-        extend(model, tensor);
-        choose(model);
-    }
-    refuse_wide(model)
+    needs.extend(graph, by_transfers, worth, |at| make_room(weights, at));
+    refuse_wide(&model.graph)
 }
 
-fn choose(model: &mut Model) {
-    let ranges = ranges(model);
-    let graph = &mut model.graph;
-    let mut bits = values(graph, &ranges);
-    // What sums of products need, by node.
-    let mut products = BTreeMap::new();
-    for (index, node) in graph.nodes.iter_mut().enumerate() {
-        let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-        let inner = graph.tensors[node.inputs[0]].shape.last().copied().unwrap_or(1);
-        match &mut node.op {
-            Op::Linear(linear) => {
-                let range = width::accumulator(linear, &model.weights[&index], &inputs);
-                linear.accumulator_bits = range.width().max(2);
-            }
-            Op::Winograd(layer) => {
-                let weights = &model.weights[&index];
-                let sums = width::winograd::products(layer, weights, &inputs[0]);
-                products.insert(index, sums.width().max(2));
-                let range = width::winograd::accumulator(layer, weights, &inputs);
-                layer.accumulator_bits = range.width().max(2);
-            }
-            Op::Sum { multipliers, accumulator_bits, shift } => {
-                let range = width::sum_accumulator(*multipliers, *shift, &inputs);
-                *accumulator_bits = range.width().max(2);
-            }
-            Op::MatMul(matmul) => {
-                let range = width::product_accumulator(matmul, inner, &inputs);
-                matmul.accumulator_bits = range.width().max(2);
-            }
-            Op::Softmax { bits, .. } => {
-                let span = inputs[0].high - inputs[0].low;
-                // A quarter more leaves room for what differences are clipped to.
-                *bits = (129 - (span + span / 4).leading_zeros()).max(5);
-            }
-            Op::LayerNorm { bits, least, .. } => {
-                let side = inputs[0].high.max(-1 - inputs[0].low).max(0);
-                *bits = (130 - side.leading_zeros()).max(5);
-                *least = bits.saturating_sub(DEVIATIONS);
-            }
-            Op::Product { factor_bits } => *factor_bits = [0, 1].map(|i| inputs[i].width()),
-            _ => {}
+/// What is known of a model's values, and what its weights need: no choice of widths changes
+/// it.
+#[derive(Clone)]
+struct Needs {
+    /// By tensor.
+    ranges: Vec<Known>,
+    /// Widths of accumulators, by the tensor that is written.
+    accumulators: BTreeMap<usize, u32>,
+    /// Of sums of products in the Winograd domain, likewise.
+    products: BTreeMap<usize, u32>,
+}
+
+impl Needs {
+    fn of(model: &Model) -> Self {
+        let (ranges, graph) = (ranges(model), &model.graph);
+        let (mut accumulators, mut products) = (BTreeMap::new(), BTreeMap::new());
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
+            let inner = graph.input_of(node, 0).shape.last().copied().unwrap_or(1);
+            let range = match &node.op {
+                Op::Linear(linear) => width::accumulator(linear, &model.weights[&index], &inputs),
+                Op::Winograd(layer) => {
+                    let weights = &model.weights[&index];
+                    let sums = width::winograd::products(layer, weights, &inputs[0]);
+                    products.insert(node.output, sums.width().max(2));
+                    width::winograd::accumulator(layer, weights, &inputs)
+                }
+                Op::Sum { multipliers, shift, .. } => {
+                    width::sum_accumulator(*multipliers, *shift, &inputs)
+                }
+                Op::MatMul(matmul) => width::product_accumulator(matmul, inner, &inputs),
+                _ => continue,
+            };
+            accumulators.insert(node.output, range.width().max(2));
+        }
+        Self { ranges, accumulators, products }
+    }
+
+    /// Extends what saves at least `worth` bits on the wire, and says where a node is inserted.
+    fn extend(
+        mut self,
+        graph: &mut Graph,
+        by_transfers: bool,
+        worth: usize,
+        mut inserted: impl FnMut(usize),
+    ) {
+        while let Some(tensor) = narrow(graph, &self.ranges, by_transfers, worth) {
+            inserted(extend(graph, tensor));
+            self.ranges.push(self.ranges[tensor].clone());
+            self.choose(graph);
         }
     }
-    // Needs travel towards the input, and across the nodes that keep a width
-    // both ways, hence more than one sweep when a tensor has several readers. Without
-    // extensions they may grow for ever: a tensor beside one that is computed from it.
-    loop {
-        let before = bits.clone();
-        for (index, node) in graph.nodes.iter_mut().enumerate().rev() {
-            let out = bits[node.output];
-            if let Op::Linear(Linear { accumulator_bits, shift, .. })
-            | Op::MatMul(MatMul { accumulator_bits, shift, .. })
-            | Op::Winograd(Winograd { accumulator_bits, shift, .. })
-            | Op::Sum { accumulator_bits, shift, .. } = &mut node.op
-            {
-                *accumulator_bits = (*accumulator_bits).max(out + *shift);
-            }
-            if let Op::Winograd(layer) = &mut node.op {
-                transfers::choose_products(layer, products[&index]);
-            }
-            let keeps = keeps_width(&node.op);
-            for input in &node.inputs {
-                let own = if keeps { out } else { 1 };
-                let signed = graph.tensors[*input].format.signed;
-                let need = width::width_for_reader(node, signed, ranges[*input].range).max(own);
-                bits[*input] = bits[*input].max(need);
-            }
-            if keeps {
-                let widest = node.inputs.iter().map(|input| bits[*input]).max();
-                bits[node.output] = widest.unwrap_or(out);
-            }
-            if let Op::Extend = node.op {
-                bits[node.output] = out.max(bits[node.inputs[0]] + 1);
+
+    fn choose(&self, graph: &mut Graph) {
+        let ranges = &self.ranges;
+        let mut bits = values(graph, ranges);
+        for node in &mut graph.nodes {
+            let input = &ranges[node.inputs[0]];
+            match &mut node.op {
+                Op::Linear(Linear { accumulator_bits, .. })
+                | Op::Winograd(Winograd { accumulator_bits, .. })
+                | Op::Sum { accumulator_bits, .. }
+                | Op::MatMul(MatMul { accumulator_bits, .. }) => {
+                    *accumulator_bits = self.accumulators[&node.output];
+                }
+                Op::Softmax { bits, .. } => {
+                    let span = input.high - input.low;
+                    // A quarter more leaves room for what differences are clipped to.
+                    *bits = (129 - (span + span / 4).leading_zeros()).max(5);
+                }
+                Op::LayerNorm { bits, least, .. } => {
+                    let side = input.high.max(-1 - input.low).max(0);
+                    *bits = (130 - side.leading_zeros()).max(5);
+                    *least = bits.saturating_sub(DEVIATIONS);
+                }
+                Op::Product { factor_bits } => {
+                    *factor_bits = [0, 1].map(|i| ranges[node.inputs[i]].width());
+                }
+                _ => {}
             }
         }
-        if bits == before || bits.iter().any(|bits| *bits > 2 * WIDEST_LOCAL) {
-            break;
+        self.spread(graph, &mut bits);
+        for (tensor, bits) in graph.tensors.iter_mut().zip(bits) {
+            tensor.format.bits = bits;
         }
     }
-    for (tensor, bits) in graph.tensors.iter_mut().zip(bits) {
-        tensor.format.bits = bits;
+
+    /// Needs travel towards the input, and across the nodes that keep a width
+    /// both ways, hence more than one sweep when a tensor has several readers. Without
+    /// extensions they may grow for ever: a tensor beside one that is computed from it.
+    fn spread(&self, graph: &mut Graph, bits: &mut Vec<u32>) {
+        loop {
+            let before = bits.clone();
+            for node in graph.nodes.iter_mut().rev() {
+                let out = bits[node.output];
+                if let Op::Linear(Linear { accumulator_bits, shift, .. })
+                | Op::MatMul(MatMul { accumulator_bits, shift, .. })
+                | Op::Winograd(Winograd { accumulator_bits, shift, .. })
+                | Op::Sum { accumulator_bits, shift, .. } = &mut node.op
+                {
+                    *accumulator_bits = (*accumulator_bits).max(out + *shift);
+                }
+                if let Op::Winograd(layer) = &mut node.op {
+                    transfers::choose_products(layer, self.products[&node.output]);
+                }
+                let keeps = keeps_width(&node.op);
+                for input in &node.inputs {
+                    let own = if keeps { out } else { 1 };
+                    let signed = graph.tensors[*input].format.signed;
+                    let need =
+                        width::width_for_reader(node, signed, self.ranges[*input].range).max(own);
+                    bits[*input] = bits[*input].max(need);
+                }
+                if keeps {
+                    let widest = node.inputs.iter().map(|input| bits[*input]).max();
+                    bits[node.output] = widest.unwrap_or(out);
+                }
+                if let Op::Extend = node.op {
+                    bits[node.output] = out.max(bits[node.inputs[0]] + 1);
+                }
+            }
+            if *bits == before || bits.iter().any(|bits| *bits > 2 * WIDEST_LOCAL) {
+                break;
+            }
+        }
     }
 }
 
@@ -153,9 +203,7 @@ fn keeps_width(op: &Op) -> bool {
 /// The last tensor whose readers need far wider shares than its values do, and that no
 /// protocol widens on the way. An extension is as wide as its readers need already: where
 /// that is too much, another one would not help.
-fn narrow(model: &Model, by_transfers: bool, worth: usize) -> Option<usize> {
-    let graph = &model.graph;
-    let ranges = ranges(model);
+fn narrow(graph: &Graph, ranges: &[Known], by_transfers: bool, worth: usize) -> Option<usize> {
     let tensors = (0..graph.tensors.len()).rev();
     let mut candidates = tensors.filter(|tensor| {
         let need = readers(graph, *tensor).map(|reader| accumulator(reader).unwrap_or(0)).max();
@@ -231,29 +279,34 @@ fn is_too_wide(node: &Node) -> bool {
     accumulator(node).is_some_and(|bits| bits > widest(node))
 }
 
-/// Lets the linear nodes and sums that read `tensor` read an extension of it.
-fn extend(model: &mut Model, tensor: usize) {
-    let graph = &mut model.graph;
+/// Lets the linear nodes and sums that read `tensor` read an extension of it, and returns
+/// where that node is.
+fn extend(graph: &mut Graph, tensor: usize) -> usize {
     let writer = graph.nodes.iter().position(|node| node.output == tensor);
     let at = writer.map_or(0, |writer| writer + 1);
     let wide = graph.tensors.len();
     let Tensor { name, shape, format } = graph.tensors[tensor].clone();
-    let name = unused(graph, &format!("{name}.extended"));
+    let name = unused(graph, &format!("{name}{EXTENDED}"));
     graph.tensors.push(Tensor { name: name.clone(), shape, format: Format { bits: 1, ..format } });
     for node in &mut graph.nodes {
         if accumulator(node).is_some() {
             node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|input| *input = wide);
         }
     }
-    insert(model, at, Node { name, op: Op::Extend, inputs: vec![tensor], output: wide });
+    graph.nodes.insert(at, Node { name, op: Op::Extend, inputs: vec![tensor], output: wide });
+    at
 }
 
 /// Inserts a node in front of the one at `at`.
 pub(super) fn insert(model: &mut Model, at: usize, node: Node) {
     model.graph.nodes.insert(at, node);
-    let weights = std::mem::take(&mut model.weights);
-    let moved = weights.into_iter().map(|(index, w)| (index + usize::from(index >= at), w));
-    model.weights = moved.collect();
+    make_room(&mut model.weights, at);
+}
+
+/// Moves the weights of nodes from `at` on one further.
+fn make_room(weights: &mut BTreeMap<usize, NodeWeights>, at: usize) {
+    let all = std::mem::take(weights).into_iter();
+    *weights = all.map(|(index, w)| (index + usize::from(index >= at), w)).collect();
 }
 
 /// `base`, with primes until no tensor or node is called so.
@@ -269,11 +322,11 @@ pub(super) fn unused(graph: &Graph, base: &str) -> String {
     name
 }
 
-fn refuse_wide(model: &Model) -> Result<()> {
-    for node in &model.graph.nodes {
+fn refuse_wide(graph: &Graph) -> Result<()> {
+    for node in &graph.nodes {
         let bits = match accumulator(node) {
             Some(bits) => bits,
-            None => model.graph.output_of(node).format.bits,
+            None => graph.output_of(node).format.bits,
         };
         let widest = widest(node);
         if bits > widest {

@@ -12,4 +12,5 @@ mod models;
 mod never_rescaled;
 mod numbers;
 mod transformer;
+mod widths;
 mod winograd;

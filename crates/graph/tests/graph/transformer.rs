@@ -6,13 +6,14 @@ use tacit_graph::source::Program;
 use tacit_graph::testing::{Sizes, calibrate, encoder, evaluate, smooth_encoder, tokens};
 use tacit_graph::{Model, Op, Options, lower, trace};
 
-const SIZES: Sizes = Sizes { vocabulary: 23, length: 6, hidden: 16, heads: 2, layers: 2 };
+pub(crate) const SIZES: Sizes =
+    Sizes { vocabulary: 23, length: 6, hidden: 16, heads: 2, layers: 2 };
 
-fn compiled(seed: u64) -> (Model, Vec<Vec<f32>>) {
+pub(crate) fn compiled(seed: u64) -> (Model, Vec<Vec<f32>>) {
     compiled_from(encoder(SIZES, seed), false)
 }
 
-fn compiled_from(program: Program, newton: bool) -> (Model, Vec<Vec<f32>>) {
+pub(crate) fn compiled_from(program: Program, newton: bool) -> (Model, Vec<Vec<f32>>) {
     let inputs: Vec<Vec<f32>> = (0..24).map(|i| tokens(SIZES, 2 + i % 5, i as u64)).collect();
     let calibration = calibrate(&program, &inputs);
     let options = Options { newton, ..Options::default() };

@@ -8,6 +8,7 @@ mod fit;
 mod rates;
 mod search;
 mod ways;
+mod widths;
 mod workload;
 
 pub use mpc::{Effort, Kernel};
@@ -15,9 +16,10 @@ pub use mpc::{Effort, Kernel};
 pub use fit::{Sample, fitted};
 pub use rates::{Conditions, Rates};
 pub use search::{Alternative, Found, best, uniform};
+pub use widths::{Widths, suited};
 pub use workload::{Work, workload};
 
-use graph::Graph;
+use graph::{Graph, Model};
 use wire::{Error, Result};
 
 use crate::choices::Choice;
@@ -40,15 +42,18 @@ pub enum Planning {
 }
 
 impl Planning {
-    /// Plans `graph`.
+    /// Plans `model`, at other share widths than it was compiled with where those are sooner
+    /// done: the plan says in which graph. [`Planning::choose`] gives the model in it.
     ///
     /// # Errors
     /// As [`Plan::new`]; [`Error::Misuse`] where the link is not known yet.
-    pub fn plan(&self, graph: &Graph, settings: Settings) -> Result<Plan> {
+    pub fn plan(&self, model: &Model, settings: Settings) -> Result<Plan> {
         match self {
-            Self::Plain => Plan::new(graph.clone(), settings),
-            Self::Uniform(choice) => uniform(graph, settings, *choice),
-            Self::Best(conditions) => best(graph, settings, conditions).map(|found| found.plan),
+            Self::Plain => Plan::new(model.graph.clone(), settings),
+            Self::Uniform(choice) => uniform(&model.graph, settings, *choice),
+            Self::Best(conditions) => {
+                best_widths(model, settings, conditions).map(|found| found.plan)
+            }
             Self::Measured(_) => {
                 let why = "a link that is measured when a client connects is for servers";
                 Err(Error::misuse(why))
@@ -56,14 +61,41 @@ impl Planning {
         }
     }
 
-    /// What a server of `graph` may offer.
+    /// Plans `model` and returns it at the share widths of the plan.
+    ///
+    /// # Errors
+    /// As [`Planning::plan`].
+    pub fn choose(&self, model: Model, settings: Settings) -> Result<(Model, Plan)> {
+        let plan = self.plan(&model, settings)?;
+        Ok((at_widths(model, plan.graph())?, plan))
+    }
+
+    /// What a server of `model` may offer, and the model at the share widths of that.
     ///
     /// # Errors
     /// As [`Plan::new`].
-    pub(crate) fn offers(&self, graph: &Graph, settings: Settings) -> Result<Offers> {
-        match self {
-            Self::Measured(rates) => Offers::measured(graph, settings, **rates),
-            _ => self.plan(graph, settings).map(Offers::one),
-        }
+    pub(crate) fn offers(&self, model: Model, settings: Settings) -> Result<(Model, Offers)> {
+        let offers = match self {
+            Self::Measured(rates) => Offers::measured(&model, settings, **rates)?,
+            _ => self.plan(&model, settings).map(Offers::one)?,
+        };
+        let model = at_widths(model, offers.on(None)?.graph())?;
+        Ok((model, offers))
     }
+}
+
+/// The plan of least predicted time for `model` at any share widths; see [`suited`].
+///
+/// # Errors
+/// As [`Plan::new`].
+pub fn best_widths(model: &Model, settings: Settings, conditions: &Conditions) -> Result<Found> {
+    let found = suited(model, &[(settings, *conditions)])?;
+    found.into_iter().next().ok_or_else(|| Error::misuse("a link without a plan"))
+}
+
+fn at_widths(model: Model, graph: &Graph) -> Result<Model> {
+    if model.graph == *graph {
+        return Ok(model);
+    }
+    graph::in_graph(model, graph.clone()).map_err(|e| Error::misuse(e.to_string()))
 }

@@ -10,7 +10,7 @@ use ot::Source as Transfers;
 use std::net::{TcpListener, TcpStream};
 use wire::{Link, Timeouts};
 
-fn conditions(link: Option<Link>) -> Conditions {
+pub(super) fn conditions(link: Option<Link>) -> Conditions {
     Conditions { rates: Rates::reference(), link }
 }
 
@@ -18,7 +18,7 @@ fn digits(bits: u32) -> Choice {
     Choice::digits(Radix::of_bits(bits).unwrap())
 }
 
-fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
+pub(super) fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
     let (answer, server) = run_planned(plan, model, values);
     (answer, server.unwrap())
 }
@@ -94,9 +94,8 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
         let (answer, server) = run_plan(&found.plan, &model, &values);
         costs_as_planned(&answer, &server, 1);
     }
-    let on = |link| {
-        Planning::Best(Box::new(conditions(Some(link)))).plan(&model.graph, settings).unwrap()
-    };
+    let on =
+        |link| Planning::Best(Box::new(conditions(Some(link)))).plan(&model, settings).unwrap();
     let (fast, lean) = (predicted(&on(slow), slow), predicted(&on(thin), thin));
     assert!(fast.rounds < lean.rounds, "{fast:?} {lean:?}");
     let bytes = |usage: crate::Usage| usage.bytes.client_to_server + usage.bytes.server_to_client;
@@ -142,8 +141,8 @@ fn a_link_that_is_measured_gets_the_plan_that_suits_it() {
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
     let planning = Planning::Measured(Box::new(Rates::reference()));
-    assert!(matches!(planning.plan(&model.graph, Settings::default()), Err(Error::Misuse(_))));
-    let offers = planning.offers(&model.graph, Settings::default()).unwrap();
+    assert!(matches!(planning.plan(&model, Settings::default()), Err(Error::Misuse(_))));
+    let (model, offers) = planning.offers(model, Settings::default()).unwrap();
     assert!(offers.is_measured());
     let links = [Link::LOOPBACK, Link::LAN, Link::WAN, Link::new(0.2, 1e7).unwrap()];
     let seconds = |plan: &Plan, link| {

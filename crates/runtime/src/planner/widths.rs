@@ -1,0 +1,131 @@
+//! The share widths that suit a link: which tensors have narrow shares that are extended,
+//! which takes rounds, and which have wide ones throughout, which takes bytes.
+//!
+//! The plan of what was compiled is searched for whole. Its choices price the other widths of
+//! the model, and only the best of these is searched for, too: a search takes seconds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use graph::{Graph, Model, Op};
+use mpc::compare::Radix;
+use serde::{Serialize, Serializer};
+use wire::Result;
+
+use super::{Conditions, Found, best};
+use crate::choices::{Choice, Choices};
+use crate::plan::{Plan, Settings};
+use crate::report::counted;
+use crate::suites;
+
+/// What other widths may take at most of what was compiled takes. What saves less is not worth
+/// another search.
+const PROMISING: f64 = 0.995;
+/// Width of digits of extensions that nobody has chosen for yet.
+const DIGITS: u32 = 4;
+
+/// Share widths of a plan beside those that its model was compiled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Widths {
+    /// The same.
+    Compiled,
+    /// Narrower ones, with so many extensions in the whole graph.
+    Narrower(usize),
+    /// Wider ones, with so many extensions.
+    Wider(usize),
+}
+
+impl Widths {
+    /// Those of `planned`, the graph of a plan for a model that was compiled to `compiled`.
+    pub fn of(planned: &Graph, compiled: &Graph) -> Self {
+        let [count, before] = [planned, compiled].map(extensions);
+        match planned == compiled {
+            true => Self::Compiled,
+            false if count < before => Self::Wider(count),
+            false => Self::Narrower(count),
+        }
+    }
+}
+
+impl fmt::Display for Widths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compiled => f.write_str("as compiled"),
+            Self::Narrower(count) => write!(f, "narrower: {count} extensions"),
+            Self::Wider(count) => write!(f, "wider: {count} extensions"),
+        }
+    }
+}
+
+impl Serialize for Widths {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+fn extensions(graph: &Graph) -> usize {
+    graph.nodes.iter().filter(|node| node.op == Op::Extend).count()
+}
+
+/// For each of `links` the plan of least predicted time for `model`, all in one graph: the one
+/// that was compiled, or that of its [`graph::variants`] with the least sum of seconds where
+/// that saves at least half a percent.
+///
+/// # Errors
+/// As [`Plan::new`], of the graph that was compiled.
+pub fn suited(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Found>> {
+    let searched = |graph: &Graph| -> Result<Vec<Found>> {
+        links.iter().map(|(settings, conditions)| best(graph, *settings, conditions)).collect()
+    };
+    let mut least = searched(&model.graph)?;
+    let others = graph::variants(model).into_iter().skip(1);
+    let priced = others.map(|graph| (about(&graph, &least, links), graph));
+    let other = priced.min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, graph)) = other.filter(|(about, _)| *about < PROMISING * sum(&least))
+        && let Ok(found) = searched(&graph)
+        && sum(&found) < sum(&least)
+    {
+        least = found;
+    }
+    Ok(least)
+}
+
+fn sum(found: &[Found]) -> f64 {
+    found.iter().map(|found| found.seconds).sum()
+}
+
+/// Seconds of `graph` on all links together with the choices of plans for other widths; for
+/// ever where it has no plan.
+fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f64 {
+    let of = |(found, (_, conditions)): (&Found, &(Settings, Conditions))| {
+        let digits = Radix::of_bits(DIGITS).map(Choice::digits).unwrap_or_default();
+        let tried = [Choice::default(), digits, Choice::CIRCUITS].into_iter();
+        let plans = tried.filter_map(|new| carried(graph, &found.plan, new).ok());
+        plans.map(|plan| seconds(&plan, conditions)).fold(f64::INFINITY, f64::min)
+    };
+    plans.iter().zip(links).map(of).sum()
+}
+
+/// `graph` with the choices of `plan` by name, and `new` for steps that it does not have.
+fn carried(graph: &Graph, plan: &Plan, new: Choice) -> Result<Plan> {
+    let (known, settings) = (plan.graph(), plan.settings());
+    let names = known.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
+    let names: BTreeMap<&str, usize> = names.collect();
+    let mut choices = Choices::default();
+    for (step, node) in graph.nodes.iter().enumerate() {
+        let choice = match names.get(node.name.as_str()) {
+            Some(known) => plan.choices().of(*known),
+            None => new,
+        };
+        let has = choice.is_none() || suites::step(graph, settings, step, choice).is_ok();
+        choices.set(step, if has { choice } else { Choice::default() });
+    }
+    choices.set(graph.nodes.len(), plan.choices().of(known.nodes.len()));
+    Plan::chosen(graph.clone(), settings, choices)
+}
+
+/// Of a session with one run.
+fn seconds(plan: &Plan, conditions: &Conditions) -> f64 {
+    let parts = counted(plan.parts(plan.settings().batch()));
+    parts.map(|part| conditions.seconds(part.spent)).sum()
+}

@@ -1,0 +1,99 @@
+//! Share widths that follow the link: the same results at the planned cost, with an extension
+//! where bytes are dear and without one where rounds are.
+
+use super::planned::{conditions, run_plan};
+use super::*;
+use crate::planner::{self, Planning, Rates, Widths};
+use graph::Op;
+use wire::Link;
+
+/// A projection is added to a convolution, whose accumulator is far wider than its values.
+fn projected(rng: &mut Random) -> Model {
+    let source = r#"{"name":"projected","input":{"name":"x","shape":[4,16,16]},"output":"y","nodes":[
+      {"name":"conv1","op":"Conv","inputs":["x"],"output":"a","kernel":[1,1],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w1","bias":null},
+      {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
+      {"name":"side","op":"Conv","inputs":["b"],"output":"c","kernel":[1,1],"stride":[1,1],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w2","bias":null},
+      {"name":"conv2","op":"Conv","inputs":["b"],"output":"d","kernel":[3,3],"stride":[1,1],"padding":[1,1,1,1],"dilation":[1,1],"groups":1,"weight":"w3","bias":null},
+      {"name":"add","op":"Add","inputs":["c","d"],"output":"e"},
+      {"name":"relu2","op":"Relu","inputs":["e"],"output":"f","maximum":null},
+      {"name":"flat","op":"Reshape","inputs":["f"],"output":"g","shape":[2048]},
+      {"name":"fc","op":"Gemm","inputs":["g"],"output":"y","weight":"w4","bias":null}]}"#;
+    let mut tensor = |shape: &[usize], scale: f32| {
+        let words = rng.uniform(shape.iter().product(), 16);
+        let data = words.iter().map(|w| (*w as f32 / 32768.0 - 1.0) * scale).collect();
+        FloatTensor { shape: shape.to_vec(), data }
+    };
+    let floats = Floats::from([
+        ("w1".into(), tensor(&[8, 4, 1, 1], 0.5)),
+        ("w2".into(), tensor(&[8, 8, 1, 1], 0.5)),
+        ("w3".into(), tensor(&[8, 8, 3, 3], 0.2)),
+        ("w4".into(), tensor(&[3, 2048], 0.1)),
+    ]);
+    let low = [("x", 0.0), ("a", -2.0), ("b", 0.0), ("c", -2.0), ("d", -2.0), ("e", -2.0)];
+    let rest = [("f", 0.0), ("g", 0.0), ("y", -2.0)];
+    let ranges: Ranges =
+        low.iter().chain(&rest).map(|(name, low)| ((*name).into(), (*low, 2.0))).collect();
+    let options = graph::Options { rounding: Rounding::Exact, ..graph::Options::default() };
+    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
+}
+
+fn extensions(model: &Model) -> usize {
+    model.graph.nodes.iter().filter(|node| node.op == Op::Extend).count()
+}
+
+fn values(rng: &mut Random) -> Vec<f32> {
+    rng.uniform(4 * 16 * 16, 16).iter().map(|w| *w as f32 / 32768.0).collect()
+}
+
+/// The model and widths for a link, after a run that gave the right result at the planned cost.
+fn planned(model: &Model, link: Link, values: &[f32]) -> (Model, Widths) {
+    let conditions = conditions(Some(link));
+    let planning = Planning::Best(Box::new(conditions));
+    let settings = Settings::default().planned_for(Some(link));
+    let (variant, plan) = planning.choose(model.clone(), settings).unwrap();
+    assert_eq!(&variant.graph, plan.graph());
+    let (answer, server) = run_plan(&plan, &variant, values);
+    assert_eq!(answer.results, clear(model, values));
+    costs_as_planned(&answer, &server, 1);
+    let compiled = planner::best(&model.graph, settings, &conditions).unwrap().seconds;
+    let chosen = planner::best_widths(model, settings, &conditions).unwrap().seconds;
+    assert!(chosen <= compiled, "{chosen} {compiled}");
+    let widths = Widths::of(&variant.graph, &model.graph);
+    assert_eq!(widths != Widths::Compiled, chosen < compiled);
+    (variant, widths)
+}
+
+#[test]
+fn slow_links_have_fewer_extensions_and_thin_ones_more() {
+    let mut rng = Random::seeded(71);
+    let (wide, values) = (projected(&mut rng), values(&mut rng));
+    let narrow = graph::reassigned(&wide, Some(1)).unwrap();
+    assert_eq!([&wide, &narrow].map(extensions), [0, 1]);
+    let (slow, thin) = (Link::new(0.2, 1e9).unwrap(), Link::new(0.0, 1e6).unwrap());
+    let (model, widths) = planned(&wide, slow, &values);
+    assert_eq!((model.graph, widths), (wide.graph.clone(), Widths::Compiled));
+    let (model, widths) = planned(&narrow, slow, &values);
+    assert_eq!((model, widths.to_string()), (wide.clone(), "wider: 0 extensions".into()));
+    let (model, widths) = planned(&wide, thin, &values);
+    assert_eq!((model, widths.to_string()), (narrow.clone(), "narrower: 1 extensions".into()));
+    let (model, widths) = planned(&narrow, thin, &values);
+    assert_eq!((model.graph, widths), (narrow.graph.clone(), Widths::Compiled));
+}
+
+#[test]
+fn plans_for_links_to_be_measured_have_one_graph() {
+    let mut rng = Random::seeded(72);
+    let (wide, values) = (projected(&mut rng), values(&mut rng));
+    let narrow = graph::reassigned(&wide, Some(0)).unwrap();
+    let planning = Planning::Measured(Box::new(Rates::reference()));
+    let (model, offers) = planning.offers(narrow, Settings::default()).unwrap();
+    for link in [Link::LOOPBACK, Link::LAN, Link::WAN, Link::new(0.2, 1e7).unwrap()] {
+        let plan = offers.on(Some(link)).unwrap();
+        assert_eq!(plan.graph(), &model.graph);
+        let (answer, server) = run_plan(plan, &model, &values);
+        assert_eq!(answer.results, clear(&wide, &values));
+        costs_as_planned(&answer, &server, 1);
+    }
+    // The wide network counts for most of the sum.
+    assert!(extensions(&model) <= 1, "{}", extensions(&model));
+}
