@@ -40,7 +40,13 @@ FIXED = {
     "softspoken4": ("--protocols", "plain", "--ot", "softspoken4"),
     "softspoken8": ("--protocols", "plain", "--ot", "softspoken8"),
     "ferret": ("--protocols", "plain", "--ot", "ferret"),
+    "ahead": ("--protocols", "ahead"),
+    "prepared": ("--offline", "1"),
+    "transfers": ("--protocols", "transfers"),
+    "rows 4": ("--protocols", "rows4"),
 }
+LACKS = {"mnist": ("rows 4",), "minilm": ("transfers",)}
+"""Fixed settings that are left out: rows are for transformers, all products by transfers take minutes."""
 SLOW = {"squeezenet": ("circuits",), "minilm": ("digits 8", "circuits")}
 """Settings of large models that take minutes or gigabytes: left out with --skip-slow."""
 
@@ -71,7 +77,8 @@ def compiled(name: str, arguments: argparse.Namespace) -> dict[str, Path]:
 def settings(name: str, models: dict[str, Path], skip: bool) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     """Name, model and options of everything to measure."""
     for setting, options in FIXED.items():
-        if not (skip and setting in SLOW.get(name, ())):
+        has = setting not in LACKS.get(name, ("rows 4", "transfers"))
+        if has and not (skip and setting in SLOW.get(name, ())):
             yield setting, models["auto"], options
     for suite, model in models.items():
         if suite != "auto":

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use mpc::linear::coefficient::{ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, Worker};
 use mpc::{Need, Pads};
 use ring::Random;
-use wire::{Channel, Cost, Error, Phase, Result};
+use wire::{Channel, Error, Phase, Result};
 
 use crate::execute::{self, Party};
 use crate::nonlinear::pad_bytes;
@@ -294,19 +294,17 @@ pub(crate) fn encrypted(
 ) -> Result<BTreeMap<usize, LayerAhead>> {
     let worker = &mut Worker { rng, threads: party.threads() };
     let mut prepared = BTreeMap::new();
-    if layers.is_empty() {
-        return Ok(prepared);
-    }
-    channel.enter(Phase::Offline, None);
     for exchange in exchanges(layers) {
         match party {
             Party::Client { keys, .. } => {
                 let mut asked = Vec::with_capacity(exchange.len());
-                for (.., layer) in exchange {
+                for (index, _, layer) in exchange {
+                    channel.enter(Phase::Offline, Some(*index));
                     let key = keys.for_degree(layer.params().degree())?;
                     asked.push(ClientAsked::ask(channel, layer, key, worker)?);
                 }
                 for ((index, _, layer), asked) in exchange.iter().zip(asked) {
+                    channel.enter(Phase::Offline, Some(*index));
                     let key = keys.for_degree(layer.params().degree())?;
                     let ahead = asked.finish(channel, layer, key, worker)?;
                     prepared.insert(*index, LayerAhead::Client(ahead));
@@ -314,12 +312,14 @@ pub(crate) fn encrypted(
             }
             Party::Server { keys, prepared: weights, .. } => {
                 let mut asked = Vec::with_capacity(exchange.len());
-                for (_, step, layer) in exchange {
+                for (index, step, layer) in exchange {
+                    channel.enter(Phase::Offline, Some(*index));
                     let key = keys.for_degree(layer.params().degree())?;
                     let weights = weights.weights(step)?;
                     asked.push(ServerAsked::read(channel, layer, key, weights, worker)?);
                 }
                 for ((index, _, layer), asked) in exchange.iter().zip(asked) {
+                    channel.enter(Phase::Offline, Some(*index));
                     let ahead = asked.finish(channel, layer)?;
                     prepared.insert(*index, LayerAhead::Server(ahead));
                 }
@@ -329,14 +329,19 @@ pub(crate) fn encrypted(
     Ok(prepared)
 }
 
-/// What [`encrypted`] takes.
-pub(crate) fn encrypted_cost(layers: &[LinearAt<'_>]) -> Spent {
-    let cost = exchanges(layers).into_iter().map(|exchange| {
-        let asks: Cost = exchange.iter().map(|(.., layer)| layer.asks()).collect();
-        asks.then(exchange.iter().map(|(.., layer)| layer.answers()).collect())
-    });
-    let effort = layers.iter().map(|(.., layer)| layer.effort()).sum();
-    Spent { cost: cost.collect(), effort }
+/// What [`encrypted`] takes, part by part.
+pub(crate) fn encrypted_costs(layers: &[LinearAt<'_>]) -> Vec<Part> {
+    let mut costs = Vec::with_capacity(2 * layers.len());
+    for exchange in exchanges(layers) {
+        let part = |index: usize, spent| Part::new(Phase::Offline, Some(index), spent);
+        for (index, _, layer) in exchange {
+            costs.push(part(*index, Spent { cost: layer.asks(), effort: layer.effort() }));
+        }
+        for (index, _, layer) in exchange {
+            costs.push(part(*index, Spent::sending(layer.answers())));
+        }
+    }
+    costs
 }
 
 /// What [`prepare`] costs next, part by part.
@@ -351,7 +356,7 @@ pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<Part> {
         costs.extend(transfer_costs(steps, stock));
     }
     let linear = all_linear(plan.steps().iter().enumerate());
-    costs.push(Part::new(Phase::Offline, None, encrypted_cost(&linear)));
+    costs.extend(encrypted_costs(&linear));
     costs
 }
 

@@ -297,11 +297,7 @@ impl Plan {
             let prepared = stock.prepare(&need).and(peak.touch(held));
             parts.push(Part::new(Phase::Offline, None, prepared));
             parts.extend(ahead::transfer_costs(steps.clone(), &mut stock));
-            let linear = ahead::chosen(steps.clone());
-            if !linear.is_empty() {
-                let encrypted = ahead::encrypted_cost(&linear);
-                parts.push(Part::new(Phase::Offline, None, encrypted));
-            }
+            parts.extend(ahead::encrypted_costs(&ahead::chosen(steps.clone())));
             for (index, step) in steps {
                 let mut touched = peak.touch(held + step.linear_memory());
                 for (need, spent) in step.parts() {

@@ -223,15 +223,7 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
             row(&step.name, step.operator(), step.protocol())
         }
         (Phase::Offline, None) => {
-            let transfers = plan.settings().ot.describe();
-            match plan.settings().store() {
-                0 => row("correlations", "oblivious transfer", transfers.into()),
-                _ => row(
-                    "preparation",
-                    "transfers, linear layers",
-                    format!("{transfers}; RLWE on masks"),
-                ),
-            }
+            row("correlations", "oblivious transfer", plan.settings().ot.describe().into())
         }
         (Phase::Online, None) => {
             return (usage.bytes != Traffic::default())

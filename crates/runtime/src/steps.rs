@@ -493,7 +493,8 @@ impl Step {
         match &self.action {
             Action::Linear(step) => {
                 let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
-                format!("{}{how}", step.layer.describe())
+                let when = if step.ahead { "on a mask before, " } else { "" };
+                format!("{when}{}{how}", step.layer.describe())
             }
             Action::Product(step) => {
                 let how = if step.truncate.is_some() { " + exact truncation" } else { "" };
