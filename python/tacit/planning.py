@@ -12,7 +12,7 @@ class Terms:
 
     `inputs` are those of one run unless given. `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of
     least predicted time on the network), plain (what needs no link), measured (on the link
-    to each client, which only a server can), digits1 to digits8 or circuits (one kind for all).
+    to each client, which only a server can), or one way for all layers that have it, as digits4, circuits or ahead.
     """
 
     reveal: str = "output"

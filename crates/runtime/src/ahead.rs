@@ -269,14 +269,14 @@ pub(crate) fn chosen<'a>(steps: impl Iterator<Item = (usize, &'a Step)>) -> Vec<
     chosen.collect()
 }
 
-/// The layers that go in one exchange: as many as the server holds the answers of.
-fn exchanges<'a, 's>(layers: &'a [LinearAt<'s>]) -> Vec<&'a [LinearAt<'s>]> {
+/// The layers that go in one exchange: as many as have answers of up to `most` bytes.
+fn exchanges<'a, 's>(layers: &'a [LinearAt<'s>], most: usize) -> Vec<&'a [LinearAt<'s>]> {
     let (mut rest, mut all) = (layers, Vec::new());
     while !rest.is_empty() {
         let mut held = 0usize;
         let fitting = rest.iter().take_while(|(.., layer)| {
             held = held.saturating_add(layer.held_bytes());
-            held <= MOST_HELD
+            held <= most
         });
         let (some, others) = rest.split_at(fitting.count().clamp(1, rest.len()));
         all.push(some);
@@ -294,7 +294,7 @@ pub(crate) fn encrypted(
 ) -> Result<BTreeMap<usize, LayerAhead>> {
     let worker = &mut Worker { rng, threads: party.threads() };
     let mut prepared = BTreeMap::new();
-    for exchange in exchanges(layers) {
+    for exchange in exchanges(layers, MOST_HELD) {
         match party {
             Party::Client { keys, .. } => {
                 let mut asked = Vec::with_capacity(exchange.len());
@@ -332,7 +332,7 @@ pub(crate) fn encrypted(
 /// What [`encrypted`] takes, part by part.
 pub(crate) fn encrypted_costs(layers: &[LinearAt<'_>]) -> Vec<Part> {
     let mut costs = Vec::with_capacity(2 * layers.len());
-    for exchange in exchanges(layers) {
+    for exchange in exchanges(layers, MOST_HELD) {
         let part = |index: usize, spent| Part::new(Phase::Offline, Some(index), spent);
         for (index, _, layer) in exchange {
             costs.push(part(*index, Spent { cost: layer.asks(), effort: layer.effort() }));
@@ -394,8 +394,33 @@ pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::plan::Settings;
+    use graph::Rounding;
+    use wire::Cost;
+
+    #[test]
+    fn layers_share_an_exchange_while_their_answers_fit() {
+        let mut rng = Random::seeded(51);
+        let model = crate::tests::network(&mut rng, Rounding::Stochastic);
+        let plan = Plan::new(model.graph, Settings::default()).unwrap();
+        let layers = all_linear(plan.steps().iter().enumerate());
+        assert_eq!(layers.len(), 3);
+        let sizes = |most| exchanges(&layers, most).iter().map(|some| some.len()).collect();
+        let all: Vec<usize> = sizes(MOST_HELD);
+        assert_eq!(all, [3]);
+        let two = layers.iter().take(2).map(|(.., layer)| layer.held_bytes()).sum();
+        for (most, want) in [(0, vec![1, 1, 1]), (two, vec![2, 1])] {
+            let some: Vec<usize> = sizes(most);
+            assert_eq!(some, want);
+        }
+        let cost: Cost = encrypted_costs(&layers).into_iter().map(|part| part.spent.cost).collect();
+        assert_eq!(cost.rounds, 2);
+        let alone = layers.iter().map(|(.., layer)| layer.cost().bytes()).sum::<u64>();
+        assert_eq!(cost.bytes(), alone);
+    }
 
     #[test]
     fn a_store_is_filled_first_and_after_each_run() {

@@ -93,7 +93,7 @@ pub struct ServeOptions {
     pub network: Option<String>,
     /// Protocols of steps that are not linear: `auto`, which plans for `network` where there is
     /// one, `measured`, which measures the link to each client and plans for that, `plain`,
-    /// `digits1` to `digits8`, or `circuits`.
+    /// a choice such as `digits4`, `circuits` or `ahead`.
     pub protocols: String,
     /// What this machine takes for a unit of each kind of work; the reference machine's rates
     /// when absent.
@@ -295,7 +295,8 @@ pub(crate) fn planning(
         ("auto", None) | ("plain", _) => Planning::Plain,
         ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
         (name, _) => Planning::Uniform(name.parse().map_err(|_| {
-            let known = "auto, plain, measured, digits1 to digits8, circuits";
+            let known = "auto, plain, measured, digits1 to digits8, circuits, \
+                         rows1 to rows8, table, packing1 to packing4, transfers, ahead";
             Error::misuse(format!("no protocols `{name}`; there are {known}"))
         })?),
     })
