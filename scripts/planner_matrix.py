@@ -1,10 +1,12 @@
 """Six networks on three links: the planner's plan against fixed settings and other suites, as JSON and a table.
 
-`.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--repeat N] [--skip-slow]` compiles
+`.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--settings S ...] [--repeat N]
+[--skip-slow]` compiles
 each model for every suite that can run it, measures a session with one random input between two processes under
 every setting, in turns (a round of all settings, then the next round), and writes bench/results/planner.json: by
 model and link the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
-over those of the best of the others. Calibrate first (`tacit calibrate`), and let nothing else run. MiniLM needs
+over those of the best of the others. With --settings only those are measured, and the others stay as they are known:
+to repeat those that are close more often. Calibrate first (`tacit calibrate`), and let nothing else run. MiniLM needs
 `make .venv/.text`.
 """
 
@@ -85,14 +87,19 @@ def settings(name: str, models: dict[str, Path], skip: bool) -> Iterator[tuple[s
             yield f"suite {suite}", model, ()
 
 
-def measured(name: str, link: str, models: dict[str, Path], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Every setting on one link."""
+def measured(
+    name: str, link: str, models: dict[str, Path], arguments: argparse.Namespace, known: dict[str, Any]
+) -> dict[str, Any]:
+    """Every setting on one link, or those that are asked for beside what is `known`."""
     runs: dict[str, list[dict[str, Any]]] = {}
+    asked = arguments.settings
     for _ in range(arguments.repeat):
         for setting, model, options in settings(name, models, arguments.skip_slow):
+            if asked and setting not in asked:
+                continue
             run = tacit("bench", "model", model, "--repeat", 1, "--threads", 1, "--network", link, *options)
             runs.setdefault(setting, []).append(run)
-    rows = {setting: row(of) for setting, of in runs.items()}
+    rows = (known.get("settings", {}) if asked else {}) | {setting: row(of) for setting, of in runs.items()}
     others = {setting: entry["seconds"] for setting, entry in rows.items() if setting != "planned"}
     best = min(others, key=lambda setting: others[setting])
     ours = rows["planned"]["seconds"]
@@ -101,6 +108,7 @@ def measured(name: str, link: str, models: dict[str, Path], arguments: argparse.
     )
     figures = f"{ours:.3f} s, predicted {rows['planned']['predicted']:.3f}"
     say(f"{name} on {link}: {figures}; best other {best} {others[best]:.3f}")
+    exact = exact and (not asked or known.get("bytes_and_rounds_exact", True))
     return {"settings": rows, "best_other": best, "over_best": ours / others[best], "bytes_and_rounds_exact": exact}
 
 
@@ -121,6 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), help="some of the models")
     parser.add_argument("--links", nargs="+", choices=LINKS, default=list(LINKS), help="some of the links")
+    parser.add_argument("--settings", nargs="+", default=[], help="some of the settings, as `planned` or `suite gala`")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each setting (default: 3)")
     parser.add_argument("--skip-slow", action="store_true", help="leave out settings of large models that take minutes")
     parser.add_argument("--output", type=Path, default=RESULT, help="default: %(default)s")
@@ -130,11 +139,11 @@ def main() -> None:
     for name in arguments.only:
         models = compiled(name, arguments)
         for link in arguments.links:
-            entry = measured(name, link, models, arguments)
+            known = read(arguments.output).get(name, {}).get(link, {})
+            entry = measured(name, link, models, arguments, known)
             conditions = {"machine": where(), "version": _core.__version__, "commit": commit()}
             entries = read(arguments.output)
-            known = entries.setdefault(name, {})
-            known[link] = {
+            entries.setdefault(name, {})[link] = {
                 **entry,
                 **conditions,
                 "repeat": arguments.repeat,
