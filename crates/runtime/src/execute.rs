@@ -11,6 +11,7 @@ use ring::Random;
 use wire::{Channel, Error, Packed, Phase, Result, Role, Segment};
 
 use crate::ahead::{self, Inference, LayerAhead};
+use crate::exchange;
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::local;
 use crate::nonlinear::{Feed, Sliced};
@@ -94,8 +95,8 @@ pub(crate) fn run_on(
         let mut pads = offline.prepare(channel, &need)?;
         let mut layers =
             ahead::transferred(channel, steps.clone(), party, &mut pads, offline, rng)?;
-        let linear = ahead::chosen(steps.clone());
-        layers.extend(ahead::encrypted(channel, &linear, party, rng)?);
+        let linear = exchange::chosen(steps.clone());
+        layers.extend(exchange::encrypted(channel, &linear, party, rng)?);
         for (index, step) in steps {
             channel.enter(Phase::Online, Some(index));
             let inputs = tensors.take_inputs(step, index)?;

@@ -5,10 +5,12 @@ mod batch;
 pub mod bench;
 mod choices;
 mod client;
+mod costs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod distinguish;
 mod evaluation;
+mod exchange;
 mod execute;
 pub mod files;
 #[cfg(any(test, feature = "testing"))]

@@ -14,6 +14,7 @@ use wire::{Cost, Error, Link, Phase, Result};
 use crate::ahead::{self, Turn, turns};
 use crate::batch;
 use crate::choices::Choices;
+use crate::exchange;
 use crate::hello;
 use crate::keys;
 use crate::nonlinear::{Nonlinear, pad_bytes};
@@ -297,7 +298,7 @@ impl Plan {
             let prepared = stock.prepare(&need).and(peak.touch(held));
             parts.push(Part::new(Phase::Offline, None, prepared));
             parts.extend(ahead::transfer_costs(steps.clone(), &mut stock));
-            parts.extend(ahead::encrypted_costs(&ahead::chosen(steps.clone())));
+            parts.extend(exchange::encrypted_costs(&exchange::chosen(steps.clone())));
             for (index, step) in steps {
                 let mut touched = peak.touch(held + step.linear_memory());
                 for (need, spent) in step.parts() {
