@@ -163,8 +163,11 @@ impl Plan {
         // The parser's own words may quote the peer's bytes.
         let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
         let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
+        let chooses = !offer.choices.is_empty();
         Self::chosen(offer.graph, offer.settings, offer.choices).map_err(|e| match e {
             Error::Misuse(why) => bad(why),
+            // What the peer chose, not what the graph is.
+            Error::Unsupported { node, instead } if chooses => bad(format!("{node}: {instead}")),
             other => other,
         })
     }

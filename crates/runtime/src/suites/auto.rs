@@ -55,6 +55,11 @@ pub(super) fn last(graph: &Graph, settings: Settings, choice: Choice) -> Result<
     let mut steps = Vec::with_capacity(2);
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
+    let functions = [None, Some(Function::Circuits), digits_of(choice).map(Function::Digits)];
+    let chooses = settings.reveal == Reveal::Label && functions.contains(&choice.function);
+    if !choice.is_none() && (!chooses || choice.products.is_some() || choice.ahead) {
+        return Err(Error::misuse("a choice that the end of a plan does not have"));
+    }
     let (rows, classes, bits) = (settings.batch(), output.len(), output.format.bits);
     let count = rows * classes;
     let (mut shown, label) = (graph.output, graph.tensors.len());
@@ -102,12 +107,19 @@ const BESIDE: Radix = Radix::R64;
 /// Garbled circuits.
 struct Circuits;
 
+/// Digits of comparisons, where they are chosen.
+fn digits_of(choice: Choice) -> Option<Radix> {
+    match choice.function {
+        Some(Function::Digits(radix)) => Some(radix),
+        _ => None,
+    }
+}
+
 /// Circuits, or digits of comparisons by transfers, where those are chosen.
 fn garbled(graph: &Graph, choice: Choice) -> std::result::Result<Option<Radix>, Circuits> {
     match (choice.function, graph.nonlinear) {
-        (Some(Function::Digits(radix)), _) => Ok(Some(radix)),
         (Some(Function::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
-        (Some(Function::Table | Function::Rows(_)), _) | (None, graph::Nonlinear::Ot) => Ok(None),
+        _ => Ok(digits_of(choice)),
     }
 }
 
@@ -181,7 +193,8 @@ fn linear(
     let layer = match choice.products {
         None => Layer::new(&linear, out_bits, batch)?,
         Some(Products::Packing(place)) => {
-            let nth = Layer::packings(&linear, out_bits, batch)?.into_iter().nth(place - 1);
+            let all = Layer::packings(&linear, out_bits, batch)?;
+            let nth = place.checked_sub(1).and_then(|at| all.into_iter().nth(at));
             nth.ok_or_else(|| Error::misuse("a packing that the layer does not have"))?
         }
         Some(Products::Transfers) if positions.is_some() || choice != TRANSFERS => {
@@ -202,10 +215,7 @@ fn linear(
 
 /// By transfers, with comparisons in digits where they are chosen.
 pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
-    let digits = match choice.function {
-        Some(Function::Digits(radix)) => Some(radix),
-        _ => None,
-    };
+    let digits = digits_of(choice);
     let fastest = |count, bits| digits.unwrap_or_else(|| Radix::fastest(count, bits));
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, out_bits, count) = (input.format.bits, output.format.bits, output.len() * batch);

@@ -2,12 +2,13 @@
 //! that a client refuses.
 
 use super::*;
-use crate::choices::Choice;
+use crate::choices::{Choice, Choices};
 use crate::planner::{self, Conditions, Planning, Rates};
 use crate::probe;
 use mpc::compare::Radix;
 use ot::Source as Transfers;
 use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU32;
 use wire::{Link, Timeouts};
 
 pub(super) fn conditions(link: Option<Link>) -> Conditions {
@@ -103,6 +104,39 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
 }
 
 #[test]
+fn layers_run_ahead_where_that_saves_rounds() {
+    let mut rng = Random::seeded(37);
+    let graph = network(&mut rng, Rounding::Stochastic).graph;
+    // So many values that circuits are too much.
+    let settings = Settings { batch: NonZeroU32::new(64), ..Settings::default() };
+    let found = planner::best(&graph, settings, &conditions(Some(Link::WAN))).unwrap();
+    let (plan, mut late) = (found.plan, Choices::default());
+    for step in 0..plan.steps().len() {
+        late.set(step, Choice { ahead: false, ..plan.choices().of(step) });
+    }
+    assert_ne!(*plan.choices(), late);
+    let late = Plan::chosen(graph, plan.settings(), late).unwrap();
+    assert!(plan.cost(1).rounds < late.cost(1).rounds);
+}
+
+#[test]
+fn the_end_of_a_plan_refuses_choices_that_it_does_not_have() {
+    let mut rng = Random::seeded(38);
+    let graph = network(&mut rng, Rounding::Stochastic).graph;
+    let plan = |reveal, choice: &str| {
+        let mut choices = Choices::default();
+        choices.set(graph.nodes.len(), choice.parse().unwrap());
+        Plan::chosen(graph.clone(), Settings { reveal, ..Settings::default() }, choices)
+    };
+    for choice in ["digits4", "circuits"] {
+        assert!(plan(Reveal::Label, choice).is_ok() && plan(Reveal::Output, choice).is_err());
+    }
+    for choice in ["table", "rows4", "ahead", "transfers", "packing1", "ahead+digits4"] {
+        assert!(plan(Reveal::Label, choice).is_err(), "{choice}");
+    }
+}
+
+#[test]
 fn a_source_that_was_asked_for_is_kept() {
     let mut rng = Random::seeded(33);
     let model = network(&mut rng, Rounding::Stochastic);
@@ -129,7 +163,7 @@ fn clients_refuse_choices_that_a_plan_does_not_have() {
         (r#""choices":{"1""#, r#""choices":{"-1""#),
     ] {
         let error = Plan::from_offer(&offer.replace(from, to)).unwrap_err();
-        assert!(matches!(error, Error::Peer { .. } | Error::Unsupported { .. }), "{from}: {error}");
+        assert!(matches!(error, Error::Peer { .. }), "{from}: {error}");
     }
     let slots = offer.replace(r#""suite":"auto""#, r#""suite":"gala""#);
     assert!(Plan::from_offer(&slots).is_err());
