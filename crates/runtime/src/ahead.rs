@@ -197,8 +197,7 @@ pub(crate) fn before(step: &Step) -> Spent {
         return Spent { cost: linear.layer.cost(), effort: linear.layer.effort() };
     }
     let Some(layer) = step.transfer() else { return Spent::default() };
-    let costs = layer.parts().map(|(_, [asked, corrections])| asked.then(corrections));
-    Spent { cost: costs.collect(), effort: layer.layer.effort() }
+    layer.parts().flat_map(|(_, spent)| spent).collect()
 }
 
 /// What [`transferred`] costs, part by part, as [`Plan::parts`] has it.
@@ -209,19 +208,17 @@ pub(crate) fn transfer_costs<'a>(
     let mut costs = Vec::new();
     let layers = steps.filter_map(|(index, step)| Some((index, step.transfer()?)));
     for (index, layer) in layers.clone().filter(|(_, layer)| !layer.feeds_itself()) {
-        let asked = layer.parts().map(|(_, [asked, _])| Spent::sending(asked));
+        let asked = layer.parts().map(|(_, [asked, _])| asked);
         costs.extend(asked.map(|spent| Part::new(Phase::Offline, Some(index), spent)));
     }
     for (index, layer) in layers {
         for (need, [asked, corrections]) in layer.parts() {
             if layer.feeds_itself() {
                 costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
-                costs.push(Part::new(Phase::Offline, Some(index), Spent::sending(asked)));
+                costs.push(Part::new(Phase::Offline, Some(index), asked));
             }
-            costs.push(Part::new(Phase::Offline, Some(index), Spent::sending(corrections)));
+            costs.push(Part::new(Phase::Offline, Some(index), corrections));
         }
-        let effort = layer.layer.effort();
-        costs.push(Part::new(Phase::Offline, Some(index), Spent { effort, ..Spent::default() }));
     }
     costs
 }

@@ -22,6 +22,18 @@ impl Spent {
         Self { effort: self.effort + effort, ..self }
     }
 
+    /// Products by transfers that follow others in the same direction: one party takes them while
+    /// the other makes the next, so that half of the work is beside the rest.
+    #[must_use]
+    pub(crate) fn beside_others(self) -> Self {
+        let streams = self.effort.units(Kernel::Stream);
+        if self.cost.rounds > 0 || streams == 0.0 {
+            return self;
+        }
+        let bytes = self.cost.bytes() as f64;
+        self.and(Effort::of(Kernel::Stream, -streams / 2.0).and(Kernel::Byte, -bytes / 2.0))
+    }
+
     /// One after the other.
     #[must_use]
     pub(crate) fn then(self, next: Self) -> Self {

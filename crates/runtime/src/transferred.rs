@@ -9,13 +9,14 @@ use mpc::linear::coefficient::Worker;
 use mpc::linear::oblivious::{self, Asked, ClientAhead, Layer, ServerAhead, Source, Weights};
 use mpc::{Need, Pads, Share};
 use ring::Random;
-use wire::{Channel, Cost, Error, Phase, Result, Role};
+use wire::{Channel, Error, Phase, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::execute::Party;
 use crate::keys::misuse;
 use crate::nonlinear::{Nonlinear, Sliced};
 use crate::offline::Offline;
+use crate::spent::Spent;
 use crate::steps::{Fitted, Step, truncation};
 
 /// A linear layer with its rescale.
@@ -110,9 +111,13 @@ impl TransferStep {
         self.extensions.iter().map(|fitted| &fitted.sliced).chain(&self.truncate)
     }
 
-    /// The pads of each part of the preparation, and what choices and corrections cost.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, [Cost; 2])> {
-        self.layer.needs().into_iter().zip(self.layer.ahead_costs())
+    /// The pads of each part of the preparation, and what choices and corrections take.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, [Spent; 2])> {
+        let costs = self.layer.ahead_costs().into_iter().zip(self.layer.efforts());
+        let spent = costs.map(|([asked, cost], effort)| {
+            [Spent::sending(asked), Spent::sending(cost).and(effort)]
+        });
+        self.layer.needs().into_iter().zip(spent)
     }
 
     /// The server's weights `[O, I, ..]` and biases.

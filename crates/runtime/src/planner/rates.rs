@@ -12,14 +12,16 @@ use crate::plan::Spent;
 /// Those of the machine that the project is measured on, by `tacit calibrate`.
 const REFERENCE: &str = include_str!("reference.json");
 
-/// Work that goes on while its results are on the wire: correlations, their pads, and circuits.
-const STREAMED: [Kernel; 7] = [
+/// Work that goes on while its results are on the wire: correlations, their pads, streams out of
+/// pads, and circuits.
+const STREAMED: [Kernel; 8] = [
     Kernel::SoftSpoken2,
     Kernel::SoftSpoken4,
     Kernel::SoftSpoken8,
     Kernel::Transfer,
     Kernel::Entry,
     Kernel::WideEntry,
+    Kernel::Stream,
     Kernel::Garbled,
 ];
 
@@ -133,5 +135,21 @@ mod tests {
             let took = Conditions { rates, link: Some(Link::WAN) }.seconds(spent);
             assert!((took - messages - whole).abs() < 1e-6, "{took}");
         }
+    }
+
+    #[test]
+    fn streams_in_a_row_are_made_while_others_are_taken() {
+        let rates = Rates::new([1.0; COUNT]).unwrap();
+        let alone = Cost::message(Role::Client, 6_000_000);
+        let following = Cost { rounds: 0, ..alone };
+        let bytes = alone.bytes() as f64;
+        let on = |link, cost| {
+            let spent = Spent { cost, effort: Effort::of(Kernel::Stream, bytes) };
+            Conditions { rates, link }.seconds(spent.beside_others())
+        };
+        assert!((on(None, alone) - 2.0 * bytes - 1.0).abs() < 1e-3);
+        assert!((on(None, following) - bytes).abs() < 1e-3);
+        // Nothing is added for the wire where making takes longer.
+        assert!((on(Some(Link::WAN), following) - bytes).abs() < 1e-3);
     }
 }

@@ -212,7 +212,9 @@ impl Search<'_> {
             cost: mpc::garbled::prepare_cost(&way.need.circuits),
             effort: Effort::pads(&way.need),
         };
-        let still = |spent: Spent| Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent };
+        let still = |spent: Spent| {
+            Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent }.beside_others()
+        };
         let online = self.conditions.seconds(still(way.spent));
         let offline = [prepared, way.before]
             .map(|spent| self.conditions.seconds(still(spent)))

@@ -9,7 +9,7 @@ use super::message::Masked;
 use super::plan::Product;
 use super::right::Right;
 use super::weights::Weights;
-use crate::effort::{Effort, Kernel};
+use crate::effort::Effort;
 use crate::linear::winograd::Tiles;
 use crate::pads::Need;
 use crate::share::Share;
@@ -151,12 +151,9 @@ impl Layer {
         self.product.costs()
     }
 
-    /// What both parties do to prepare a run, beside pads and messages.
-    pub fn effort(&self) -> Effort {
-        let product = &self.product;
-        let bits: u64 = product.choices.iter().map(|choice| u64::from(choice.width)).sum();
-        let elements = (product.lines() * product.inner * product.columns) as f64;
-        Effort::of(Kernel::Stream, elements * bits as f64 / 8.0)
+    /// What both parties do for each part of the preparation, beside pads and messages.
+    pub fn efforts(&self) -> Vec<Effort> {
+        self.product.efforts()
     }
 
     /// What a run costs then.

@@ -6,6 +6,7 @@ use ot::{Entry, Job};
 use wire::{Cost, Error, Lane, Result, Role, Segment};
 
 use super::message::{Choices, Corrections};
+use crate::effort::{Effort, Kernel};
 use crate::pads::Need;
 
 /// Transfers whose pads are held at a time.
@@ -155,6 +156,14 @@ impl Product {
     /// What choices and corrections of each part cost, in order, once its pads are there.
     pub fn costs(&self) -> Vec<[Cost; 2]> {
         self.parts().iter().map(|lines| self.part_cost(lines)).collect()
+    }
+
+    /// Work of each part, in order: corrections are streams out of pads.
+    pub(super) fn efforts(&self) -> Vec<Effort> {
+        let bits: u64 = self.choices.iter().map(|choice| u64::from(choice.width)).sum();
+        let elements = |lines: &Range<usize>| (lines.len() * self.inner * self.columns) as f64;
+        let streamed = |lines| Effort::of(Kernel::Stream, elements(lines) * bits as f64 / 8.0);
+        self.parts().iter().map(streamed).collect()
     }
 
     fn part_cost(&self, lines: &Range<usize>) -> [Cost; 2] {
