@@ -30,7 +30,9 @@ ASSETS = ROOT / "python/tacit/assets"
 LINKS = ("loopback", "lan", "wan")
 CIFAR = ("resnet8", "resnet20", "minionn")
 MODELS = ("mnist", *CIFAR, "squeezenet", "minilm")
-SUITES = ("gazelle", "gala", "falcon-ntt")
+SUITES = ("gazelle", "gala", "falcon-ntt", "ufo", "comet")
+FEW_SUITES = {"squeezenet": ("comet",), "minilm": ("comet",)}
+"""Of large models those suites that run them: slot suites take minutes or more memory, products by transfers too."""
 FIXED = {
     "planned": (),
     "plain": ("--protocols", "plain"),
@@ -60,17 +62,18 @@ def compiled(name: str, arguments: argparse.Namespace) -> dict[str, Path]:
     if name == "mnist":
         model = demo(folder, None).path
         onnx = ASSETS / "mnist.onnx"
-        options: tuple[Path | str, ...] = ("--calibrate", ASSETS / "mnist_calibration.npz")
+        options: tuple[Path | str | int, ...] = ("--calibrate", ASSETS / "mnist_calibration.npz")
     elif name == "minilm":
         model = folder / "minilm.tacit"
-        tacit("compile", minilm(), "-o", model, "--sequence", 32)
-        return {"auto": model}
+        onnx = minilm()
+        options = ("--sequence", 32)
+        tacit("compile", onnx, "-o", model, *options)
     else:
         model = prepare(name, NETWORKS[name], arguments.data, folder)
         onnx = source(NETWORKS[name], arguments.data, folder)
         options = ("--calibrate", folder / f"{name}-calibration.npz", "--preprocess", folder / f"{name}.json")
     models = {"auto": model}
-    for suite in SUITES if name != "squeezenet" else ():
+    for suite in FEW_SUITES.get(name, SUITES):
         models[suite] = folder / f"{name}-{suite}.tacit"
         tacit("compile", onnx, "-o", models[suite], "--suite", suite, *options)
     return models

@@ -13,8 +13,8 @@ use crate::plan::Spent;
 const REFERENCE: &str = include_str!("reference.json");
 
 /// Work that goes on while its results are on the wire: correlations, their pads, streams out of
-/// pads, and circuits.
-const STREAMED: [Kernel; 8] = [
+/// pads, circuits, and rotation keys.
+const STREAMED: [Kernel; 9] = [
     Kernel::SoftSpoken2,
     Kernel::SoftSpoken4,
     Kernel::SoftSpoken8,
@@ -23,6 +23,7 @@ const STREAMED: [Kernel; 8] = [
     Kernel::WideEntry,
     Kernel::Stream,
     Kernel::Garbled,
+    Kernel::Keyed,
 ];
 
 /// Seconds of a unit of each kind of work, one thread a party.
@@ -86,10 +87,13 @@ impl Conditions {
     /// messages one after the other.
     pub(crate) fn seconds(&self, spent: Spent) -> f64 {
         let Spent { cost, effort } = spent;
-        let work = self.rates.seconds(&(effort + Effort::messages(cost)));
-        // What is made in quantity is sent while the next of it is made.
+        let messages = Effort::messages(cost);
+        let work = self.rates.seconds(&(effort + messages));
+        // What is made in quantity is sent while the next of it is made; so is what is
+        // encrypted for the wire, which is half of what a byte takes.
         let streamed = STREAMED.iter().map(|kernel| Effort::of(*kernel, effort.units(*kernel)));
-        let making = self.rates.seconds(&streamed.sum());
+        let bytes = Effort::of(Kernel::Byte, messages.units(Kernel::Byte) / 2.0);
+        let making = self.rates.seconds(&(streamed.sum::<Effort>() + bytes));
         work + self.wire(cost) - making.min(self.passing(cost))
     }
 
@@ -128,9 +132,10 @@ mod tests {
         let on = |link| Conditions { rates: Rates::new([0.0; COUNT]).unwrap(), link };
         assert!((on(Some(Link::WAN)).seconds(spent) - 1.02).abs() < 1e-9);
         assert!(on(None).seconds(spent).abs() < 1e-12);
-        let rates = Rates::new([1.0; COUNT]).unwrap();
+        let rates = Rates::new([1e-9; COUNT]).unwrap();
         let messages = rates.seconds(&Effort::messages(cost));
-        for (gates, whole) in [(0.25, 1.02), (3.0, 3.02)] {
+        let hidden = 25e-3;
+        for (gates, whole) in [(0.25e9, 1.02 - hidden), (3e9, 3.02)] {
             let spent = Spent { cost, effort: Effort::of(Kernel::Garbled, gates) };
             let took = Conditions { rates, link: Some(Link::WAN) }.seconds(spent);
             assert!((took - messages - whole).abs() < 1e-6, "{took}");
