@@ -3,7 +3,7 @@
 `.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--settings S ...] [--repeat N]
 [--skip-slow]` compiles
 each model for every suite that can run it, measures a session with one random input between two processes under
-every setting, in turns (a round of all settings, then the next round), and writes bench/results/planner.json: by
+every setting, in turns (a round of all settings, then one in reverse), and writes bench/results/planner.json: by
 model and link the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
 over those of the best of the others. With --settings only those are measured, and the others stay as they are known:
 to repeat those that are close more often. Calibrate first (`tacit calibrate`), and let nothing else run. MiniLM needs
@@ -31,8 +31,8 @@ LINKS = ("loopback", "lan", "wan")
 CIFAR = ("resnet8", "resnet20", "minionn")
 MODELS = ("mnist", *CIFAR, "squeezenet", "minilm")
 SUITES = ("gazelle", "gala", "falcon-ntt", "ufo", "comet")
-FEW_SUITES = {"squeezenet": ("comet",), "minilm": ("comet",)}
-"""Of large models those suites that run them: slot suites take minutes or more memory, products by transfers too."""
+FEW_SUITES = {"squeezenet": ("comet",), "minilm": ()}
+"""Of large models those suites that run them: slots and products by transfers take minutes, comet has no softmax."""
 FIXED = {
     "planned": (),
     "plain": ("--protocols", "plain"),
@@ -96,8 +96,9 @@ def measured(
     """Every setting on one link, or those that are asked for beside what is `known`."""
     runs: dict[str, list[dict[str, Any]]] = {}
     asked = arguments.settings
-    for _ in range(arguments.repeat):
-        for setting, model, options in settings(name, models, arguments.skip_slow):
+    for turn in range(arguments.repeat):
+        # There and back, so that none always follows the same other.
+        for setting, model, options in list(settings(name, models, arguments.skip_slow))[:: 1 - 2 * (turn % 2)]:
             if asked and setting not in asked:
                 continue
             run = tacit("bench", "model", model, "--repeat", 1, "--threads", 1, "--network", link, *options)
