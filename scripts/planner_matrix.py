@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from real_networks import DATA, NETWORKS, ROOT, prepare, read, say, source, tacit, where
+from real_networks import DATA, NETWORKS, ROOT, prepare, read, say, source, tacit
 from tacit import _core
-from tacit.bench import commit
+from tacit.bench import commit, machine
 from tacit.demo import prepare as demo
 from tacit.text_demo import minilm
 
@@ -145,7 +145,7 @@ def main() -> None:
         for link in arguments.links:
             known = read(arguments.output).get(name, {}).get(link, {})
             entry = measured(name, link, models, arguments, known)
-            conditions = {"machine": where(), "version": _core.__version__, "commit": commit()}
+            conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
             entries = read(arguments.output)
             entries.setdefault(name, {})[link] = {
                 **entry,

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import random_encoders
-from real_networks import DATA, ROOT, per_image, read, say, tacit, where
+from real_networks import DATA, ROOT, per_image, read, say, tacit
 from tacit import _core, corpus
-from tacit.bench import commit
+from tacit.bench import commit, machine
 from tacit.text_demo import minilm
 
 RESULT = ROOT / "bench/results/encoders.json"
@@ -93,7 +93,7 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of one row."""
     row = {**ENCODERS, **LAYERS}[name]
     say(f"{name}: {row.title}")
-    conditions = {"machine": where(), "version": _core.__version__, "commit": commit()}
+    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
     entry = {"title": row.title, **conditions, "date": datetime.now(UTC).date().isoformat()}
     return entry | (encoder(name, arguments) if name in ENCODERS else layer(name, arguments))
 

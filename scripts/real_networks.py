@@ -32,7 +32,6 @@ ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data"
 RESULT = ROOT / "bench/results/networks.json"
 FOLDER = ROOT / "build/networks"
-FLAGS = ("aes", "avx2", "vaes", "avx512f", "avx512ifma")
 UNLABELLED = -1
 PHASES = ("setup", "offline", "online")
 
@@ -170,20 +169,12 @@ def per_image(cost: dict[str, Any], count: int) -> dict[str, Any]:
     return {"bytes": sent, "rounds": round(cost["rounds"] / count, 1), "seconds": round(cost["seconds"] / count, 4)}
 
 
-def where() -> dict[str, Any]:
-    """The machine, with the vector instructions of interest."""
-    facts = Path("/proc/cpuinfo")
-    lines = facts.read_text().splitlines() if facts.exists() else []
-    have = next((line.split() for line in lines if line.startswith("flags")), [])
-    return {**machine(), "flags": [flag for flag in FLAGS if flag in have]}
-
-
 def measure(name: str, arguments: argparse.Namespace, before: dict[str, Any]) -> dict[str, Any]:
     """The entry of one network; `before` is what the file says of it."""
     network = NETWORKS[name]._replace(private=arguments.private_limit or NETWORKS[name].private)
     say(f"{name}: {network.title}")
     prepare(name, network, arguments.data, arguments.folder)
-    conditions = {"machine": where(), "version": _core.__version__, "commit": commit()}
+    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
     entry = {
         "title": network.title,
         "file": network.file,

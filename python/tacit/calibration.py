@@ -20,10 +20,11 @@ FORMAT = 2
 
 
 def path() -> Path:
-    """Where the rates of this machine are kept: a file per processor, in $TACIT_CACHE or the user's cache."""
+    """Where the rates of this machine are kept, a file per processor: in $TACIT_CACHE or the user's cache."""
     folder = os.environ.get("TACIT_CACHE")
     base = Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tacit"
-    name = hashlib.sha256(machine()["processor"].encode()).hexdigest()[:12]
+    here = machine()
+    name = hashlib.sha256(" ".join([here["processor"], *here["flags"]]).encode()).hexdigest()[:12]
     return base / f"calibration-{FORMAT}-{name}.json"
 
 

@@ -263,6 +263,17 @@ pub(crate) fn prepare_costs(plan: &Plan, stock: &mut Stock) -> Vec<Part> {
     costs
 }
 
+/// Bytes that a party holds of a prepared run.
+pub(crate) fn run_bytes(steps: &[Step]) -> usize {
+    let layer = |step: &Step| match &step.action {
+        Action::Linear(linear) => 8 * (linear.layer.inputs() + linear.layer.outputs()),
+        Action::Transfer(transfer) => transfer.held_bytes(),
+        _ => 0,
+    };
+    let pads = pad_bytes(&steps.iter().map(Step::need).sum());
+    steps.iter().map(layer).fold(pads, usize::saturating_add)
+}
+
 /// Whether a store of `store` runs of these steps fits into memory, or the layers that run
 /// ahead without one.
 ///
@@ -279,14 +290,7 @@ pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
             _ => Ok(()),
         };
     }
-    let need: Need = steps.iter().map(Step::need).sum();
-    let layer = |step: &Step| match &step.action {
-        Action::Linear(linear) => 8 * (linear.layer.inputs() + linear.layer.outputs()),
-        Action::Transfer(transfer) => transfer.held_bytes(),
-        _ => 0,
-    };
-    let layers = steps.iter().map(layer).fold(0, usize::saturating_add);
-    let bytes = pad_bytes(&need).saturating_add(layers).saturating_mul(store);
+    let bytes = run_bytes(steps).saturating_mul(store);
     if bytes > MOST_BYTES {
         let (have, want) = (MOST_BYTES >> 20, bytes >> 20);
         return Err(Error::misuse(format!(

@@ -279,12 +279,19 @@ impl Plan {
             return;
         }
         if self.settings.store() > 0 {
+            let (one, mut ready) = (ahead::run_bytes(&self.steps) as u64, 0);
+            let layers = self.steps.iter().map(Step::linear_memory).max().unwrap_or(0);
             for turn in turns(runs, self.settings.store()) {
                 match turn {
                     Turn::Prepare => {
+                        ready += 1;
+                        let touched = peak.touch(ready * one + layers);
+                        let spent = Spent::default().and(touched);
+                        parts.push(Part::new(Phase::Offline, None, spent));
                         parts.extend(ahead::prepare_costs(self, &mut stock));
                     }
                     Turn::Run => {
+                        ready -= 1;
                         let steps = self.steps.iter().map(Step::prepared).enumerate();
                         let online = |(i, spent)| Part::new(Phase::Online, Some(i), spent);
                         parts.extend(steps.map(online));

@@ -188,6 +188,22 @@ fn a_store_beyond_memory_is_refused() {
 }
 
 #[test]
+fn a_store_is_memory_that_a_plan_counts_once() {
+    let model = network(&mut Random::seeded(14), Rounding::Exact);
+    let touched = |store, inputs| -> f64 {
+        let settings = Settings { offline: NonZeroU32::new(store), ..Settings::default() };
+        let plan = Plan::new(model.graph.clone(), settings).unwrap();
+        let touched = |part: &crate::plan::Part| part.spent.effort.units(mpc::Kernel::Touched);
+        plan.parts(inputs).iter().map(touched).sum()
+    };
+    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let run = crate::ahead::run_bytes(plan.steps()) as f64;
+    assert!(run > 0.0 && touched(1, 1) >= run);
+    assert!((touched(1, 3) - touched(1, 1)).abs() < 1e-9);
+    assert!((touched(4, 3) - touched(1, 1) - 2.0 * run).abs() < 1e-9);
+}
+
+#[test]
 fn labels_are_the_interpreters_first_maxima() {
     let mut rng = Random::seeded(2);
     let model = network(&mut rng, Rounding::Exact);

@@ -52,7 +52,8 @@ def short(commit: str | None) -> str:
 
 def place(machine: dict[str, Any]) -> str:
     """A machine in a line."""
-    return f"{machine['processor']}, {machine['cores']} cores, {machine['system']}"
+    flags = f" ({' '.join(machine['flags'])})" if machine.get("flags") else ""
+    return f"{machine['processor']}{flags}, {machine['cores']} cores, {machine['system']}"
 
 
 def totals(summary: dict[str, Any]) -> str:

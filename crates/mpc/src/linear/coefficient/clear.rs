@@ -44,6 +44,7 @@ pub(super) fn convolve(conv: &Conv, weight: &[i32], x: &[u64], bits: u32) -> Zer
 }
 
 fn run<W: Word + zeroize::Zeroize>(conv: &Conv, weight: &[i32], x: &[u64]) -> Vec<u64> {
+    let conv = &one_row(conv);
     let x = Zeroizing::new(x.iter().map(|word| W::of(*word)).collect::<Vec<_>>());
     let image = conv.in_channels * conv.in_height * conv.in_width;
     let plane = conv.out_height() * conv.out_width();
@@ -51,6 +52,16 @@ fn run<W: Word + zeroize::Zeroize>(conv: &Conv, weight: &[i32], x: &[u64]) -> Ve
     let mut all = Vec::with_capacity(images * conv.out_channels * plane);
     x.chunks_exact(image.max(1)).for_each(|x| add_image(conv, weight, x, &mut all));
     all
+}
+
+/// The same convolution with long rows: a pointwise one does not care where rows end, and a
+/// matrix product has rows of one value.
+fn one_row(conv: &Conv) -> Conv {
+    let mut conv = conv.clone();
+    if (conv.kernel, conv.stride, conv.padding) == ([1, 1], [1, 1], [0; 4]) {
+        (conv.in_height, conv.in_width) = (1, conv.in_height * conv.in_width);
+    }
+    conv
 }
 
 /// Appends the products with one image.
@@ -112,4 +123,51 @@ fn inside(conv: &Conv, axis: usize, tap: usize, outputs: usize) -> Option<(usize
     let last = (side + pad).checked_sub(shift + 1)? / stride + 1;
     let last = last.min(outputs);
     (first < last).then_some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::coefficient::tests::clear;
+    use ring::Random;
+    use ring::word::{mask, signed};
+
+    #[test]
+    fn products_are_those_of_the_definition() {
+        let mut rng = Random::seeded(71);
+        for (side, kernel, stride, padding, groups) in [
+            ([7, 1], [1, 1], [1, 1], [0; 4], 1),
+            ([1, 7], [1, 1], [1, 1], [0; 4], 2),
+            ([3, 5], [1, 1], [1, 1], [0; 4], 1),
+            ([3, 5], [1, 1], [2, 1], [0; 4], 1),
+            ([3, 5], [1, 1], [1, 1], [0, 1, 1, 0], 2),
+            ([6, 5], [3, 2], [2, 1], [1, 0, 1, 1], 2),
+            ([1, 1], [1, 1], [1, 1], [0; 4], 1),
+        ] {
+            let conv = Conv {
+                in_channels: 4,
+                in_height: side[0],
+                in_width: side[1],
+                out_channels: 6,
+                kernel,
+                stride,
+                padding,
+                dilation: [1, 1],
+                groups,
+            };
+            let taps = 6 * 4 / groups * kernel[0] * kernel[1];
+            let weight: Vec<i32> =
+                rng.uniform(taps, 8).into_iter().map(|w| signed(w, 8) as i32).collect();
+            for bits in [20, 32, 33, 50] {
+                let x = rng.uniform(2 * 4 * side[0] * side[1], bits);
+                let values: Vec<i64> = x.iter().map(|x| signed(*x, bits)).collect();
+                let each = values.chunks_exact(values.len() / 2);
+                let want = each.flat_map(|x| clear(&conv, x, &weight, &[0; 6]));
+                let want: Vec<u64> = want.map(|y| y as u64 & mask(bits)).collect();
+                let got = convolve(&conv, &weight, &x, bits);
+                let got: Vec<u64> = got.iter().map(|y| y & mask(bits)).collect();
+                assert_eq!(got, want, "{conv:?} {bits}");
+            }
+        }
+    }
 }
