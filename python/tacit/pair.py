@@ -117,7 +117,7 @@ def started(module: list[str]) -> Iterator["ServerProcess"]:
 
 
 class ServerProcess:
-    """A `tacit serve --once --json` process: two lines of JSON on its standard output."""
+    """A `tacit serve --json` process: a line of JSON when it listens, and one for every session."""
 
     def __init__(self, process: "subprocess.Popen[str]", errors: IO[str]) -> None:
         """Wait until it listens; raises `MisuseError` with its own words when it refuses to."""
@@ -130,7 +130,7 @@ class ServerProcess:
         self.listens = True
 
     def final_report(self, seconds: float) -> dict[str, Any]:
-        """The report of its one session."""
+        """The report of its next session: that of the one, with --once."""
         return self.line(seconds)
 
     def line(self, seconds: float) -> dict[str, Any]:

@@ -36,6 +36,12 @@ def test_settings_of_the_planner_are_ranked_and_held_against_the_best(tmp_path):
     ]
 
 
+def test_sessions_by_turns_say_which_setting_is_best(tmp_path):
+    duelled = {**MEASURED, "best_other": "plain", "over_best": 0.75, "duels": {"rounds": 9}}
+    summary, *_ = read([write(tmp_path, "planner", {"mnist": {"wan": duelled}})])
+    assert summary.rows == (("mnist", "wan", 0.25, "plain", 1.0, 0.75),)
+
+
 def test_a_log_of_a_server(tmp_path):
     lines = [{"listening": "127.0.0.1:7000", "pin": "00"}, *(KINDS["server"][0],) * 2]
     items = read([write(tmp_path, "log", "\n".join(map(json.dumps, lines)))])

@@ -8,6 +8,7 @@ from pathlib import Path
 import kernel_results
 import numpy as np
 import onnx
+import planner_duels
 import prepare_data
 import pytest
 import random_encoders
@@ -168,3 +169,17 @@ def test_random_encoder_layers_import(tmp_path):
     output = evaluate(source, x[0])[source.output]
     np.testing.assert_allclose(output.ravel(), FloatModel(path)(x)[0], atol=1e-4)
     assert [node.operation["op"] for node in source.nodes].count("View") == 4
+
+
+def test_settings_close_to_the_plan_are_judged_round_by_round():
+    rows = {name: {"seconds": seconds} for name, seconds in {"planned": 1.0, "near": 0.9, "far": 2.0}.items()}
+    assert planner_duels.rivals(rows, 1.1) == ["near"]
+    assert planner_duels.rivals(rows, 2.0) == ["near", "far"]
+    assert planner_duels.rivals(rows, 0.5) == ["near"]
+    seconds = {"planned": [1.0, 2.0, 4.0], "near": [1.0, 4.0, 4.0]}
+    found = planner_duels.judged({"settings": rows}, seconds)
+    assert (found["best_other"], found["over_best"]) == ("near", 1.0)
+    assert found["duels"]["settings"]["near"] == {"ratio": 1.0, "seconds": 4.0}
+    assert (found["duels"]["rounds"], found["duels"]["planned"]) == (3, 2.0)
+    slower = planner_duels.judged({"settings": rows}, {"planned": [1.0, 1.0], "near": [4.0, 4.0]})
+    assert (slower["best_other"], slower["over_best"]) == ("far", 0.5)
