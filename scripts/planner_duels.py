@@ -39,14 +39,13 @@ def sessions(name: str, link: str, settings: list[str], rounds: int) -> dict[str
     models = {setting: FOLDER / f"{name}{file_suffix(setting)}.tacit" for setting in settings}
     x = random_examples(Model(models["planned"])).x
     seconds: dict[str, list[float]] = {setting: [] for setting in settings}
-    network = None if link == "loopback" else link
     with ExitStack() as stack:
         parties = {}
         for setting, model in models.items():
-            options = [*FIXED.get(setting, ()), "--threads", "1", *(("--network", network) if network else ())]
+            options = [*FIXED.get(setting, ()), "--threads", "1", "--network", link]
             command = ["tacit", "serve", str(model), "--listen", "127.0.0.1:0", "--json", *options]
             server = stack.enter_context(started(command))
-            parties[setting] = (server, Client(server.address, pin=server.pin, threads=1, network=network))
+            parties[setting] = (server, Client(server.address, pin=server.pin, threads=1, network=link))
         for turn in range(rounds + 1):
             for setting in settings[:: 1 - 2 * (turn % 2)]:
                 server, client = parties[setting]
