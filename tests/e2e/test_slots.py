@@ -90,6 +90,17 @@ def test_linear_layers_take_a_part_of_the_time():
     assert all(0 < share < 100 for share in shares)
 
 
+def test_linear_layers_take_a_smaller_part_under_gala_by_operations(monkeypatch):
+    """At given prices, so that nothing is timed: five products a rotation, hoisted or not, as the paper counts them."""
+    prices = reproduce_gala.Prices(product=7e-5, rotation=3.5e-4, hoisted=3.5e-4)
+    monkeypatch.setattr(reproduce_gala, "prices", lambda: prices)
+    monkeypatch.setattr(reproduce_gala, "relu_seconds", {"gc": 2e-6, "ot": 1e-6}.__getitem__)
+    networks = reproduce_gala.gala_percentages(False, Path())["measured"][1:]
+    assert len(networks) == 6
+    for nonlinear in ("gc", "ot"):
+        assert all(0 < entry[f"gala_{nonlinear}"] <= entry[f"gazelle_{nonlinear}"] < 100 for entry in networks)
+
+
 def test_transforms_stand_beside_rotations_and_the_published_form(tacit):
     table = tacit("reproduce", "falcon-table2", "--json").json
     rows = {row["name"]: row for row in table["rows"]}
