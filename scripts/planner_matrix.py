@@ -1,13 +1,13 @@
 """Six networks on three links: the planner's plan against fixed settings and other suites, as JSON and a table.
 
 `.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--settings S ...] [--repeat N]
-[--skip-slow]` compiles
+[--skip-slow] [--calibrate]` compiles
 each model for every suite that can run it, measures a session with one random input between two processes under
 every setting, in turns (a round of all settings, then one in reverse), and writes bench/results/planner.json: by
 model and link the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
 over those of the best of the others. With --settings only those are measured, and the others stay as they are known:
-to repeat those that are close more often. Calibrate first (`tacit calibrate`), and let nothing else run. MiniLM needs
-`make .venv/.text`.
+to repeat those that are close more often. Calibrate first (`tacit calibrate`), or with --calibrate before each model
+and link, where other tenants change the machine's speed; let nothing else run. MiniLM needs `make .venv/.text`.
 """
 
 import argparse
@@ -136,6 +136,7 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", default=[], help="some of the settings, as `planned` or `suite gala`")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each setting (default: 3)")
     parser.add_argument("--skip-slow", action="store_true", help="leave out settings of large models that take minutes")
+    parser.add_argument("--calibrate", action="store_true", help="measure the machine anew before each model and link")
     parser.add_argument("--output", type=Path, default=RESULT, help="default: %(default)s")
     parser.add_argument("--data", type=Path, default=DATA, help="default: %(default)s")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for compiled models (default: %(default)s)")
@@ -143,6 +144,8 @@ def main() -> None:
     for name in arguments.only:
         models = compiled(name, arguments)
         for link in arguments.links:
+            if arguments.calibrate:
+                tacit("calibrate")
             known = read(arguments.output).get(name, {}).get(link, {})
             entry = measured(name, link, models, arguments, known)
             conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
