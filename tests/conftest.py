@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+# A shell's background jobs ignore interrupts, and so would every process that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ASSETS = Path(__file__).parents[1] / "python" / "tacit" / "assets"
 DATA = Path(__file__).parents[2] / "shared" / "data"
