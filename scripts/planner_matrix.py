@@ -51,8 +51,8 @@ FIXED = {
 }
 LACKS = {"mnist": ("rows 4",), "minilm": ("transfers",)}
 """Fixed settings that are left out: rows are for transformers, all products by transfers take minutes."""
-SLOW = {"squeezenet": ("circuits",), "minilm": ("digits 8", "circuits")}
-"""Settings of large models that take minutes or gigabytes: left out with --skip-slow."""
+SLOW = {"squeezenet": ("circuits",)}
+"""Settings of large models that take minutes and gigabytes: left out with --skip-slow."""
 
 
 def compiled(name: str, arguments: argparse.Namespace) -> dict[str, Path]:
