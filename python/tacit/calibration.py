@@ -15,7 +15,7 @@ from tacit import _core
 from tacit.errors import MisuseError, TacitError
 from tacit.machine import machine
 
-FORMAT = 2
+FORMAT = 3
 """Changes with the kinds of work."""
 
 

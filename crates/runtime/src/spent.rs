@@ -1,5 +1,6 @@
 //! What a session takes, part by part: messages and work.
 
+use mpc::linear::oblivious::MESSAGE;
 use mpc::{Effort, Kernel};
 use wire::{Cost, Phase};
 
@@ -22,16 +23,20 @@ impl Spent {
         Self { effort: self.effort + effort, ..self }
     }
 
-    /// Products by transfers that follow others in the same direction: one party takes them while
-    /// the other makes the next, so that half of the work is beside the rest.
+    /// Products by transfers, of which one party takes a message while the other makes the next,
+    /// so that half of the work is beside the rest: all of it where they follow others in the
+    /// same direction, else all but a message's.
     #[must_use]
     pub(crate) fn beside_others(self) -> Self {
         let streams = self.effort.units(Kernel::Stream);
-        if self.cost.rounds > 0 || streams == 0.0 {
+        let bytes = self.cost.bytes();
+        let alone = if self.cost.rounds > 0 { bytes.min(MESSAGE) } else { 0 };
+        if streams == 0.0 || alone == bytes {
             return self;
         }
-        let bytes = self.cost.bytes() as f64;
-        self.and(Effort::of(Kernel::Stream, -streams / 2.0).and(Kernel::Byte, -bytes / 2.0))
+        let beside = (bytes - alone) as f64 / 2.0;
+        let made = streams * beside / bytes as f64;
+        self.and(Effort::of(Kernel::Stream, -made).and(Kernel::Byte, -beside))
     }
 
     /// One after the other.

@@ -21,7 +21,7 @@ pub trait Transport: Send {
     ///
     /// # Errors
     /// [`Error::Transport`] when the connection is gone.
-    fn send(&mut self, bytes: Vec<u8>) -> Result<()>;
+    fn send(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// Waits for exactly `buffer.len()` bytes.
     ///
@@ -76,6 +76,10 @@ const LEN_BITS: u32 = 28;
 /// Longest body in bytes.
 pub const MOST_BODY: u64 = (1 << LEN_BITS) - 1;
 
+/// Bytes of the longest frame whose memory is kept for the next one: fresh memory for every
+/// large message would take as long as encrypting it.
+const KEPT: usize = 1 << 22;
+
 /// One party's end of a session.
 pub struct Channel {
     role: Role,
@@ -84,12 +88,16 @@ pub struct Channel {
     /// Frames sent and received so far.
     sent: u64,
     received: u64,
+    /// Memory of the last frame sent and of the last body received.
+    frame: Vec<u8>,
+    body: Vec<u8>,
 }
 
 impl Channel {
     /// The end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
-        Self { role, transport, meter: Meter::new(), sent: 0, received: 0 }
+        let (frame, body) = (Vec::new(), Vec::new());
+        Self { role, transport, meter: Meter::new(), sent: 0, received: 0, frame, body }
     }
 
     /// Which party holds this end.
@@ -125,7 +133,9 @@ impl Channel {
     /// peer is gone.
     pub fn send<M: Message>(&mut self, message: &M) -> Result<()> {
         let header = usize::try_from(HEADER_LEN).unwrap_or(usize::MAX);
-        let mut frame = vec![0; header];
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.clear();
+        frame.resize(header, 0);
         message.encode(&mut frame);
         let len = frame.len().saturating_sub(header) as u64;
         let word = header_word(len, self.sent)?;
@@ -137,7 +147,9 @@ impl Channel {
         }
         self.sent += 1;
         self.meter.count(Cost::message(self.role, len));
-        self.transport.send(frame)
+        self.transport.send(&frame)?;
+        self.frame = kept(frame);
+        Ok(())
     }
 
     /// Receives an `M` of the given shape.
@@ -156,11 +168,14 @@ impl Channel {
             let wanted = format!("message `{}` of {least} to {most} bytes", M::NAME);
             return Err(Error::peer(wanted, format!("{len} bytes")));
         }
-        let mut body = vec![0; usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?];
+        let mut body = std::mem::take(&mut self.body);
+        body.resize(usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?, 0);
         self.transport.receive(&mut body)?;
         self.received += 1;
         self.meter.count(Cost::message(!self.role, u64::from(len)));
-        M::decode(&body, shape)
+        let message = M::decode(&body, shape);
+        self.body = kept(body);
+        message
     }
 
     /// Waits until everything sent has left this process.
@@ -213,6 +228,11 @@ impl Channel {
         self.transport.receive(&mut header)?;
         Ok(header)
     }
+}
+
+/// `memory` for the next message, unless it is too much to hold.
+fn kept(memory: Vec<u8>) -> Vec<u8> {
+    if memory.capacity() > KEPT { Vec::new() } else { memory }
 }
 
 /// What the header says of the frame at `position` in its direction.

@@ -16,8 +16,10 @@ pub(crate) struct Memory {
 }
 
 impl Transport for Memory {
-    fn send(&mut self, bytes: Vec<u8>) -> Result<()> {
-        self.out.send(bytes).map_err(|_| Error::transport("the peer closed the connection"))
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out
+            .send(bytes.to_vec())
+            .map_err(|_| Error::transport("the peer closed the connection"))
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {

@@ -37,6 +37,9 @@ impl Default for Timeouts {
 /// Before an arrival the writer sleeps, except for this long: sleeping overshoots.
 const AWAKE: Duration = Duration::from_micros(100);
 
+/// Bytes encrypted at a time: full TLS records.
+const SEALED: usize = 4 << 14;
+
 enum Job {
     /// With the times at which a shaped link delivers the parts; none: at once.
     Bytes(Vec<u8>, Vec<Slice>),
@@ -124,13 +127,19 @@ impl Tcp {
 }
 
 impl Transport for Tcp {
-    fn send(&mut self, bytes: Vec<u8>) -> Result<()> {
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
         remaining(self.patience.deadline).ok_or_else(too_long)?;
-        let sealed = match &mut self.session {
-            None => bytes,
-            Some(session) => session.seal(&bytes)?,
-        };
-        self.push(sealed)
+        if self.session.is_none() {
+            return self.push(bytes.to_vec());
+        }
+        // Some is written while the rest is encrypted.
+        for part in bytes.chunks(SEALED) {
+            if let Some(session) = &mut self.session {
+                let sealed = session.seal(part)?;
+                self.push(sealed)?;
+            }
+        }
+        Ok(())
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {

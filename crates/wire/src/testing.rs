@@ -64,7 +64,8 @@ struct Watched<T> {
 }
 
 impl<T: Transport> Transport for Watched<T> {
-    fn send(&mut self, mut bytes: Vec<u8>) -> Result<()> {
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut bytes = bytes.to_vec();
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(bytes.clone());
         let now = self.tamper.filter(|(at, _)| *at == self.frame).map(|(_, how)| how);
         self.frame += 1;
@@ -77,7 +78,7 @@ impl<T: Transport> Transport for Watched<T> {
             Some(Tamper::Truncate) => {
                 bytes.pop();
             }
-            Some(Tamper::Repeat) => self.inner.send(bytes.clone())?,
+            Some(Tamper::Repeat) => self.inner.send(&bytes)?,
             Some(Tamper::Retag) => {
                 if let Some(tag) = bytes.first_mut() {
                     *tag ^= 0x80;
@@ -96,8 +97,8 @@ impl<T: Transport> Transport for Watched<T> {
             Some(Tamper::Close) => return Err(Error::transport("the test closed the connection")),
             None => {}
         }
-        self.inner.send(bytes)?;
-        self.held.take().map_or(Ok(()), |late| self.inner.send(late))
+        self.inner.send(&bytes)?;
+        self.held.take().map_or(Ok(()), |late| self.inner.send(&late))
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {

@@ -163,11 +163,14 @@ impl ServerTls {
 /// An established TLS connection, driven by the protocol thread.
 pub(crate) struct Session(Connection);
 
+/// Room for what a few records add to their bytes.
+const RECORDS: usize = 256;
+
 impl Session {
     /// Encrypts `bytes`.
     pub(crate) fn seal(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         self.0.writer().write_all(bytes).map_err(|e| Error::transport(format!("TLS: {e}")))?;
-        self.pending()
+        self.pending(bytes.len() + RECORDS)
     }
 
     /// Reads at least one plaintext byte into `out`, 0 once the peer has said goodbye;
@@ -180,7 +183,7 @@ impl Session {
     ) -> Result<(usize, Vec<u8>)> {
         loop {
             match self.0.reader().read(out) {
-                Ok(read) => return Ok((read, self.pending()?)),
+                Ok(read) => return Ok((read, self.pending(0)?)),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                 Err(_) => return Err(closed()),
             }
@@ -194,11 +197,11 @@ impl Session {
     /// The closing alert. Without it the peer takes the end for an accident.
     pub(crate) fn goodbye(&mut self) -> Result<Vec<u8>> {
         self.0.send_close_notify();
-        self.pending()
+        self.pending(0)
     }
 
-    fn pending(&mut self) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
+    fn pending(&mut self, room: usize) -> Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(room);
         while self.0.wants_write() {
             self.0.write_tls(&mut out).map_err(|e| Error::transport(format!("TLS: {e}")))?;
         }

@@ -152,8 +152,11 @@ mod tests {
             let spent = Spent { cost, effort: Effort::of(Kernel::Stream, bytes) };
             Conditions { rates, link }.seconds(spent.beside_others())
         };
-        assert!((on(None, alone) - 2.0 * bytes - 1.0).abs() < 1e-3);
+        let first = mpc::linear::oblivious::MESSAGE as f64;
+        assert!((on(None, alone) - bytes - first - 1.0).abs() < 1e-3);
         assert!((on(None, following) - bytes).abs() < 1e-3);
+        let short = Cost::message(Role::Client, 1_000_000);
+        assert!((on(None, short) - bytes - short.bytes() as f64 - 1.0).abs() < 1e-3);
         // Nothing is added for the wire where making takes longer.
         assert!((on(Some(Link::WAN), following) - bytes).abs() < 1e-3);
     }

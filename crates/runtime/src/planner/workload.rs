@@ -104,6 +104,8 @@ pub fn workload() -> Vec<Work> {
     // Many bytes: one party encrypts while the other decrypts, which small messages do not show.
     add(auto, relu(1 << 17, None, Nonlinear::Gc));
     add(auto, conv(32, (16, 32), 3, 1, Some(("ufo", 8, 8))));
+    add(auto, conv(28, (64, 64), 1, 1, Some(("ufo", 8, 8))));
+    add(auto, conv(28, (128, 128), 1, 1, Some(("ufo", 8, 8))));
     add(auto, conv(16, (64, 64), 3, 1, Some(("falcon-ntt", 8, 8))));
     all
 }

@@ -48,7 +48,7 @@ pub use ahead::{ClientAhead, Feed, ServerAhead, Source};
 pub use layer::Layer;
 use message::{Choices, Corrections};
 use plan::Piece;
-pub use plan::Product;
+pub use plan::{MESSAGE, Product};
 use receiver::{Opened, Receiver};
 pub use right::Right;
 use sender::Sender;
@@ -185,17 +185,18 @@ fn send<T: Lane>(
 ) -> Result<Zeroizing<Vec<u64>>> {
     let sender = Sender::new(plan, lines, x, pads, &asked)?;
     let mut shares = Sums::<T>::new(plan, lines);
+    let mut message = Corrections(Vec::new());
     let mut waiting = 0;
     for pieces in plan.messages(lines) {
         let made = parallel::map(threads, pieces.iter().collect(), |piece| sender.piece(piece));
-        let mut bytes = Vec::new();
+        message.0.clear();
         for (piece, (part, sums)) in pieces.iter().zip(made) {
-            bytes.extend_from_slice(&part);
+            message.0.extend_from_slice(&part);
             shares.add(piece, &sums, u64::MAX);
         }
         // Sending does not wait, and a slow link would leave all corrections in memory.
-        waiting += bytes.len();
-        channel.send(&Corrections(bytes))?;
+        waiting += message.0.len();
+        channel.send(&message)?;
         if waiting > MOST_WAITING {
             channel.flush()?;
             waiting = 0;

@@ -14,7 +14,7 @@ pub(super) const MOST_TRANSFERS: usize = 1 << 21;
 /// Bits of one piece, beyond which it is cut.
 const PIECE: u64 = 1 << 23;
 /// Bytes of a message, beyond which nothing is added to it.
-const MESSAGE: u64 = 1 << 20;
+pub const MESSAGE: u64 = 1 << 20;
 /// Bytes of the longest message.
 const LONGEST: u64 = 1 << 27;
 /// Most pieces of a product: pricing takes time for each, and a client prices the plan of a
@@ -24,6 +24,9 @@ const MOST_PIECES: usize = 1 << 20;
 const MOST_ELEMENTS: usize = 1 << 30;
 /// Widest ring.
 const MOST_BITS: u32 = 62;
+/// Work of a transfer beside that of the bytes of its stream, in those: its pads are moved and
+/// expanded to keys.
+const KEYS: f64 = 75.0;
 
 /// The public plan of matrix products `y[p] = w[p] * x[p]` mod 2^bits, one for each place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,8 +164,9 @@ impl Product {
     /// Work of each part, in order: corrections are streams out of pads.
     pub(super) fn efforts(&self) -> Vec<Effort> {
         let bits: u64 = self.choices.iter().map(|choice| u64::from(choice.width)).sum();
-        let elements = |lines: &Range<usize>| (lines.len() * self.inner * self.columns) as f64;
-        let streamed = |lines| Effort::of(Kernel::Stream, elements(lines) * bits as f64 / 8.0);
+        let each = self.choices.len() as f64 * KEYS;
+        let row = self.inner as f64 * (each + self.columns as f64 * bits as f64 / 8.0);
+        let streamed = |lines: &Range<usize>| Effort::of(Kernel::Stream, lines.len() as f64 * row);
         self.parts().iter().map(streamed).collect()
     }
 

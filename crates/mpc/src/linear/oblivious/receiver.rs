@@ -5,13 +5,13 @@ use std::ops::Range;
 use ot::{ReceiverPads, Stretch};
 use ring::Bits;
 use ring::lane::Lane;
-use ring::pack::unpack_lanes;
+use ring::pack::{packed_len, unpack_lanes};
 use ring::word::spread;
 use wire::Result;
 use zeroize::Zeroizing;
 
 use super::plan::{Piece, Product};
-use super::sender::other;
+use super::sender::{block, other};
 
 /// The pad of each transfer that is the server's.
 pub(super) type Opened = Zeroizing<Vec<[u128; 1]>>;
@@ -45,14 +45,20 @@ impl Receiver<'_> {
     pub(super) fn piece<T: Lane>(&self, piece: &Piece, bytes: &[u8]) -> Zeroizing<Vec<T>> {
         let columns = self.plan.columns;
         let segment = self.plan.segment(piece);
-        let mut sent = vec![T::default(); segment.count];
-        unpack_lanes(bytes, &mut sent, segment.bits);
         let mut sums = Zeroizing::new(vec![T::default(); columns]);
         let transfers = self.plan.transfers_of(piece, self.lines);
         let pads = &self.pads[transfers.clone()];
+        let block = block(columns).min(pads.len());
+        let mut sent = vec![T::default(); block * columns];
         Stretch::new(columns * T::BYTES).each(pads, |at, [stream]| {
+            let row = at % block;
+            if row == 0 {
+                let now = (pads.len() - at).min(block) * columns;
+                let read = packed_len(at * columns, segment.bits);
+                unpack_lanes(&bytes[read..], &mut sent[..now], segment.bits);
+            }
             let keep = T::of(spread(self.chosen.get(transfers.start + at)));
-            let terms = T::read(stream).zip(&sent[at * columns..]);
+            let terms = T::read(stream).zip(&sent[row * columns..]);
             sums.iter_mut().zip(terms).for_each(|(sum, (pad, sent))| {
                 *sum = sum.plus(pad).plus(sent.and(keep));
             });

@@ -5,13 +5,18 @@ use std::ops::Range;
 use ot::{SenderPads, Stretch};
 use ring::Bits;
 use ring::lane::Lane;
-use ring::pack::pack_lanes;
+use ring::pack::{pack_lanes, packed_len};
 use ring::word::{mask, select};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use super::plan::{Piece, Product};
 use super::right::place_of;
+
+/// Elements that are packed at a time, or more where their vectors are longer.
+const BLOCK: usize = 1 << 13;
+/// Bytes beyond its end that packing takes.
+const ROOM: usize = 8;
 
 /// A part of the rows, with the pads for them.
 pub(super) struct Sender<'a, T> {
@@ -54,16 +59,26 @@ impl<'a, T: Lane> Sender<'a, T> {
         let low = T::of(mask(segment.bits));
         let x = &place_of(self.plan, piece.line, self.x)[piece.inner.start * columns..];
         let mut sums = Zeroizing::new(vec![T::default(); columns]);
-        let mut sent = vec![T::default(); segment.count];
+        let mut bytes = Vec::with_capacity(packed_len(segment.count, segment.bits) + ROOM);
+        let block = block(columns).min(piece.inner.len());
+        let mut sent = vec![T::default(); block * columns];
         let pads = &self.pads[self.plan.transfers_of(piece, self.lines)];
         Stretch::new(columns * T::BYTES).each(pads, |at, streams| {
-            let sent = &mut sent[at * columns..][..columns];
-            correct(sent, &mut sums, &x[at * columns..][..columns], streams, low);
+            let row = at % block;
+            let now = &mut sent[row * columns..][..columns];
+            correct(now, &mut sums, &x[at * columns..][..columns], streams, low);
+            if row + 1 == block || at + 1 == pads.len() {
+                pack_lanes(&mut bytes, &sent[..(row + 1) * columns], segment.bits);
+            }
         });
-        let mut bytes = Vec::new();
-        pack_lanes(&mut bytes, &sent, segment.bits);
         (bytes, sums)
     }
+}
+
+/// Vectors that are packed at a time: little enough for the nearest caches, and full bytes.
+pub(super) fn block(columns: usize) -> usize {
+    let full = 8 >> columns.trailing_zeros().min(3);
+    full * (BLOCK / (full * columns).max(1)).max(1)
 }
 
 /// Sends `zero + x - one` and adds up `zero`.

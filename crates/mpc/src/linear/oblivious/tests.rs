@@ -103,6 +103,20 @@ fn weights_of_every_kind() {
 }
 
 #[test]
+fn vectors_are_packed_in_blocks_of_whole_bytes() {
+    // Several blocks, the last one cut short; vectors longer than a block, of odd lengths.
+    for (sides, blocks) in [([1, 1, 3000, 3], 2), ([1, 2, 9, 2500], 5), ([1, 1, 11, 9001], 2)] {
+        let [_, _, inner, columns] = sides;
+        let block = sender::block(columns);
+        assert_eq!(inner.div_ceil(block), blocks, "{sides:?}");
+        assert!((block * columns).is_multiple_of(8) && !inner.is_multiple_of(block));
+        for bits in [7, 19, 37] {
+            check(bits.into(), sides, bits, &[1, 2, -4], 1);
+        }
+    }
+}
+
+#[test]
 fn rings_of_every_width_and_odd_sizes() {
     for bits in 1..=40 {
         check(bits.into(), [1, 2, 3, 1 + bits as usize % 11], bits, &[1, 2, -4], 1);
