@@ -31,8 +31,8 @@ LINKS = ("loopback", "lan", "wan")
 CIFAR = ("resnet8", "resnet20", "minionn")
 MODELS = ("mnist", *CIFAR, "squeezenet", "minilm")
 SUITES = ("gazelle", "gala", "falcon-ntt", "ufo", "comet")
-FEW_SUITES = {"squeezenet": ("comet",), "minilm": ()}
-"""Of large models those suites that run them: slots and products by transfers take minutes, comet has no softmax."""
+FEW_SUITES = {"squeezenet": ("comet", "ufo"), "minilm": ()}
+"""Of large models those suites that run them: slots hold no image of 227x227, no suite but auto has a softmax."""
 FIXED = {
     "planned": (),
     "plain": ("--protocols", "plain"),
@@ -49,9 +49,9 @@ FIXED = {
     "transfers": ("--protocols", "transfers"),
     "rows 4": ("--protocols", "rows4"),
 }
-LACKS = {"mnist": ("rows 4",), "minilm": ("transfers",)}
-"""Fixed settings that are left out: rows are for transformers, all products by transfers take minutes."""
-SLOW = {"squeezenet": ("circuits",)}
+LACKS = {"minilm": ("transfers",)}
+"""Fixed settings that are left out: none of an encoder's layers is small enough for transfers."""
+SLOW = {"squeezenet": ("circuits", "suite ufo")}
 """Settings of large models that take minutes and gigabytes: left out with --skip-slow."""
 
 
@@ -82,11 +82,12 @@ def compiled(name: str, arguments: argparse.Namespace) -> dict[str, Path]:
 def settings(name: str, models: dict[str, Path], skip: bool) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     """Name, model and options of everything to measure."""
     for setting, options in FIXED.items():
-        has = setting not in LACKS.get(name, ("rows 4", "transfers"))
+        # Rows are for transformers.
+        has = setting not in LACKS.get(name, ("rows 4",))
         if has and not (skip and setting in SLOW.get(name, ())):
             yield setting, models["auto"], options
     for suite, model in models.items():
-        if suite != "auto":
+        if suite != "auto" and not (skip and f"suite {suite}" in SLOW.get(name, ())):
             yield f"suite {suite}", model, ()
 
 
