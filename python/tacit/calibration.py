@@ -15,8 +15,8 @@ from tacit import _core
 from tacit.errors import MisuseError, TacitError
 from tacit.machine import machine
 
-FORMAT = 3
-"""Changes with the kinds of work."""
+FORMAT = 4
+"""Changes with the kinds of work, and where a kind takes another time than before."""
 
 
 def path() -> Path:

@@ -179,6 +179,32 @@ fn rotation_steps_are_checked() {
 }
 
 #[test]
+fn rotation_keys_come_one_at_a_time() {
+    let params = small();
+    let mut client = Client::new(&params, 23);
+    let (steps, seed) = ([1, 7], Seed([4; 16]));
+    let keys = client.secret.rotation_bodies(&steps, true, &seed, &mut client.rng).unwrap();
+    let keys: Vec<Vec<Vec<u64>>> = keys.collect();
+    let layout = RotationKeys::layout(&params, &steps, true).unwrap();
+    assert_eq!(keys.iter().map(Vec::len).collect::<Vec<_>>(), [layout.len() / 3; 3]);
+    let mut incoming = RotationKeys::incoming(&params, &steps, true, &seed).unwrap();
+    assert!(incoming.add(&keys[0][1..]).is_err());
+    for key in &keys {
+        incoming.add(key).unwrap();
+    }
+    assert!(incoming.add(&keys[0]).is_err());
+    let keys = keys.concat();
+    let whole = incoming.whole().unwrap();
+    assert!(whole.bodies() == keys);
+    let a = client.slots();
+    let x = client.encrypt(&a);
+    client.expect(&x.rotate(&whole, 7).unwrap(), &rotated(&a, 7));
+    for few in [&keys[..0], &keys[..2 * layout.len() / 3]] {
+        assert!(RotationKeys::new(&params, &steps, true, &seed, few).is_err());
+    }
+}
+
+#[test]
 fn a_peers_integers_are_checked() {
     let mut client = Client::new(&small(), 22);
     let good = client.secret.encrypt(&client.encoder, &[1], &mut client.rng).unwrap();

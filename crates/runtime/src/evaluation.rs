@@ -22,6 +22,9 @@ type Wanted = Packed<0x56>;
 const NAME: Segment = Segment { count: 64, bits: 8 };
 const WANTED: Segment = Segment { count: 1, bits: 1 };
 
+/// In place of the digest of keys that never come back: they are not kept.
+const FRESH: [u8; 32] = [0; 32];
+
 /// Memory for the keys of clients who may come back, in bytes.
 pub(crate) const CACHE_BYTES: usize = 1 << 30;
 
@@ -51,49 +54,60 @@ pub(crate) fn seeds(plan: &Plan, nonce: &[u8; 32]) -> Seeds {
 /// SHA-256 of messages with keys.
 pub(crate) fn digest(messages: &[Bodies]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for message in messages {
-        let mut body = Vec::new();
-        message.encode(&mut body);
-        hash.update(&body);
-    }
+    messages.iter().for_each(|message| include(&mut hash, message));
     hash.finalize().into()
 }
 
+fn include(hash: &mut Sha256, message: &Bodies) {
+    let mut body = Vec::new();
+    message.encode(&mut body);
+    hash.update(&body);
+}
+
 impl ClientKeys {
-    /// A fresh secret, and the messages with what the server gets.
-    pub(crate) fn generate(plan: &Plan, rng: &mut Random) -> Result<(Self, Vec<Bodies>)> {
+    /// A fresh secret.
+    pub(crate) fn generate(plan: &Plan, rng: &mut Random) -> Result<Self> {
         let lola = plan.evaluated().ok_or_else(other)?;
         let secret = bfv::SecretKey::generate(lola.params(), rng).map_err(misuse)?;
         let mut nonce = [0; 32];
         rng.fill(&mut nonce);
-        let messages = lola::evaluation_keys(lola, &secret, &seeds(plan, &nonce), rng)?;
-        Ok((Self { secret, codec: lola::Client::new(lola)?, nonce }, messages))
+        Ok(Self { secret, codec: lola::Client::new(lola)?, nonce })
     }
 }
 
 /// The client's side of the setup: names its keys, its `own` or fresh ones, sends them if the
-/// server asks.
+/// server asks. Fresh ones are made as they are sent, so that a nonce is all of their name.
 pub(crate) fn client(
     channel: &mut Channel,
     plan: &Plan,
     own: Option<&KeyFiles>,
     rng: &mut Random,
 ) -> Result<Option<ClientKeys>> {
-    if plan.evaluated().is_none() {
+    let Some(lola) = plan.evaluated() else {
         return match own {
             None => Ok(None),
             Some(_) => Err(Error::misuse("keys of one's own are for models of suite lola")),
         };
-    }
-    let (keys, messages) = match own {
-        Some(files) => files.opened(plan)?,
-        None => ClientKeys::generate(plan, rng)?,
     };
-    let name = keys.nonce.into_iter().chain(digest(&messages)).map(u64::from).collect();
-    channel.send(&Packed::<0x55>(vec![(NAME, name)]))?;
-    let wanted: Wanted = channel.receive(&vec![WANTED])?;
-    if wanted.concat() == [1] {
-        messages.iter().try_for_each(|message| channel.send(message))?;
+    let mut wanted = |nonce: [u8; 32], digest: [u8; 32]| {
+        let name = nonce.into_iter().chain(digest).map(u64::from).collect();
+        channel.send(&Packed::<0x55>(vec![(NAME, name)]))?;
+        let wanted: Wanted = channel.receive(&vec![WANTED])?;
+        Ok::<_, Error>(wanted.concat() == [1])
+    };
+    if let Some(files) = own {
+        let (keys, messages) = files.opened(plan)?;
+        if wanted(keys.nonce, digest(&messages))? {
+            messages.iter().try_for_each(|message| channel.send(message))?;
+        }
+        return Ok(Some(keys));
+    }
+    let keys = ClientKeys::generate(plan, rng)?;
+    if !wanted(keys.nonce, FRESH)? {
+        return Err(Error::peer("a wish for fresh keys", "none"));
+    }
+    for message in lola::evaluation_keys(lola, &keys.secret, &seeds(plan, &keys.nonce), rng)? {
+        channel.send(&message)?;
     }
     Ok(Some(keys))
 }
@@ -107,19 +121,29 @@ pub(crate) fn server(
     let Some(lola) = plan.evaluated() else { return Ok(None) };
     let name: Name = channel.receive(&vec![NAME])?;
     let name: Vec<u8> = name.concat().into_iter().map(|byte| byte as u8).collect();
-    let known = cache.get(&name);
+    let (nonce, promised) = name.split_first_chunk().ok_or_else(other)?;
+    let fresh = promised == FRESH;
+    let known = if fresh { None } else { cache.get(&name) };
     channel.send(&Packed::<0x56>(vec![(WANTED, vec![u64::from(known.is_none())])]))?;
     if known.is_some() {
         return Ok(known);
     }
     let layouts = lola.key_layouts()?;
-    let messages = layouts.iter().map(|layout| channel.receive(layout));
-    let messages = messages.collect::<Result<Vec<Bodies>>>()?;
-    let (nonce, promised) = name.split_first_chunk().ok_or_else(other)?;
-    if digest(&messages) != promised {
+    let mut hash = Sha256::new();
+    let messages = layouts.iter().map(|layout| {
+        let message: Bodies = channel.receive(layout)?;
+        if !fresh {
+            include(&mut hash, &message);
+        }
+        Ok(message)
+    });
+    let keys = Arc::new(ServerKeys::new(lola, &seeds(plan, nonce), messages)?);
+    if fresh {
+        return Ok(Some(keys));
+    }
+    if <[u8; 32]>::from(hash.finalize()) != promised {
         return Err(Error::peer("the keys that were named", "others"));
     }
-    let keys = Arc::new(ServerKeys::new(lola, &seeds(plan, nonce), messages)?);
     cache.put(name, keys.clone(), lola.key_bytes());
     Ok(Some(keys))
 }

@@ -106,12 +106,15 @@ pub fn planned_shape(offer: &str) -> Result<Vec<usize>> {
 /// [`Error::Peer`] for what is no plan, [`Error::Misuse`] for one of another suite.
 pub fn generate_keys(offer: &str) -> Result<KeyFiles> {
     let plan = Plan::from_offer(offer)?;
-    lola_of(&plan)?;
-    let (keys, messages) = ClientKeys::generate(&plan, &mut random()?)?;
+    let lola = lola_of(&plan)?;
+    let mut rng = random()?;
+    let keys = ClientKeys::generate(&plan, &mut rng)?;
+    let seeds = seeds(&plan, &keys.nonce);
+    let messages = lola::evaluation_keys(lola, &keys.secret, &seeds, &mut rng)?;
     let mut secret = Zeroizing::new(header(Kind::Secret, &plan, &keys.nonce));
     secret.extend(keys.secret.coefficients().iter().map(|x| (x + 1) as u8));
     let mut evaluation = header(Kind::Keys, &plan, &keys.nonce);
-    messages.iter().for_each(|message| message.encode(&mut evaluation));
+    messages.for_each(|message| message.encode(&mut evaluation));
     Ok(KeyFiles { secret, evaluation })
 }
 
@@ -230,7 +233,8 @@ impl Evaluator {
         let (Some(mut part), None) = (parts.next(), parts.next()) else {
             return Err(Error::peer(Kind::Keys.name(), "several"));
         };
-        ServerKeys::new(lola, &seeds(&self.plan, nonce), decoded::<0x52>(&mut part, &layouts)?)
+        let messages = decoded::<0x52>(&mut part, &layouts)?;
+        ServerKeys::new(lola, &seeds(&self.plan, nonce), messages.into_iter().map(Ok))
     }
 }
 
@@ -317,7 +321,10 @@ pub(crate) fn inspect(plan: &Plan, kind: u8, body: &[u8]) {
         messages.iter().for_each(|message| message.encode(&mut again));
         assert!(rest.is_empty() && again == part);
         match kind {
-            Kind::Keys => drop(ServerKeys::new(lola, &seeds(plan, &nonce), messages)),
+            Kind::Keys => {
+                let messages = messages.into_iter().map(Ok);
+                drop(ServerKeys::new(lola, &seeds(plan, &nonce), messages));
+            }
             _ => {
                 let messages = messages.into_iter().map(|m| Packed::<0x53>(m.0)).collect();
                 for fresh in lola::request_of(lola, messages) {

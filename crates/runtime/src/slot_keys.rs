@@ -77,11 +77,10 @@ pub(crate) fn client(
     let key = SecretKey::generate(&needed.params, rng).map_err(misuse)?;
     let [public, rotations] = seeds(agreed);
     let public = key.public_key(&public, rng).map_err(misuse)?;
-    let rotations = key.rotation_keys(&needed.steps, false, &rotations, rng).map_err(misuse)?;
-    let mut bodies = public.bodies().into_iter().chain(rotations.bodies());
-    for layout in needed.layouts()? {
-        let parts = layout.iter().copied().zip(bodies.by_ref().take(layout.len()));
-        channel.send(&Packed::<0x47>(parts.collect()))?;
+    let rotations = key.rotation_bodies(&needed.steps, false, &rotations, rng).map_err(misuse)?;
+    let bodies = std::iter::once(public.bodies()).chain(rotations);
+    for (layout, bodies) in needed.layouts()?.into_iter().zip(bodies) {
+        channel.send(&Packed::<0x47>(layout.into_iter().zip(bodies).collect()))?;
     }
     Ok(Some(key))
 }
@@ -93,17 +92,19 @@ pub(crate) fn server(
     agreed: &Agreed,
 ) -> Result<Option<ServerKeys>> {
     let Some(needed) = Needed::of(plan) else { return Ok(None) };
-    let mut messages = Vec::new();
-    for layout in needed.layouts()? {
-        let bodies: Bodies = channel.receive(&layout)?;
-        messages.push(bodies.into_values().collect::<Vec<_>>());
-    }
-    let Needed { params, steps } = needed;
     let theirs = |e: he::Error| Error::peer("keys", e.to_string());
     let [public, rotations] = seeds(agreed);
-    let first = messages.first().map_or(&[][..], Vec::as_slice);
-    let public = PublicKey::new(&params, &public, first).map_err(theirs)?;
-    let bodies: Vec<Vec<u64>> = messages.into_iter().skip(1).flatten().collect();
-    let rotations = RotationKeys::new(&params, &steps, false, &rotations, &bodies);
-    Ok(Some(ServerKeys { public, rotations: rotations.map_err(theirs)? }))
+    let mut layouts = needed.layouts()?.into_iter();
+    let mut receive = |layout: Vec<Segment>| {
+        let bodies: Bodies = channel.receive(&layout)?;
+        Ok::<_, Error>(bodies.into_values().collect::<Vec<_>>())
+    };
+    let first = receive(layouts.next().unwrap_or_default())?;
+    let public = PublicKey::new(&needed.params, &public, &first).map_err(theirs)?;
+    let rotations = RotationKeys::incoming(&needed.params, &needed.steps, false, &rotations);
+    let mut rotations = rotations.map_err(theirs)?;
+    for layout in layouts {
+        rotations.add(&receive(layout)?).map_err(theirs)?;
+    }
+    Ok(Some(ServerKeys { public, rotations: rotations.whole().map_err(theirs)? }))
 }

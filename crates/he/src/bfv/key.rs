@@ -137,9 +137,24 @@ impl SecretKey {
         seed: &Seed,
         rng: &mut Random,
     ) -> Result<RotationKeys> {
-        let turns = turns(&self.params, steps, swap)?;
-        let bodies = turns.into_iter().flat_map(|turn| self.rotation_key(turn, seed, rng));
-        RotationKeys::new(&self.params, steps, swap, seed, &bodies.collect::<Vec<_>>())
+        let bodies: Vec<_> = self.rotation_bodies(steps, swap, seed, rng)?.flatten().collect();
+        RotationKeys::new(&self.params, steps, swap, seed, &bodies)
+    }
+
+    /// What is sent of such keys, [`RotationKeys::layout`]'s segments of one key at a time, made
+    /// as it is asked for. One for each seed and turn.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for other steps.
+    pub fn rotation_bodies<'a>(
+        &'a self,
+        steps: &[usize],
+        swap: bool,
+        seed: &Seed,
+        rng: &'a mut Random,
+    ) -> Result<impl Iterator<Item = Vec<Vec<u64>>> + use<'a>> {
+        let (turns, seed) = (turns(&self.params, steps, swap)?, seed.clone());
+        Ok(turns.into_iter().map(move |turn| self.rotation_key(turn, &seed, rng)))
     }
 
     /// The bodies of one key, digit by digit, prime by prime.

@@ -24,6 +24,13 @@ pub struct RotationKeys {
     keys: Vec<RotationKey>,
 }
 
+/// Rotation keys of which some have yet to come.
+pub struct Incoming {
+    keys: RotationKeys,
+    turns: std::vec::IntoIter<Turn>,
+    seed: Seed,
+}
+
 struct RotationKey {
     turn: Turn,
     key: SwitchKey,
@@ -69,12 +76,20 @@ impl RotationKeys {
         seed: &Seed,
         bodies: &[Vec<u64>],
     ) -> Result<Self> {
-        let turns = turns(params, steps, swap)?;
+        let mut keys = Self::incoming(params, steps, swap, seed)?;
         let each = params.extended().count() * digits(params);
-        expect_len("segments of rotation keys", turns.len() * each, bodies.len())?;
-        let keys = turns.into_iter().zip(bodies.chunks_exact(each.max(1)));
-        let keys = keys.map(|(turn, bodies)| RotationKey::new(params, turn, seed, bodies));
-        Ok(Self { params: params.clone(), keys: keys.collect::<Result<_>>()? })
+        bodies.chunks(each.max(1)).try_for_each(|bodies| keys.add(bodies))?;
+        keys.whole()
+    }
+
+    /// The same keys, read one at a time.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for other steps.
+    pub fn incoming(params: &Params, steps: &[usize], swap: bool, seed: &Seed) -> Result<Incoming> {
+        let turns = turns(params, steps, swap)?.into_iter();
+        let keys = Self { params: params.clone(), keys: Vec::with_capacity(turns.len()) };
+        Ok(Incoming { keys, turns, seed: seed.clone() })
     }
 
     /// The segments that are sent: integers, and bits of each. Key by key, the swap last,
@@ -107,6 +122,32 @@ impl RotationKeys {
         found.ok_or_else(|| {
             Error::shape("rotation", "one that there is a key for", format!("{turn:?}"))
         })
+    }
+}
+
+impl Incoming {
+    /// The next key, from its segments of [`RotationKeys::layout`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a key too many, other lengths, or integers beyond their primes.
+    pub fn add(&mut self, bodies: &[Vec<u64>]) -> Result<()> {
+        let params = &self.keys.params;
+        let each = params.extended().count() * digits(params);
+        expect_len("segments of a rotation key", each, bodies.len())?;
+        let next = self.turns.next();
+        let turn = next.ok_or_else(|| Error::shape("rotation keys", "no more", "another"))?;
+        let key = RotationKey::new(params, turn, &self.seed, bodies)?;
+        self.keys.keys.push(key);
+        Ok(())
+    }
+
+    /// All keys.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when some have not come.
+    pub fn whole(self) -> Result<RotationKeys> {
+        expect_len("rotation keys that are missing", 0, self.turns.len())?;
+        Ok(self.keys)
     }
 }
 

@@ -115,13 +115,13 @@ fn batches_share_messages() {
     costs_as_planned(&answer, &server.unwrap(), 7);
 }
 
-/// A session under own keys with a server that keeps what it saw.
-fn under(keys: &KeyFiles, model: &Model, prepared: &Prepared, values: &[f32]) -> Answer {
+/// A session under own keys, or fresh ones, with a server that keeps what it saw.
+fn under(keys: Option<&KeyFiles>, model: &Model, prepared: &Prepared, values: &[f32]) -> Answer {
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
     let (mut client, mut server) = memory_pair();
     std::thread::scope(|scope| {
         let server = scope.spawn(|| session(&plan, prepared, limits(9), &mut server));
-        let (keys, progress) = (Some(keys), &mut |_, _| {});
+        let progress = &mut |_, _| {};
         let shape = &[1, 1, 10, 10];
         let request = Request { values, shape, threads: 1, accept_leakage: false, keys, progress };
         let answer = predict(&mut client, request).unwrap();
@@ -144,9 +144,13 @@ fn keys_cross_once_and_the_longest_unused_go_first() {
         let prepared = Prepared::new(&plan, model.clone()).unwrap().with_key_cache(room);
         let mut sent = Vec::new();
         for keys in [&first, &second, &first] {
-            let answer = under(keys, &model, &prepared, &values);
+            let answer = under(Some(keys), &model, &prepared, &values);
             assert_eq!(answer.results, want);
             sent.push(answer.report.phases.setup.bytes.client_to_server);
+            // Fresh keys take no room, since nobody comes back with them.
+            let answer = under(None, &model, &prepared, &values);
+            assert_eq!(answer.results, want);
+            assert_eq!(answer.report.phases.setup.bytes.client_to_server, sent[0]);
         }
         assert_eq!(sent[0], sent[1]);
         let keys = first.evaluation.len() as u64 - FILE_HEADER + HEADER_LEN * messages(&plan);

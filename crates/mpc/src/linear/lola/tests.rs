@@ -89,7 +89,7 @@ impl Clear {
         let secret = SecretKey::generate(plan.params(), rng).unwrap();
         let seeds = Seeds([1, 2, 3].map(|i| Seed([i; 16])));
         let messages = evaluation_keys(plan, &secret, &seeds, rng).unwrap();
-        let keys = ServerKeys::new(plan, &seeds, messages).unwrap();
+        let keys = ServerKeys::new(plan, &seeds, messages.map(Ok)).unwrap();
         let weights = ServerWeights::new(plan, &self.weights, 2).unwrap();
         let client = Client::new(plan).unwrap();
         let x: Vec<i64> = rng

@@ -39,8 +39,9 @@ fn receive_all<const TAG: u8>(
 fn client(channel: &mut Channel, plan: &Plan) -> Result<Vec<i64>> {
     let mut rng = Random::seeded(1);
     let secret = SecretKey::generate(plan.params(), &mut rng).unwrap();
-    let messages = evaluation_keys(plan, &secret, &seeds(), &mut rng)?;
-    messages.iter().try_for_each(|message| channel.send(message))?;
+    for message in evaluation_keys(plan, &secret, &seeds(), &mut rng)? {
+        channel.send(&message)?;
+    }
     let codec = Client::new(plan)?;
     for prime in 0..plan.primes().len() {
         let worker = &mut Worker { rng: &mut rng, threads: 1 };
@@ -53,7 +54,8 @@ fn client(channel: &mut Channel, plan: &Plan) -> Result<Vec<i64>> {
 }
 
 fn server(channel: &mut Channel, plan: &Plan, weights: &ServerWeights) -> Result<()> {
-    let keys = receive_all(channel, plan.key_layouts()?)?;
+    let layouts = plan.key_layouts()?;
+    let keys = layouts.iter().map(|layout| channel.receive(layout));
     let keys = ServerKeys::new(plan, &seeds(), keys)?;
     let mut layouts = plan.request_messages().into_iter();
     let mut request =
@@ -136,7 +138,7 @@ fn slots_without_results_are_uniform_and_noise_is_within_its_bound() {
     let rng = &mut Random::seeded(5);
     let secret = SecretKey::generate(plan.params(), rng).unwrap();
     let messages = evaluation_keys(&plan, &secret, &seeds(), rng).unwrap();
-    let keys = ServerKeys::new(&plan, &seeds(), messages).unwrap();
+    let keys = ServerKeys::new(&plan, &seeds(), messages.map(Ok)).unwrap();
     let codec = Client::new(&plan).unwrap();
     let worker = &mut Worker { rng, threads: 1 };
     let encrypted = |prime, worker: &mut Worker<'_>| -> Vec<Fresh> {
