@@ -33,12 +33,12 @@ MODELS = ("mnist", *CIFAR, "cryptonets", "squeezenet", "minilm")
 SUITES = ("gazelle", "gala", "falcon-ntt", "ufo", "comet")
 OTHER_SUITES = {
     "mnist": (*SUITES, "falcon"),
-    "cryptonets": (*SUITES, "lola"),
+    "cryptonets": ("falcon-ntt", "falcon", "ufo", "comet", "lola"),
     "squeezenet": ("comet", "ufo"),
     "minilm": (),
 }
-"""Of other models than CIFAR's the suites that run them: transforms of falcon are too inexact for sums of 9 * 16
-products of 8 bits and more, lola has squares only, slots hold no image of 227x227, no suite but auto has a softmax."""
+"""Suites that run other models than CIFAR's. Transforms of falcon are too inexact for these, lola has squares only,
+values of CryptoNets are too wide for slots and images of 227x227 too large, no suite but auto has a softmax."""
 SUITE_OPTIONS: dict[str, tuple[str, ...]] = {"falcon": ("--accept-leakage",)}
 """What `tacit compile` and every session want besides."""
 OWN_PRECISION = ("lola",)
