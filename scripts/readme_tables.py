@@ -1,4 +1,4 @@
-"""The README's tables of networks and encoders, from bench/results/networks.json and encoders.json.
+"""The README's tables of networks, encoders and suites, from files of bench/results named as in its markers.
 
 `python scripts/readme_tables.py` rewrites what stands between the markers in README.md; with
 `--check` it only compares, and exit code 1 says that they differ. MB are 10^6 bytes both ways.
@@ -7,7 +7,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,20 @@ ENCODERS = (
     "s in all",
     "peak memory",
 )
+
+LINKS = ("loopback", "lan", "wan")
+SUITES = ("gazelle", "gala", "falcon-ntt", "ufo", "lola")
+"""Those that are secure and compute otherwise than `auto` does."""
+PLANNED = {
+    "mnist": "MiniONN's CNN, MNIST",
+    "resnet8": "ResNet-8, CIFAR-10",
+    "resnet20": "ResNet-20, CIFAR-10",
+    "minionn": "MiniONN, CIFAR-10",
+    "cryptonets": "CryptoNets, MNIST",
+    "squeezenet": "SqueezeNet, 227x227",
+    "minilm": "all-MiniLM-L6-v2, 32 tokens",
+}
+"""Titles of what `planner_matrix.py` measures."""
 
 
 def percent(share: float | None) -> str:
@@ -133,12 +147,39 @@ def encoder_block(entries: dict[str, Any]) -> list[str]:
     return [*table(ENCODERS, [encoder_row(*entry) for entry in entries.items()]), *conditions(entries)]
 
 
+def suites_block(entries: dict[str, Any]) -> list[str]:
+    """The table of suites."""
+    columns = ("network", "MB of the plan", "plan", "best fixed setting", *SUITES)
+    last = {name: links[LINKS[-1]] | {"title": PLANNED[name]} for name, links in entries.items()}
+    return [*table(columns, [suites_row(*entry) for entry in entries.items()]), *conditions(last)]
+
+
+def suites_row(name: str, links: dict[str, Any]) -> list[str]:
+    """A network's cells: traffic and seconds of a session with one input, link by link."""
+    settings = [links[link]["settings"] for link in LINKS]
+    fixed = [[key for key in rows if key != "planned" and not key.startswith("suite ")] for rows in settings]
+    best = [min(rows[key]["seconds"] for key in keys) for rows, keys in zip(settings, fixed, strict=True)]
+    plans = [rows["planned"] for rows in settings]
+    return [
+        PLANNED[name],
+        slashed(plan["bytes"] / 1e6 for plan in plans),
+        slashed(plan["seconds"] for plan in plans),
+        slashed(best),
+        *(slashed(rows[key]["seconds"] for rows in settings if key in rows) for key in map("suite {}".format, SUITES)),
+    ]
+
+
+def slashed(values: Iterable[float]) -> str:
+    """One value a link; nothing for what cannot run."""
+    return " / ".join(map(digits, values)) or "-"
+
+
 def table(columns: Sequence[str], rows: list[list[str]]) -> list[str]:
     """Lines of a table, and an empty one."""
     return [*("| " + " | ".join(cells) + " |" for cells in [list(columns), ["---"] * len(columns), *rows]), ""]
 
 
-BLOCKS = {"networks": block, "encoders": encoder_block}
+BLOCKS = {"networks": block, "encoders": encoder_block, "planner-zen3": suites_block}
 
 
 def rewritten(text: str, name: str, entries: dict[str, Any]) -> str:

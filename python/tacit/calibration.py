@@ -15,7 +15,7 @@ from tacit import _core
 from tacit.errors import MisuseError, TacitError
 from tacit.machine import machine
 
-FORMAT = 4
+FORMAT = 5
 """Changes with the kinds of work, and where a kind takes another time than before."""
 
 

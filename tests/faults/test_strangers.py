@@ -17,7 +17,7 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 6, b"rlwe1-ss-frt1-m1"
+VERSION, PARAMETERS = 7, b"rlwe1-ss-frt1-m1"
 MEASURED = VERSION | 1 << 31
 HELLO, PLAN, ACCEPT, PROBE = 1, 2, 3, 4
 

@@ -141,6 +141,22 @@ def test_encoders_have_a_table_too():
     assert "2026-01-02, P, 2 cores (aes)" in wanted
 
 
+def test_suites_have_a_table_by_link():
+    rows = {
+        "planned": (2, 0.5),
+        "plain": (1, 0.75),
+        "ferret": (1, 0.625),
+        "suite gala": (30, 4),
+        "suite comet": (2, 0.25),
+    }
+    settings = {name: {"bytes": megabytes * 1e6, "seconds": seconds} for name, (megabytes, seconds) in rows.items()}
+    links = {link: entry() | {"settings": settings} for link in ("loopback", "lan", "wan")}
+    wanted = readme_tables.rewritten(marked("planner-zen3"), "planner-zen3", {"mnist": links})
+    fixed = "2 / 2 / 2 | 0.5 / 0.5 / 0.5 | 0.625 / 0.625 / 0.625"
+    assert f"| MiniONN's CNN, MNIST | {fixed} | - | 4 / 4 / 4 | - | - | - |" in wanted
+    assert "Measured 2026-01-02, P, 2 cores (aes)." in wanted
+
+
 def marked(name):
     """A block with old content."""
     return f"<!-- {name}: written by scripts/readme_tables.py from bench/results/{name}.json -->\nold\n<!-- /{name} -->"

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use ring::Random;
-use wire::{Channel, Cost, Error, Result, Role};
+use wire::{Channel, Cost, Error, Message, Result, Role};
 
 use crate::base::{self, Offer, Replies};
 pub use crate::batch::{ReceiverBatch, SenderBatch};
@@ -292,7 +292,8 @@ fn grown(list: &mut Vec<u128>, count: usize) -> &mut [u128] {
 }
 
 /// Sets both directions up at once, in four rounds instead of six; both parties
-/// call it. The sender returned holds this party's Delta.
+/// call it. The sender returned holds this party's Delta. Each message crosses its like,
+/// so that both parties compute at the same time.
 ///
 /// # Errors
 /// [`Error::Peer`], [`Error::Transport`].
@@ -303,35 +304,27 @@ pub fn setup_both(
     source: impl Into<Sourcing>,
 ) -> Result<(CotSender, CotReceiver)> {
     let sourcing = source.into();
+    let field = sourcing.source.field();
     let (ours, theirs) = (Domain::new(*session, ch.role()), Domain::new(*session, !ch.role()));
-    let (offering, offer) = setup::offer(theirs, sourcing.source.field(), rng);
-    let (sender, receiver) = match ch.role() {
-        Role::Client => {
-            ch.send(&offer)?;
-            let their_replies: Replies = ch.receive(&base::COUNT)?;
-            let their_offer: Offer = ch.receive(&1)?;
-            let (receiver, sums) = offering.finish(rng, &their_replies)?;
-            let (accepting, replies) =
-                setup::accept(ours, sourcing.source.field(), rng, &their_offer)?;
-            ch.send(&sums)?;
-            ch.send(&replies)?;
-            (accepting.finish(ch.receive(&sums_layout().to_vec())?)?, receiver)
-        }
-        Role::Server => {
-            let their_offer: Offer = ch.receive(&1)?;
-            let (accepting, replies) =
-                setup::accept(ours, sourcing.source.field(), rng, &their_offer)?;
-            ch.send(&replies)?;
-            ch.send(&offer)?;
-            let sender = accepting.finish(ch.receive(&sums_layout().to_vec())?)?;
-            let their_replies: Replies = ch.receive(&base::COUNT)?;
-            let (receiver, sums) = offering.finish(rng, &their_replies)?;
-            ch.send(&sums)?;
-            (sender, receiver)
-        }
-    };
-    let sender = CotSender::new(ours, sourcing, ch.role(), sender);
+    let (offering, offer) = setup::offer(theirs, field, rng);
+    let their_offer = crossed(ch, Role::Client, &offer, &1)?;
+    let (accepting, replies) = setup::accept(ours, field, rng, &their_offer)?;
+    let their_replies = crossed(ch, Role::Server, &replies, &base::COUNT)?;
+    let (receiver, sums) = offering.finish(rng, &their_replies)?;
+    let their_sums = crossed(ch, Role::Client, &sums, &sums_layout().to_vec())?;
+    let sender = CotSender::new(ours, sourcing, ch.role(), accepting.finish(their_sums)?);
     Ok((sender, CotReceiver::new(theirs, sourcing, !ch.role(), receiver)))
+}
+
+/// A message each way: that of the party that is `first`, then the other's.
+fn crossed<M: Message>(ch: &mut Channel, first: Role, ours: &M, shape: &M::Shape) -> Result<M> {
+    if ch.role() == first {
+        ch.send(ours)?;
+        return ch.receive(shape);
+    }
+    let theirs = ch.receive(shape)?;
+    ch.send(ours)?;
+    Ok(theirs)
 }
 
 /// What the setup of one direction costs.
@@ -346,10 +339,10 @@ pub fn setup_both_cost() -> Cost {
     let (client, server) = (Role::Client, Role::Server);
     [
         base::offer_cost(client),
-        base::replies_cost(server),
         base::offer_cost(server),
-        setup::sums_cost(client),
+        base::replies_cost(server),
         base::replies_cost(client),
+        setup::sums_cost(client),
         setup::sums_cost(server),
     ]
     .into_iter()

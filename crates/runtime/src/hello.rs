@@ -13,7 +13,7 @@ use crate::plan::{Plan, Settings};
 use crate::probe;
 
 /// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 6;
+const PROTOCOL: u32 = 7;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
 const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
