@@ -13,6 +13,7 @@ pub mod file;
 pub mod functions;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod geometry;
 pub mod interpret;
 pub mod ir;
 pub mod lower;

@@ -106,6 +106,9 @@ pub(crate) enum Step {
     Grow(Set, usize),
 }
 
+/// Correlations of the longest message, of every source.
+const LONGEST: usize = 1 << 16;
+
 /// Correlations made so far, for cost models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
@@ -121,6 +124,14 @@ impl Made {
     pub fn since(mut self, before: Self) -> Self {
         self.soft.iter_mut().zip(before.soft).for_each(|(now, then)| *now -= then);
         self.silent.iter_mut().zip(before.silent).for_each(|(now, then)| *now -= then);
+        self
+    }
+
+    /// Those of the first message of each source, which the other party waits for.
+    #[must_use]
+    pub fn first(mut self) -> Self {
+        let counts = self.soft.iter_mut().chain(&mut self.silent);
+        counts.for_each(|count| *count = (*count).min(LONGEST));
         self
     }
 
@@ -348,6 +359,20 @@ mod tests {
         assert!(more.server_to_client == 0 && more.client_to_server < 100_000, "{more:?}");
         supply.take(500_000);
         assert!(supply.available() < 1024);
+    }
+
+    #[test]
+    fn a_first_message_is_what_the_other_party_waits_for() {
+        for (count, messages) in [(LONGEST, 1), (LONGEST + 1, 2)] {
+            assert_eq!(softspoken::messages(count).count(), messages);
+            for set in SETS {
+                let trees = count.div_ceil(1 << set.depth);
+                assert_eq!(ferret::messages(set, trees).count(), messages);
+            }
+        }
+        let made = Made { soft: [9, LONGEST + 9, 0], silent: [0, 9, LONGEST, 2 * LONGEST] };
+        let first = Made { soft: [9, LONGEST, 0], silent: [0, 9, LONGEST, LONGEST] };
+        assert_eq!(made.first(), first);
     }
 
     #[test]

@@ -1,14 +1,12 @@
 //! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
-use std::collections::BTreeMap;
-
 use mpc::linear::coefficient::{self, Worker};
 use mpc::linear::falcon::Small;
 use mpc::linear::lola;
 use mpc::linear::shared;
 use mpc::{Need, Share, open, prime};
 use ring::Random;
-use wire::{Channel, Error, Packed, Phase, Result, Role, Segment};
+use wire::{Channel, Error, Packed, Phase, Result, Segment};
 
 use crate::ahead::{self, Inference, LayerAhead};
 use crate::exchange;
@@ -21,6 +19,7 @@ use crate::prepared::Prepared;
 use crate::steps::{
     Action, EvaluateStep, Fitted, LinearStep, ProductStep, SlotsStep, Step, missing,
 };
+use crate::tensors::Tensors;
 
 /// What a party brings to a run.
 pub(crate) enum Party<'a> {
@@ -74,7 +73,7 @@ pub(crate) fn run_watched(
     let input = party.input(plan)?;
     let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
     run_on(channel, plan, party, &mut results, offline, rng, watch)?;
-    Ok(results.opened)
+    Ok(results.into_opened())
 }
 
 /// Runs all steps on the tensors that are there.
@@ -121,7 +120,7 @@ pub(crate) fn run_prepared(
     let input = party.input(plan)?;
     let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
     run_prepared_on(channel, plan, party, &mut results, inference, rng)?;
-    Ok(results.opened)
+    Ok(results.into_opened())
 }
 
 /// Runs all steps on the tensors that are there and what was prepared for one run.
@@ -144,58 +143,6 @@ pub(crate) fn run_prepared_on(
     Ok(())
 }
 
-/// Shares of the tensors that are still needed, each of all inputs of the run.
-pub(crate) struct Tensors {
-    shares: BTreeMap<usize, Share>,
-    /// The step after which each tensor is dropped.
-    last_use: BTreeMap<usize, usize>,
-    /// What the last step wrote is never dropped.
-    last: Option<usize>,
-    /// What the client was shown.
-    opened: Vec<u64>,
-}
-
-impl Tensors {
-    /// Those that are there before the first step.
-    pub(crate) fn new(plan: &Plan, shares: Vec<(usize, Share)>) -> Self {
-        let mut last_use = BTreeMap::new();
-        for (index, step) in plan.steps().iter().enumerate() {
-            last_use.extend(step.reads.iter().map(|tensor| (*tensor, index)));
-        }
-        let shares = shares.into_iter().collect();
-        Self { shares, last_use, last: None, opened: Vec::new() }
-    }
-
-    fn take_inputs(&mut self, step: &Step, index: usize) -> Result<Vec<Share>> {
-        let mut inputs = Vec::with_capacity(step.reads.len());
-        for (position, id) in step.reads.iter().enumerate() {
-            let done = self.last_use.get(id).is_none_or(|last| *last <= index);
-            let again = step.reads.iter().skip(position + 1).any(|later| later == id);
-            let share =
-                if done && !again { self.shares.remove(id) } else { self.shares.get(id).cloned() };
-            inputs.push(share.ok_or_else(|| missing(*id))?);
-        }
-        Ok(inputs)
-    }
-
-    fn put(&mut self, step: &Step, share: Share) {
-        if matches!(step.action, Action::Open { .. } | Action::Evaluate(_)) {
-            self.opened = share.words().to_vec();
-        }
-        self.shares.insert(step.writes, share);
-        self.last = Some(step.writes);
-    }
-
-    /// What the last step wrote.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] when none has run.
-    pub(crate) fn into_last(mut self) -> Result<Share> {
-        let last = self.last.and_then(|id| self.shares.remove(&id));
-        last.ok_or_else(|| Error::misuse("a plan without steps"))
-    }
-}
-
 /// Runs one step on this party's shares of its inputs.
 fn apply(
     channel: &mut Channel,
@@ -211,7 +158,7 @@ fn apply(
         Action::Linear(linear) => {
             let bits = linear.layer.plain_bits();
             let expanded = match linear.positions {
-                Some(sides) => Some(one_hot(channel.role(), sides, input(0)?, bits)),
+                Some(sides) => Some(local::one_hot(channel.role(), sides, input(0)?, bits)),
                 None => None,
             };
             let x = match &expanded {
@@ -300,20 +247,6 @@ fn fit(
         None => result,
     };
     Ok(result.plus(role, fitted.after))
-}
-
-/// The client's positions in a table, `length` of each input, as vectors of zeros with a
-/// one, `[rows, length]`; of the server's share of them, which is nothing, zeros. What is
-/// written where does not depend on the positions.
-fn one_hot(role: Role, [rows, length]: [usize; 2], x: &Share, bits: u32) -> Share {
-    let own = u64::from(role == Role::Client);
-    let mut words = Vec::with_capacity(rows.saturating_mul(x.len()));
-    for positions in x.words().chunks(length.max(1)) {
-        for row in 0..rows as u64 {
-            words.extend(positions.iter().map(|position| own & u64::from(*position == row)));
-        }
-    }
-    Share::new(words, bits)
 }
 
 /// A product of two shared tensors.

@@ -36,6 +36,7 @@ mod slot_keys;
 mod spent;
 mod steps;
 mod suites;
+mod tensors;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -79,6 +79,20 @@ pub(crate) fn add(role: Role, sum: &SumStep, x: &Share, y: &Share) -> Result<Sha
         .add_scaled(&y.narrow(sum.width)?, sum.multipliers[1]))
 }
 
+/// The client's positions in a table, `length` of each input, as vectors of zeros with a
+/// one, `[rows, length]`; of the server's share of them, which is nothing, zeros. What is
+/// written where does not depend on the positions.
+pub(crate) fn one_hot(role: Role, [rows, length]: [usize; 2], x: &Share, bits: u32) -> Share {
+    let own = u64::from(role == Role::Client);
+    let mut words = Vec::with_capacity(rows.saturating_mul(x.len()));
+    for positions in x.words().chunks(length.max(1)) {
+        for row in 0..rows as u64 {
+            words.extend(positions.iter().map(|position| own & u64::from(*position == row)));
+        }
+    }
+    Share::new(words, bits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -118,13 +118,16 @@ impl Stock {
         let transfers = fill_cost(&mut self.client_sends, &client);
         let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
         let cost = transfers.then(garbled::prepare_cost(&need.circuits));
-        let effort = Effort::correlations(self.made().since(before)) + Effort::pads(need);
+        let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
+        // What one party makes before the other has anything to do is beside nothing.
+        let made = made.map(|made| made.and(made.first()));
+        let effort = made.map(Effort::correlations).sum::<Effort>() + Effort::pads(need);
         Spent { cost, effort }
     }
 
-    /// Correlations made so far.
-    fn made(&self) -> Made {
-        self.client_sends.made().and(self.server_sends.made())
+    /// Correlations made so far, those that the client sends first.
+    fn made(&self) -> [Made; 2] {
+        [self.client_sends.made(), self.server_sends.made()]
     }
 }
 

@@ -11,13 +11,14 @@ use super::transfers;
 use crate::ahead;
 use crate::client::random;
 use crate::evaluation::Cache;
-use crate::execute::{self, Party, Tensors};
+use crate::execute::{self, Party};
 use crate::hello::{self, Agreed};
 use crate::keys::{ClientKeys, ServerKeys};
 use crate::offline::Offline;
 use crate::plan::{Part, Settings};
 use crate::prepared::Prepared;
 use crate::report::{Report, counted};
+use crate::tensors::Tensors;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench {

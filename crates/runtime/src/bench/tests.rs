@@ -1,14 +1,15 @@
 //! Every operation in memory: right results at the cost that was announced.
 
-use std::num::{NonZeroU32, NonZeroU64};
+mod functions;
+mod linear;
+mod refused;
+
+use std::num::NonZeroU64;
 use std::thread;
 
-use graph::Rounding;
-use graph::functions::starts::Start;
 use ot::Source;
 use wire::{Cost, Error, Phase, memory_pair};
 
-use super::operation::{Baseline, Function};
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
@@ -73,52 +74,6 @@ fn transfers_cost(task: &Task, count: usize) -> Cost {
         cost
     };
     transfers::chunks(count).map(each).collect()
-}
-
-fn strided(channels: [usize; 2], dilation: usize, groups: usize, rounding: Rounding) -> Operation {
-    let [input, output] = channels;
-    Operation::Conv {
-        height: 9,
-        width: 7,
-        input,
-        output,
-        kernel: 3,
-        stride: 2,
-        padding: 1,
-        dilation,
-        groups,
-        weight_bits: 8,
-        activation_bits: 8,
-        rounding,
-        suite: None,
-        tile: None,
-        baseline: None,
-    }
-}
-
-fn conv(rounding: Rounding) -> Operation {
-    strided([3, 5], 1, 1, rounding)
-}
-
-fn dilated(rounding: Rounding) -> Operation {
-    strided([4, 6], 2, 2, rounding)
-}
-
-fn depthwise(rounding: Rounding) -> Operation {
-    strided([7, 7], 1, 7, rounding)
-}
-
-fn matmul(rounding: Rounding) -> Operation {
-    let (weight_bits, activation_bits) = (4, 6);
-    Operation::Matmul {
-        rows: 6,
-        inner: 100,
-        cols: 12,
-        weight_bits,
-        activation_bits,
-        rounding,
-        suite: None,
-    }
 }
 
 #[test]
@@ -264,76 +219,6 @@ fn tables_and_products_are_exact() {
     }
 }
 
-fn gelu(bits: u32, out_bits: u32, range: f64) -> Operation {
-    Operation::Gelu { rows: 7, cols: 50, bits, out_bits, range, radix: None }
-}
-
-fn softmax(cols: usize, bits: u32) -> Operation {
-    Operation::Softmax { rows: 6, cols, bits, out_bits: 8, range: 16.0, radix: None }
-}
-
-fn layer_norm(cols: usize, out_bits: u32) -> Operation {
-    Operation::LayerNorm { rows: 6, cols, bits: 9, out_bits, range: 32.0, radix: None }
-}
-
-#[test]
-fn functions_of_transformers_are_as_exact_as_stated() {
-    for (operation, bound) in [
-        (gelu(12, 8, 8.0), 0.5),
-        (gelu(8, 8, 5.0), 0.5),
-        (gelu(14, 12, 8.0), 1.0),
-        (softmax(60, 9), 1.3),
-        (layer_norm(100, 10), 0.9),
-    ] {
-        check(&operation, 0);
-        let error = run(&operation, Settings::default(), 1).real_error.unwrap();
-        assert!(error > 0.0 && error <= bound, "{operation:?}: {error}");
-    }
-}
-
-fn comet(function: Function, start: Start, accept_leakage: bool) -> Operation {
-    let (bits, out_bits, range) = match function {
-        Function::LayerNorm => (9, 19, 32.0),
-        Function::Gelu | Function::Softmax => (10, 8, 8.0),
-    };
-    let radix = None;
-    let (rows, cols) = (3, 40);
-    Operation::Comet {
-        function,
-        rows,
-        cols,
-        bits,
-        out_bits,
-        range,
-        start,
-        of_elements: start == Start::Crypten,
-        radix,
-        accept_leakage,
-    }
-}
-
-#[test]
-fn functions_by_inverse_square_roots_are_exact_from_every_start() {
-    for start in Start::ALL {
-        check(&comet(Function::Gelu, start, true), 0);
-    }
-    for start in [Start::Affine, Start::Table] {
-        check(&comet(Function::Softmax, start, false), 0);
-        check(&comet(Function::LayerNorm, start, false), 0);
-    }
-    let operation = comet(Function::Gelu, Start::Affine, false);
-    let error = run(&operation, Settings::default(), 1).real_error.unwrap();
-    assert!(error > 0.0 && error <= 1.0, "{error}");
-}
-
-#[test]
-fn flooding_is_refused_unless_its_leak_is_accepted() {
-    for function in [Function::Gelu, Function::Softmax, Function::LayerNorm] {
-        let refused = super::comet::plan(&comet(function, Start::Flooding, false)).err();
-        assert!(refused.is_some_and(|error| error.to_string().contains("leak")));
-    }
-}
-
 #[test]
 fn comparisons_of_any_digits_are_exact() {
     let count = 100;
@@ -409,192 +294,6 @@ fn a_source_can_be_asked_for() {
         assert!(Bench::new(extend, other, 1).unwrap().run(&mut client).is_err());
         assert!(matches!(server.join().unwrap(), Err(Error::Peer { .. })));
     });
-}
-
-#[test]
-fn linear_operations_keep_their_bound() {
-    for of in [conv, dilated, depthwise, matmul] {
-        check(&of(Rounding::Exact), 0);
-        check(&of(Rounding::Stochastic), 2);
-    }
-}
-
-/// A 3x3 convolution of suite ufo.
-fn transferred(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
-    Operation::Conv {
-        height: 9,
-        width: 7,
-        input: 4,
-        output: 6,
-        kernel: 3,
-        stride,
-        padding: 1,
-        dilation: 1,
-        groups: 1,
-        weight_bits: bits[0],
-        activation_bits: bits[1],
-        rounding: Rounding::Exact,
-        suite: Some("ufo".into()),
-        tile,
-        baseline: None,
-    }
-}
-
-#[test]
-fn products_by_transfers_are_exact() {
-    for bits in [[1, 1], [2, 4], [2, 6], [5, 3], [8, 8], [12, 12]] {
-        check(&transferred(bits, 1, None), 0);
-        check(&transferred(bits, 1, Some(4)), 0);
-        check(&transferred(bits, 2, None), 0);
-    }
-    let (rows, inner, cols) = (3, 20, 5);
-    let suite = Some("ufo".into());
-    let (weight_bits, activation_bits, rounding) = (3, 5, Rounding::Exact);
-    check(
-        &Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite },
-        0,
-    );
-    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
-    check_with(&transferred([2, 4], 1, None), settings, 2, 0);
-    assert!(Bench::new(transferred([2, 4], 2, Some(2)), Settings::default(), 1).is_err());
-    assert!(Bench::new(transferred([2, 4], 1, Some(3)), Settings::default(), 1).is_err());
-    assert!(Bench::new(transferred([0, 4], 1, None), Settings::default(), 1).is_err());
-}
-
-/// Beyond 2^21 transfers their pads are made part by part.
-#[test]
-fn products_of_many_transfers_are_made_in_parts() {
-    let (rows, inner, cols) = (1, 4096, 300);
-    let suite = Some("ufo".into());
-    let (weight_bits, activation_bits, rounding) = (2, 4, Rounding::Exact);
-    let operation =
-        Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite };
-    check(&operation, 0);
-    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
-    check_with(&operation, settings, 2, 0);
-}
-
-#[test]
-fn tiles_take_fewer_bytes_than_what_they_are_compared_with() {
-    let sized = |channels, baseline| match transferred([2, 4], 1, None) {
-        Operation::Conv { .. } if channels == 0 => unreachable!(),
-        Operation::Conv {
-            kernel,
-            stride,
-            padding,
-            dilation,
-            groups,
-            weight_bits,
-            activation_bits,
-            rounding,
-            suite,
-            tile,
-            ..
-        } => Operation::Conv {
-            height: 16,
-            width: 16,
-            input: channels,
-            output: channels,
-            kernel,
-            stride,
-            padding,
-            dilation,
-            groups,
-            weight_bits,
-            activation_bits,
-            rounding,
-            suite,
-            tile,
-            baseline,
-        },
-        other => other,
-    };
-    let bytes = |baseline| check_with(&sized(16, baseline), Settings::default(), 2, 0);
-    let own = bytes(None);
-    let compared = [Baseline::Winograd, Baseline::Uniform].map(|baseline| bytes(Some(baseline)));
-    assert!(compared.iter().all(|other| own < *other), "{own} {compared:?}");
-}
-
-#[test]
-fn prepared_layers_keep_their_bound() {
-    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
-    for of in [conv, matmul] {
-        check_with(&of(Rounding::Exact), settings, 1, 0);
-        check_with(&of(Rounding::Stochastic), settings, 1, 2);
-    }
-}
-
-#[test]
-fn nonsense_is_refused() {
-    let (out_bits, radix) = (None, None);
-    let relu = |count, bits| Operation::Relu {
-        count,
-        bits,
-        out_bits,
-        saturate: None,
-        radix,
-        nonlinear: OT,
-    };
-    let kernel = Operation::Conv {
-        height: 2,
-        width: 2,
-        input: 1,
-        output: 1,
-        kernel: 3,
-        stride: 1,
-        padding: 0,
-        dilation: 1,
-        groups: 1,
-        weight_bits: 8,
-        activation_bits: 8,
-        rounding: Rounding::Exact,
-        suite: None,
-        tile: None,
-        baseline: None,
-    };
-    for operation in [
-        relu(0, 8),
-        relu(usize::MAX, 8),
-        relu(10, 1),
-        relu(10, 64),
-        Operation::MaxPool { count: usize::MAX, bits: 8, window: 4, radix, nonlinear: OT },
-        Operation::MaxPool { count: 5, bits: 8, window: 0, radix, nonlinear: OT },
-        Operation::Truncate {
-            count: 5,
-            bits: 8,
-            drop: 9,
-            out_bits,
-            non_negative: false,
-            radix,
-            nonlinear: OT,
-        },
-        Operation::Compare { count: 5, bits: 64, radix },
-        Operation::Compare { count: 5, bits: 8, radix: Some(9) },
-        Operation::Compare { count: 5, bits: 8, radix: Some(0) },
-        Operation::Lookup { count: 5, bits: 9, out_bits },
-        Operation::Multiply {
-            count: 5,
-            bits: 8,
-            second_bits: Some(64),
-            out_bits,
-            non_negative: false,
-            radix,
-        },
-        Operation::Gelu { rows: usize::MAX, cols: 2, bits: 8, out_bits: 8, range: 8.0, radix },
-        gelu(9, 24, 8.0),
-        softmax(1, 9),
-        layer_norm(1, 10),
-        layer_norm(2000, 10),
-        softmax(60, 13),
-        gelu(8, 8, -8.0),
-        kernel,
-        strided([3, 5], 1, 0, Rounding::Exact),
-        strided([3, 5], 1, 3, Rounding::Exact),
-        strided([3, 5], 0, 1, Rounding::Exact),
-        strided([3, 5], usize::MAX, 1, Rounding::Exact),
-    ] {
-        assert!(matches!(Bench::new(operation, Settings::default(), 1), Err(Error::Misuse(_))));
-    }
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! Convolutions and matrix products.
+
+use std::num::NonZeroU32;
+
+use graph::Rounding;
+
+use super::{check, check_with};
+use crate::bench::operation::Baseline;
+use crate::bench::{Bench, Operation};
+use crate::plan::Settings;
+
+pub(super) fn strided(
+    channels: [usize; 2],
+    dilation: usize,
+    groups: usize,
+    rounding: Rounding,
+) -> Operation {
+    let [input, output] = channels;
+    Operation::Conv {
+        height: 9,
+        width: 7,
+        input,
+        output,
+        kernel: 3,
+        stride: 2,
+        padding: 1,
+        dilation,
+        groups,
+        weight_bits: 8,
+        activation_bits: 8,
+        rounding,
+        suite: None,
+        tile: None,
+        baseline: None,
+    }
+}
+
+fn conv(rounding: Rounding) -> Operation {
+    strided([3, 5], 1, 1, rounding)
+}
+
+fn dilated(rounding: Rounding) -> Operation {
+    strided([4, 6], 2, 2, rounding)
+}
+
+fn depthwise(rounding: Rounding) -> Operation {
+    strided([7, 7], 1, 7, rounding)
+}
+
+fn matmul(rounding: Rounding) -> Operation {
+    let (weight_bits, activation_bits) = (4, 6);
+    Operation::Matmul {
+        rows: 6,
+        inner: 100,
+        cols: 12,
+        weight_bits,
+        activation_bits,
+        rounding,
+        suite: None,
+    }
+}
+
+#[test]
+fn linear_operations_keep_their_bound() {
+    for of in [conv, dilated, depthwise, matmul] {
+        check(&of(Rounding::Exact), 0);
+        check(&of(Rounding::Stochastic), 2);
+    }
+}
+
+/// A 3x3 convolution of suite ufo.
+fn transferred(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
+    Operation::Conv {
+        height: 9,
+        width: 7,
+        input: 4,
+        output: 6,
+        kernel: 3,
+        stride,
+        padding: 1,
+        dilation: 1,
+        groups: 1,
+        weight_bits: bits[0],
+        activation_bits: bits[1],
+        rounding: Rounding::Exact,
+        suite: Some("ufo".into()),
+        tile,
+        baseline: None,
+    }
+}
+
+#[test]
+fn products_by_transfers_are_exact() {
+    for bits in [[1, 1], [2, 4], [2, 6], [5, 3], [8, 8], [12, 12]] {
+        check(&transferred(bits, 1, None), 0);
+        check(&transferred(bits, 1, Some(4)), 0);
+        check(&transferred(bits, 2, None), 0);
+    }
+    let (rows, inner, cols) = (3, 20, 5);
+    let suite = Some("ufo".into());
+    let (weight_bits, activation_bits, rounding) = (3, 5, Rounding::Exact);
+    check(
+        &Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite },
+        0,
+    );
+    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    check_with(&transferred([2, 4], 1, None), settings, 2, 0);
+    assert!(Bench::new(transferred([2, 4], 2, Some(2)), Settings::default(), 1).is_err());
+    assert!(Bench::new(transferred([2, 4], 1, Some(3)), Settings::default(), 1).is_err());
+    assert!(Bench::new(transferred([0, 4], 1, None), Settings::default(), 1).is_err());
+}
+
+/// Beyond 2^21 transfers their pads are made part by part.
+#[test]
+fn products_of_many_transfers_are_made_in_parts() {
+    let (rows, inner, cols) = (1, 4096, 300);
+    let suite = Some("ufo".into());
+    let (weight_bits, activation_bits, rounding) = (2, 4, Rounding::Exact);
+    let operation =
+        Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite };
+    check(&operation, 0);
+    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    check_with(&operation, settings, 2, 0);
+}
+
+#[test]
+fn tiles_take_fewer_bytes_than_what_they_are_compared_with() {
+    let sized = |channels, baseline| {
+        let mut conv = transferred([2, 4], 1, None);
+        if let Operation::Conv { height, width, input, output, baseline: of, .. } = &mut conv {
+            (*height, *width, *input, *output, *of) = (16, 16, channels, channels, baseline);
+        }
+        conv
+    };
+    let bytes = |baseline| check_with(&sized(16, baseline), Settings::default(), 2, 0);
+    let own = bytes(None);
+    let compared = [Baseline::Winograd, Baseline::Uniform].map(|baseline| bytes(Some(baseline)));
+    assert!(compared.iter().all(|other| own < *other), "{own} {compared:?}");
+}
+
+#[test]
+fn prepared_layers_keep_their_bound() {
+    let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    for of in [conv, matmul] {
+        check_with(&of(Rounding::Exact), settings, 1, 0);
+        check_with(&of(Rounding::Stochastic), settings, 1, 2);
+    }
+}
