@@ -14,6 +14,7 @@ use wire::{Channel, Cost, Result, Role};
 use crate::compare::Radix;
 use crate::maximum::{self, Maximum, Tournament};
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
 /// Most values compared, of all rows: the tournament is written out in full.
@@ -73,6 +74,28 @@ pub fn run(channel: &mut Channel, plan: &Argmax, values: &Share, pads: Pads) -> 
     let indices = Share::known(known, indices.len(), plan.index_bits);
     let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), pads)?;
     found.pop().ok_or_else(|| wire::Error::misuse("an argmax of nothing"))
+}
+
+impl Protocol for Argmax {
+    fn operator(&self) -> &'static str {
+        "argmax"
+    }
+
+    fn describe(&self) -> String {
+        "comparison by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

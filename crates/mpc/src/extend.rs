@@ -22,6 +22,7 @@ use crate::arithmetic::{self, Arithmetic};
 use crate::compare::Radix;
 use crate::pads::{Need, Pads};
 use crate::planner;
+use crate::protocol::{Protocol, input};
 use crate::relu::sum_of;
 use crate::share::{Share, server_only};
 use crate::switch::{self, Side, Switch};
@@ -143,6 +144,28 @@ pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut pads: Pads) -> R
         .zip(wraps.words())
         .map(|(word, wrap)| word.wrapping_sub(wrap << plan.bits).wrapping_sub(offset));
     Ok(Share::new(wide.collect(), plan.out_bits))
+}
+
+impl Protocol for Extend {
+    fn operator(&self) -> &'static str {
+        "extend"
+    }
+
+    fn describe(&self) -> String {
+        "wrap bit by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod parallel;
 mod planner;
 pub mod prime;
 mod product;
+pub mod protocol;
 pub mod relu;
 pub mod share;
 pub mod sign;
@@ -45,4 +46,5 @@ mod wrap;
 
 pub use effort::{Effort, Kernel};
 pub use pads::{Need, Pads};
+pub use protocol::Protocol;
 pub use share::Share;

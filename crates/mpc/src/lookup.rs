@@ -21,6 +21,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
 
@@ -146,6 +147,54 @@ pub fn run(
     let mut words = Vec::with_capacity(plan.count);
     blocks.for_each(|block| words.extend_from_slice(block));
     Ok(Share::new(words, plan.out_bits))
+}
+
+/// A table that both parties know, applied to shares: the holder of the lookup reads it.
+pub struct PublicTable {
+    lookup: Lookup,
+    values: Vec<u64>,
+}
+
+impl PublicTable {
+    /// `values` has an entry for each of the 2^bits words of the inputs of `lookup`.
+    pub fn new(lookup: Lookup, values: Vec<u64>) -> Self {
+        Self { lookup, values }
+    }
+
+    /// The entries, by the word that selects them.
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+}
+
+impl std::fmt::Debug for PublicTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PublicTable({:?}, {} entries)", self.lookup, self.values.len())
+    }
+}
+
+impl Protocol for PublicTable {
+    fn operator(&self) -> &'static str {
+        "lookup"
+    }
+
+    fn describe(&self) -> String {
+        "table by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.lookup.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.lookup.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        let own = channel.role() == self.lookup.holder();
+        let table: &[u64] = if own { &self.values } else { &[] };
+        run(channel, &self.lookup, input(inputs, 0)?, table, correlations)
+    }
 }
 
 #[cfg(test)]

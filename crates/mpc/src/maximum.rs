@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::compare::{self, Comparison, Radix};
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::relu::gated;
 use crate::share::{Share, sign_of};
 use crate::switch::{self, Side, Switch};
@@ -290,6 +291,29 @@ pub fn run(
         }
     }
     Ok(pick(&players, &plan.tournament.winners))
+}
+
+impl Protocol for Maximum {
+    fn operator(&self) -> &'static str {
+        "max pool"
+    }
+
+    fn describe(&self) -> String {
+        "comparison by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        let winners = run(channel, self, input(inputs, 0)?, None, correlations)?.pop();
+        winners.ok_or_else(|| Error::misuse("a maximum without output"))
+    }
 }
 
 #[cfg(test)]

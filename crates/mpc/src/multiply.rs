@@ -24,6 +24,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::compare::Radix;
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use crate::switch::{self, Switch};
 use crate::wrap::{self, Sign, Wrap, Wrapped};
@@ -228,3 +229,25 @@ pub fn run(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+
+impl Protocol for Multiply {
+    fn operator(&self) -> &'static str {
+        "multiply"
+    }
+
+    fn describe(&self) -> String {
+        "products by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, input(inputs, 1)?, correlations)
+    }
+}

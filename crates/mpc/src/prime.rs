@@ -26,6 +26,7 @@ use crate::compare::{self, Comparison, Radix};
 use crate::extend::{self, Extend, Sign};
 use crate::pads::{Need, Pads};
 use crate::planner;
+use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 
 /// Width of the shares that are reduced locally.
@@ -175,6 +176,50 @@ pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, pads: Pads) -> Resu
 pub fn known(x: &Share, prime: Modulus) -> Share {
     let words = x.words().iter().map(|word| prime.of_signed(signed(*word, x.bits())));
     Share::new(words.collect(), prime.bits())
+}
+
+impl Protocol for Enter {
+    fn operator(&self) -> &'static str {
+        "enter prime"
+    }
+
+    fn describe(&self) -> String {
+        "wrap bit by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        enter(channel, self, input(inputs, 0)?, correlations)
+    }
+}
+
+impl Protocol for Leave {
+    fn operator(&self) -> &'static str {
+        "leave prime"
+    }
+
+    fn describe(&self) -> String {
+        "comparison with the prime by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        leave(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use zeroize::Zeroizing;
 use crate::compare::{self, Comparison, Radix};
 use crate::inside::Inside;
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 use crate::switch;
 
@@ -123,6 +124,28 @@ pub(crate) fn sum_of(count: usize, bits: u32, switched: &switch::Switched) -> Sh
         words.iter_mut().zip(list).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
     }
     Share::new(words, bits)
+}
+
+impl Protocol for Relu {
+    fn operator(&self) -> &'static str {
+        "relu"
+    }
+
+    fn describe(&self) -> String {
+        "comparison by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::arithmetic::{self, Arithmetic};
 use crate::compare::{self, Comparison, Radix};
 use crate::pads::{Need, Pads};
 use crate::planner;
+use crate::protocol::{Protocol, input};
 use crate::relu::sum_of;
 use crate::share::{Share, sign_of};
 use crate::switch::{self, Side, Switch};
@@ -142,6 +143,28 @@ pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut pads: Pads) -> Re
             let switched = switch::run(channel, switch, first, side, pads)?;
             Ok(sum_of(plan.count, plan.out_bits, &switched))
         }
+    }
+}
+
+impl Protocol for Signs {
+    fn operator(&self) -> &'static str {
+        "sign"
+    }
+
+    fn describe(&self) -> String {
+        "comparison by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
     }
 }
 

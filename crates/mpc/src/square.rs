@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 use crate::compare::Radix;
 use crate::multiply::{Factor, add_terms, kept};
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 use crate::switch::{self, Side, Switch};
 use crate::wrap::{self, Wrap, Wrapped};
@@ -150,6 +151,28 @@ pub fn run(channel: &mut Channel, plan: &Square, x: &Share, mut pads: Pads) -> R
         add_terms(&mut sums, columns.iter(), factors);
     }
     Ok(Share::new(sums, plan.out_bits))
+}
+
+impl Protocol for Square {
+    fn operator(&self) -> &'static str {
+        "square"
+    }
+
+    fn describe(&self) -> String {
+        "products by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::compare::{self, Comparison, Radix};
 use crate::extend::{self, Extend, Sign};
 use crate::pads::{Need, Pads};
 use crate::planner;
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
 /// The public plan of a truncation.
@@ -124,6 +125,28 @@ fn reduce(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> 
     let carry = arithmetic::run(channel, &plan.conversion, &found.greater, pads)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
     Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
+}
+
+impl Protocol for Truncate {
+    fn operator(&self) -> &'static str {
+        "truncate"
+    }
+
+    fn describe(&self) -> String {
+        "exact truncation by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

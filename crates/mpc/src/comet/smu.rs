@@ -17,6 +17,7 @@ use wire::{Channel, Cost, Result};
 use super::formula::{self, Program};
 use crate::compare::Radix;
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
 /// The public plan of one layer.
@@ -61,6 +62,28 @@ impl Smu {
 pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, pads: Pads) -> Result<Share> {
     let x = x.plus(channel.role(), plan.function.real.offset());
     formula::run(channel, &plan.program, &x, pads)
+}
+
+impl Protocol for Smu {
+    fn operator(&self) -> &'static str {
+        "smooth maximum"
+    }
+
+    fn describe(&self) -> String {
+        format!("Newton's iterations by OT, {} of them", self.function().iterations)
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

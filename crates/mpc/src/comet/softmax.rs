@@ -21,6 +21,7 @@ use super::formula::{self, Program};
 use crate::compare::Radix;
 use crate::multiply::kept;
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::relu::sum_of;
 use crate::share::Share;
 use crate::switch::{self, Side, Switch};
@@ -168,6 +169,28 @@ pub fn run(
     let wide = parts.narrow(plan.function.width)?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), pads)
+}
+
+impl Protocol for ReluSoftmax {
+    fn operator(&self) -> &'static str {
+        "softmax"
+    }
+
+    fn describe(&self) -> String {
+        format!("Newton's iterations by OT, {} of them", self.function().smu.iterations)
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, inputs.get(1), correlations)
+    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use gc::evaluate;
 use ring::word::mask;
-use wire::{Channel, Error, Packed, Result, Role};
+use wire::{Channel, Cost, Error, Packed, Result, Role};
 use zeroize::Zeroizing;
 
 use super::bytes::{receive_labels, send_labels};
 use super::offline::{End, Evaluator, planes};
 use super::plan::Garbled;
-use crate::pads::Pads;
+use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
 /// Server to client: its shares less its masks.
@@ -106,4 +107,26 @@ fn finish(role: Role, plan: &Garbled, shares: Vec<Vec<u64>>) -> Vec<Share> {
         Share::new(words, ring.bits())
     };
     outputs.map(share).collect()
+}
+
+impl Protocol for Garbled {
+    fn operator(&self) -> &'static str {
+        "circuit"
+    }
+
+    fn describe(&self) -> String {
+        "garbled circuits".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }

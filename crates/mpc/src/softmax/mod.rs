@@ -37,6 +37,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::garbled::{self, Garbled, Ring};
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use exponent::Exponent;
 
@@ -165,4 +166,28 @@ pub fn clear(plan: &Plan, logits: &[i64]) -> Result<(usize, u64)> {
     let terms = logits.iter().map(|x| plan.exponent.clear(largest.wrapping_sub(*x) as u64));
     let sum = terms.fold(plan.amends(), u64::wrapping_add);
     Ok((label, sum & mask(plan.sum_bits)))
+}
+
+impl Protocol for Plan {
+    fn operator(&self) -> &'static str {
+        "probability"
+    }
+
+    fn describe(&self) -> String {
+        "garbled circuits".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        let (label, denominator) = run(channel, self, input(inputs, 0)?, correlations)?;
+        let words = [label.words(), denominator.words()].concat();
+        Ok(Share::new(words, denominator.bits()))
+    }
 }

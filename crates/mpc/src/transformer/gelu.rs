@@ -26,6 +26,7 @@ use crate::compare::{self, Comparison, Radix};
 use crate::extend::{self, Extend, Sign};
 use crate::inside::Inside;
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
 /// The public plan of one layer.
@@ -175,6 +176,28 @@ pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Pads) -> Res
     let Some(extension) = &plan.extension else { return Ok(result) };
     let depth = plan.function.depth;
     Ok(extend::run(channel, extension, &result.plus(role, depth), pads)?.plus(role, -depth))
+}
+
+impl Protocol for Gelu {
+    fn operator(&self) -> &'static str {
+        "gelu"
+    }
+
+    fn describe(&self) -> String {
+        "comparison and table by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::squares::{self, Squares};
 use crate::compare::Radix;
 use crate::extend::{self, Extend, Sign};
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use crate::truncate::{self, Truncate};
 
@@ -167,6 +168,31 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
     }
     let centred = Share::new(centred, product.bits());
     plan.finished(channel, &centred, pads)
+}
+
+impl Protocol for LayerNorm {
+    fn operator(&self) -> &'static str {
+        "layer norm"
+    }
+
+    fn describe(&self) -> String {
+        match self.and_gates() {
+            0 => "squares, inverse roots and products by OT".into(),
+            _ => "squares and products by OT, inverse roots by garbled circuits".into(),
+        }
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]

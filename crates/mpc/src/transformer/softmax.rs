@@ -20,6 +20,7 @@ use super::rows::{self, Rows};
 use crate::compare::Radix;
 use crate::maximum::{self, Maximum, Tournament};
 use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
 use crate::relu::{self, Relu};
 use crate::share::Share;
 use crate::truncate::{self, Truncate};
@@ -145,6 +146,31 @@ pub fn run(channel: &mut Channel, plan: &Softmax, x: &Share, mut pads: Pads) -> 
     let now = pads.split(role, &plan.product.need())?;
     let shares = rows::run(channel, &plan.product, &powers, &factors, now)?;
     truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), pads)
+}
+
+impl Protocol for Softmax {
+    fn operator(&self) -> &'static str {
+        "softmax"
+    }
+
+    fn describe(&self) -> String {
+        match self.and_gates() {
+            0 => "maximum, tables and products by OT".into(),
+            _ => "maximum, tables and products by OT, reciprocals by garbled circuits".into(),
+        }
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
 }
 
 #[cfg(test)]
