@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use wire::Message;
 
-use crate::hello::{Accept, Hello, MOST_INPUTS, Offer};
 use crate::plan::Plan;
+use crate::session::handshake::{Accept, Hello, MOST_INPUTS, Offer};
 
 /// The first message: what decodes has exactly one encoding.
 ///
@@ -25,7 +25,7 @@ pub fn hello(data: &[u8]) {
 /// When it has another.
 pub fn letters(data: &[u8]) {
     if let Some((kind, body)) = data.split_first() {
-        crate::files::inspect(letters_plan(), *kind, body);
+        crate::suites::lola::files::inspect(letters_plan(), *kind, body);
     }
 }
 

@@ -6,9 +6,11 @@ use serde::Serialize;
 use wire::{Cost, Entry, Meter, Phase};
 
 use crate::bench::Counts;
-use crate::plan::{Part, Plan, Settings, Spent};
+use crate::linear::protocol::LinearProtocol;
+use crate::plan::spent::{Part, Spent};
+use crate::plan::step::Step;
+use crate::plan::{Plan, Settings};
 use crate::planner::Conditions;
-use crate::steps::Step;
 
 /// Bytes each way, with frame headers, before TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -184,7 +186,7 @@ impl Report {
             total,
             phases,
             layers,
-            parameters: crate::keys::describe(plan),
+            parameters: crate::session::keys::describe(plan),
         }
     }
 }
@@ -232,7 +234,7 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
         }
         (Phase::Online, Some(index)) => {
             let step = plan.steps().get(index)?;
-            let operations = step.slots().map(|layer| layer.operations().into());
+            let operations = step.linear().and_then(LinearProtocol::operations).map(Counts::from);
             LayerReport { operations, ..row(&step.name, step.operator(), step.protocol()) }
         }
     })

@@ -3,10 +3,12 @@
 
 mod batches;
 mod circuits;
+mod distinguish;
 mod evaluated;
 mod hostile;
 mod packed;
 mod planned;
+mod slices;
 mod transferred;
 mod transformer;
 mod widths;
@@ -20,12 +22,12 @@ use ring::Random;
 use wire::testing::{Tamper, run_pair, run_tampered};
 use wire::{Channel, Error, Message, Result, Role, memory_pair};
 
-use crate::client::{Answer, Request, predict};
-use crate::hello;
 use crate::plan::{Plan, Reveal, Settings};
-use crate::prepared::Prepared;
 use crate::report::Report;
-use crate::server::{Limits, session};
+use crate::session::client::{Answer, Request, predict};
+use crate::session::encoded::EncodedModel;
+use crate::session::handshake;
+use crate::session::server::{Limits, session};
 
 pub(crate) const SIDE: usize = 10;
 
@@ -94,7 +96,7 @@ pub(crate) fn run_with(
 
 pub(crate) fn run_planned(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Result<Report>) {
     let (mut client, mut server) = memory_pair();
-    let prepared = Prepared::new(plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(plan, model.clone()).unwrap();
     let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
     let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
@@ -193,11 +195,12 @@ fn a_store_is_memory_that_a_plan_counts_once() {
     let touched = |store, inputs| -> f64 {
         let settings = Settings { offline: NonZeroU32::new(store), ..Settings::default() };
         let plan = Plan::new(model.graph.clone(), settings).unwrap();
-        let touched = |part: &crate::plan::Part| part.spent.effort.units(mpc::Kernel::Touched);
+        let touched =
+            |part: &crate::plan::spent::Part| part.spent.effort.units(mpc::Kernel::Touched);
         plan.parts(inputs).iter().map(touched).sum()
     };
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let run = crate::ahead::run_bytes(plan.steps()) as f64;
+    let run = crate::preprocess::schedule::run_bytes(plan.steps()) as f64;
     assert!(run > 0.0 && touched(1, 1) >= run);
     assert!((touched(1, 3) - touched(1, 1)).abs() < 1e-9);
     assert!((touched(4, 3) - touched(1, 1) - 2.0 * run).abs() < 1e-9);
@@ -253,7 +256,7 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     let mut rng = Random::seeded(5);
     let model = network(&mut rng, Rounding::Exact);
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
         let (ours, theirs) = run_pair(
             |channel| {
@@ -282,7 +285,7 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let model = network(&mut rng, Rounding::Stochastic);
     let settings = Settings { reveal: Reveal::Label, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let values = inputs(&mut rng, 1);
     let ask = |channel: &mut Channel| {
         let shape = [2, SIDE, SIDE];
@@ -325,7 +328,7 @@ fn runs_cost_what_the_plan_says() {
             let values = inputs(&mut rng, count);
             let plan =
                 Plan::new(model.graph.clone(), Settings { reveal, ..Settings::default() }).unwrap();
-            let prepared = Prepared::new(&plan, model.clone()).unwrap();
+            let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(
                 |channel| {
@@ -357,14 +360,14 @@ fn the_handshakes_transcript_is_pinned() {
     let offer = include_str!("../../../fuzz/corpus/runtime_offer/exact");
     let plan = Plan::from_offer(offer).unwrap();
     let (ours, theirs) = run_pair(
-        |channel| hello::client(channel, &mut Random::seeded(1), |_| Ok(3)).map(|_| ()),
+        |channel| handshake::client(channel, &mut Random::seeded(1), |_| Ok(3)).map(|_| ()),
         |channel| {
             let choose = |_| Ok(&plan);
-            hello::server(channel, &mut Random::seeded(2), false, choose).map(|_| ())
+            handshake::server(channel, &mut Random::seeded(2), false, choose).map(|_| ())
         },
     );
     assert!(ours.value.is_ok() && theirs.value.is_ok());
-    assert_eq!(ours.cost, hello::cost(&plan));
+    assert_eq!(ours.cost, handshake::cost(&plan));
     let line = format!("hello: {} {}", ours.transcript, theirs.transcript);
     let pinned = include_str!("../../../tests/golden/transcripts.txt");
     assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
@@ -375,15 +378,15 @@ fn other_versions_and_plans_are_refused_by_name() {
     let mut rng = Random::seeded(8);
     let model = network(&mut rng, Rounding::Exact);
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let mut hello = Vec::new();
-    hello::Hello::ours(&mut rng).encode(&mut hello);
+    handshake::Hello::ours(&mut rng).encode(&mut hello);
     hello[0] ^= 7;
-    let stranger = hello::Hello::decode(&hello, &()).unwrap();
+    let stranger = handshake::Hello::decode(&hello, &()).unwrap();
     let (_, theirs) = run_pair(
         |channel| {
             channel.send(&stranger)?;
-            channel.receive::<hello::Hello>(&()).map(|_| ())
+            channel.receive::<handshake::Hello>(&()).map(|_| ())
         },
         |channel| session(&plan, &prepared, limits(1), channel).map(|_| ()),
     );
@@ -392,10 +395,10 @@ fn other_versions_and_plans_are_refused_by_name() {
 
     let (_, theirs) = run_pair(
         |channel| {
-            channel.send(&hello::Hello::ours(&mut Random::seeded(9)))?;
-            channel.receive::<hello::Hello>(&())?;
-            channel.receive::<hello::Offer>(&())?;
-            channel.send(&hello::Accept { inputs: 1, digest: [1; 32] })
+            channel.send(&handshake::Hello::ours(&mut Random::seeded(9)))?;
+            channel.receive::<handshake::Hello>(&())?;
+            channel.receive::<handshake::Offer>(&())?;
+            channel.send(&handshake::Accept { inputs: 1, digest: [1; 32] })
         },
         |channel| session(&plan, &prepared, limits(1), channel).map(|_| ()),
     );

@@ -9,8 +9,8 @@ use wire::{Error, Result};
 use super::operation::Operation;
 use super::single::Planned;
 use super::task::{Input, Output};
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::steps::Action;
+use crate::plan::sliced::Sliced;
+use crate::plan::step::Action;
 
 /// Plans `operation` if it is to run on garbled circuits.
 ///
@@ -33,7 +33,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Option<Planned>> {
             let top = Garbled::top(1, count, Ring::Power(bits), bits, Ring::Power(index), None)?;
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
             let output = Output { bits: index, signed: false };
-            (input, output, Action::Nonlinear(Sliced::whole(count, Nonlinear::Garbled(top))))
+            (input, output, Action::from(Sliced::whole(count, top)))
         }
         Operation::Truncate { count, bits, drop, out_bits, nonlinear: Way::Gc, .. } => {
             let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
@@ -55,9 +55,9 @@ pub(super) fn plan(operation: &Operation) -> Result<Option<Planned>> {
         Operation::Probability { count, bits, digits } => {
             let softmax = probability(count, bits, digits)?;
             let output = Output { bits: softmax.sum_bits(), signed: false };
-            let sliced = Sliced::whole(count, Nonlinear::Probability(Box::new(softmax)));
+            let sliced = Sliced::whole(count, softmax);
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
-            (input, output, Action::Nonlinear(sliced))
+            (input, output, Action::from(sliced))
         }
         _ => return Ok(None),
     };
@@ -73,10 +73,9 @@ pub(super) fn probability(count: usize, bits: u32, digits: u32) -> Result<softma
 /// One circuit for each value.
 fn each(input: Input, bits: u32, then: Function, out_bits: u32) -> Result<Planned> {
     let rings = [Ring::Power(bits), Ring::Power(out_bits)];
-    let sliced = Sliced::new(input.count, |count| {
-        Garbled::map(count, rings[0], bits, then, rings[1]).map(Nonlinear::Garbled)
-    })?;
-    Ok((input, Output::signed(out_bits), Action::Nonlinear(sliced)))
+    let sliced =
+        Sliced::new(input.count, |count| Garbled::map(count, rings[0], bits, then, rings[1]))?;
+    Ok((input, Output::signed(out_bits), Action::from(sliced)))
 }
 
 /// One circuit for `window` values that follow each other.
@@ -95,7 +94,7 @@ fn maxima(
     let width = input.width;
     let sliced = Sliced::windows(&windows, |inputs, windows| {
         let maximum = Garbled::maximum(inputs, windows, from, width, then, Ring::Power(out_bits));
-        maximum.map(Nonlinear::Garbled)
+        maximum
     })?;
-    Ok((input, Output::signed(out_bits), Action::Nonlinear(sliced)))
+    Ok((input, Output::signed(out_bits), Action::from(sliced)))
 }

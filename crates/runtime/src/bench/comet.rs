@@ -13,8 +13,8 @@ use super::operation::{Function, Operation};
 use super::single::{Planned, digits};
 use super::task::{Input, Output};
 use super::transformer::step;
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::steps::Action;
+use crate::plan::sliced::Sliced;
+use crate::plan::step::Action;
 
 /// Smoothness in GELU's place, and before a softmax.
 const SMOOTHNESS: [f64; 2] = [0.8, 0.5];
@@ -69,9 +69,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let (newton, least) = chosen(smooth, start)?;
             let function = functions::Smu::unchecked(smooth, start, newton, least + 1);
             let function = function.map_err(Error::Misuse)?;
-            let sliced = Sliced::new(count, |count| {
-                Ok(Nonlinear::Smu(Box::new(Smu::new(count, &function, radix)?)))
-            })?;
+            let sliced = Sliced::new(count, |count| Ok(Smu::new(count, &function, radix)?))?;
             (least + 1, sliced)
         }
         Function::Softmax => {
@@ -86,7 +84,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
                     true => plan.with_divisions_of_elements(radix)?,
                     false => plan,
                 };
-                Ok(Nonlinear::ReluSoftmax(Box::new(plan)))
+                Ok(plan)
             })?;
             (out_bits, sliced)
         }
@@ -104,12 +102,12 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
                     true => plan.with_roots_of_elements(radix)?,
                     false => plan,
                 };
-                Ok(Nonlinear::LayerNorm(Box::new(plan)))
+                Ok(plan)
             })?;
             (out_bits, sliced)
         }
     };
-    Ok((input, Output::signed(out_bits), Action::Nonlinear(sliced)))
+    Ok((input, Output::signed(out_bits), Action::from(sliced)))
 }
 
 /// The iteration of a smooth maximum from `start`, and the width of results.

@@ -8,17 +8,19 @@ use wire::{Channel, Error, Phase, Result, Role};
 use super::operation::Operation;
 use super::task::Task;
 use super::transfers;
-use crate::ahead;
-use crate::client::random;
-use crate::evaluation::Cache;
-use crate::execute::{self, Party};
-use crate::hello::{self, Agreed};
-use crate::keys::{ClientKeys, ServerKeys};
-use crate::offline::Offline;
-use crate::plan::{Part, Settings};
-use crate::prepared::Prepared;
+use crate::linear::context::Party;
+use crate::linear::keys::{ClientKeys, ServerKeys};
+use crate::plan::settings::Settings;
+use crate::plan::spent::Part;
+use crate::preprocess::correlations::Offline;
+use crate::preprocess::layers::Preprocessor;
 use crate::report::{Report, counted};
-use crate::tensors::Tensors;
+use crate::run;
+use crate::run::tensors::Tensors;
+use crate::session::client::random;
+use crate::session::encoded::EncodedModel;
+use crate::session::handshake::{self, Agreed};
+use crate::suites::lola::evaluation::Cache;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench {
@@ -30,7 +32,7 @@ pub struct Bench {
 pub struct Host {
     task: Task,
     threads: usize,
-    prepared: Option<Prepared>,
+    prepared: Option<EncodedModel>,
 }
 
 /// What the client saw.
@@ -70,19 +72,19 @@ impl Bench {
     pub fn run(&self, channel: &mut Channel) -> Result<Measured> {
         let (task, threads) = (&self.task, self.threads);
         let mut rng = random()?;
-        let agreed = hello::client_knows(channel, &mut rng, &task.digest)?;
+        let agreed = handshake::client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
         let mut offline =
-            Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
+            Offline::setup(channel, &mut rng, agreed.session, task.plan.settings().sourcing())?;
         offline.set_threads(threads);
         let (report, errors) = if let Some(count) = task.transfers() {
             let (_, receiving) = offline.sources()?;
             let sample = transfers::receive(channel, receiving, count)?;
             (metered(channel, task), transfers::wrong(channel, sample)?)
         } else {
-            let mut party = Party::Client { keys: &keys, input: &[], threads };
-            let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
+            let party = Party::Client { keys: &keys, input: &[], threads };
+            let result = evaluate(channel, task, &party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
             (report, differences(task, &words, &task.clear(&values)?)?)
@@ -104,7 +106,7 @@ impl Host {
     /// As [`Bench::new`].
     pub fn new(operation: Operation, settings: Settings, threads: usize) -> Result<Self> {
         let task = Task::new(operation, settings)?;
-        let prepared = task.model.clone().map(|model| Prepared::new(&task.plan, model));
+        let prepared = task.model.clone().map(|model| EncodedModel::new(&task.plan, model));
         Ok(Self { prepared: prepared.transpose()?, task, threads })
     }
 
@@ -115,11 +117,11 @@ impl Host {
     pub fn run(&self, channel: &mut Channel) -> Result<Report> {
         let (task, threads) = (&self.task, self.threads);
         let mut rng = random()?;
-        let agreed = hello::server_knows(channel, &mut rng, &task.digest)?;
+        let agreed = handshake::server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed, &Cache::default())?;
         let mut offline =
-            Offline::setup(channel, &mut rng, &agreed, task.plan.settings().sourcing())?;
+            Offline::setup(channel, &mut rng, agreed.session, task.plan.settings().sourcing())?;
         offline.set_threads(threads);
         let report = if let Some(count) = task.transfers() {
             let (sending, _) = offline.sources()?;
@@ -128,10 +130,10 @@ impl Host {
             transfers::show(channel, sample)?;
             report
         } else {
-            let none = Prepared::default();
+            let none = EncodedModel::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
-            let mut party = Party::Server { keys: &keys, prepared, threads };
-            let result = evaluate(channel, task, &mut party, shares, &mut offline, &mut rng)?;
+            let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
+            let result = evaluate(channel, task, &party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
             report
@@ -161,7 +163,7 @@ fn metered(channel: &mut Channel, task: &Task) -> Report {
 fn evaluate(
     channel: &mut Channel,
     task: &Task,
-    party: &mut Party<'_>,
+    party: &Party<'_>,
     shares: Vec<Share>,
     offline: &mut Offline,
     rng: &mut Random,
@@ -169,10 +171,11 @@ fn evaluate(
     let plan = &task.plan;
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
     if plan.settings().store() > 0 {
-        let inference = ahead::prepare(channel, plan, party, offline, rng)?;
-        execute::run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
+        let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
+        let inference = preprocessor.run(plan.steps())?;
+        run::run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
     } else {
-        execute::run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
+        run::run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
     }
     tensors.into_last()
 }

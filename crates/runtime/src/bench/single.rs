@@ -3,7 +3,7 @@
 use mpc::argmax::Argmax;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
-use mpc::lookup::Lookup;
+use mpc::lookup::{Lookup, PublicTable};
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::sign::{Signs, Told};
@@ -15,8 +15,8 @@ use super::operation::Operation;
 use super::task::{Input, Output};
 use super::transformer;
 use super::{circuits, comet};
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::steps::{self, Action};
+use crate::plan::sliced::{self, Sliced};
+use crate::plan::step::Action;
 
 /// What goes in and comes out of a step.
 pub(super) type Planned = (Input, Output, Action);
@@ -33,12 +33,11 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
         Operation::Relu { count, bits, out_bits, saturate, radix, .. } => {
             let out_bits = out_bits.unwrap_or(bits);
             let radix = chosen(radix, || Radix::of_relu(count, bits, saturate, out_bits))?;
-            let relu = Sliced::new(count, |count| {
-                Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
-            })?;
+            let relu =
+                Sliced::new(count, |count| Relu::new(count, bits, saturate, out_bits, radix))?;
             let low = saturate.map_or(i64::MIN, |a| (1i64 << a) - (1i64 << (bits - 1)));
             let input = Input { low, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Nonlinear(relu)))
+            Ok((input, Output::signed(out_bits), Action::from(relu)))
         }
         Operation::MaxPool { count, bits, window, radix, .. } => {
             max_pool(count, bits, window, radix)
@@ -47,43 +46,40 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let argmax = Argmax::new(1, count, bits, digits(radix, 1, bits.saturating_sub(1))?)?;
             let output = Output { bits: argmax.index_bits(), signed: false };
             let input = Input { width: bits - 1, ..Input::plain(count, bits) };
-            Ok((input, output, Action::Nonlinear(Sliced::whole(count, Nonlinear::Argmax(argmax)))))
+            Ok((input, output, Action::from(Sliced::whole(count, argmax))))
         }
         Operation::Truncate { count, bits, drop, out_bits, non_negative, radix, .. } => {
             let out_bits = out_bits.unwrap_or(bits.saturating_sub(drop));
             let ((sign, low), radix) = (sign(non_negative), digits(radix, count, drop)?);
             let truncate = Sliced::new(count, |count| {
                 Truncate::widening(count, bits, drop, out_bits, sign, radix)
-                    .map(Nonlinear::Truncate)
             })?;
             let input = Input { low, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Nonlinear(truncate)))
+            Ok((input, Output::signed(out_bits), Action::from(truncate)))
         }
         Operation::Extend { count, bits, out_bits, non_negative, radix, .. } => {
             let (sign, low) = sign(non_negative);
             let radix = chosen(radix, || Radix::leanest(count, bits, out_bits))?;
-            let extend = Sliced::new(count, |count| {
-                Extend::new(count, bits, out_bits, sign, radix).map(Nonlinear::Extend)
-            })?;
+            let extend =
+                Sliced::new(count, |count| Extend::new(count, bits, out_bits, sign, radix))?;
             let input = Input { low, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Nonlinear(extend)))
+            Ok((input, Output::signed(out_bits), Action::from(extend)))
         }
         Operation::Compare { count, bits, radix } => {
             let (bits, output) = (bits + 1, Output { bits: 1, signed: false });
             let radix = digits(radix, count, bits.saturating_sub(1))?;
-            let signs = Sliced::new(count, |count| {
-                Signs::new(count, bits, Told::NonNegative, 1, radix).map(Nonlinear::Signs)
-            })?;
-            Ok((Input::plain(count, bits), output, Action::Nonlinear(signs)))
+            let signs =
+                Sliced::new(count, |count| Signs::new(count, bits, Told::NonNegative, 1, radix))?;
+            Ok((Input::plain(count, bits), output, Action::from(signs)))
         }
         Operation::Lookup { count, bits, out_bits } => {
             let out_bits = out_bits.unwrap_or(bits);
             let table = table(digest, bits, out_bits);
             let lookup = Sliced::new(count, |count| {
                 let plan = Lookup::new(count, bits, out_bits)?;
-                Ok(Nonlinear::Lookup(plan, table.clone()))
+                Ok(PublicTable::new(plan, table.clone()))
             })?;
-            let action = Action::Nonlinear(lookup);
+            let action = Action::from(lookup);
             Ok((Input::plain(count, bits), Output::signed(out_bits), action))
         }
         Operation::Multiply { count, bits, second_bits, out_bits, non_negative, radix } => {
@@ -92,11 +88,10 @@ pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
             let (sign, low) = sign(non_negative);
             let factors = [bits, second].map(|bits| Factor { bits, sign });
             let radix = digits(radix, count, bits)?;
-            let multiply = Sliced::new(count, |count| {
-                Multiply::new(count, factors, out_bits, radix).map(Nonlinear::Multiply)
-            })?;
+            let multiply =
+                Sliced::new(count, |count| Multiply::new(count, factors, out_bits, radix))?;
             let input = Input { low, second: Some(second), ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Nonlinear(multiply)))
+            Ok((input, Output::signed(out_bits), Action::from(multiply)))
         }
         Operation::Gelu { .. } | Operation::Softmax { .. } | Operation::LayerNorm { .. } => {
             transformer::plan(operation)
@@ -114,9 +109,9 @@ fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Resul
     let windows: Vec<Vec<usize>> =
         (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
     let radix = digits(radix, count, bits.saturating_sub(1))?;
-    let maximum = steps::max_pool(&windows, bits, radix)?;
+    let maximum = sliced::max_pool(&windows, bits, radix)?;
     let input = Input { width: bits - 1, ..Input::plain(count * window, bits) };
-    Ok((input, Output::signed(bits), Action::Nonlinear(maximum)))
+    Ok((input, Output::signed(bits), Action::from(maximum)))
 }
 
 /// The digits asked for, or those of the default suite for `count` comparisons of

@@ -8,7 +8,7 @@ use ring::{Prg, Random, Seed};
 use serde::Serialize;
 use wire::{Error, Result};
 
-use crate::client::random;
+use crate::session::client::random;
 use crate::suites;
 
 /// Width of the weights and inputs that are made up, and of accumulators for a start.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use wire::{Cost, Result};
 
 use super::Counts;
-use crate::client::random;
+use crate::session::client::random;
 
 /// Width of the weights and inputs that are made up.
 const BITS: u32 = 8;

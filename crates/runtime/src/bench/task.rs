@@ -2,7 +2,8 @@
 
 use graph::{Conv, Format, Graph, Model, Op, Tensor};
 use mpc::compare::Radix;
-use mpc::{Share, softmax};
+use mpc::lookup::PublicTable;
+use mpc::{Protocol, Share, softmax};
 use ot::Source;
 use ring::word::{mask, signed};
 use ring::{Modulus, Prg, Seed};
@@ -13,9 +14,9 @@ use super::circuits;
 use super::linear::{self, Shape};
 use super::operation::Operation;
 use super::{single, tiles, transformer};
-use crate::nonlinear::Nonlinear;
+use crate::linear::coefficient::CoefficientLayer;
+use crate::plan::step::{Action, Step};
 use crate::plan::{Plan, Settings};
-use crate::steps::{Action, LinearStep, Step};
 use crate::suites;
 
 /// The tensor that a single step writes.
@@ -124,35 +125,25 @@ impl Task {
         let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
             return Err(Error::misuse("a layer that is not linear"));
         };
-        let action = Action::Linear(Box::new(LinearStep::new(
-            layer,
-            output.bits,
-            Radix::fastest(outputs, layer.shift),
-            1,
-        )?));
+        let radix = Radix::fastest(outputs, layer.shift);
+        let action = Action::linear(CoefficientLayer::new(layer, output.bits, radix, 1)?);
         let steps = vec![Step::of_node(&graph, 0, action)];
         let plan = Plan::of_steps(graph, steps, settings);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })
     }
 
     fn table(&self) -> Option<&[u64]> {
-        match &self.plan.steps().first()?.action {
-            Action::Nonlinear(sliced) => match sliced.kind()? {
-                Nonlinear::Lookup(_, table) => Some(table),
-                _ => None,
-            },
-            _ => None,
-        }
+        self.protocol()?.downcast::<PublicTable>().map(PublicTable::values)
+    }
+
+    /// The protocol on shares that is measured, if it is one.
+    fn protocol(&self) -> Option<&dyn Protocol> {
+        self.plan.steps().first()?.composed()?.sliced.kind()
     }
 
     /// The result of a transformer's function, and its distance from the real one.
     fn transformed(&self, values: &[i64]) -> Result<(Vec<i64>, f64)> {
-        let action = self.plan.steps().first().map(|step| &step.action);
-        let kind = match action {
-            Some(Action::Nonlinear(sliced)) => sliced.kind(),
-            _ => None,
-        };
-        let clear = kind.and_then(|kind| transformer::clear(kind, values));
+        let clear = self.protocol().and_then(|protocol| transformer::clear(protocol, values));
         clear.ok_or_else(|| Error::misuse("a function that is not a transformer's"))
     }
 

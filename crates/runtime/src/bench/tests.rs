@@ -13,10 +13,10 @@ use wire::{Cost, Error, Phase, memory_pair};
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
-use crate::nonlinear::{MOST_BYTES, pad_bytes};
-use crate::plan::Settings;
+use crate::plan::settings::Settings;
+use crate::preprocess::correlations::{MOST_BYTES, pad_bytes};
 use crate::report::Traffic;
-use crate::{hello, keys};
+use crate::session::{handshake, keys};
 
 const OT: graph::Nonlinear = graph::Nonlinear::Ot;
 
@@ -39,7 +39,7 @@ fn check(operation: &Operation, tolerance: u64) {
 fn check_with(operation: &Operation, settings: Settings, threads: usize, tolerance: u64) -> u64 {
     let measured = run(operation, settings, threads);
     let task = Task::new(operation.clone(), settings).unwrap();
-    let setup = hello::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
+    let setup = handshake::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
     let parts: Vec<(Phase, Cost)> = match task.transfers() {
         None => {
             let parts = task.plan.parts(1).into_iter().skip(1);

@@ -18,11 +18,12 @@ use wire::{Error, Result};
 use super::linear::Shape;
 use super::operation::{Baseline, Operation};
 use super::task::{Input, Output, shape};
-use crate::nonlinear::{Nonlinear, Sliced};
+use crate::linear::ot_matmul::{OtLayer, Rescale};
+use crate::plan::local::{Features, Gather};
+use crate::plan::sliced::Sliced;
+use crate::plan::step::{Action, Step};
 use crate::plan::{Plan, Settings};
-use crate::steps::{Action, Step};
 use crate::suites;
-use crate::transferred::{Rescale, TransferStep};
 
 /// Most weights.
 const MOST_WEIGHTS: usize = 1 << 26;
@@ -174,18 +175,18 @@ impl Layer {
         let (products, choice) = (layer.outputs(), self.choice.clone());
         let (rounding, addend) = (Rounding::Exact, None);
         let rescale = Rescale { shift: 0, rounding, addend, out_bits: product };
-        let layer = TransferStep::new(layer, choice, rescale, (false, None))?;
+        let layer = OtLayer::new(layer, choice, rescale, (false, None))?;
         let pixels = conv.in_channels * conv.in_height * conv.in_width;
         let actions = [
             ("extend", extend(pixels, own, feature)?),
-            ("features", Action::Features(Box::new(tiles.clone()))),
+            ("features", Action::local(Features(tiles.clone()))),
             ("extend features", extend(features, feature, product)?),
-            (self.name, Action::Transfer(Box::new(layer))),
+            (self.name, Action::linear(layer)),
             ("extend products", extend(products, product, wide)?),
-            ("results", Action::Gather(Box::new(tiles))),
+            ("results", Action::local(Gather(tiles))),
         ];
         let step = |(tensor, (name, action)): (usize, (&str, Action))| {
-            let node = matches!(action, Action::Transfer(_)).then_some(node);
+            let node = matches!(action, Action::Linear(_)).then_some(node);
             Step { name: name.into(), node, reads: vec![tensor], writes: tensor + 1, action }
         };
         Ok(actions.into_iter().enumerate().map(step).collect())
@@ -296,10 +297,9 @@ fn growth(rows: &[&[i64]]) -> u32 {
 /// An extension that knows nothing of the sign.
 fn extend(count: usize, bits: u32, out_bits: u32) -> Result<Action> {
     let radix = Radix::leanest(count, bits, out_bits);
-    let sliced = Sliced::new(count, |count| {
-        Extend::new(count, bits, out_bits, Sign::Unknown, radix).map(Nonlinear::Extend)
-    })?;
-    Ok(Action::Nonlinear(sliced))
+    let sliced =
+        Sliced::new(count, |count| Extend::new(count, bits, out_bits, Sign::Unknown, radix))?;
+    Ok(Action::from(sliced))
 }
 
 /// Uniform weights of these bits, in the domain of the tiles if there are any.

@@ -1,6 +1,9 @@
 //! Non-linear functions of transformers, and their results in the clear.
 
 use graph::functions;
+use mpc::Protocol;
+use mpc::comet::smu::Smu;
+use mpc::comet::softmax::ReluSoftmax;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
 use mpc::transformer::softmax::Softmax;
@@ -9,8 +12,8 @@ use wire::{Error, Result};
 use super::operation::Operation;
 use super::single::{Planned, digits};
 use super::task::{Input, Output};
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::steps::Action;
+use crate::plan::sliced::Sliced;
+use crate::plan::step::Action;
 
 /// Plans `operation`.
 ///
@@ -30,10 +33,10 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let function = function.map_err(Error::Misuse)?;
             let softmax = Sliced::rows(rows, cols, |rows| {
                 let plan = Softmax::new(rows, &function, radix)?;
-                Ok(Nonlinear::Softmax(Box::new(plan)))
+                Ok(plan)
             })?;
             let input = Input { width, ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Nonlinear(softmax)))
+            Ok((input, Output::signed(out_bits), Action::from(softmax)))
         }
         Operation::LayerNorm { rows, cols, bits, out_bits, range, radix } => {
             let count = rows.saturating_mul(cols);
@@ -46,10 +49,10 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let function = function.map_err(Error::Misuse)?;
             let norm = Sliced::rows(rows, cols, |rows| {
                 let plan = LayerNorm::new(rows, &function, radix)?;
-                Ok(Nonlinear::LayerNorm(Box::new(plan)))
+                Ok(plan)
             })?;
             let input = Input { width: bits.saturating_sub(1), ..Input::plain(count, bits) };
-            Ok((input, Output::signed(out_bits), Action::Nonlinear(norm)))
+            Ok((input, Output::signed(out_bits), Action::from(norm)))
         }
         _ => Err(Error::misuse("an operation that is not a transformer's")),
     }
@@ -68,12 +71,12 @@ fn gelu(
     let function = functions::Gelu::new(magnitude, scale).map_err(Error::Misuse)?;
     let gelu = Sliced::new(count, |count| {
         let plan = Gelu::new(count, bits, &function, out_bits, radix)?;
-        Ok(Nonlinear::Gelu(Box::new(plan)))
+        Ok(plan)
     })?;
     // Wider inputs may not be so large that moving them wraps around, or the result is too wide.
     let width = if bits > magnitude + 2 { bits - 1 } else { bits };
     let input = Input { width: width.min(out_bits), ..Input::plain(count, bits) };
-    Ok((input, Output::signed(out_bits), Action::Nonlinear(gelu)))
+    Ok((input, Output::signed(out_bits), Action::from(gelu)))
 }
 
 /// A last place of signed values of `bits` whose bound is `range`.
@@ -83,37 +86,29 @@ pub(super) fn step(range: f64, bits: u32) -> f64 {
 
 /// The result of `plan` for `values` in the clear, and its largest distance from the real
 /// function in last places.
-pub(super) fn clear(plan: &Nonlinear, values: &[i64]) -> Option<(Vec<i64>, f64)> {
-    match plan {
-        Nonlinear::Gelu(plan) => {
-            let function = plan.function();
-            let error = values.iter().map(|x| function.error(*x)).fold(0.0, f64::max);
-            Some((values.iter().map(|x| function.clear(*x)).collect(), error))
-        }
-        Nonlinear::Softmax(plan) => {
-            let function = plan.function();
-            let rows = || values.chunks(function.cols);
-            let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
-            Some((rows().flat_map(|row| function.clear(row)).collect(), error))
-        }
-        Nonlinear::LayerNorm(plan) => {
-            let function = plan.function();
-            let rows = || values.chunks(function.cols);
-            let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
-            Some((rows().flat_map(|row| function.clear(row)).collect(), error))
-        }
-        Nonlinear::Smu(plan) => {
-            let function = plan.function();
-            let error = |x: &i64| (function.clear(*x) as f64 - function.real.at(*x)).abs();
-            let error = values.iter().map(error).fold(0.0, f64::max);
-            Some((values.iter().map(|x| function.clear(*x)).collect(), error))
-        }
-        Nonlinear::ReluSoftmax(plan) => {
-            let function = plan.function();
-            let rows = || values.chunks(function.cols);
-            let error = rows().map(|row| function.error(row)).fold(0.0, f64::max);
-            Some((rows().flat_map(|row| function.clear(row, None)).collect(), error))
-        }
-        _ => None,
+pub(super) fn clear(plan: &dyn Protocol, values: &[i64]) -> Option<(Vec<i64>, f64)> {
+    let largest = |errors: &mut dyn Iterator<Item = f64>| errors.fold(0.0, f64::max);
+    if let Some(function) = plan.downcast().map(Gelu::function) {
+        let error = largest(&mut values.iter().map(|x| function.error(*x)));
+        return Some((values.iter().map(|x| function.clear(*x)).collect(), error));
     }
+    if let Some(function) = plan.downcast().map(Smu::function) {
+        let error = |x: &i64| (function.clear(*x) as f64 - function.real.at(*x)).abs();
+        let error = largest(&mut values.iter().map(error));
+        return Some((values.iter().map(|x| function.clear(*x)).collect(), error));
+    }
+    if let Some(function) = plan.downcast().map(Softmax::function) {
+        let rows = || values.chunks(function.cols);
+        let error = largest(&mut rows().map(|row| function.error(row)));
+        return Some((rows().flat_map(|row| function.clear(row)).collect(), error));
+    }
+    if let Some(function) = plan.downcast().map(LayerNorm::function) {
+        let rows = || values.chunks(function.cols);
+        let error = largest(&mut rows().map(|row| function.error(row)));
+        return Some((rows().flat_map(|row| function.clear(row)).collect(), error));
+    }
+    let function = plan.downcast().map(ReluSoftmax::function)?;
+    let rows = || values.chunks(function.cols);
+    let error = largest(&mut rows().map(|row| function.error(row)));
+    Some((rows().flat_map(|row| function.clear(row, None)).collect(), error))
 }

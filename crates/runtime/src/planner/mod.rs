@@ -22,9 +22,9 @@ pub use workload::{Work, workload};
 use graph::{Graph, Model};
 use wire::{Error, Result};
 
-use crate::choices::Choice;
-use crate::offers::Offers;
+use crate::plan::options::Choice;
 use crate::plan::{Plan, Settings};
+use crate::session::offers::Offers;
 
 /// How the protocols of single steps are chosen.
 #[derive(Clone, Debug, Default)]

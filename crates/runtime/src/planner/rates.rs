@@ -7,7 +7,7 @@ use mpc::{Effort, Kernel};
 use serde::{Deserialize, Serialize};
 use wire::{Cost, Error, Link, Result};
 
-use crate::plan::Spent;
+use crate::plan::spent::Spent;
 
 /// Those of the machine that the project is measured on, by `tacit calibrate`.
 const REFERENCE: &str = include_str!("reference.json");

@@ -18,9 +18,10 @@ use wire::{Cost, Result, Role};
 
 use super::rates::Conditions;
 use super::ways::{Way, ways};
-use crate::choices::{Choice, Choices};
-use crate::offline::Stock;
-use crate::plan::{Plan, Settings, Spent};
+use crate::plan::options::{Choice, Choices};
+use crate::plan::spent::Spent;
+use crate::plan::{Plan, Settings};
+use crate::preprocess::correlations::Stock;
 use crate::report::counted;
 
 /// Times that protocols are found at a price and the plan that results is priced whole.

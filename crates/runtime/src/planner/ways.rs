@@ -3,10 +3,10 @@
 use mpc::Need;
 use mpc::compare::Radix;
 
-use crate::ahead;
-use crate::choices::{Choice, Function, Products};
-use crate::plan::{Plan, Spent};
-use crate::steps::Step;
+use crate::plan::Plan;
+use crate::plan::options::{Choice, Function, Products};
+use crate::plan::spent::Spent;
+use crate::plan::step::Step;
 use crate::suites;
 
 /// One way to run a step.
@@ -23,7 +23,7 @@ pub(super) struct Way {
 impl Way {
     pub(super) fn new(choice: Choice, step: &Step) -> Self {
         let need = step.mask_need() + step.need();
-        Self { choice, need, spent: step.spent(), before: ahead::before(step) }
+        Self { choice, need, spent: step.spent(), before: step.before() }
     }
 
     /// Whether it does the same.
@@ -45,11 +45,11 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
         ways.extend(functions.iter().map(|(choice, step)| Way::new(*choice, step)));
         for (choice, product) in products(plain, index) {
             ways.push(Way::new(choice, &product));
-            if product.transfer().is_none() {
+            if product.mask_need() == Need::default() {
                 // What follows the products does not depend on them.
                 ways.extend(functions.iter().map(|(function, step)| {
                     let spent = product.first().then(step.after());
-                    let (choice, before) = (choice.and(*function), ahead::before(&product));
+                    let (choice, before) = (choice.and(*function), product.before());
                     Way { choice, need: step.need(), spent, before }
                 }));
             }

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use wire::Result;
 
 use super::{Conditions, Found, best};
-use crate::choices::{Choice, Choices};
+use crate::plan::options::{Choice, Choices};
 use crate::plan::{Plan, Settings};
 use crate::report::counted;
 use crate::suites;

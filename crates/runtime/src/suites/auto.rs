@@ -8,7 +8,7 @@ use mpc::extend::{Extend, Sign};
 use mpc::garbled::Ring;
 use mpc::linear::coefficient::Layer;
 use mpc::linear::shared::Left;
-use mpc::lookup::Lookup;
+use mpc::lookup::{Lookup, PublicTable};
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::square::Square;
@@ -17,13 +17,15 @@ use wire::{Error, Result};
 
 use super::transformer::{self, RowsBy};
 use super::{circuits, tables, ufo};
-use crate::batch::repeated;
-use crate::choices::{Choice, Choices, Function, Products};
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::plan::{Reveal, Settings};
-use crate::steps::{
-    Action, Fitted, LinearStep, ProductStep, Step, SumStep, max_pool, truncation, windows,
-};
+use crate::linear::coefficient::CoefficientLayer;
+use crate::linear::shared_matmul::SharedProduct;
+use crate::plan::batch::repeated;
+use crate::plan::composed::Composed;
+use crate::plan::local::{Arrange, Concat, Narrow, Offset, Reshape, SumPool, WeightedSum};
+use crate::plan::options::{Choice, Choices, Function, Products};
+use crate::plan::settings::{Reveal, Settings};
+use crate::plan::sliced::{Sliced, max_pool, truncation};
+use crate::plan::step::{Action, Opening, Step, windows};
 
 /// Most ciphertexts of a plan, both ways: pricing a plan takes time for each, and a
 /// client prices the plan of a server it does not trust.
@@ -35,11 +37,9 @@ pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Res
     for (index, node) in graph.nodes.iter().enumerate() {
         let action = chosen(graph, node, settings.batch(), choices.of(index));
         let action = action.map_err(|e| at(&node.name, e))?;
-        ciphertexts = ciphertexts.saturating_add(match &action {
-            Action::Linear(linear) => linear.layer.ciphertexts(),
-            Action::Product(product) => product.layer.ciphertexts(),
-            _ => 0,
-        });
+        if let Action::Linear(layer) = &action {
+            ciphertexts = ciphertexts.saturating_add(layer.ciphertexts());
+        }
         if ciphertexts > MOST_CIPHERTEXTS {
             let why = format!("up to it the plan takes more than {MOST_CIPHERTEXTS} ciphertexts");
             return Err(at(&node.name, Error::misuse(why)));
@@ -64,16 +64,16 @@ pub(super) fn last(graph: &Graph, settings: Settings, choice: Choice) -> Result<
     let count = rows * classes;
     let (mut shown, label) = (graph.output, graph.tensors.len());
     let opened = match settings.reveal {
-        Reveal::Output => Action::Open { count, bits, signed: true },
+        Reveal::Output => Action::Reveal(Opening { count, bits, signed: true }),
         Reveal::Label => {
             let (sliced, bits) = match garbled(graph, choice) {
                 Ok(digits) => argmax(rows, classes, bits, digits)?,
                 Err(Circuits) => circuits::top(rows, classes, Ring::Power(bits), bits)?,
             };
-            let (name, action) = ("argmax".into(), Action::Nonlinear(sliced));
+            let (name, action) = ("argmax".into(), Action::from(sliced));
             steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
             shown = label;
-            Action::Open { count: rows, bits, signed: false }
+            Action::Reveal(Opening { count: rows, bits, signed: false })
         }
         Reveal::Probability => {
             let (action, opened) = circuits::probability(graph, settings, Ring::Power(bits), bits)?;
@@ -93,7 +93,7 @@ fn argmax(rows: usize, classes: usize, bits: u32, digits: Option<Radix>) -> Resu
     let radix = digits.unwrap_or_else(|| Radix::fastest(rows, bits.saturating_sub(1)));
     let argmax = Argmax::new(rows, classes, bits, radix)?;
     let width = argmax.index_bits();
-    Ok((Sliced::whole(rows * classes, Nonlinear::Argmax(argmax)), width))
+    Ok((Sliced::whole(rows * classes, argmax), width))
 }
 
 /// Products by transfers, of a linear layer in a session of few of them.
@@ -159,7 +159,7 @@ fn layer_of(graph: &Graph, node: &Node) -> Result<Option<(Linear, Option<[usize;
             let [columns, length] = graph.output_of(node).shape[..] else {
                 return Err(Error::misuse("an embedding that makes no matrix"));
             };
-            let linear = LinearStep::of_table(table, [columns, length]);
+            let linear = CoefficientLayer::of_table(table, [columns, length]);
             Ok(Some((linear, Some([table.rows, length]))))
         }
         _ => Ok(None),
@@ -177,8 +177,8 @@ pub(super) fn packings(graph: &Graph, node: &Node, batch: usize) -> Result<Vec<A
     let layers = Layer::packings(&linear, out_bits, batch)?.into_iter();
     let step = |layer: Layer| {
         let radix = Radix::fastest(layer.outputs(), linear.shift);
-        let step = LinearStep::of(layer, &linear, out_bits, radix)?;
-        Ok(Action::Linear(Box::new(LinearStep { positions, ..step })))
+        let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
+        Ok(Action::linear(CoefficientLayer { positions, ..step }))
     };
     layers.map(step).collect()
 }
@@ -209,8 +209,8 @@ fn linear(
         Some(Function::Digits(radix)) => radix,
         _ => Radix::fastest(layer.outputs(), linear.shift),
     };
-    let step = LinearStep::of(layer, &linear, out_bits, radix)?;
-    Ok(Action::Linear(Box::new(LinearStep { positions, ahead: choice.ahead, ..step })))
+    let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
+    Ok(Action::linear(CoefficientLayer { positions, preprocessed: choice.ahead, ..step }))
 }
 
 /// By transfers, with comparisons in digits where they are chosen.
@@ -228,62 +228,57 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
             let saturate = (saturate + 2 <= bits).then_some(*saturate);
             let fastest = || Radix::of_relu(count, bits, saturate, out_bits);
             let radix = digits.unwrap_or_else(fastest);
-            let sliced = Sliced::new(count, |count| {
-                Relu::new(count, bits, saturate, out_bits, radix).map(Nonlinear::Relu)
-            })?;
+            let sliced =
+                Sliced::new(count, |count| Relu::new(count, bits, saturate, out_bits, radix))?;
             match *low {
-                0 => Action::Nonlinear(sliced),
+                0 => Action::from(sliced),
                 low => fitted(None, -low, sliced, low),
             }
         }
         Op::MaxPool(window) => {
             let radix = fastest(count, bits.saturating_sub(1));
             let windows = repeated(windows(window), input.len(), batch);
-            Action::Nonlinear(max_pool(&windows, bits, radix)?)
+            Action::from(max_pool(&windows, bits, radix)?)
         }
         Op::SumPool(window) => {
-            Action::SumPool { windows: windows(window), inputs: input.len(), modulus: None }
+            Action::local(SumPool { windows: windows(window), inputs: input.len(), modulus: None })
         }
         Op::Sum { multipliers, accumulator_bits, shift } => {
             let width = (*accumulator_bits).max(out_bits + shift);
-            let truncate = match shift {
-                0 => None,
+            let sum = WeightedSum { multipliers: *multipliers, width, shift: *shift };
+            match shift {
+                0 => Action::local(sum),
                 drop => {
                     let radix = fastest(count, *drop);
-                    Some(truncation(count, width, *drop, out_bits, radix)?)
+                    let truncate = truncation(count, width, *drop, out_bits, radix)?;
+                    Action::from(Composed { sum: Some(sum), ..Composed::from(truncate) })
                 }
-            };
-            Action::Sum(Box::new(SumStep {
-                multipliers: *multipliers,
-                width,
-                shift: *shift,
-                truncate,
-            }))
+            }
         }
         Op::Winograd(_) => return Err(Error::misuse("it is for suite ufo")),
         Op::Requantize { drop } => {
             let sign = if input.format.signed { Sign::Unknown } else { Sign::NonNegative };
             requantize(count, [bits, *drop, out_bits], sign, digits)?
         }
-        Op::Reshape => Action::Reshape,
+        Op::Reshape => Action::local(Reshape),
         Op::Extend => {
             // With a bit to spare, half of the positive range makes every value positive.
             let raised = if input.format.signed { 1i64 << bits.saturating_sub(2) } else { 0 };
             let radix = digits.unwrap_or_else(|| Radix::leanest(count, bits, out_bits));
             let sliced = Sliced::new(count, |count| {
                 let plan = Extend::new(count, bits, out_bits, Sign::NonNegative, radix);
-                plan.map(Nonlinear::Extend)
+                plan
             })?;
             fitted(None, raised, sliced, -raised)
         }
         Op::Concat => {
             let length = |i: usize| graph.input_of(node, i).len();
-            Action::Concat { lengths: (0..node.inputs.len()).map(length).collect() }
+            Action::local(Concat { lengths: (0..node.inputs.len()).map(length).collect() })
         }
         Op::View(_) | Op::Pad { .. } => {
-            Action::Arrange { places: graph::arrangement(graph, node), inputs: input.len() }
+            Action::local(Arrange { places: graph::arrangement(graph, node), inputs: input.len() })
         }
-        Op::Offset => Action::Offset,
+        Op::Offset => Action::local(Offset),
         Op::Product { factor_bits } => {
             let signs = [0, 1].map(|i| match graph.input_of(node, i).format.signed {
                 true => Sign::Unknown,
@@ -292,10 +287,14 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
             let factors = [0, 1].map(|i| Factor { bits: factor_bits[i], sign: signs[i] });
             let radix = fastest(count, factor_bits[0]);
             let square = node.inputs.first() == node.inputs.get(1);
-            let sliced = Sliced::new(count, |count| match square {
-                true => Square::new(count, factors[0], out_bits, radix).map(Nonlinear::Square),
-                false => Multiply::new(count, factors, out_bits, radix).map(Nonlinear::Multiply),
-            })?;
+            let sliced = match square {
+                true => {
+                    Sliced::new(count, |count| Square::new(count, factors[0], out_bits, radix))?
+                }
+                false => {
+                    Sliced::new(count, |count| Multiply::new(count, factors, out_bits, radix))?
+                }
+            };
             fitted(Some(*factor_bits), 0, sliced, 0)
         }
         Op::Lookup { low, values } => {
@@ -303,7 +302,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
             let table: Vec<u64> = values.iter().map(|value| *value as u64).collect();
             let sliced = Sliced::new(count, |count| {
                 let plan = Lookup::new(count, bits, out_bits)?;
-                Ok(Nonlinear::Lookup(plan, table.clone()))
+                Ok(PublicTable::new(plan, table.clone()))
             })?;
             fitted(Some([bits; 2]), low.wrapping_neg(), sliced, 0)
         }
@@ -331,8 +330,8 @@ fn product(
     let left = if known { Left::Client } else { Left::Shared };
     let out_bits = graph.output_of(node).format.bits;
     let products = graph.nodes.iter().filter(|node| matches!(node.op, Op::MatMul(_))).count();
-    let step = ProductStep::new(matmul, sides, left, out_bits, [batch, products], digits)?;
-    Ok(Action::Product(Box::new(step)))
+    let step = SharedProduct::new(matmul, sides, left, out_bits, [batch, products], digits)?;
+    Ok(Action::linear(step))
 }
 
 /// Rounds `drop` bits away and changes the width.
@@ -343,25 +342,23 @@ fn requantize(
     digits: Option<Radix>,
 ) -> Result<Action> {
     if drop == 0 && out_bits <= bits {
-        return Ok(Action::Narrow(out_bits));
+        return Ok(Action::local(Narrow(out_bits)));
     }
     if drop == 0 {
         let radix = digits.unwrap_or_else(|| Radix::leanest(count, bits, out_bits));
-        let sliced = Sliced::new(count, |count| {
-            Extend::new(count, bits, out_bits, sign, radix).map(Nonlinear::Extend)
-        })?;
-        return Ok(Action::Nonlinear(sliced));
+        let sliced = Sliced::new(count, |count| Extend::new(count, bits, out_bits, sign, radix))?;
+        return Ok(Action::from(sliced));
     }
     let radix = digits.unwrap_or_else(|| Radix::fastest(count, drop));
     let sliced = Sliced::new(count, |count| {
         let plan = Truncate::widening(count, bits, drop, out_bits, sign, radix);
-        plan.map(Nonlinear::Truncate)
+        plan
     })?;
     Ok(fitted(None, 1 << (drop - 1), sliced, 0))
 }
 
 fn fitted(narrow: Option<[u32; 2]>, before: i64, sliced: Sliced, after: i64) -> Action {
-    Action::Fitted(Box::new(Fitted { narrow, before, sliced, after, transpose: None }))
+    Action::from(Composed { narrow, before, after, ..Composed::from(sliced) })
 }
 
 /// A refusal, with the node that it is about.

@@ -8,11 +8,12 @@ use wire::{Error, Result};
 
 use super::auto;
 use super::transformer::{self, RowsBy};
-use crate::batch::repeated;
-use crate::choices::Choice;
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::plan::Settings;
-use crate::steps::{Action, windows};
+use crate::linear::coefficient::CoefficientLayer;
+use crate::plan::batch::repeated;
+use crate::plan::options::Choice;
+use crate::plan::settings::Settings;
+use crate::plan::sliced::Sliced;
+use crate::plan::step::{Action, Opening, windows};
 
 /// A tensor as it is shared before a circuit reads it.
 #[derive(Clone, Copy)]
@@ -39,7 +40,8 @@ pub(super) fn action(
     let sliced = match &node.op {
         Op::Linear(linear) => {
             let mut action = auto::action(graph, node, batch, plain)?;
-            if let Action::Linear(step) = &mut action
+            if let Action::Linear(layer) = &mut action
+                && let Some(step) = layer.downcast_mut::<CoefficientLayer>()
                 && step.truncate.is_some()
             {
                 let width = step.layer.result_bits();
@@ -51,11 +53,11 @@ pub(super) fn action(
         }
         Op::Sum { shift, .. } => {
             let mut action = auto::action(graph, node, batch, plain)?;
-            if let Action::Sum(sum) = &mut action
-                && sum.truncate.is_some()
+            if let Action::Protocol(step) = &mut action
+                && let Some(sum) = &step.sum
             {
                 let source = Source { ring: Ring::Power(sum.width), width: sum.width, ..source };
-                sum.truncate = Some(circuits(source, None, floor(*shift), to)?);
+                step.sliced = circuits(source, None, floor(*shift), to)?;
             }
             return Ok(Some(action));
         }
@@ -70,7 +72,7 @@ pub(super) fn action(
         Op::Extend => circuits(source, None, Function::default(), to)?,
         _ => return Ok(None),
     };
-    Ok(Some(Action::Nonlinear(sliced)))
+    Ok(Some(Action::from(sliced)))
 }
 
 /// A node whose rows take circuits and whose elements take transfers, where that was chosen
@@ -102,15 +104,15 @@ pub(super) fn probability(
     let (count, scale) = output.map_or((0, 1.0), |t| (t.len(), t.format.scale));
     let plan = softmax::Plan::new(count, ring, width, scale, settings.digits())?;
     let bits = plan.sum_bits();
-    let sliced = Sliced::whole(count, Nonlinear::Probability(Box::new(plan)));
-    Ok((Action::Nonlinear(sliced), Action::Open { count: 2, bits, signed: false }))
+    let sliced = Sliced::whole(count, plan);
+    Ok((Action::from(sliced), Action::Reveal(Opening { count: 2, bits, signed: false })))
 }
 
 /// The position of the largest of `classes` values of each of `rows` rows.
 pub(super) fn top(rows: usize, classes: usize, ring: Ring, width: u32) -> Result<(Sliced, u32)> {
     let bits = classes.max(2).next_power_of_two().ilog2();
     let top = Garbled::top(rows, classes, ring, width, Ring::Power(bits), None)?;
-    Ok((Sliced::whole(rows * classes, Nonlinear::Garbled(top)), bits))
+    Ok((Sliced::whole(rows * classes, top), bits))
 }
 
 /// Drops bits of what has the half unit in it.
@@ -128,10 +130,8 @@ pub(super) fn circuits(
     let Source { count, ring, width, .. } = source;
     match windows {
         Some(windows) => Sliced::windows(windows, |inputs, windows| {
-            Garbled::maximum(inputs, windows, ring, width, function, to).map(Nonlinear::Garbled)
+            Garbled::maximum(inputs, windows, ring, width, function, to)
         }),
-        None => Sliced::new(count, |count| {
-            Garbled::map(count, ring, width, function, to).map(Nonlinear::Garbled)
-        }),
+        None => Sliced::new(count, |count| Garbled::map(count, ring, width, function, to)),
     }
 }

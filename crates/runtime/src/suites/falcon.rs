@@ -16,7 +16,7 @@ use wire::{Error, Result};
 
 use super::auto;
 use super::slots::{self, Facts};
-use crate::packed::{Packed, Packing};
+use crate::linear::slots::{Packed, Packing};
 
 /// Most bits that masks are wider than what they mask; every one costs half a bit of the
 /// precision of inputs and half a bit of that of weights.

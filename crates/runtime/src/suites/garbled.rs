@@ -15,10 +15,12 @@ use wire::{Error, Result};
 use super::circuits::{Source, circuits, floor, probability, top};
 use super::slots::{self, Facts};
 use super::{auto, falcon};
-use crate::choices::Choice;
-use crate::packed::{Packed, Packing};
-use crate::plan::{Reveal, Settings};
-use crate::steps::{Action, SlotsStep, Step, SumStep, windows};
+use crate::linear::slots::{Packed, Packing, SlotLayer};
+use crate::linear::small::SmallShares;
+use crate::plan::local::{Known, SumPool, WeightedSum};
+use crate::plan::options::Choice;
+use crate::plan::settings::{Reveal, Settings};
+use crate::plan::step::{Action, Opening, Step, windows};
 
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     slots::one_by_one(settings, packing)?;
@@ -129,7 +131,7 @@ impl Planner<'_> {
             }
             _ => (self.entered(slots::input(node), entry)?, entry),
         };
-        let products = Action::Slots(Box::new(SlotsStep { layer, bits: ring.bits(), half: 0 }));
+        let products = Action::linear(SlotLayer { layer, bits: ring.bits(), half: 0 });
         let multiplied = self.push(node.name.clone(), Some(index), vec![entered], products);
         let mut source = Source { ring, ..self.fresh(node, multiplied, width) };
         if let (Some(factor), Some(addend)) = (linear.addend, node.inputs.get(1)) {
@@ -158,17 +160,20 @@ impl Planner<'_> {
         multipliers: [i64; 2],
         [width, shift]: [u32; 2],
     ) -> usize {
-        let sum = SumStep { multipliers, width, shift, truncate: None };
-        self.push(name.into(), node, reads, Action::Sum(Box::new(sum)))
+        let sum = WeightedSum { multipliers, width, shift };
+        self.push(name.into(), node, reads, Action::local(sum))
     }
 
     /// The same values in other places or added up, in the ring in which they are.
     fn local(&mut self, index: usize, node: &Node, first: usize) -> Result<()> {
         let ring = self.rings.get(&first).copied();
-        let mut action = auto::action(self.graph, node, 1, Choice::default())?;
-        if let (Action::SumPool { modulus, .. }, Some(Ring::Prime(prime))) = (&mut action, ring) {
-            *modulus = Some(prime);
-        }
+        let action = match (&node.op, ring) {
+            (Op::SumPool(window), Some(Ring::Prime(prime))) => {
+                let inputs = self.graph.input_of(node, 0).len();
+                Action::local(SumPool { windows: windows(window), inputs, modulus: Some(prime) })
+            }
+            _ => auto::action(self.graph, node, 1, Choice::default())?,
+        };
         self.steps.push(Step::of_node(self.graph, index, action));
         if let Some(ring) = ring {
             self.rings.insert(node.output, ring);
@@ -228,7 +233,7 @@ impl Planner<'_> {
         }
         let node = chain.nodes.last().copied();
         let (reads, writes) = (vec![source.tensor], chain.end);
-        self.steps.push(Step { name, node, reads, writes, action: Action::Nonlinear(sliced) });
+        self.steps.push(Step { name, node, reads, writes, action: Action::from(sliced) });
         Ok(())
     }
 
@@ -266,7 +271,7 @@ impl Planner<'_> {
             true => (tensor, None),
             false => (self.entered(tensor, ring)?, Some(layer.small()?)),
         };
-        let small = self.push(name, None, vec![entered], Action::Small(plan));
+        let small = self.push(name, None, vec![entered], Action::linear(SmallShares(plan)));
         self.small.insert(tensor, small);
         Ok(small)
     }
@@ -282,7 +287,9 @@ impl Planner<'_> {
         let name =
             format!("{} (enter)", self.graph.tensors.get(tensor).map_or("", |t| t.name.as_str()));
         let entered = match (self.facts(tensor).known, ring) {
-            (true, Ring::Prime(prime)) => self.push(name, None, vec![tensor], Action::Known(prime)),
+            (true, Ring::Prime(prime)) => {
+                self.push(name, None, vec![tensor], Action::local(Known(prime)))
+            }
             _ => self.shared_anew(&name, self.source(tensor), ring)?,
         };
         self.converted.push((tensor, ring, entered));
@@ -314,7 +321,7 @@ impl Planner<'_> {
     /// The same values under other shares.
     fn shared_anew(&mut self, name: &str, source: Source, to: Ring) -> Result<usize> {
         let sliced = circuits(source, None, Function::default(), to)?;
-        Ok(self.push(name.into(), None, vec![source.tensor], Action::Nonlinear(sliced)))
+        Ok(self.push(name.into(), None, vec![source.tensor], Action::from(sliced)))
     }
 
     fn facts(&self, tensor: usize) -> Facts {
@@ -360,13 +367,13 @@ impl Planner<'_> {
         let reads = vec![source.tensor];
         let (shown, action) = match settings.reveal {
             Reveal::Output => {
-                let action = Action::Open { count: source.count, bits, signed: true };
+                let action = Action::Reveal(Opening { count: source.count, bits, signed: true });
                 (self.plain(output)?, action)
             }
             Reveal::Label => {
                 let (sliced, bits) = top(1, source.count, source.ring, source.width)?;
-                let label = self.push("argmax".into(), None, reads, Action::Nonlinear(sliced));
-                (label, Action::Open { count: 1, bits, signed: false })
+                let label = self.push("argmax".into(), None, reads, Action::from(sliced));
+                (label, Action::Reveal(Opening { count: 1, bits, signed: false }))
             }
             Reveal::Probability => {
                 let (softmax, opened) =

@@ -4,7 +4,7 @@ mod auto;
 mod circuits;
 mod falcon;
 mod garbled;
-mod lola;
+pub(crate) mod lola;
 mod slots;
 mod tables;
 mod transformer;
@@ -15,10 +15,10 @@ use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
-use crate::choices::{Choice, Choices};
-use crate::packed::Packing;
-use crate::plan::Settings;
-use crate::steps::Step;
+use crate::linear::slots::Packing;
+use crate::plan::options::{Choice, Choices};
+use crate::plan::settings::Settings;
+use crate::plan::step::Step;
 
 /// Those of this version.
 const SUITES: [&str; 8] =

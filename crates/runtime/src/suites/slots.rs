@@ -16,11 +16,13 @@ use ring::Modulus;
 use wire::{Error, Result};
 
 use super::auto;
-use crate::choices::Choice;
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::packed::{Packed, Packing};
-use crate::plan::Settings;
-use crate::steps::{Action, Fitted, SlotsStep, Step, SumStep, truncation};
+use crate::linear::slots::{Packed, Packing, SlotLayer};
+use crate::plan::composed::Composed;
+use crate::plan::local::{Known, WeightedSum};
+use crate::plan::options::Choice;
+use crate::plan::settings::Settings;
+use crate::plan::sliced::{Sliced, truncation};
+use crate::plan::step::{Action, Step};
 
 /// Bytes of rotation keys that a party holds.
 const MOST_KEY_BYTES: usize = 1 << 30;
@@ -146,15 +148,13 @@ impl Planner<'_> {
         // A sum adds the half that rounding takes by itself.
         let half = if linear.addend.is_none() { linear.shift } else { 0 };
         let half = if half == 0 { 0 } else { 1 << (half - 1) };
-        let products = Action::Slots(Box::new(SlotsStep { layer, bits: prime.bits(), half }));
+        let products = Action::linear(SlotLayer { layer, bits: prime.bits(), half });
         let multiplied = self.push(node.name.clone(), Some(index), vec![entered], None, products);
 
         let last = (linear.shift == 0 && linear.addend.is_none()).then_some(node.output);
         let radix = Radix::fastest(outputs, prime.bits());
-        let leave = Sliced::new(outputs, |count| {
-            Leave::new(count, prime, width, radix).map(Nonlinear::Leave)
-        })?;
-        let leave = Action::Nonlinear(leave);
+        let leave = Sliced::new(outputs, |count| Leave::new(count, prime, width, radix))?;
+        let leave = Action::from(leave);
         let left = self.push(part("leave"), None, vec![multiplied], last, leave);
         if last.is_none() {
             let round = round(self.graph, node, linear, outputs)?;
@@ -192,18 +192,12 @@ pub(super) fn width(graph: &Graph, node: &Node, linear: &Linear) -> u32 {
 
 fn entry(Facts { bits, sign, known }: Facts, inputs: usize, prime: Modulus) -> Result<Action> {
     if known {
-        return Ok(Action::Known(prime));
+        return Ok(Action::local(Known(prime)));
     }
     let sliced = Sliced::new(inputs, |count| {
-        Enter::new(count, bits, prime, sign, Radix::fastest(count, bits)).map(Nonlinear::Enter)
+        Enter::new(count, bits, prime, sign, Radix::fastest(count, bits))
     })?;
-    Ok(Action::Fitted(Box::new(Fitted {
-        narrow: Some([bits; 2]),
-        before: 0,
-        sliced,
-        after: 0,
-        transpose: None,
-    })))
+    Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }
 
 fn round(graph: &Graph, node: &Node, linear: &Linear, outputs: usize) -> Result<Action> {
@@ -214,10 +208,15 @@ fn round(graph: &Graph, node: &Node, linear: &Linear, outputs: usize) -> Result<
     };
     match (linear.addend, truncate) {
         (Some(factor), truncate) => {
-            let (multipliers, shift) = ([1, factor], linear.shift);
-            Ok(Action::Sum(Box::new(SumStep { multipliers, width, shift, truncate })))
+            let sum = WeightedSum { multipliers: [1, factor], width, shift: linear.shift };
+            Ok(match truncate {
+                None => Action::local(sum),
+                Some(truncate) => {
+                    Action::from(Composed { sum: Some(sum), ..Composed::from(truncate) })
+                }
+            })
         }
-        (None, Some(truncate)) => Ok(Action::Nonlinear(truncate)),
+        (None, Some(truncate)) => Ok(Action::from(truncate)),
         (None, None) => Err(Error::misuse("a layer that needs no rounding")),
     }
 }

@@ -1,12 +1,12 @@
 //! Functions of few bits by one table each, whatever they are by comparisons.
 
 use graph::{Graph, Node, Op};
-use mpc::lookup::{Lookup, tabulate};
+use mpc::lookup::{Lookup, PublicTable, tabulate};
 use ring::word::mask;
 use wire::{Error, Result, Role};
 
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::steps::Action;
+use crate::plan::sliced::Sliced;
+use crate::plan::step::Action;
 
 /// Most bits of a table's positions.
 const MOST_BITS: u32 = 8;
@@ -35,7 +35,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action>
     };
     let sliced = Sliced::new(output.len() * batch, |count| {
         let plan = Lookup::new(count, bits, out_bits)?.chosen_by(Role::Server);
-        Ok(Nonlinear::Lookup(plan, table.clone()))
+        Ok(PublicTable::new(plan, table.clone()))
     })?;
-    Ok(Action::Nonlinear(sliced))
+    Ok(Action::from(sliced))
 }

@@ -9,8 +9,9 @@ use mpc::transformer::layernorm::LayerNorm;
 use mpc::transformer::softmax::Softmax;
 use wire::{Error, Result};
 
-use crate::nonlinear::{Nonlinear, Sliced};
-use crate::steps::{Action, Fitted};
+use crate::plan::composed::Composed;
+use crate::plan::sliced::Sliced;
+use crate::plan::step::Action;
 
 /// How what is computed once a row is: factors of layer norms, reciprocals of softmaxes.
 /// Other functions have no rows.
@@ -48,7 +49,7 @@ pub(super) fn action(
                     RowsBy::Transfers => Softmax::new(rows, &softmax, radix)?,
                     RowsBy::Circuits => Softmax::with_circuits(rows, &softmax, radix)?,
                 };
-                Ok(Nonlinear::Softmax(Box::new(plan)))
+                Ok(plan)
             })?;
             (bits, sliced, None)
         }
@@ -61,16 +62,14 @@ pub(super) fn action(
                     RowsBy::Transfers => LayerNorm::new(rows, &norm, radix)?,
                     RowsBy::Circuits => LayerNorm::with_circuits(rows, &norm, radix)?,
                 };
-                Ok(Nonlinear::LayerNorm(Box::new(plan)))
+                Ok(plan)
             })?;
             (bits, sliced, Some([columns, output.len() / columns]))
         }
         Op::Smu { smooth, .. } => {
             let smu = graph.smu(node).map_err(Error::misuse)?;
             let radix = fastest(count, smooth.bits);
-            let sliced = Sliced::new(count, |count| {
-                Ok(Nonlinear::Smu(Box::new(Smu::new(count, &smu, radix)?)))
-            })?;
+            let sliced = Sliced::new(count, |count| Ok(Smu::new(count, &smu, radix)?))?;
             (smooth.bits + 1, sliced, None)
         }
         Op::ReluSoftmax { smooth, .. } => {
@@ -79,22 +78,21 @@ pub(super) fn action(
             let (radix, masked) = (fastest(count, smooth.bits), node.inputs.len() > 1);
             let sliced = Sliced::rows(count / columns, columns, |rows| {
                 let plan = ReluSoftmax::new(rows, &softmax, masked, radix)?;
-                Ok(Nonlinear::ReluSoftmax(Box::new(plan)))
+                Ok(plan)
             })?;
             let narrow = Some([smooth.bits + 1, 1]);
-            let fitted = Fitted { narrow, before: 0, sliced, after: 0, transpose: None };
-            return Ok(Action::Fitted(Box::new(fitted)));
+            return Ok(Action::from(Composed { narrow, ..Composed::from(sliced) }));
         }
         _ => {
             let gelu = graph.gelu(node).map_err(Error::misuse)?;
             let radix = fastest(count, bits.saturating_sub(1));
             let sliced = Sliced::new(count, |count| {
                 let plan = Gelu::new(count, bits, &gelu, output.format.bits, radix)?;
-                Ok(Nonlinear::Gelu(Box::new(plan)))
+                Ok(plan)
             })?;
             (bits, sliced, None)
         }
     };
     let narrow = Some([narrow; 2]);
-    Ok(Action::Fitted(Box::new(Fitted { narrow, before: 0, sliced, after: 0, transpose })))
+    Ok(Action::from(Composed { narrow, transpose, ..Composed::from(sliced) }))
 }

@@ -7,10 +7,10 @@ use mpc::linear::oblivious::Layer;
 use wire::{Error, Result};
 
 use super::auto;
-use crate::choices::{Choice, Choices};
-use crate::plan::Settings;
-use crate::steps::{Action, Step};
-use crate::transferred::{Rescale, TransferStep};
+use crate::linear::ot_matmul::{OtLayer, Rescale};
+use crate::plan::options::{Choice, Choices};
+use crate::plan::settings::Settings;
+use crate::plan::step::{Action, Step};
 
 /// Most pieces of a plan that clients send, and most transfers: pricing a plan takes time for
 /// each, and a client prices the plan of a server it does not trust.
@@ -36,7 +36,9 @@ pub(super) fn of_nodes(graph: &Graph, settings: Settings, choices: &Choices) -> 
     for (index, node) in graph.nodes.iter().enumerate() {
         let action = action(graph, node, settings.batch(), choices.of(index));
         let action = action.map_err(|e| auto::at(&node.name, e))?;
-        if let Action::Transfer(step) = &action {
+        if let Action::Linear(layer) = &action
+            && let Some(step) = layer.downcast::<OtLayer>()
+        {
             pieces = pieces.saturating_add(step.layer.product().pieces());
             transfers = transfers.saturating_add(step.layer.product().transfers());
         }
@@ -59,7 +61,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
         Op::Winograd(layer) => tiles(layer, out_bits, batch)?,
         _ => return auto::chosen(graph, node, batch, choice),
     };
-    Ok(Action::Transfer(Box::new(step)))
+    Ok(Action::linear(step))
 }
 
 /// One layer of another suite by transfers, where one part of its correlations is enough.
@@ -77,11 +79,11 @@ pub(super) fn layer(linear: &Linear, out_bits: u32, batch: usize) -> Result<Acti
     if step.feeds_itself() {
         return Err(Error::misuse("a layer of too many products to be transferred at once"));
     }
-    Ok(Action::Transfer(Box::new(step)))
+    Ok(Action::linear(step))
 }
 
 /// Computed mod the width of the result before its rescale: no more than that is kept.
-fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<TransferStep> {
+fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<OtLayer> {
     let Linear { conv, weight_bits, shift, rounding, addend, choice, .. } = linear;
     if choice.is_none() && *weight_bits > MOST_BITS {
         let why = format!("weights of {weight_bits} bits; suite ufo takes up to {MOST_BITS}");
@@ -90,15 +92,15 @@ fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result<TransferSt
     let choice = choice.clone().unwrap_or_else(|| WeightBits::twos_complement(*weight_bits));
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let layer = Layer::positions(conv, rescale.bits(), &choice, images)?;
-    TransferStep::new(layer, choice, rescale, (false, None))
+    OtLayer::new(layer, choice, rescale, (false, None))
 }
 
 /// In the ring of the products, if that is narrower than the results'.
-fn tiles(layer: &Winograd, out_bits: u32, images: usize) -> Result<TransferStep> {
+fn tiles(layer: &Winograd, out_bits: u32, images: usize) -> Result<OtLayer> {
     let Winograd { conv, tile, choice, shift, rounding, addend, .. } = layer;
     let Winograd { product_bits, spare, stage_bits, .. } = layer;
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let bits = rescale.bits().min(*product_bits);
     let layer = Layer::tiles(conv, *tile, bits, choice, images)?;
-    TransferStep::new(layer, choice.clone(), rescale, (*spare, *stage_bits))
+    OtLayer::new(layer, choice.clone(), rescale, (*spare, *stage_bits))
 }

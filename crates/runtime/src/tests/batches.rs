@@ -78,7 +78,7 @@ fn the_budget_of_a_session_holds_for_whole_batches() {
     let mut rng = Random::seeded(35);
     let model = network(&mut rng, Rounding::Exact);
     let plan = Plan::new(model.graph.clone(), batched(Reveal::Output, 4, 0)).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let values = inputs(&mut rng, 5);
     let shape = [5, 2, SIDE, SIDE];
     for (most, served) in [(7, false), (8, true)] {

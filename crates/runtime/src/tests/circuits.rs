@@ -3,7 +3,8 @@
 use graph::Nonlinear;
 
 use super::*;
-use crate::steps::Step;
+use crate::linear::slots::SlotLayer;
+use crate::plan::step::Step;
 
 /// The small network, with a residual, for a suite.
 fn garbled(rng: &mut Random, suite: &str) -> Model {
@@ -97,7 +98,7 @@ fn a_suite_that_leaks_runs_only_where_both_agreed() {
     model.graph.suite = "falcon".into();
     model.graph.nonlinear = Nonlinear::Gc;
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let values = inputs(&mut rng, 1);
     let (ours, theirs) = run_pair(
         |channel| {
@@ -197,8 +198,14 @@ fn layers_with_primes_of_their_own_read_the_same_tensor() {
     let (answer, server) = run(&model, Reveal::Output, &values);
     assert_eq!(answer.results, clear(&model, &values));
     costs_as_planned(&answer, &server.unwrap(), 1);
-    let primes: Vec<u64> =
-        answer.plan.steps().iter().filter_map(Step::slots).map(|l| l.prime()).collect();
+    let primes: Vec<u64> = answer
+        .plan
+        .steps()
+        .iter()
+        .filter_map(Step::linear)
+        .filter_map(|l| l.downcast::<SlotLayer>())
+        .map(|l| l.layer.prime())
+        .collect();
     assert_ne!(primes[1], primes[2]);
 }
 

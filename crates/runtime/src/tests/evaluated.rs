@@ -6,10 +6,12 @@ use std::num::NonZeroU32;
 use graph::{FloatTensor, Floats, Model, Ranges, Source};
 use ring::Random;
 
-use super::{Answer, Prepared, Request, clear, costs_as_planned, limits, predict, run, run_with};
-use crate::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
+use super::{
+    Answer, EncodedModel, Request, clear, costs_as_planned, limits, predict, run, run_with,
+};
 use crate::plan::{Plan, Reveal, Settings};
-use crate::server::session;
+use crate::session::server::session;
+use crate::suites::lola::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
 use wire::{Error, HEADER_LEN, memory_pair};
 
 /// Bytes of a file before its body.
@@ -116,7 +118,12 @@ fn batches_share_messages() {
 }
 
 /// A session under own keys, or fresh ones, with a server that keeps what it saw.
-fn under(keys: Option<&KeyFiles>, model: &Model, prepared: &Prepared, values: &[f32]) -> Answer {
+fn under(
+    keys: Option<&KeyFiles>,
+    model: &Model,
+    prepared: &EncodedModel,
+    values: &[f32],
+) -> Answer {
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
     let (mut client, mut server) = memory_pair();
     std::thread::scope(|scope| {
@@ -141,7 +148,7 @@ fn keys_cross_once_and_the_longest_unused_go_first() {
     let [first, second] = [(); 2].map(|()| generate_keys(&offer).unwrap());
     let bytes = plan.evaluated().unwrap().key_bytes();
     for (room, again) in [(2 * bytes, false), (bytes, true), (bytes - 1, true)] {
-        let prepared = Prepared::new(&plan, model.clone()).unwrap().with_key_cache(room);
+        let prepared = EncodedModel::new(&plan, model.clone()).unwrap().with_key_cache(room);
         let mut sent = Vec::new();
         for keys in [&first, &second, &first] {
             let answer = under(Some(keys), &model, &prepared, &values);

@@ -112,7 +112,7 @@ fn a_tampered_key_is_noticed() {
     let mut rng = Random::seeded(44);
     let model = packed(&mut rng, "gala");
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let prepared = Prepared::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let values = inputs(&mut rng, 1);
     // Hello, consent, public key, rotations.
     for (frame, how) in [(2, Tamper::Truncate), (2, Tamper::Retag), (3, Tamper::Oversize)] {

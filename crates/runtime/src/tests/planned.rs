@@ -2,9 +2,9 @@
 //! that a client refuses.
 
 use super::*;
-use crate::choices::{Choice, Choices};
+use crate::plan::options::{Choice, Choices};
 use crate::planner::{self, Conditions, Planning, Rates};
-use crate::probe;
+use crate::session::probe;
 use mpc::compare::Radix;
 use ot::Source as Transfers;
 use std::net::{TcpListener, TcpStream};
@@ -238,10 +238,10 @@ fn a_plan_for_a_link_that_nobody_measured_is_refused() {
     for measured in [false, true] {
         let offered = plan(!measured);
         let (ours, _) = run_pair(
-            |channel| hello::client(channel, &mut Random::seeded(1), |_| Ok(1)).map(|_| ()),
+            |channel| handshake::client(channel, &mut Random::seeded(1), |_| Ok(1)).map(|_| ()),
             |channel| {
                 let choose = |_| Ok(&offered);
-                hello::server(channel, &mut Random::seeded(2), measured, choose).map(|_| ())
+                handshake::server(channel, &mut Random::seeded(2), measured, choose).map(|_| ())
             },
         );
         assert!(matches!(ours.value, Err(Error::Peer { .. })), "{:?}", ours.value);

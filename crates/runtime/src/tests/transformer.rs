@@ -1,7 +1,7 @@
 //! Encoders of transformers between two parties.
 
 use super::*;
-use crate::choices::{Choice, Choices};
+use crate::plan::options::{Choice, Choices};
 use crate::planner;
 use graph::Op;
 use graph::testing::{Sizes, calibrate, encoder, smooth_encoder, tokens};
@@ -98,7 +98,13 @@ fn attention_of_many_heads_is_folded_under_keys_of_the_setup() {
     let options = graph::Options::default();
     let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
     let (answer, server) = run(&model, Reveal::Output, &inputs[3]);
-    assert!(answer.plan.steps().iter().any(|step| step.unfolding().is_some()));
+    assert!(
+        answer
+            .plan
+            .steps()
+            .iter()
+            .any(|step| step.linear().is_some_and(|l| l.keys().unfold.is_some()))
+    );
     costs_as_planned(&answer, &server.unwrap(), 1);
     near(&answer.results, &clear(&model, &inputs[3]));
 }

@@ -5,7 +5,7 @@ use graph::functions::starts::Start;
 use super::{check, run};
 use crate::bench::operation::Function;
 use crate::bench::{Operation, comet as planned};
-use crate::plan::Settings;
+use crate::plan::settings::Settings;
 
 pub(super) fn gelu(bits: u32, out_bits: u32, range: f64) -> Operation {
     Operation::Gelu { rows: 7, cols: 50, bits, out_bits, range, radix: None }

@@ -7,7 +7,7 @@ use graph::Rounding;
 use super::{check, check_with};
 use crate::bench::operation::Baseline;
 use crate::bench::{Bench, Operation};
-use crate::plan::Settings;
+use crate::plan::settings::Settings;
 
 pub(super) fn strided(
     channels: [usize; 2],

@@ -7,7 +7,7 @@ use super::OT;
 use super::functions::{gelu, layer_norm, softmax};
 use super::linear::strided;
 use crate::bench::{Bench, Operation};
-use crate::plan::Settings;
+use crate::plan::settings::Settings;
 
 #[test]
 fn nonsense_is_refused() {

@@ -1,0 +1,283 @@
+//! Linear layers packed into coefficients, with their rescale.
+
+use graph::{Conv, Embedding, Linear, Op, Rounding};
+use mpc::compare::Radix;
+use mpc::linear::coefficient::{
+    self, ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, ServerWeights, Worker,
+};
+use mpc::{Effort, Kernel, Need, Share};
+use wire::{Error, Result, Role};
+use zeroize::Zeroizing;
+
+use super::context::{Context, Party, Preprocessing, input};
+use super::keys::KeyDemand;
+use super::protocol::{Asked, Exchange, LinearProtocol, Preprocess, Preprocessed};
+use super::weights::{Encoded, WeightSource, rounding_term};
+use crate::plan::sliced::{Sliced, truncation};
+use crate::plan::spent::Spent;
+
+/// What a multiplication in the clear costs, in elements of a local step.
+const CLEAR: f64 = 0.1;
+
+/// A linear layer: products under encryption, then the exact truncation if asked.
+#[derive(Debug)]
+pub struct CoefficientLayer {
+    /// Whether it runs on a mask before, in one exchange with all others that do.
+    pub preprocessed: bool,
+    /// Of the lookup of a table: its rows and how many positions in it are the input, of one
+    /// input. Each position stands for a vector of zeros with a one.
+    pub positions: Option<[usize; 2]>,
+    /// The homomorphic part.
+    pub layer: Layer,
+    /// The rest of an exact rescale.
+    pub truncate: Option<Sliced>,
+}
+
+impl CoefficientLayer {
+    /// Plans `linear` for outputs of `out_bits`, of `batch` inputs at a time.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when no secure parameters hold the precision.
+    pub fn new(linear: &Linear, out_bits: u32, radix: Radix, batch: usize) -> Result<Self> {
+        Self::of(Layer::new(linear, out_bits, batch)?, linear, out_bits, radix)
+    }
+
+    /// Plans `linear` in this `layer` of it.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that no truncation has.
+    pub(crate) fn of(layer: Layer, linear: &Linear, out_bits: u32, radix: Radix) -> Result<Self> {
+        let truncate = match linear.rounding {
+            Rounding::Stochastic => None,
+            Rounding::Exact => {
+                let spare = he::rlwe::EXACT_BITS;
+                let (width, drop) = (layer.result_bits(), linear.shift + spare);
+                Some(truncation(layer.outputs(), width, drop, out_bits, radix)?)
+            }
+        };
+        Ok(Self { preprocessed: false, positions: None, layer, truncate })
+    }
+
+    /// The layer that takes rows of `table`, `[columns, length]`, on vectors that name a row.
+    pub(crate) fn of_table(table: &Embedding, [columns, length]: [usize; 2]) -> Linear {
+        Linear {
+            conv: Conv { in_height: length, ..Conv::fully_connected(table.rows, columns) },
+            accumulator_bits: table.weight_bits,
+            weight_bits: table.weight_bits,
+            shift: table.shift,
+            rounding: table.rounding,
+            addend: None,
+            choice: None,
+        }
+    }
+
+    /// Products of what is there, without preprocessing.
+    fn multiply(
+        &self,
+        cx: &mut Context<'_, '_>,
+        x: &Share,
+        addend: Option<&Share>,
+    ) -> Result<Share> {
+        let degree = self.layer.params().degree();
+        let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
+        match cx.party {
+            Party::Client { keys, .. } => {
+                let key = keys.for_degree(degree)?;
+                coefficient::client(cx.channel, &self.layer, key, x, addend, worker)
+            }
+            Party::Server { keys, weights, .. } => {
+                let (key, weights) = (keys.for_degree(degree)?, weights.of(cx.node)?);
+                coefficient::server(cx.channel, &self.layer, key, weights, x, addend, worker)
+            }
+        }
+    }
+
+    /// Products that were preprocessed on a mask.
+    fn unmask(
+        &self,
+        cx: &mut Context<'_, '_>,
+        preprocessed: Preprocessed,
+        x: &Share,
+        addend: Option<&Share>,
+    ) -> Result<Share> {
+        match cx.party {
+            Party::Client { .. } => {
+                let ahead: ClientAhead = preprocessed.take()?;
+                ahead.run(cx.channel, &self.layer, x, addend)
+            }
+            Party::Server { weights, .. } => {
+                let ahead: ServerAhead = preprocessed.take()?;
+                ahead.run(cx.channel, &self.layer, weights.of(cx.node)?, x, addend)
+            }
+        }
+    }
+}
+
+impl LinearProtocol for CoefficientLayer {
+    fn operator(&self) -> &'static str {
+        match self.positions {
+            Some(_) => "embedding",
+            None if self.layer.is_fully_connected() => "fully connected",
+            None => "convolution",
+        }
+    }
+
+    fn describe(&self) -> String {
+        let how = if self.truncate.is_some() { " + exact truncation" } else { "" };
+        let when = if self.preprocessed { "on a mask before, " } else { "" };
+        format!("{when}{}{how}", self.layer.describe())
+    }
+
+    fn keys(&self) -> KeyDemand {
+        KeyDemand { coefficient: Some(self.layer.params()), ..KeyDemand::default() }
+    }
+
+    fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
+        let keep = self.preprocessed || source.preprocesses;
+        let (weight, bias) = match (source.op()?.clone(), self.positions) {
+            (Op::Embedding(table), Some(_)) => {
+                let entries = source.take()?;
+                let weight = across(&entries.weight, table.rows);
+                let columns = entries.weight.len() / table.rows.max(1);
+                (weight, vec![rounding_term(table.rounding, table.shift); columns])
+            }
+            (Op::Linear(op), None) => {
+                let mut weights = source.take()?;
+                let half = rounding_term(op.rounding, op.shift);
+                let bias = weights.bias.iter().map(|bias| bias + half).collect();
+                (Zeroizing::new(std::mem::take(&mut weights.weight)), bias)
+            }
+            _ => {
+                let why = "a linear step without a linear node; please report it";
+                return Err(Error::Internal(why.into()));
+            }
+        };
+        let bias = Zeroizing::new(bias);
+        let ready = ServerWeights::new(&self.layer, &weight, &bias, source.memory)?;
+        Ok(Some(Encoded::new(if keep { ready.keeping(&weight) } else { ready })))
+    }
+
+    fn is_preprocessed(&self) -> bool {
+        self.preprocessed
+    }
+
+    fn preprocess(&self) -> Option<&dyn Preprocess> {
+        Some(self)
+    }
+
+    fn protocols(&self) -> Vec<&Sliced> {
+        self.truncate.iter().collect()
+    }
+
+    fn spent(&self) -> Spent {
+        if self.preprocessed {
+            return self.spent_preprocessed();
+        }
+        Spent { cost: self.layer.cost(), effort: self.layer.effort() }
+    }
+
+    fn spent_preprocessed(&self) -> Spent {
+        // The server multiplies in the clear.
+        let work = self.layer.outputs() as f64 + CLEAR * self.layer.clear_work() as f64;
+        Spent { cost: self.layer.prepared_cost(), effort: Effort::of(Kernel::Local, work) }
+    }
+
+    fn memory(&self) -> u64 {
+        16 * (self.layer.ciphertexts() as u64) * self.layer.params().degree() as u64
+    }
+
+    fn ciphertexts(&self) -> usize {
+        self.layer.ciphertexts()
+    }
+
+    fn run(
+        &self,
+        cx: &mut Context<'_, '_>,
+        inputs: Vec<Share>,
+        preprocessed: Option<Preprocessed>,
+    ) -> Result<Share> {
+        let bits = self.layer.plain_bits();
+        let x = input(&inputs, 0)?;
+        let expanded = self.positions.map(|sides| one_hot(cx.channel.role(), sides, x, bits));
+        let x = expanded.as_ref().unwrap_or(x);
+        let addend = inputs.get(1);
+        let y = match preprocessed {
+            Some(preprocessed) => self.unmask(cx, preprocessed, x, addend)?,
+            None => self.multiply(cx, x, addend)?,
+        };
+        drop(inputs);
+        Sliced::run_after(self.truncate.as_ref(), cx.channel, y, cx.feed)
+    }
+}
+
+impl Preprocess for CoefficientLayer {
+    fn exchange(&self) -> Exchange {
+        Exchange::Encryption
+    }
+
+    fn parts(&self) -> Vec<(Need, [Spent; 2])> {
+        let asks = Spent { cost: self.layer.asks(), effort: self.layer.effort() };
+        vec![(Need::default(), [asks, Spent::sending(self.layer.answers())])]
+    }
+
+    fn asked_bytes(&self) -> usize {
+        self.layer.held_bytes()
+    }
+
+    fn held_bytes(&self) -> usize {
+        8 * (self.layer.inputs() + self.layer.outputs())
+    }
+
+    fn ask(&self, cx: &mut Preprocessing<'_>) -> Result<Asked> {
+        let degree = self.layer.params().degree();
+        let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
+        match cx.party {
+            Party::Client { keys, .. } => {
+                let key = keys.for_degree(degree)?;
+                ClientAsked::ask(cx.channel, &self.layer, key, worker).map(Asked::new)
+            }
+            Party::Server { keys, weights, .. } => {
+                let (key, weights) = (keys.for_degree(degree)?, weights.of(cx.node)?);
+                ServerAsked::read(cx.channel, &self.layer, key, weights, worker).map(Asked::new)
+            }
+        }
+    }
+
+    fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed> {
+        let unasked = || Error::Internal("a layer that did not ask; please report it".into());
+        let asked = asked.ok_or_else(unasked)?;
+        match cx.party {
+            Party::Client { keys, .. } => {
+                let key = keys.for_degree(self.layer.params().degree())?;
+                let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
+                let asked: ClientAsked = asked.take()?;
+                asked.finish(cx.channel, &self.layer, key, worker).map(Preprocessed::new)
+            }
+            Party::Server { .. } => {
+                let asked: ServerAsked = asked.take()?;
+                asked.finish(cx.channel, &self.layer).map(Preprocessed::new)
+            }
+        }
+    }
+}
+
+/// `[columns, rows]` of `[rows, columns]`.
+fn across(entries: &[i32], rows: usize) -> Zeroizing<Vec<i32>> {
+    let columns = entries.len() / rows.max(1);
+    let column = |column: usize| entries.iter().skip(column).step_by(columns.max(1)).copied();
+    Zeroizing::new((0..columns).flat_map(column).collect())
+}
+
+/// The client's positions in a table, `length` of each input, as vectors of zeros with a
+/// one, `[rows, length]`; of the server's share of them, which is nothing, zeros. What is
+/// written where does not depend on the positions.
+fn one_hot(role: Role, [rows, length]: [usize; 2], x: &Share, bits: u32) -> Share {
+    let own = u64::from(role == Role::Client);
+    let mut words = Vec::with_capacity(rows.saturating_mul(x.len()));
+    for positions in x.words().chunks(length.max(1)) {
+        for row in 0..rows as u64 {
+            words.extend(positions.iter().map(|position| own & u64::from(*position == row)));
+        }
+    }
+    Share::new(words, bits)
+}

@@ -1,0 +1,90 @@
+//! What a step finds when it runs: the channel, its party, randomness and correlations.
+
+use mpc::{Pads, Share};
+use ring::Random;
+use wire::{Channel, Error, Result};
+
+use super::keys::{ClientKeys, ServerKeys};
+use super::weights::Weights;
+use crate::plan::sliced::Feed;
+use crate::preprocess::correlations::Offline;
+
+/// What a party brings to a run.
+#[derive(Clone, Copy)]
+pub enum Party<'a> {
+    /// The client's keys and the quantised inputs of one run, one after another.
+    Client {
+        /// Secret keys.
+        keys: &'a ClientKeys,
+        /// Quantised inputs.
+        input: &'a [i64],
+        /// Threads of this party, at least 1.
+        threads: usize,
+    },
+    /// The client's public keys and the server's encoded weights.
+    Server {
+        /// Public keys.
+        keys: &'a ServerKeys,
+        /// Weights.
+        weights: &'a Weights,
+        /// Threads of this party, at least 1.
+        threads: usize,
+    },
+}
+
+impl<'a> Party<'a> {
+    /// Threads that the party may use; the other party's may differ.
+    pub fn threads(&self) -> usize {
+        match self {
+            Self::Client { threads, .. } | Self::Server { threads, .. } => *threads,
+        }
+    }
+
+    /// The constants of a node, at the server.
+    pub fn constants(&self, node: Option<usize>) -> Option<&'a [i64]> {
+        match self {
+            Self::Client { .. } => None,
+            Self::Server { weights, .. } => weights.constants(node),
+        }
+    }
+}
+
+/// What a step finds online.
+pub struct Context<'a, 'f> {
+    /// The connection, in phase online.
+    pub channel: &'a mut Channel,
+    /// This party.
+    pub party: Party<'a>,
+    /// Randomness of the operating system.
+    pub rng: &'a mut Random,
+    /// Node of the step, which has its weights.
+    pub node: Option<usize>,
+    pub(crate) feed: &'a mut Feed<'f>,
+}
+
+/// What a layer finds while it is preprocessed.
+pub struct Preprocessing<'a> {
+    /// The connection, in phase offline.
+    pub channel: &'a mut Channel,
+    /// This party.
+    pub party: Party<'a>,
+    /// Randomness of the operating system.
+    pub rng: &'a mut Random,
+    /// Index of the step.
+    pub index: usize,
+    /// Node of the step, which has its weights.
+    pub node: Option<usize>,
+    /// Correlations made for this exchange.
+    pub correlations: &'a mut Pads,
+    pub(crate) offline: &'a mut Offline,
+}
+
+/// The input at position `index` of a step.
+///
+/// # Errors
+/// [`Error::Internal`] where there are fewer.
+pub(crate) fn input(inputs: &[Share], index: usize) -> Result<&Share> {
+    inputs
+        .get(index)
+        .ok_or_else(|| Error::Internal("a step with too few inputs; please report it".into()))
+}

@@ -1,0 +1,327 @@
+//! Linear layers on products by transfers, always prepared on a mask: one step's plan and
+//! what the parties do around the products.
+
+use graph::{Rounding, WeightBits};
+use he::rlwe::rescale;
+use mpc::compare::Radix;
+use mpc::extend::{Extend, Sign};
+use mpc::linear::coefficient::Worker;
+use mpc::linear::oblivious::{
+    self, Asked as AskedProducts, ClientAhead, Layer, ServerAhead, Source, Weights,
+};
+use mpc::{Effort, Kernel, Need, Share};
+use wire::{Channel, Error, Phase, Result, Role};
+use zeroize::Zeroizing;
+
+use super::context::{Context, Party, Preprocessing, input};
+use super::keys::misuse;
+use super::protocol::{Asked, Exchange, LinearProtocol, Preprocess, Preprocessed};
+use super::weights::{Encoded, WeightSource};
+use crate::plan::composed::Composed;
+use crate::plan::sliced::{Sliced, truncation};
+use crate::plan::spent::Spent;
+
+/// A linear layer with its rescale.
+#[derive(Debug)]
+pub struct OtLayer {
+    /// The products, which is what is prepared.
+    pub layer: Layer,
+    /// The bits of a weight.
+    pub choice: WeightBits,
+    /// Make products as wide as the sums of them that follow, one after the other.
+    pub extensions: Vec<Composed>,
+    /// What becomes of the results.
+    pub rescale: Rescale,
+    /// The rest of an exact rescale.
+    pub truncate: Option<Sliced>,
+}
+
+/// `(y + bias + addend*skip + 2^(shift-1)) >> shift`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rescale {
+    /// Low bits dropped.
+    pub shift: u32,
+    /// How.
+    pub rounding: Rounding,
+    /// Multiplier of a second tensor.
+    pub addend: Option<i64>,
+    /// Width of what is left.
+    pub out_bits: u32,
+}
+
+/// What the server has of a layer.
+pub(crate) struct OtWeights {
+    weights: Weights,
+    /// For each channel, with the half unit that turns a floor into rounding.
+    bias: Zeroizing<Vec<i64>>,
+}
+
+impl Rescale {
+    /// Width of the results that it is right for.
+    pub(crate) fn bits(&self) -> u32 {
+        self.out_bits + self.shift
+    }
+
+    fn half(&self) -> i64 {
+        match (self.rounding, self.shift) {
+            (Rounding::Stochastic, _) | (_, 0) => 0,
+            (Rounding::Exact, shift) => 1 << (shift - 1),
+        }
+    }
+}
+
+impl OtLayer {
+    /// `layer`, whose products are extended before they are summed up if they are narrower
+    /// than the results, in one step or to the width of a `stage` first; `spare` says that they
+    /// have a bit to spare then.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that no protocol has.
+    pub(crate) fn new(
+        layer: Layer,
+        choice: WeightBits,
+        rescale: Rescale,
+        (spare, stage): (bool, Option<u32>),
+    ) -> Result<Self> {
+        let (mut bits, wide) = (layer.product().bits(), rescale.bits());
+        let count = layer.product().outputs();
+        let mut extensions = Vec::new();
+        for to in stage.into_iter().chain([wide]).filter(|to| *to <= wide) {
+            if bits < to {
+                extensions.push(extension(count, bits, to, spare)?);
+                bits = to;
+            }
+        }
+        let truncate = match (rescale.rounding, rescale.shift) {
+            (Rounding::Stochastic, _) | (_, 0) => None,
+            (Rounding::Exact, drop) => {
+                let (count, out) = (layer.outputs(), rescale.out_bits);
+                Some(truncation(count, wide, drop, out, Radix::fastest(count, drop))?)
+            }
+        };
+        Ok(Self { layer, choice, extensions, rescale, truncate })
+    }
+
+    /// The server's weights `[O, I, ..]` and biases.
+    pub(crate) fn weights(&self, weight: &[i32], bias: &[i64]) -> Result<OtWeights> {
+        let half = self.rescale.half();
+        let bias = Zeroizing::new(bias.iter().map(|bias| bias + half).collect());
+        Ok(OtWeights { weights: self.layer.weights(weight, &self.choice)?, bias })
+    }
+
+    /// How the layer runs, for people.
+    fn described(&self) -> String {
+        let product = self.layer.product();
+        let domain = match self.layer.tile() {
+            Some(tile) => format!("Winograd F({tile}x{tile}, 3x3), "),
+            None => String::new(),
+        };
+        let bits = self.choice.importance.len();
+        let mut all = format!("{domain}{bits}-bit weights by OT mod 2^{}", product.bits());
+        if let Some(extension) = self.extensions.first() {
+            let known = if extension.before == 0 { "" } else { ", sign known" };
+            let steps = if self.extensions.len() > 1 { " in two steps" } else { "" };
+            all += &format!(" + extension to {}{steps}{known}", self.rescale.bits());
+        }
+        if self.truncate.is_some() {
+            all += " + exact truncation";
+        }
+        all
+    }
+
+    /// Products that were preprocessed, of an input.
+    fn products(
+        &self,
+        cx: &mut Context<'_, '_>,
+        preprocessed: Preprocessed,
+        x: &Share,
+    ) -> Result<Share> {
+        match cx.party {
+            Party::Client { .. } => {
+                let ahead: ClientAhead = preprocessed.take()?;
+                ahead.run(cx.channel, &self.layer, x)
+            }
+            Party::Server { weights, threads, .. } => {
+                let weights: &OtWeights = weights.of(cx.node)?;
+                let ahead: ServerAhead = preprocessed.take()?;
+                ahead.run(cx.channel, &self.layer, &weights.weights, x, threads)
+            }
+        }
+    }
+
+    /// Results without their rescale: images, bias and addend; local.
+    fn results(
+        &self,
+        cx: &Context<'_, '_>,
+        products: &Share,
+        addend: Option<&Share>,
+    ) -> Result<Share> {
+        let bits = self.rescale.bits();
+        let mut results = self.layer.results(products)?.narrow(bits)?;
+        match (self.rescale.addend, addend) {
+            (None, None) => {}
+            (Some(factor), Some(addend)) if addend.len() == results.len() => {
+                results = results.add_scaled(&addend.narrow(bits)?, factor);
+            }
+            _ => return Err(Error::misuse("an addend that does not fit its layer")),
+        }
+        if let Party::Server { weights, .. } = cx.party {
+            let bias = &weights.of::<OtWeights>(cx.node)?.bias;
+            let channels = self.layer.channels();
+            let plane = self.layer.outputs() / (self.layer.images() * channels).max(1);
+            let all = bias.iter().flat_map(|bias| std::iter::repeat_n(*bias as u64, plane));
+            let sums = results.words().iter().zip(all.cycle());
+            let sums = sums.map(|(word, bias)| word.wrapping_add(bias)).collect();
+            results = Share::new(sums, bits);
+        }
+        Ok(results)
+    }
+
+    /// The rescale that needs no transfers.
+    fn rescaled(&self, role: Role, results: Share) -> Result<Share> {
+        let Rescale { rounding, shift, out_bits, .. } = self.rescale;
+        if rounding == Rounding::Exact || shift == 0 {
+            return Ok(results);
+        }
+        let words = match role {
+            Role::Client => rescale::client(results.words(), results.bits(), out_bits),
+            Role::Server => {
+                // As a mask: what it is taken off.
+                let masks = results.words().iter().map(|word| word.wrapping_neg());
+                let masks = Zeroizing::new(masks.collect::<Vec<_>>());
+                rescale::server(&masks, results.bits(), out_bits)
+            }
+        };
+        Ok(Share::new(words.map_err(misuse)?, out_bits))
+    }
+
+    /// Whether the correlations of the preprocessing are made part by part.
+    pub(crate) fn feeds_itself(&self) -> bool {
+        self.layer.needs().len() > 1
+    }
+}
+
+impl LinearProtocol for OtLayer {
+    fn operator(&self) -> &'static str {
+        if self.layer.is_fully_connected() { "fully connected" } else { "convolution" }
+    }
+
+    fn describe(&self) -> String {
+        self.described()
+    }
+
+    fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
+        let weights = source.take()?;
+        self.weights(&weights.weight, &weights.bias).map(|ready| Some(Encoded::new(ready)))
+    }
+
+    fn is_preprocessed(&self) -> bool {
+        true
+    }
+
+    fn preprocess(&self) -> Option<&dyn Preprocess> {
+        Some(self)
+    }
+
+    fn protocols(&self) -> Vec<&Sliced> {
+        self.extensions.iter().map(|composed| &composed.sliced).chain(&self.truncate).collect()
+    }
+
+    fn spent(&self) -> Spent {
+        let elements = self.layer.inputs() + self.layer.product().outputs();
+        let effort = Effort::of(Kernel::Local, elements as f64);
+        Spent { cost: self.layer.cost(), effort }
+    }
+
+    fn memory(&self) -> u64 {
+        self.held_bytes() as u64
+    }
+
+    fn run(
+        &self,
+        cx: &mut Context<'_, '_>,
+        inputs: Vec<Share>,
+        preprocessed: Option<Preprocessed>,
+    ) -> Result<Share> {
+        let missing =
+            || Error::Internal("a layer that was not preprocessed; please report it".into());
+        let preprocessed = preprocessed.ok_or_else(missing)?;
+        let mut products = self.products(cx, preprocessed, input(&inputs, 0)?)?;
+        for extension in &self.extensions {
+            products = extension.run(cx.channel, vec![products], cx.feed)?;
+        }
+        let y = self.results(cx, &products, inputs.get(1))?;
+        let y = self.rescaled(cx.channel.role(), y)?;
+        drop(inputs);
+        Sliced::run_after(self.truncate.as_ref(), cx.channel, y, cx.feed)
+    }
+}
+
+impl Preprocess for OtLayer {
+    fn exchange(&self) -> Exchange {
+        Exchange::ObliviousTransfer
+    }
+
+    fn asks_together(&self) -> bool {
+        !self.feeds_itself()
+    }
+
+    fn parts(&self) -> Vec<(Need, [Spent; 2])> {
+        let costs = self.layer.ahead_costs().into_iter().zip(self.layer.efforts());
+        let spent = costs.map(|([asked, cost], effort)| {
+            [Spent::sending(asked), Spent::sending(cost).and(effort)]
+        });
+        self.layer.needs().into_iter().zip(spent).collect()
+    }
+
+    fn held_bytes(&self) -> usize {
+        8 * (self.layer.inputs() + self.layer.product().outputs())
+    }
+
+    fn ask(&self, cx: &mut Preprocessing<'_>) -> Result<Asked> {
+        let demand = self.layer.needs().into_iter().sum();
+        let correlations = cx.correlations.split(cx.channel.role(), &demand)?;
+        let weights = match cx.party {
+            Party::Client { .. } => None,
+            Party::Server { weights, .. } => Some(&weights.of::<OtWeights>(cx.node)?.weights),
+        };
+        let asked = oblivious::ask(cx.channel, self.layer.product(), 0, weights, correlations)?;
+        Ok(Asked::new(asked))
+    }
+
+    fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed> {
+        let index = cx.index;
+        let offline = &mut *cx.offline;
+        let feed = &mut |channel: &mut Channel, need: &Need| {
+            let correlations = offline.prepare(channel, need)?;
+            channel.enter(Phase::Offline, Some(index));
+            Ok(correlations)
+        };
+        let source = match asked {
+            None => Source::Pads(feed),
+            Some(asked) => Source::Asked(Some(asked.take::<AskedProducts>()?)),
+        };
+        match cx.party {
+            Party::Client { threads, .. } => {
+                let worker = &mut Worker { rng: cx.rng, threads };
+                let ahead = ClientAhead::prepare(cx.channel, &self.layer, source, worker)?;
+                Ok(Preprocessed::new(ahead))
+            }
+            Party::Server { weights, threads, .. } => {
+                let weights = &weights.of::<OtWeights>(cx.node)?.weights;
+                let ahead =
+                    ServerAhead::prepare(cx.channel, &self.layer, weights, source, threads)?;
+                Ok(Preprocessed::new(ahead))
+            }
+        }
+    }
+}
+
+/// With a bit to spare, half of the positive range makes every value positive.
+fn extension(count: usize, bits: u32, out_bits: u32, spare: bool) -> Result<Composed> {
+    let raised = if spare { 1i64 << bits.saturating_sub(2) } else { 0 };
+    let sign = if spare { Sign::NonNegative } else { Sign::Unknown };
+    let radix = Radix::leanest(count, bits, out_bits);
+    let sliced = Sliced::new(count, |count| Extend::new(count, bits, out_bits, sign, radix))?;
+    Ok(Composed { before: raised, after: -raised, ..Composed::from(sliced) })
+}

@@ -1,0 +1,197 @@
+//! What a linear layer is, whatever multiplies it.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use mpc::linear::slots::Operations;
+use mpc::{Need, Share};
+use wire::{Error, Result};
+
+use super::context::{Context, Preprocessing};
+use super::keys::KeyDemand;
+use super::weights::{Encoded, WeightSource};
+use crate::plan::sliced::Sliced;
+use crate::plan::spent::Spent;
+
+/// A linear layer with its rescale: how it is priced, which keys and weights it takes, how it is
+/// preprocessed, and what both parties do online.
+///
+/// Both parties derive the same value from the public plan. A protocol of its own is one file in
+/// `linear/` and a suite that makes steps of it.
+pub trait LinearProtocol: Debug + Send + Sync + Any {
+    /// The name of what it computes, in one or two words: `convolution`.
+    fn operator(&self) -> &'static str;
+
+    /// How it computes that, for people.
+    fn describe(&self) -> String;
+
+    /// The keys that it needs; none by default.
+    fn keys(&self) -> KeyDemand {
+        KeyDemand::default()
+    }
+
+    /// The server's weights, in the form that the layer multiplies with; `None` for layers
+    /// without weights, which is the default.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a model whose weights do not fit the layer.
+    fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
+        let _ = source;
+        Ok(None)
+    }
+
+    /// Whether every session preprocesses the layer on a mask, with a store or without.
+    fn is_preprocessed(&self) -> bool {
+        false
+    }
+
+    /// How the layer is preprocessed on a mask, if it can be.
+    fn preprocess(&self) -> Option<&dyn Preprocess> {
+        None
+    }
+
+    /// The protocols on shares that follow the products, in order, with correlations of their own.
+    fn protocols(&self) -> Vec<&Sliced> {
+        Vec::new()
+    }
+
+    /// What the products take online in a session without a store.
+    fn spent(&self) -> Spent;
+
+    /// What the products take online when they were preprocessed.
+    fn spent_preprocessed(&self) -> Spent {
+        self.spent()
+    }
+
+    /// The bytes that the party with more of them holds of the layer at a time, without its
+    /// weights and correlations.
+    fn memory(&self) -> u64 {
+        self.spent().cost.bytes()
+    }
+
+    /// The ciphertexts that cross the wire, both ways: what the time to price a plan grows with.
+    fn ciphertexts(&self) -> usize {
+        0
+    }
+
+    /// The server's homomorphic operations, of layers that count them.
+    fn operations(&self) -> Option<Operations> {
+        None
+    }
+
+    /// Signed width of the words that the client learns, of layers that end a network.
+    fn reveals(&self) -> Option<u32> {
+        None
+    }
+
+    /// Runs the layer online on this party's shares: the input first, then an addend if there is
+    /// one. Returns this party's share of the rescaled result.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for shares or keys that do not fit, [`Error::Peer`], [`Error::Transport`].
+    fn run(
+        &self,
+        cx: &mut Context<'_, '_>,
+        inputs: Vec<Share>,
+        preprocessed: Option<Preprocessed>,
+    ) -> Result<Share>;
+}
+
+impl dyn LinearProtocol {
+    /// The layer as the type that it is.
+    pub fn downcast<L: LinearProtocol>(&self) -> Option<&L> {
+        let any: &dyn Any = self;
+        any.downcast_ref()
+    }
+
+    /// The layer as the type that it is, to be changed.
+    pub fn downcast_mut<L: LinearProtocol>(&mut self) -> Option<&mut L> {
+        let any: &mut dyn Any = self;
+        any.downcast_mut()
+    }
+}
+
+/// The exchange in which a layer is preprocessed together with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// Oblivious transfers: all layers ask, then all are corrected.
+    ObliviousTransfer,
+    /// Ciphertexts of masks: all layers ask, then all are answered.
+    Encryption,
+}
+
+/// A layer on a mask, before its input exists, in two parts that several layers run side by
+/// side: the client or the server asks, then the layer is finished.
+pub trait Preprocess {
+    /// The exchange that the layer takes part in.
+    fn exchange(&self) -> Exchange;
+
+    /// Whether the layer asks together with others. Layers of many parts ask when they are
+    /// finished, part by part, so that their correlations fit into memory.
+    fn asks_together(&self) -> bool {
+        true
+    }
+
+    /// By part: correlations consumed, what asking takes, and what finishing takes.
+    fn parts(&self) -> Vec<(Need, [Spent; 2])>;
+
+    /// Bytes of answers that the server holds back while layers ask.
+    fn asked_bytes(&self) -> usize {
+        0
+    }
+
+    /// Bytes that a party holds of the preprocessed layer.
+    fn held_bytes(&self) -> usize;
+
+    /// Sends or receives what the layer asks for.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`], [`Error::Peer`], [`Error::Transport`].
+    fn ask(&self, cx: &mut Preprocessing<'_>) -> Result<Asked>;
+
+    /// Finishes the preprocessing of what was asked, or of all parts if nothing was.
+    ///
+    /// # Errors
+    /// As [`Preprocess::ask`].
+    fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed>;
+}
+
+/// What a layer keeps between asking and finishing; only the layer knows what it is.
+pub struct Asked(Box<dyn Any + Send>);
+
+/// What a party holds of one preprocessed layer, consumed by the run that it was made for.
+pub struct Preprocessed(Box<dyn Any + Send>);
+
+impl Asked {
+    /// Keeps `state` for the layer that made it.
+    pub fn new<T: Any + Send>(state: T) -> Self {
+        Self(Box::new(state))
+    }
+
+    /// What was kept.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for what another layer or the other party kept.
+    pub fn take<T: Any>(self) -> Result<T> {
+        self.0.downcast().map(|state| *state).map_err(|_| foreign())
+    }
+}
+
+impl Preprocessed {
+    /// Keeps `state` for the layer that made it.
+    pub fn new<T: Any + Send>(state: T) -> Self {
+        Self(Box::new(state))
+    }
+
+    /// What was kept.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for what another layer or the other party kept.
+    pub fn take<T: Any>(self) -> Result<T> {
+        self.0.downcast().map(|state| *state).map_err(|_| foreign())
+    }
+}
+
+fn foreign() -> Error {
+    Error::Internal("a layer met the preprocessing of another; please report it".into())
+}

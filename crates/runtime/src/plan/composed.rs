@@ -1,0 +1,84 @@
+//! A protocol on shares with what each party computes by itself before and after it.
+
+use mpc::Share;
+use wire::{Channel, Result};
+
+use super::local::{self, WeightedSum};
+use super::sliced::{Feed, Sliced};
+
+/// A protocol between two public constants, on inputs that are brought into its range first.
+#[derive(Debug)]
+pub struct Composed {
+    /// The sum of two inputs that takes the place of the inputs, if there is one.
+    pub sum: Option<WeightedSum>,
+    /// Width to which each input is reduced before; its own where there is none.
+    pub narrow: Option<[u32; 2]>,
+    /// Added before.
+    pub before: i64,
+    /// What runs.
+    pub sliced: Sliced,
+    /// Added to the result.
+    pub after: i64,
+    /// Sides of the matrix, of one input, that is transposed before and back after.
+    pub transpose: Option<[usize; 2]>,
+}
+
+impl From<Sliced> for Composed {
+    /// The protocol alone.
+    fn from(sliced: Sliced) -> Self {
+        Self { sum: None, narrow: None, before: 0, sliced, after: 0, transpose: None }
+    }
+}
+
+impl Composed {
+    /// The name of what it computes.
+    pub(crate) fn operator(&self) -> &'static str {
+        match self.sum {
+            Some(_) => "sum",
+            None => self.sliced.operator(),
+        }
+    }
+
+    /// How it computes that, for people.
+    pub(crate) fn describe(&self) -> String {
+        match self.sum {
+            Some(_) => "local + exact truncation".into(),
+            None => self.sliced.describe(),
+        }
+    }
+
+    /// Runs it on this party's shares.
+    ///
+    /// # Errors
+    /// What the protocol returns.
+    pub(crate) fn run(
+        &self,
+        channel: &mut Channel,
+        mut inputs: Vec<Share>,
+        feed: &mut Feed<'_>,
+    ) -> Result<Share> {
+        let role = channel.role();
+        if let Some(sum) = &self.sum {
+            inputs = vec![sum.add(role, &inputs)?];
+        }
+        let mut ready = Vec::with_capacity(inputs.len());
+        for (share, place) in inputs.into_iter().zip(0..) {
+            let width = self.narrow.and_then(|widths| widths.get(place).copied());
+            let share = if self.before == 0 { share } else { share.plus(role, self.before) };
+            let share = match width {
+                Some(width) => share.narrow(width)?,
+                None => share,
+            };
+            ready.push(match self.transpose {
+                Some(sides) => local::transpose(&share, sides),
+                None => share,
+            });
+        }
+        let result = self.sliced.run(channel, ready, feed)?;
+        let result = match self.transpose {
+            Some([rows, columns]) => local::transpose(&result, [columns, rows]),
+            None => result,
+        };
+        Ok(if self.after == 0 { result } else { result.plus(role, self.after) })
+    }
+}

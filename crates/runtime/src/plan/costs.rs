@@ -1,0 +1,73 @@
+//! What steps take: correlations, messages, work, memory.
+
+use mpc::{Effort, Kernel, Need, open};
+
+use super::sliced::Sliced;
+use super::spent::Spent;
+use super::step::{Action, Step};
+use crate::linear::protocol::LinearProtocol;
+use crate::preprocess::correlations::pad_bytes;
+
+impl Step {
+    /// What it takes online.
+    pub(crate) fn spent(&self) -> Spent {
+        self.parts().map(|(_, spent)| spent).collect()
+    }
+
+    /// What it takes online when it was preprocessed.
+    pub(crate) fn prepared(&self) -> Spent {
+        let first = match &self.action {
+            Action::Linear(layer) => layer.spent_preprocessed(),
+            _ => self.first(),
+        };
+        first.then(self.after())
+    }
+
+    /// What it takes after its products.
+    pub(crate) fn after(&self) -> Spent {
+        self.sliced().map(Sliced::spent).collect()
+    }
+
+    /// What it takes before or without correlations.
+    pub(crate) fn first(&self) -> Spent {
+        match &self.action {
+            Action::Local(step) => {
+                let effort = Effort::of(Kernel::Local, step.elements() as f64);
+                Spent { effort, ..Spent::default() }
+            }
+            Action::Protocol(_) => Spent::default(),
+            Action::Linear(layer) => layer.spent(),
+            Action::Reveal(shown) => Spent::sending(open::cost(shown.count, shown.bits)),
+        }
+    }
+
+    /// What it takes before its input exists, in an exchange with other steps.
+    pub(crate) fn before(&self) -> Spent {
+        let layer = self.linear().filter(|layer| layer.is_preprocessed());
+        let layer = layer.and_then(LinearProtocol::preprocess);
+        let parts = layer.map(|layer| layer.parts()).unwrap_or_default();
+        parts.into_iter().flat_map(|(_, spent)| spent).collect()
+    }
+
+    /// In the order in which they run: correlations consumed, and what is taken online after
+    /// they were made.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
+        let first = (Need::default(), self.first());
+        std::iter::once(first).chain(self.sliced().flat_map(Sliced::parts))
+    }
+
+    /// Bytes that the party with more of them holds at a time: ciphertexts, or pads and
+    /// circuits; not weights.
+    pub(crate) fn memory(&self) -> u64 {
+        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
+        self.linear_memory() + pads.max().unwrap_or(0)
+    }
+
+    /// Bytes of [`Step::memory`] without pads and circuits.
+    pub(crate) fn linear_memory(&self) -> u64 {
+        match &self.action {
+            Action::Linear(layer) => layer.memory(),
+            _ => self.first().cost.bytes(),
+        }
+    }
+}

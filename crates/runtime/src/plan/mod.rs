@@ -1,0 +1,113 @@
+//! The public plan: what runs, in which order. Both parties derive it from the public graph, so
+//! neither takes parameters on trust.
+
+pub mod batch;
+pub mod composed;
+mod costs;
+pub mod local;
+mod offer;
+pub mod options;
+pub mod settings;
+pub mod sliced;
+pub mod spent;
+pub mod step;
+
+use graph::Graph;
+use mpc::linear::lola;
+use mpc::{Need, softmax};
+use wire::{Error, Result};
+
+use crate::linear::lola::EvaluatedNetwork;
+use crate::preprocess::schedule;
+use crate::suites;
+use options::Choices;
+pub use settings::{Reveal, Settings};
+use step::Step;
+
+/// A verified graph with a protocol for every node.
+#[derive(Debug)]
+pub struct Plan {
+    graph: Graph,
+    settings: Settings,
+    choices: Choices,
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    /// Plans `graph`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] naming the node that no protocol fits,
+    /// [`Error::Misuse`] for a graph that breaks an invariant.
+    pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
+        Self::chosen(graph, settings, Choices::default())
+    }
+
+    /// Plans `graph` with `choices` for some of its steps.
+    ///
+    /// # Errors
+    /// As [`Plan::new`]; [`Error::Misuse`] for choices that a step does not have.
+    pub fn chosen(graph: Graph, settings: Settings, choices: Choices) -> Result<Self> {
+        graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
+        batch::check(&graph, settings.batch())?;
+        let steps = suites::steps(&graph, settings, &choices)?;
+        schedule::check(&steps, settings.store())?;
+        Ok(Self { graph, settings, choices, steps })
+    }
+
+    /// A plan of given steps, to be measured on its own: nobody offers it.
+    pub fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
+        Self { graph, settings, choices: Choices::default(), steps }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// What was chosen for single steps.
+    pub fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
+    /// The steps in order; their indices are the meter's layers.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Values that the client learns per input.
+    pub fn result_len(&self) -> usize {
+        match self.settings.reveal {
+            Reveal::Label => 1,
+            Reveal::Probability => 2,
+            Reveal::Output => self.graph.tensors.get(self.graph.output).map_or(0, |t| t.len()),
+        }
+    }
+
+    /// What a revealed probability is computed by, if there is one.
+    pub(crate) fn softmax(&self) -> Option<&softmax::Plan> {
+        self.steps.iter().find_map(|step| step.composed()?.sliced.kind()?.downcast())
+    }
+
+    /// The second value of a result is this by the probability, of [`Reveal::Probability`].
+    pub fn certain(&self) -> Option<u64> {
+        self.softmax().map(|plan| 1 << plan.fraction_bits())
+    }
+
+    /// Correlations for one run, those of preprocessed layers included.
+    pub fn need(&self) -> Need {
+        let masks: Need = self.steps.iter().map(Step::preprocessing_need).sum();
+        masks + self.steps.iter().map(Step::need).sum()
+    }
+
+    /// What is evaluated under encryption, where that is the whole network.
+    pub(crate) fn evaluated(&self) -> Option<&lola::Plan> {
+        let mut layers = self.steps.iter().filter_map(Step::linear);
+        layers.find_map(|layer| Some(&layer.downcast::<EvaluatedNetwork>()?.plan))
+    }
+}

@@ -1,0 +1,61 @@
+//! The plan as a server offers it: settings, choices and public graph in canonical JSON.
+
+use graph::Graph;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use wire::{Error, Result};
+
+use super::Plan;
+use super::options::Choices;
+use super::settings::Settings;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfferJson {
+    settings: Settings,
+    #[serde(default)]
+    choices: Choices,
+    graph: Graph,
+}
+
+impl Plan {
+    /// Plans what a server offered.
+    pub(crate) fn from_offer(json: &str) -> Result<Self> {
+        let bad = |why: String| Error::peer("a plan this client can verify", printable(&why));
+        // The parser's own words may quote the peer's bytes.
+        let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
+        let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
+        let chooses = !offer.choices.is_empty();
+        Self::chosen(offer.graph, offer.settings, offer.choices).map_err(|e| match e {
+            Error::Misuse(why) => bad(why),
+            // What the peer chose, not what the graph is.
+            Error::Unsupported { node, instead } if chooses => bad(format!("{node}: {instead}")),
+            other => other,
+        })
+    }
+
+    /// Settings, choices and public graph, as the server offers them, in canonical JSON.
+    pub fn offer(&self) -> String {
+        offer_json(&self.settings, &self.choices, &self.graph.public_json())
+    }
+
+    /// SHA-256 of settings, choices and public graph.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.offer()).into()
+    }
+}
+
+/// The start of what a parser said about the peer's text, fit for a terminal.
+fn printable(why: &str) -> String {
+    why.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Canonical JSON of settings, choices where there are any, and public graph.
+fn offer_json(settings: &Settings, choices: &Choices, graph: &str) -> String {
+    let settings = serde_json::to_string(settings).unwrap_or_default();
+    let chosen = match choices.is_empty() {
+        true => String::new(),
+        false => format!("\"choices\":{},", serde_json::to_string(choices).unwrap_or_default()),
+    };
+    format!("{{\"settings\":{settings},{chosen}\"graph\":{graph}}}")
+}

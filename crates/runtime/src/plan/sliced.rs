@@ -1,0 +1,225 @@
+//! Protocols on many elements, cut into slices that bound the memory they take.
+
+use std::ops::Range;
+
+use mpc::compare::Radix;
+use mpc::maximum::{Maximum, Tournament};
+use mpc::truncate::Truncate;
+use mpc::{Need, Pads, Protocol, Share};
+use wire::{Channel, Cost, Phase, Result};
+
+use super::spent::Spent;
+use crate::preprocess::correlations::{MOST_BYTES, Offline, pad_bytes};
+
+/// Elements that a protocol works on at a time.
+const MOST_ELEMENTS: usize = 1 << 20;
+
+/// A protocol on a part of the elements.
+#[derive(Debug)]
+pub struct Slice {
+    /// The elements of each input that it reads.
+    input: Range<usize>,
+    plan: Box<dyn Protocol>,
+}
+
+/// A protocol on all elements of a layer, one slice after another, each right after
+/// the correlations that it consumes.
+#[derive(Debug)]
+pub struct Sliced(Vec<Slice>);
+
+impl Sliced {
+    /// `count` results, each from the element at the same place; `plan` makes the
+    /// protocol for some of them.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub fn new<P: Protocol>(count: usize, plan: impl Fn(usize) -> Result<P>) -> Result<Self> {
+        Self::cut(count, |range| Ok(Slice { plan: Box::new(plan(range.len())?), input: range }))
+    }
+
+    /// `count` results; `slice` makes the protocol for a range of them.
+    ///
+    /// # Errors
+    /// What `slice` returns.
+    fn cut(count: usize, slice: impl Fn(Range<usize>) -> Result<Slice>) -> Result<Self> {
+        let whole = slice(0..count)?;
+        let bytes = pad_bytes(&whole.plan.demand());
+        let slices = bytes.div_ceil(MOST_BYTES).max(whole.input.len().div_ceil(MOST_ELEMENTS));
+        if slices <= 1 {
+            return Ok(Self(vec![whole]));
+        }
+        // Whole machine words of bits.
+        let each = count.div_ceil(slices).next_multiple_of(512);
+        let ranges = (0..count).step_by(each).map(|start| start..count.min(start + each));
+        Ok(Self(ranges.map(slice).collect::<Result<_>>()?))
+    }
+
+    /// `rows` of `cols` values; `plan` makes the protocol for some rows.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub fn rows<P: Protocol>(
+        rows: usize,
+        cols: usize,
+        plan: impl Fn(usize) -> Result<P>,
+    ) -> Result<Self> {
+        Self::cut(rows, |range| {
+            let plan = Box::new(plan(range.len())?);
+            Ok(Slice { plan, input: range.start * cols..range.end * cols })
+        })
+    }
+
+    /// One run, however large.
+    pub fn whole(inputs: usize, plan: impl Protocol) -> Self {
+        Self(vec![Slice { input: 0..inputs, plan: Box::new(plan) }])
+    }
+
+    /// Windows over a tensor that lie in the order of what they see.
+    ///
+    /// # Errors
+    /// What `plan` returns for the number of inputs and windows over them.
+    pub fn windows<P: Protocol>(
+        windows: &[Vec<usize>],
+        plan: impl Fn(usize, &[Vec<usize>]) -> Result<P>,
+    ) -> Result<Self> {
+        Self::cut(windows.len(), |range| {
+            let windows = windows.get(range).unwrap_or_default();
+            let positions = || windows.iter().flatten().copied();
+            let (start, end) =
+                (positions().min().unwrap_or(0), positions().max().map_or(0, |i| i + 1));
+            if start == 0 {
+                return Ok(Slice { plan: Box::new(plan(end, windows)?), input: start..end });
+            }
+            let moved = |window: &Vec<usize>| window.iter().map(|i| i - start).collect();
+            let moved: Vec<Vec<usize>> = windows.iter().map(moved).collect();
+            Ok(Slice { plan: Box::new(plan(end - start, &moved)?), input: start..end })
+        })
+    }
+
+    /// The one kind of protocol that all slices run.
+    pub fn kind(&self) -> Option<&dyn Protocol> {
+        self.0.first().map(|slice| slice.plan.as_ref())
+    }
+
+    /// The name of what it computes, in one or two words.
+    pub(crate) fn operator(&self) -> &'static str {
+        self.kind().map_or("", Protocol::operator)
+    }
+
+    /// How many slices.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Transfers of all slices.
+    pub(crate) fn need(&self) -> Need {
+        self.0.iter().map(|slice| slice.plan.demand()).sum()
+    }
+
+    /// What all slices cost online.
+    pub(crate) fn cost(&self) -> Cost {
+        self.0.iter().map(|slice| slice.plan.cost()).collect()
+    }
+
+    /// What all slices take online.
+    pub(crate) fn spent(&self) -> Spent {
+        self.parts().map(|(_, spent)| spent).collect()
+    }
+
+    /// Slice by slice, what it consumes and takes online.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
+        self.0.iter().map(|slice| {
+            let (need, cost) = (slice.plan.demand(), slice.plan.cost());
+            (need, Spent { cost, effort: slice.plan.work() })
+        })
+    }
+
+    /// How it computes that, for people.
+    pub(crate) fn describe(&self) -> String {
+        let protocol = self.kind().map(Protocol::describe).unwrap_or_default();
+        match self.len() {
+            0 | 1 => protocol,
+            slices => format!("{protocol}, {slices} slices"),
+        }
+    }
+
+    /// Runs `after`, if there is one, on what a layer left.
+    pub(crate) fn run_after(
+        after: Option<&Self>,
+        channel: &mut Channel,
+        y: Share,
+        feed: &mut Feed<'_>,
+    ) -> Result<Share> {
+        match after {
+            Some(sliced) => sliced.run(channel, vec![y], feed),
+            None => Ok(y),
+        }
+    }
+
+    /// Runs slice after slice.
+    pub(crate) fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: Vec<Share>,
+        feed: &mut Feed<'_>,
+    ) -> Result<Share> {
+        // Windows may leave out the last rows and columns.
+        let all = |slice: &Slice| inputs.iter().all(|share| slice.input == (0..share.len()));
+        if let [slice] = self.0.as_slice()
+            && all(slice)
+        {
+            let pads = feed.take(channel, &slice.plan.demand())?;
+            return slice.plan.run(channel, &inputs, pads);
+        }
+        let (mut words, mut bits) = (Vec::new(), 0);
+        for slice in &self.0 {
+            let pads = feed.take(channel, &slice.plan.demand())?;
+            let part = |share: &Share| share.gather(slice.input.clone());
+            let parts: Vec<Share> = inputs.iter().map(part).collect();
+            let result = slice.plan.run(channel, &parts, pads)?;
+            words.extend_from_slice(result.words());
+            bits = result.bits();
+        }
+        Ok(Share::new(words, bits))
+    }
+}
+
+/// Where a step takes its pads from.
+pub enum Feed<'a> {
+    /// Made before for a whole stretch of steps.
+    Made(&'a mut Pads),
+    /// Made when they are asked for, in the middle of this step.
+    Later(&'a mut Offline, usize),
+}
+
+impl Feed<'_> {
+    fn take(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+        match self {
+            Self::Made(pads) => pads.split(channel.role(), need),
+            Self::Later(offline, step) => {
+                let pads = offline.prepare(channel, need)?;
+                channel.enter(Phase::Online, Some(*step));
+                Ok(pads)
+            }
+        }
+    }
+}
+
+/// Exact truncation of `count` values of `width` bits by `drop` bits.
+pub(crate) fn truncation(
+    count: usize,
+    width: u32,
+    drop: u32,
+    out_bits: u32,
+    radix: Radix,
+) -> Result<Sliced> {
+    Sliced::new(count, |count| Truncate::new(count, width, drop, out_bits, radix))
+}
+
+/// Maxima of `windows`.
+pub fn max_pool(windows: &[Vec<usize>], bits: u32, radix: Radix) -> Result<Sliced> {
+    Sliced::windows(windows, |inputs, windows| {
+        let tournament = Tournament::new(inputs, windows)?;
+        Maximum::new(tournament, bits, None, radix)
+    })
+}

@@ -1,0 +1,83 @@
+//! What a session takes, part by part: messages and work.
+
+use mpc::linear::oblivious::MESSAGE;
+use mpc::{Effort, Kernel};
+use wire::{Cost, Phase};
+
+/// What something sends and how much work it is, the messages' not included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// Messages.
+    pub cost: Cost,
+    /// Work, in the units of the price list.
+    pub effort: Effort,
+}
+
+impl Spent {
+    /// Messages and no work.
+    pub fn sending(cost: Cost) -> Self {
+        Self { cost, ..Self::default() }
+    }
+
+    /// With more work.
+    #[must_use]
+    pub fn and(self, effort: Effort) -> Self {
+        Self { effort: self.effort + effort, ..self }
+    }
+
+    /// Products by transfers, of which one party takes a message while the other makes the next,
+    /// so that half of the work is beside the rest: all of it where they follow others in the
+    /// same direction, else all but a message's.
+    #[must_use]
+    pub(crate) fn beside_others(self) -> Self {
+        let streams = self.effort.units(Kernel::Stream);
+        let bytes = self.cost.bytes();
+        let alone = if self.cost.rounds > 0 { bytes.min(MESSAGE) } else { 0 };
+        if streams == 0.0 || alone == bytes {
+            return self;
+        }
+        let beside = (bytes - alone) as f64 / 2.0;
+        let made = streams * beside / bytes as f64;
+        self.and(Effort::of(Kernel::Stream, -made).and(Kernel::Byte, -beside))
+    }
+
+    /// One after the other.
+    #[must_use]
+    pub(crate) fn then(self, next: Self) -> Self {
+        Self { cost: self.cost.then(next.cost), effort: self.effort + next.effort }
+    }
+}
+
+impl FromIterator<Spent> for Spent {
+    fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
+        all.into_iter().fold(Self::default(), Self::then)
+    }
+}
+
+/// The most memory that a session has used so far.
+#[derive(Debug, Default)]
+pub(crate) struct Peak(u64);
+
+impl Peak {
+    /// Using so many bytes at a time, of which those above the peak are new.
+    pub(crate) fn touch(&mut self, bytes: u64) -> Effort {
+        let new = bytes.saturating_sub(self.0);
+        self.0 += new;
+        Effort::of(Kernel::Touched, new as f64)
+    }
+}
+
+/// A part of a session, in its order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) phase: Phase,
+    /// The step, if it is one.
+    pub(crate) step: Option<usize>,
+    pub(crate) spent: Spent,
+}
+
+impl Part {
+    pub(crate) fn new(phase: Phase, step: Option<usize>, spent: Spent) -> Self {
+        Self { phase, step, spent }
+    }
+}

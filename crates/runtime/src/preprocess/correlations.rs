@@ -1,0 +1,138 @@
+//! Correlations of a session: made in both directions, hashed into the pads that steps consume.
+//!
+//! Pads are made for a segment of steps at a time, so that the memory they take
+//! stays bounded however large the network is.
+
+use mpc::{Effort, Need, Pads, garbled};
+use ot::pads::{fill_cost, fill_receiver, fill_sender};
+use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
+use ring::Random;
+use wire::{Channel, Cost, Error, Phase, Result, Role};
+
+use crate::plan::spent::Spent;
+
+/// Bytes of pads that a party makes at a time.
+pub(crate) const MOST_BYTES: usize = 128 << 20;
+
+/// Both directions' correlations of one session.
+pub struct Offline {
+    /// None where nothing is transferred.
+    ends: Option<(CotSender, CotReceiver)>,
+    /// For garbled circuits.
+    rng: Random,
+}
+
+/// What [`Offline`] has in stock, for predictions.
+#[derive(Clone, Debug)]
+pub(crate) struct Stock {
+    client_sends: Supply,
+    server_sends: Supply,
+}
+
+impl Offline {
+    /// Base transfers.
+    pub(crate) fn setup(
+        channel: &mut Channel,
+        rng: &mut Random,
+        session: [u8; 32],
+        sourcing: Sourcing,
+    ) -> Result<Self> {
+        let session = SessionId(session);
+        let (sender, receiver) = ot::setup_both(channel, rng, &session, sourcing)?;
+        Ok(Self { ends: Some((sender, receiver)), rng: rng.child() })
+    }
+
+    /// For plans that transfer nothing.
+    pub(crate) fn none(rng: &mut Random) -> Self {
+        Self { ends: None, rng: rng.child() }
+    }
+
+    /// Lets this party use so many threads; the other notices nothing.
+    pub(crate) fn set_threads(&mut self, threads: usize) {
+        if let Some((sender, receiver)) = &mut self.ends {
+            sender.set_threads(threads);
+            receiver.set_threads(threads);
+        }
+    }
+
+    /// Makes the pads and garbled circuits that `need` says.
+    pub(crate) fn prepare(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+        let Self { ends: Some((from, to)), rng } = self else { return Ok(Pads::default()) };
+        channel.enter(Phase::Offline, None);
+        let role = channel.role();
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+        for sender in [Role::Client, Role::Server] {
+            let jobs = jobs(need, sender);
+            if sender == role {
+                sending = fill_sender(channel, from, &jobs)?;
+            } else {
+                receiving = fill_receiver(channel, to, &jobs)?;
+            }
+        }
+        let transfers = match role {
+            Role::Client => Pads::new(sending.split_off(need.client_sends.len()), Vec::new()),
+            Role::Server => Pads::new(Vec::new(), receiving.split_off(need.client_sends.len())),
+        };
+        let circuits = garbled::prepare(channel, &need.circuits, transfers, rng)?;
+        Ok(Pads::new(sending, receiving).with_circuits(circuits))
+    }
+
+    /// The ends that this party holds.
+    pub(crate) fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
+        let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
+        ends.ok_or_else(|| Error::misuse("a plan that transfers nothing"))
+    }
+}
+
+impl Stock {
+    /// After [`Offline::setup`].
+    pub(crate) fn new(sourcing: Sourcing) -> Self {
+        let supply = |sender| Supply::new(sourcing, sender);
+        Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
+    }
+
+    /// What [`Offline::setup`] costs.
+    pub(crate) fn setup_cost() -> Cost {
+        ot::setup_both_cost()
+    }
+
+    /// What [`Offline::prepare`] takes next.
+    pub(crate) fn prepare(&mut self, need: &Need) -> Spent {
+        let before = self.made();
+        let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(need, sender));
+        let transfers = fill_cost(&mut self.client_sends, &client);
+        let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
+        let cost = transfers.then(garbled::prepare_cost(&need.circuits));
+        let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
+        // What one party makes before the other has anything to do is beside nothing.
+        let made = made.map(|made| made.and(made.first()));
+        let effort = made.map(Effort::correlations).sum::<Effort>() + Effort::pads(need);
+        Spent { cost, effort }
+    }
+
+    /// Correlations made so far, those that the client sends first.
+    fn made(&self) -> [Made; 2] {
+        [self.client_sends.made(), self.server_sends.made()]
+    }
+}
+
+/// All transfers that `sender` sends; those behind garbled circuits come last.
+fn jobs(need: &Need, sender: Role) -> Vec<Job> {
+    let mut jobs = need.sent_by(sender).to_vec();
+    if sender == Role::Client {
+        jobs.extend(need.circuit_jobs());
+    }
+    jobs
+}
+
+/// Bytes that the party that holds more holds: of transfers the sender, of circuits the
+/// evaluator.
+pub(crate) fn pad_bytes(need: &Need) -> usize {
+    let entry = |job: &Job| {
+        let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
+        planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))
+    };
+    let jobs = need.client_sends.iter().chain(&need.server_sends);
+    let circuits = need.table_bytes();
+    jobs.fold(circuits, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
+}

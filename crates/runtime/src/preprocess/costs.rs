@@ -1,0 +1,88 @@
+//! What preprocessing costs, part by part, in the order in which it runs.
+
+use mpc::Need;
+use wire::Phase;
+
+use super::correlations::Stock;
+use super::layers::{LayerAt, groups, layers_of};
+use super::segments::segments;
+use crate::linear::protocol::Exchange;
+use crate::plan::spent::Part;
+use crate::plan::step::Step;
+
+/// What [`Preprocessor::layers`](super::layers::Preprocessor::layers) costs.
+pub(crate) fn layer_costs(
+    layers: &[LayerAt<'_>],
+    exchange: Exchange,
+    stock: &mut Stock,
+) -> Vec<Part> {
+    let mut costs = Vec::new();
+    let part = |index: usize, spent| Part::new(Phase::Offline, Some(index), spent);
+    for group in groups(layers, exchange) {
+        for (index, _, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
+            costs.extend(layer.parts().into_iter().map(|(_, [asks, _])| part(*index, asks)));
+        }
+        for (index, _, layer) in group {
+            for (need, [asks, finishes]) in layer.parts() {
+                if !layer.asks_together() {
+                    costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+                    costs.push(part(*index, asks));
+                }
+                costs.push(part(*index, finishes));
+            }
+        }
+    }
+    costs
+}
+
+/// What [`Preprocessor::run`](super::layers::Preprocessor::run) costs next.
+pub(crate) fn run_costs(steps: &[Step], stock: &mut Stock) -> Vec<Part> {
+    let need = steps.iter().map(Step::need).sum();
+    let mut costs = vec![Part::new(Phase::Offline, None, stock.prepare(&need))];
+    for segment in segments(steps) {
+        let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
+        let need: Need = some.clone().map(|(_, step)| step.mask_need()).sum();
+        costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+        let exchange = Exchange::ObliviousTransfer;
+        costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, stock));
+    }
+    let exchange = Exchange::Encryption;
+    let linear = layers_of(steps.iter().enumerate(), exchange, true);
+    costs.extend(layer_costs(&linear, exchange, stock));
+    costs
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use graph::Rounding;
+    use ring::Random;
+    use wire::Cost;
+
+    use super::*;
+    use crate::plan::{Plan, Settings};
+    use crate::preprocess::layers::exchanges;
+
+    #[test]
+    fn layers_share_an_exchange_while_their_answers_fit() {
+        let mut rng = Random::seeded(51);
+        let model = crate::tests::network(&mut rng, Rounding::Stochastic);
+        let plan = Plan::new(model.graph, Settings::default()).unwrap();
+        let layers = layers_of(plan.steps().iter().enumerate(), Exchange::Encryption, true);
+        assert_eq!(layers.len(), 3);
+        let sizes = |most| exchanges(&layers, most).iter().map(|some| some.len()).collect();
+        let all: Vec<usize> = sizes(128 << 20);
+        assert_eq!(all, [3]);
+        let two = layers.iter().take(2).map(|(.., layer)| layer.asked_bytes()).sum();
+        for (most, want) in [(0, vec![1, 1, 1]), (two, vec![2, 1])] {
+            let some: Vec<usize> = sizes(most);
+            assert_eq!(some, want);
+        }
+        let mut stock = Stock::new(plan.settings().sourcing());
+        let costs = layer_costs(&layers, Exchange::Encryption, &mut stock);
+        let cost: Cost = costs.into_iter().map(|part| part.spent.cost).collect();
+        assert_eq!(cost.rounds, 2);
+        let alone = plan.steps().iter().filter_map(Step::linear);
+        assert_eq!(cost.bytes(), alone.map(|layer| layer.spent().cost.bytes()).sum::<u64>());
+    }
+}

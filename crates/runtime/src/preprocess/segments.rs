@@ -1,0 +1,24 @@
+//! Segments of a plan: runs of steps whose correlations are held together.
+
+use std::ops::Range;
+
+use super::correlations::{MOST_BYTES, pad_bytes};
+use crate::plan::step::Step;
+
+/// Cuts steps into segments whose pads fit into memory together. While a step makes its own
+/// pads, those of no other step are held.
+pub(crate) fn segments(steps: &[Step]) -> Vec<Range<usize>> {
+    let mut segments = Vec::new();
+    let (mut start, mut held) = (0, 0usize);
+    for (index, step) in steps.iter().enumerate() {
+        let bytes = if step.feeds_itself() { MOST_BYTES } else { pad_bytes(&step.need()) };
+        let bytes = bytes.saturating_add(pad_bytes(&step.mask_need()));
+        if held.saturating_add(bytes) > MOST_BYTES && index > start && held > 0 {
+            segments.push(start..index);
+            (start, held) = (index, 0);
+        }
+        held = held.saturating_add(bytes);
+    }
+    segments.push(start..steps.len());
+    segments
+}

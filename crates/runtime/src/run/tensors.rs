@@ -1,0 +1,71 @@
+//! What a run has computed and still needs.
+
+use std::collections::BTreeMap;
+
+use mpc::Share;
+use wire::{Error, Result};
+
+use crate::plan::Plan;
+use crate::plan::step::{Step, missing};
+
+/// Shares of the tensors that are still needed, each of all inputs of the run.
+pub(crate) struct Tensors {
+    shares: BTreeMap<usize, Share>,
+    /// The step after which each tensor is dropped.
+    last_use: BTreeMap<usize, usize>,
+    /// What the last step wrote is never dropped.
+    last: Option<usize>,
+    /// What the client was shown.
+    opened: Vec<u64>,
+}
+
+impl Tensors {
+    /// Those that are there before the first step.
+    pub(crate) fn new(plan: &Plan, shares: Vec<(usize, Share)>) -> Self {
+        let mut last_use = BTreeMap::new();
+        for (index, step) in plan.steps().iter().enumerate() {
+            last_use.extend(step.reads.iter().map(|tensor| (*tensor, index)));
+        }
+        let shares = shares.into_iter().collect();
+        Self { shares, last_use, last: None, opened: Vec::new() }
+    }
+
+    /// This party's shares of what a step reads.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a tensor that nothing wrote.
+    pub(crate) fn take_inputs(&mut self, step: &Step, index: usize) -> Result<Vec<Share>> {
+        let mut inputs = Vec::with_capacity(step.reads.len());
+        for (position, id) in step.reads.iter().enumerate() {
+            let done = self.last_use.get(id).is_none_or(|last| *last <= index);
+            let again = step.reads.iter().skip(position + 1).any(|later| later == id);
+            let share =
+                if done && !again { self.shares.remove(id) } else { self.shares.get(id).cloned() };
+            inputs.push(share.ok_or_else(|| missing(*id))?);
+        }
+        Ok(inputs)
+    }
+
+    /// Keeps what a step wrote.
+    pub(crate) fn put(&mut self, step: &Step, share: Share) {
+        if step.reveals().is_some() {
+            self.opened = share.words().to_vec();
+        }
+        self.shares.insert(step.writes, share);
+        self.last = Some(step.writes);
+    }
+
+    /// What the client was shown.
+    pub(crate) fn into_opened(self) -> Vec<u64> {
+        self.opened
+    }
+
+    /// What the last step wrote.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when none has run.
+    pub(crate) fn into_last(mut self) -> Result<Share> {
+        let last = self.last.and_then(|id| self.shares.remove(&id));
+        last.ok_or_else(|| Error::Internal("a plan without steps; please report it".into()))
+    }
+}

@@ -1,0 +1,199 @@
+//! The client's session.
+
+use std::sync::Arc;
+
+use graph::Graph;
+use ring::Random;
+use ring::word::signed;
+use wire::{Channel, Error, Phase, Result};
+use zeroize::Zeroizing;
+
+use crate::linear::context::Party;
+use crate::linear::keys::ClientKeys;
+use crate::plan::Plan;
+use crate::plan::batch;
+use crate::plan::step::Step;
+use crate::preprocess::correlations::Offline;
+use crate::report::Report;
+use crate::session::course::Course;
+use crate::session::handshake::{self, Agreed};
+use crate::suites;
+use crate::suites::lola::files::KeyFiles;
+
+/// What a client wants: one real-valued input, or several with a leading axis.
+pub struct Request<'a> {
+    /// The values in row-major order, in model units.
+    pub values: &'a [f32],
+    /// Their shape: the model's input shape, or (N, *input shape).
+    pub shape: &'a [usize],
+    /// Threads of this party, at least 1.
+    pub threads: usize,
+    /// Whether a suite may run that leaks more than the result.
+    pub accept_leakage: bool,
+    /// Keys of suite `lola` that the server may have seen before; fresh ones when absent.
+    pub keys: Option<&'a KeyFiles>,
+    /// Told how many inputs are done.
+    pub progress: &'a mut dyn FnMut(usize, usize),
+}
+
+/// What it gets.
+#[derive(Debug)]
+pub struct Answer {
+    /// For each input the output integers, or a label, or a label and a denominator
+    /// ([`Plan::certain`]), by the server's policy.
+    pub results: Vec<Vec<i64>>,
+    /// The plan that was verified and run.
+    pub plan: Arc<Plan>,
+    /// What it cost.
+    pub report: Report,
+}
+
+/// Runs a session over `channel`.
+///
+/// # Errors
+/// [`Error::Misuse`] for inputs that do not fit the model and for a suite that leaks
+/// unasked (nothing about them has been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
+/// plan this release cannot run.
+pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
+    let mut inputs = Zeroizing::new(Vec::new());
+    let mut client = Client::open(channel, request.threads, request.keys, |plan| {
+        suites::consent(&plan.graph().suite, request.accept_leakage)?;
+        *inputs = quantize(plan.graph(), request.values, request.shape)?;
+        Ok(inputs.len())
+    })?;
+    let mut results = Vec::with_capacity(inputs.len());
+    for some in inputs.chunks(client.plan.settings().batch()) {
+        results.extend(client.run(channel, some)?);
+        (request.progress)(results.len(), inputs.len());
+    }
+    let report = client.finish(channel)?;
+    Ok(Answer { results, plan: client.plan, report })
+}
+
+/// The client's half of a session after its setup. The channel is not part of it: after
+/// an error both are dropped.
+pub(crate) struct Client {
+    pub(crate) plan: Arc<Plan>,
+    keys: ClientKeys,
+    offline: Offline,
+    rng: Random,
+    course: Course,
+    /// Inputs whose results are here.
+    done: usize,
+    threads: usize,
+}
+
+impl Client {
+    /// From the hello to the base transfers; `count` sees the verified plan and says how
+    /// many inputs there will be.
+    pub(crate) fn open(
+        channel: &mut Channel,
+        threads: usize,
+        own: Option<&KeyFiles>,
+        count: impl FnOnce(&Plan) -> Result<usize>,
+    ) -> Result<Self> {
+        let mut rng = random()?;
+        let (plan, agreed) = handshake::client(channel, &mut rng, count)?;
+        let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
+        let offline = offline(channel, &mut rng, &agreed, &plan)?;
+        let course = Course::new(&plan, agreed.inputs);
+        let plan = Arc::new(plan);
+        Ok(Self { plan, keys, offline, rng, course, done: 0, threads })
+    }
+
+    /// Prepares the next run, unless the next turn is a run itself; says which.
+    pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<bool> {
+        let Self { plan, keys, offline, rng, course, threads, .. } = self;
+        let party = Party::Client { keys, input: &[], threads: *threads };
+        course.prepare(channel, plan, &party, offline, rng)
+    }
+
+    /// Runs quantised inputs, at most a batch of them; a result for each.
+    pub(crate) fn run(
+        &mut self,
+        channel: &mut Channel,
+        inputs: &[Vec<i64>],
+    ) -> Result<Vec<Vec<i64>>> {
+        let Self { plan, keys, offline, rng, course, done, threads } = self;
+        let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
+        let input = batch::joined(inputs, input, plan.settings().batch());
+        let party = Party::Client { keys, input: &input, threads: *threads };
+        let words = course.run(channel, plan, &party, offline, rng)?;
+        *done += inputs.len();
+        let rows = words.chunks(plan.result_len().max(1)).take(inputs.len());
+        Ok(rows.map(|row| decode(plan, row)).collect())
+    }
+
+    /// Whether the next turn prepares a run.
+    pub(crate) fn prepares(&self) -> bool {
+        self.course.prepares()
+    }
+
+    /// EncodedModel runs that wait for their inputs.
+    pub(crate) fn ready(&self) -> usize {
+        self.course.ready()
+    }
+
+    /// What the session cost so far.
+    pub(crate) fn report(&self, channel: &mut Channel) -> Report {
+        Report::metered(&self.plan, self.done, channel.meter())
+    }
+
+    /// Says goodbye.
+    pub(crate) fn finish(&self, channel: &mut Channel) -> Result<Report> {
+        channel.flush()?;
+        channel.enter(Phase::Setup, None);
+        let report = self.report(channel);
+        // The results are here: a server that is gone by now takes nothing away from them.
+        let _ = channel.close();
+        Ok(report)
+    }
+}
+
+/// Base oblivious transfers of a session, where the plan consumes correlations at all.
+pub(super) fn offline(
+    channel: &mut Channel,
+    rng: &mut Random,
+    agreed: &Agreed,
+    plan: &Plan,
+) -> Result<Offline> {
+    match plan.evaluated() {
+        Some(_) => Ok(Offline::none(rng)),
+        None => Offline::setup(channel, rng, agreed.session, plan.settings().sourcing()),
+    }
+}
+
+/// Randomness of the operating system.
+pub(crate) fn random() -> Result<Random> {
+    Random::from_os().map_err(|e| Error::transport(format!("no entropy from the system: {e}")))
+}
+
+/// Quantises one input or a batch.
+///
+/// # Errors
+/// [`Error::Misuse`] for another shape than the model's, or values that are not
+/// finite.
+pub fn quantize(graph: &Graph, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
+    let input = graph.tensors.get(graph.input).ok_or_else(|| Error::misuse("no input"))?;
+    let count = match shape.split_first() {
+        _ if shape == input.shape => 1,
+        Some((count, rest)) if rest == input.shape => *count,
+        _ => 0,
+    };
+    let fits = input.len().checked_mul(count) == Some(values.len());
+    if count == 0 || input.is_empty() || !fits {
+        let wanted = &input.shape;
+        return Err(Error::misuse(format!(
+            "the model takes one input of shape {wanted:?}, or N of them with a leading axis; \
+             this one has shape {shape:?}"
+        )));
+    }
+    let each = values.chunks_exact(input.len()).map(|values| graph.quantize_input(values));
+    each.collect::<graph::Result<_>>().map_err(|e| Error::misuse(e.to_string()))
+}
+
+fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {
+    let shown = plan.steps().last().and_then(Step::reveals);
+    let signed_bits = shown.filter(|(_, signed)| *signed).map(|(bits, _)| bits);
+    words.iter().map(|word| signed_bits.map_or(*word as i64, |bits| signed(*word, bits))).collect()
+}

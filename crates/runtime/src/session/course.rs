@@ -1,0 +1,90 @@
+//! One party's way through a session: preprocessing and runs, in the order of the schedule.
+
+use std::collections::VecDeque;
+
+use ring::Random;
+use wire::{Channel, Error, Result};
+
+use crate::linear::context::Party;
+use crate::plan::Plan;
+use crate::preprocess::correlations::Offline;
+use crate::preprocess::layers::{Inference, Preprocessor};
+use crate::preprocess::schedule::{Turns, turns};
+use crate::run;
+
+/// One party's way through the turns of a session, and its store.
+pub(crate) struct Course {
+    turns: Turns,
+    store: VecDeque<Inference>,
+}
+
+impl Course {
+    /// That of a session with `inputs` inputs.
+    pub(crate) fn new(plan: &Plan, inputs: usize) -> Self {
+        let turns = turns(plan.runs(inputs), plan.settings().store());
+        Self { turns, store: VecDeque::new() }
+    }
+
+    /// Runs that are over.
+    pub(crate) fn done(&self) -> usize {
+        self.turns.done
+    }
+
+    /// Whether all runs are over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.turns.done == self.turns.runs
+    }
+
+    /// Whether the next turn prepares a run.
+    pub(crate) fn prepares(&self) -> bool {
+        self.turns.prepares()
+    }
+
+    /// EncodedModel runs that wait for their inputs.
+    pub(crate) fn ready(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Prepares the next run, unless the next turn is a run itself; says which.
+    pub(crate) fn prepare(
+        &mut self,
+        channel: &mut Channel,
+        plan: &Plan,
+        party: &Party<'_>,
+        offline: &mut Offline,
+        rng: &mut Random,
+    ) -> Result<bool> {
+        if !self.turns.prepares() {
+            return Ok(false);
+        }
+        self.store
+            .push_back(Preprocessor { channel, party: *party, offline, rng }.run(plan.steps())?);
+        self.turns.next();
+        Ok(true)
+    }
+
+    /// Runs the next inputs, after what is to be prepared before them. The client gets
+    /// the opened words, the server nothing.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when all runs are over.
+    pub(crate) fn run(
+        &mut self,
+        channel: &mut Channel,
+        plan: &Plan,
+        party: &Party<'_>,
+        offline: &mut Offline,
+        rng: &mut Random,
+    ) -> Result<Vec<u64>> {
+        while self.prepare(channel, plan, party, offline, rng)? {}
+        if self.is_over() {
+            return Err(Error::misuse("all inputs of this session have been run"));
+        }
+        let words = match self.store.pop_front() {
+            Some(inference) => run::run_prepared(channel, plan, party, inference, rng),
+            None => run::run(channel, plan, party, offline, rng),
+        }?;
+        self.turns.next();
+        Ok(words)
+    }
+}

@@ -1,0 +1,105 @@
+//! What a session costs before it runs, part by part in its order.
+
+use mpc::{Effort, Kernel};
+use wire::{Cost, Phase};
+
+use super::{handshake, keys};
+use crate::linear::protocol::Exchange;
+use crate::plan::Plan;
+use crate::plan::spent::{Part, Peak, Spent};
+use crate::plan::step::Step;
+use crate::preprocess::correlations::{Stock, pad_bytes};
+use crate::preprocess::costs::{layer_costs, run_costs};
+use crate::preprocess::layers::{self, layers_of};
+use crate::preprocess::schedule::{self, Turn, turns};
+use crate::preprocess::segments::segments;
+
+impl Plan {
+    /// Runs of a session with `inputs` inputs; the last may lack some.
+    pub(crate) fn runs(&self, inputs: usize) -> usize {
+        inputs.div_ceil(self.settings().batch())
+    }
+
+    /// Handshake, keys and base transfers.
+    pub fn setup_cost(&self) -> Cost {
+        if self.evaluated().is_some() {
+            return handshake::cost(self).then(keys::cost(self));
+        }
+        handshake::cost(self).then(keys::cost(self)).then(Stock::setup_cost())
+    }
+
+    /// What a session with `inputs` inputs takes, part by part in its order.
+    pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
+        let effort = Effort::of(Kernel::Session, 1.0) + keys::effort(self);
+        let setup = Spent { cost: self.setup_cost(), effort };
+        let mut parts = vec![Part::new(Phase::Setup, None, setup)];
+        self.run_parts(self.runs(inputs), &mut parts);
+        if let Some(first) = parts.get_mut(1) {
+            first.spent.effort += Effort::of(Kernel::Start, 1.0);
+        }
+        parts
+    }
+
+    /// Parts of so many runs.
+    fn run_parts(&self, runs: usize, parts: &mut Vec<Part>) {
+        let mut stock = Stock::new(self.settings().sourcing());
+        let mut peak = Peak::default();
+        if self.evaluated().is_some() {
+            let step = self.steps().iter().map(Step::spent).enumerate();
+            let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
+            let run: Vec<Part> = run.collect();
+            parts.extend(std::iter::repeat_n(run, runs).flatten());
+            return;
+        }
+        if self.settings().store() > 0 {
+            let (one, mut ready) = (schedule::run_bytes(self.steps()) as u64, 0);
+            let layers = self.steps().iter().map(Step::linear_memory).max().unwrap_or(0);
+            for turn in turns(runs, self.settings().store()) {
+                match turn {
+                    Turn::Prepare => {
+                        ready += 1;
+                        let touched = peak.touch(ready * one + layers);
+                        let spent = Spent::default().and(touched);
+                        parts.push(Part::new(Phase::Offline, None, spent));
+                        parts.extend(run_costs(self.steps(), &mut stock));
+                    }
+                    Turn::Run => {
+                        ready -= 1;
+                        let steps = self.steps().iter().map(Step::prepared).enumerate();
+                        let online = |(i, spent)| Part::new(Phase::Online, Some(i), spent);
+                        parts.extend(steps.map(online));
+                    }
+                }
+            }
+            return;
+        }
+        let segments = segments(self.steps());
+        for segment in std::iter::repeat_n(&segments, runs).flatten() {
+            let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
+            let need = layers::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
+            let held = pad_bytes(&need) as u64;
+            let prepared = stock.prepare(&need).and(peak.touch(held));
+            parts.push(Part::new(Phase::Offline, None, prepared));
+            for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
+                let some = layers_of(steps.clone(), exchange, false);
+                parts.extend(layer_costs(&some, exchange, &mut stock));
+            }
+            for (index, step) in steps {
+                let mut touched = peak.touch(held + step.linear_memory());
+                for (need, spent) in step.parts() {
+                    if step.feeds_itself() {
+                        let made = stock.prepare(&need).and(peak.touch(pad_bytes(&need) as u64));
+                        parts.push(Part::new(Phase::Offline, None, made));
+                    }
+                    let spent = spent.and(std::mem::take(&mut touched));
+                    parts.push(Part::new(Phase::Online, Some(index), spent));
+                }
+            }
+        }
+    }
+
+    /// Everything, for a session with `inputs` inputs.
+    pub fn cost(&self, inputs: usize) -> Cost {
+        self.parts(inputs).into_iter().map(|part| part.spent.cost).collect()
+    }
+}

@@ -1,0 +1,170 @@
+//! The client's keys: one a session and ring degree, for all moduli of the plan.
+
+use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
+use mpc::{Effort, Kernel};
+use ring::Random;
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+
+use super::handshake::Agreed;
+use super::slot_keys;
+use crate::linear::keys::{ClientKeys, KeyDemand, ServerKeys, misuse};
+use crate::plan::Plan;
+use crate::suites::lola::evaluation::{self, Cache};
+use crate::suites::lola::files::KeyFiles;
+
+/// The public keys' bodies, a segment per degree; then those of keys for unfolding.
+type Keys = Packed<0x04>;
+
+/// What the layers of a plan ask for, layer by layer.
+pub(super) fn demands(plan: &Plan) -> impl Iterator<Item = KeyDemand> {
+    plan.steps().iter().filter_map(|step| Some(step.linear()?.keys()))
+}
+
+/// Parameters and levels of the keys for unfolding, one a degree, ascending.
+fn unfolding(plan: &Plan) -> Vec<(Params, usize)> {
+    let mut needed: Vec<(Params, usize)> = Vec::new();
+    for (params, levels) in demands(plan).filter_map(|demand| demand.unfold) {
+        match needed.iter_mut().find(|(known, _)| known.degree() == params.degree()) {
+            Some((_, most)) => *most = levels.max(*most),
+            None => needed.push((params, levels)),
+        }
+    }
+    needed.sort_by_key(|(params, _)| params.degree());
+    needed
+}
+
+/// Segments of one degree's keys for unfolding.
+fn unfold_layout(params: Params, levels: usize) -> Result<Vec<Segment>> {
+    let segments = UnfoldKey::layout(params, levels).map_err(misuse)?.into_iter();
+    Ok(segments.map(|(count, bits)| Segment { count, bits }).collect())
+}
+
+/// For each degree of the plan the largest modulus in use, ascending.
+fn needed(plan: &Plan) -> Result<Vec<Params>> {
+    let mut needed: Vec<Params> = Vec::new();
+    for params in demands(plan).filter_map(|demand| demand.coefficient) {
+        match needed.iter_mut().find(|known| known.degree() == params.degree()) {
+            Some(known) if known.modulus_bits() < params.modulus_bits() => *known = params,
+            Some(_) => {}
+            None => needed.push(params),
+        }
+    }
+    needed.sort_by_key(Params::degree);
+    Ok(needed)
+}
+
+fn layout(plan: &Plan, needed: &[Params]) -> Result<Vec<Segment>> {
+    let public = needed.iter().map(|p| Segment { count: p.degree(), bits: p.modulus_bits() });
+    let mut segments: Vec<Segment> = public.collect();
+    for (params, levels) in unfolding(plan) {
+        segments.extend(unfold_layout(params, levels)?);
+    }
+    Ok(segments)
+}
+
+/// What the keys cost.
+pub(crate) fn cost(plan: &Plan) -> Cost {
+    let segments = needed(plan).and_then(|needed| layout(plan, &needed));
+    let keys = match segments.as_deref() {
+        Ok([]) | Err(_) => Cost::NONE,
+        Ok(segments) => Cost::message(Role::Client, Keys::body_len(segments)),
+    };
+    keys.then(slot_keys::cost(plan)).then(evaluation::cost(plan))
+}
+
+/// What making and reading the keys takes; of those that are not of packed slots little.
+pub(crate) fn effort(plan: &Plan) -> Effort {
+    let coefficients = slot_keys::coefficients(plan) + evaluation::coefficients(plan);
+    Effort::of(Kernel::Keyed, coefficients as f64)
+}
+
+/// A line per set of parameters, for people.
+pub(crate) fn describe(plan: &Plan) -> Vec<String> {
+    let keys = needed(plan).unwrap_or_default();
+    let keys = keys.iter().map(|p| {
+        let (degree, bits) = (p.degree(), p.modulus_bits());
+        format!("RLWE: degree {degree}, modulus up to 2^{bits}, ternary secret, sigma 3.2")
+    });
+    if let Some(lola) = plan.evaluated() {
+        return lola.describe();
+    }
+    let source = plan.settings().ot.describe();
+    let transfers = format!("oblivious transfer: {source}, over Ristretto base transfers");
+    keys.chain(slot_keys::describe(plan)).chain([transfers]).collect()
+}
+
+impl ClientKeys {
+    pub(crate) fn setup(
+        channel: &mut Channel,
+        plan: &Plan,
+        agreed: &Agreed,
+        own: Option<&KeyFiles>,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        let needed = needed(plan)?;
+        let mut keys = Vec::with_capacity(needed.len());
+        let mut bodies = Vec::with_capacity(needed.len());
+        for params in &needed {
+            let key = SecretKey::generate(*params, rng).map_err(misuse)?;
+            let public = key.public_key(&agreed.key_seed(params.degree()), rng).map_err(misuse)?;
+            bodies.push(public.body().to_vec());
+            keys.push(key);
+        }
+        for (params, levels) in unfolding(plan) {
+            let key = keys.iter().find(|key| key.params() == params).ok_or_else(unfit)?;
+            let seed = agreed.key_seed(params.degree());
+            bodies.extend(key.unfold_bodies(levels, &seed, rng).map_err(misuse)?);
+        }
+        let bodies: Vec<_> = layout(plan, &needed)?.into_iter().zip(bodies).collect();
+        if !bodies.is_empty() {
+            channel.send(&Packed::<0x04>(bodies))?;
+        }
+        let slots = slot_keys::client(channel, plan, agreed, rng)?;
+        Ok(Self { degrees: keys, slots, evaluation: evaluation::client(channel, plan, own, rng)? })
+    }
+}
+
+impl ServerKeys {
+    /// The keys of clients who come back may be in `cache`.
+    pub(crate) fn setup(
+        channel: &mut Channel,
+        plan: &Plan,
+        agreed: &Agreed,
+        cache: &Cache,
+    ) -> Result<Self> {
+        let (degrees, unfold) = Self::degrees(channel, plan, &needed(plan)?, agreed)?;
+        let slots = slot_keys::server(channel, plan, agreed)?;
+        Ok(Self { degrees, unfold, slots, evaluation: evaluation::server(channel, plan, cache)? })
+    }
+
+    fn degrees(
+        channel: &mut Channel,
+        plan: &Plan,
+        needed: &[Params],
+        agreed: &Agreed,
+    ) -> Result<(Vec<PublicKey>, Vec<UnfoldKey>)> {
+        if needed.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let message: Keys = channel.receive(&layout(plan, needed)?)?;
+        let mut bodies = message.into_values();
+        let refused = |e: he::Error| Error::peer("a public key", e.to_string());
+        let mut keys = Vec::with_capacity(needed.len());
+        for params in needed {
+            let (seed, body) = (agreed.key_seed(params.degree()), bodies.next());
+            keys.push(PublicKey::new(*params, &seed, body.ok_or_else(unfit)?).map_err(refused)?);
+        }
+        let mut unfold = Vec::new();
+        for (params, levels) in unfolding(plan) {
+            let seed = agreed.key_seed(params.degree());
+            let count = unfold_layout(params, levels)?.len();
+            let bodies: Vec<Vec<u64>> = bodies.by_ref().take(count).collect();
+            unfold.push(UnfoldKey::new(params, levels, &seed, &bodies).map_err(refused)?);
+        }
+        Ok((keys, unfold))
+    }
+}
+
+fn unfit() -> Error {
+    Error::misuse("keys that do not fit the plan")
+}

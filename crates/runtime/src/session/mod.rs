@@ -1,0 +1,16 @@
+//! Sessions between two parties: handshake, keys, runs, the server's listener.
+
+pub(crate) mod client;
+pub(crate) mod course;
+pub(crate) mod encoded;
+pub(crate) mod estimate;
+pub(crate) mod handshake;
+pub(crate) mod keys;
+pub(crate) mod offers;
+pub(crate) mod open;
+pub(crate) mod probe;
+pub(crate) mod server;
+pub(crate) mod slot_keys;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,222 @@
+//! A client's session that stays open between runs and prepares while it waits.
+//!
+//! After the setup and after each result a thread takes the client and its channel,
+//! prepares what the store has room for and hands both back. The turns are those of
+//! every session, so the server cannot tell this client from one with a batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+
+use wire::{Channel, Error, Result};
+use zeroize::Zeroizing;
+
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::session::client::{Client, quantize};
+use crate::session::handshake::MOST_INPUTS;
+use crate::suites;
+use crate::suites::lola::files::KeyFiles;
+
+/// An open session. Dropped without [`Session::finish`] it breaks off.
+pub struct Session {
+    plan: Arc<Plan>,
+    state: State,
+    idle: Arc<Idle>,
+    report: Report,
+    inputs: usize,
+    done: usize,
+}
+
+enum State {
+    /// Waits for an input.
+    Ready(Box<Open>),
+    /// A thread prepares.
+    Preparing(JoinHandle<Result<Box<Open>>>),
+    /// Finished or failed; what a further input is told.
+    Ended(Error),
+}
+
+struct Open {
+    client: Client,
+    channel: Channel,
+}
+
+/// What the session and its thread tell each other.
+#[derive(Default)]
+struct Idle {
+    ready: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl Session {
+    /// Sets up a session of at most `inputs` inputs (1 to [`MOST_INPUTS`]) over `channel`
+    /// and begins to prepare, if the server offers a store. `threads` is at least 1.
+    /// Where the server takes batches, `inputs` counts batches, full or not, and the
+    /// server counts them as full.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for another number of inputs (nothing has been sent),
+    /// [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a plan this
+    /// release cannot run.
+    pub fn open(
+        mut channel: Channel,
+        inputs: usize,
+        threads: usize,
+        accept_leakage: bool,
+        keys: Option<&KeyFiles>,
+    ) -> Result<Self> {
+        if !(1..=MOST_INPUTS as usize).contains(&inputs) {
+            return Err(Error::misuse(format!("1 to {MOST_INPUTS} inputs, not {inputs}")));
+        }
+        let count = |plan: &Plan| {
+            suites::consent(&plan.graph().suite, accept_leakage)?;
+            Ok(inputs.saturating_mul(plan.settings().batch()))
+        };
+        let client = Client::open(&mut channel, threads, keys, count)?;
+        let (plan, report) = (client.plan.clone(), client.report(&mut channel));
+        let mut session = Self {
+            plan,
+            state: State::Ended(Error::misuse("the session is not open yet")),
+            idle: Arc::default(),
+            report,
+            inputs,
+            done: 0,
+        };
+        session.wait_for_input(Box::new(Open { client, channel }));
+        Ok(session)
+    }
+
+    /// Runs one input in model units, of the model's input shape, in row-major order, or
+    /// as many as the server's batch with a leading axis; a result for each. Waits for
+    /// what is being prepared.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for inputs that do not fit, or too many: nothing has been
+    /// sent and the session stays open. [`Error::Peer`] and [`Error::Transport`], also
+    /// those of the preparation since the last call: the session has failed, and further
+    /// inputs get the same error.
+    pub fn predict(&mut self, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
+        let inputs = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
+        let (count, most) = (inputs.len(), self.plan.settings().batch());
+        if count > most {
+            let why = format!("this session takes {most} input(s) at a time, not {count}");
+            return Err(Error::misuse(why));
+        }
+        if let State::Ended(error) = &self.state {
+            return Err(error.clone());
+        }
+        if self.done == self.inputs {
+            let most = self.inputs;
+            return Err(Error::misuse(format!("this session was opened for {most} inputs")));
+        }
+        let mut open = self.take()?;
+        self.idle.ready.store(open.client.ready().saturating_sub(1), Ordering::SeqCst);
+        let Open { client, channel } = &mut *open;
+        let results = client.run(channel, &inputs).inspect_err(|error| self.fail(error))?;
+        self.done += 1;
+        self.report = client.report(channel);
+        self.wait_for_input(open);
+        Ok(results)
+    }
+
+    /// Runs that are prepared and wait for their inputs.
+    pub fn ready(&self) -> usize {
+        self.idle.ready.load(Ordering::SeqCst)
+    }
+
+    /// A counter that shows [`Session::ready`] without access to the session.
+    pub fn watch(&self) -> impl Fn() -> usize + Send + Sync + 'static {
+        let idle = self.idle.clone();
+        move || idle.ready.load(Ordering::SeqCst)
+    }
+
+    /// The plan that was verified.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What the session cost up to the last result, or all of it once finished. Pauses
+    /// between inputs take no time in it.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Says goodbye, with or without inputs left; a run that is being prepared is
+    /// completed first. Of a session that has ended it gives the report once more.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] and [`Error::Transport`], of the preparation since the last call
+    /// too.
+    pub fn finish(&mut self) -> Result<&Report> {
+        self.idle.stop.store(true, Ordering::SeqCst);
+        if !matches!(self.state, State::Ended(_)) {
+            let mut open = self.take()?;
+            let Open { client, channel } = &mut *open;
+            self.report = client.finish(channel).inspect_err(|error| self.fail(error))?;
+            self.fail(&Error::misuse("the session is finished"));
+        }
+        Ok(&self.report)
+    }
+
+    /// Breaks off at once, unless the session has ended.
+    pub fn abandon(&mut self) {
+        self.idle.stop.store(true, Ordering::SeqCst);
+        if !matches!(self.state, State::Ended(_)) {
+            // A thread that still prepares ends by itself and drops the connection.
+            self.fail(&Error::misuse("the session was given up"));
+        }
+    }
+
+    /// The client and its channel, once they are back. Until they are returned the
+    /// session counts as ended.
+    fn take(&mut self) -> Result<Box<Open>> {
+        let ended = State::Ended(Error::misuse("the session has ended"));
+        let open = match std::mem::replace(&mut self.state, ended) {
+            State::Ready(open) => Ok(open),
+            State::Preparing(thread) => thread.join().unwrap_or_else(|_| {
+                Err(Error::Internal("the preparation panicked; please report it".into()))
+            }),
+            State::Ended(error) => Err(error),
+        };
+        open.inspect_err(|error| self.fail(error))
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.idle.ready.store(0, Ordering::SeqCst);
+        self.state = State::Ended(error.clone());
+    }
+
+    /// Fills the store in the background, if there is something to prepare.
+    fn wait_for_input(&mut self, mut open: Box<Open>) {
+        if !open.client.prepares() {
+            open.channel.meter().pause();
+            self.state = State::Ready(open);
+            return;
+        }
+        let idle = self.idle.clone();
+        let spawned =
+            thread::Builder::new().name("tacit-prepare".into()).spawn(move || open.fill(&idle));
+        self.state = match spawned {
+            Ok(thread) => State::Preparing(thread),
+            Err(e) => State::Ended(Error::transport(format!("cannot start a thread: {e}"))),
+        };
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.idle.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Open {
+    /// Prepares until the next turn is an input's.
+    fn fill(mut self: Box<Self>, idle: &Idle) -> Result<Box<Self>> {
+        while !idle.stop.load(Ordering::SeqCst) && self.client.prepare(&mut self.channel)? {
+            idle.ready.store(self.client.ready(), Ordering::SeqCst);
+        }
+        self.channel.meter().pause();
+        Ok(self)
+    }
+}

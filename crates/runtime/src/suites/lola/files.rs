@@ -1,0 +1,337 @@
+//! Keys, requests and answers of suite `lola` as files: for mail, queues and disks, where
+//! client and server never meet.
+//!
+//! A file is a magic word, a kind, the digest of the plan, the nonce of the client's keys,
+//! and the very messages that cross the wire, without tags and lengths: the plan tells them.
+
+use graph::{Graph, Model};
+use he::bfv::SecretKey;
+use mpc::linear::coefficient::Worker;
+use mpc::linear::lola::{self, Bodies, ServerKeys};
+use wire::{Error, Message, Packed, Result, Segment};
+use zeroize::Zeroizing;
+
+use crate::linear::keys::EvaluationKeys;
+use crate::plan::{Plan, Settings};
+use crate::session::client::{quantize, random};
+use crate::session::encoded::EncodedModel;
+use crate::suites::lola::evaluation::{generate, seeds};
+
+const MAGIC: &[u8; 8] = b"tacit-he";
+const HEADER: usize = MAGIC.len() + 1 + 32 + 32;
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Secret = 1,
+    Keys = 2,
+    Request = 3,
+    Answer = 4,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Secret => "a secret key",
+            Self::Keys => "evaluation keys",
+            Self::Request => "a request",
+            Self::Answer => "an answer",
+        }
+    }
+}
+
+/// A client's keys as two files.
+pub struct KeyFiles {
+    /// Stays with the client.
+    pub secret: Zeroizing<Vec<u8>>,
+    /// Goes to the server, once.
+    pub evaluation: Vec<u8>,
+}
+
+impl KeyFiles {
+    /// What a session needs of the files: the keys, and the messages with those of the server.
+    pub(crate) fn opened(&self, plan: &Plan) -> Result<(EvaluationKeys, Vec<Bodies>)> {
+        let keys = secret_of(plan, &self.secret)?;
+        let (nonce, mut body) = opened(Kind::Keys, plan, &self.evaluation)?;
+        if nonce != keys.nonce {
+            return Err(Error::misuse("a secret and evaluation keys that do not belong together"));
+        }
+        let layouts = lola_of(plan)?.key_layouts()?;
+        if runs(Kind::Keys, &layouts, body)?.len() != 1 {
+            return Err(Error::peer(Kind::Keys.name(), "several"));
+        }
+        Ok((keys, decoded::<0x52>(&mut body, &layouts)?))
+    }
+}
+
+/// The client's half out of the file with its secret.
+fn secret_of(plan: &Plan, file: &[u8]) -> Result<EvaluationKeys> {
+    let (nonce, body) = opened(Kind::Secret, plan, file)?;
+    let digits: Zeroizing<Vec<i8>> =
+        Zeroizing::new(body.iter().map(|byte| (*byte as i8).wrapping_sub(1)).collect());
+    let lola = lola_of(plan)?;
+    let secret = SecretKey::from_coefficients(lola.params(), &digits);
+    let secret = secret.map_err(|e| Error::peer("a secret key", e.to_string()))?;
+    Ok(EvaluationKeys { secret, codec: lola::Client::new(lola)?, nonce })
+}
+
+/// A client with a plan and its keys: encrypts and decrypts files.
+pub struct Correspondent {
+    plan: Plan,
+    keys: EvaluationKeys,
+}
+
+/// What clients of a model need beside their keys: the public plan.
+///
+/// # Errors
+/// [`Error::Misuse`] for a model of another suite.
+pub fn public_plan(graph: Graph) -> Result<String> {
+    let plan = Plan::new(graph, Settings::default())?;
+    lola_of(&plan)?;
+    Ok(plan.offer())
+}
+
+/// The shape of one input of a public plan.
+///
+/// # Errors
+/// [`Error::Peer`] for what is no plan.
+pub fn planned_shape(offer: &str) -> Result<Vec<usize>> {
+    let plan = Plan::from_offer(offer)?;
+    let graph = plan.graph();
+    Ok(graph.tensors.get(graph.input).map(|t| t.shape.clone()).unwrap_or_default())
+}
+
+/// Fresh keys for a public plan.
+///
+/// # Errors
+/// [`Error::Peer`] for what is no plan, [`Error::Misuse`] for one of another suite.
+pub fn generate_keys(offer: &str) -> Result<KeyFiles> {
+    let plan = Plan::from_offer(offer)?;
+    let lola = lola_of(&plan)?;
+    let mut rng = random()?;
+    let keys = generate(&plan, &mut rng)?;
+    let seeds = seeds(&plan, &keys.nonce);
+    let messages = lola::evaluation_keys(lola, &keys.secret, &seeds, &mut rng)?;
+    let mut secret = Zeroizing::new(header(Kind::Secret, &plan, &keys.nonce));
+    secret.extend(keys.secret.coefficients().iter().map(|x| (x + 1) as u8));
+    let mut evaluation = header(Kind::Keys, &plan, &keys.nonce);
+    messages.for_each(|message| message.encode(&mut evaluation));
+    Ok(KeyFiles { secret, evaluation })
+}
+
+impl Correspondent {
+    /// From the public plan and the file with the secret.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for what is no plan or not its secret, [`Error::Misuse`] for a plan of
+    /// another suite.
+    pub fn new(offer: &str, secret: &[u8]) -> Result<Self> {
+        let plan = Plan::from_offer(offer)?;
+        Ok(Self { keys: secret_of(&plan, secret)?, plan })
+    }
+
+    /// The plan.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The file with the request for one input in model units, or several with a leading axis.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for inputs that do not fit the model.
+    pub fn encrypt(&self, values: &[f32], shape: &[usize], threads: usize) -> Result<Vec<u8>> {
+        let inputs = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
+        let lola = lola_of(&self.plan)?;
+        let mut file = header(Kind::Request, &self.plan, &self.keys.nonce);
+        let mut rng = random()?;
+        for input in inputs.iter() {
+            let worker = &mut Worker { rng: &mut rng, threads };
+            let EvaluationKeys { secret, codec, .. } = &self.keys;
+            for prime in 0..lola.primes().len() {
+                let request = codec.encrypt(lola, secret, input, prime, worker)?;
+                let messages = lola::request_messages(lola, request, prime)?;
+                messages.iter().for_each(|message| message.encode(&mut file));
+            }
+        }
+        Ok(file)
+    }
+
+    /// The integers of the outputs in a file with an answer.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for what is no answer to this client's keys.
+    pub fn decrypt(&self, answer: &[u8]) -> Result<Vec<Vec<i64>>> {
+        let (nonce, body) = opened(Kind::Answer, &self.plan, answer)?;
+        if nonce != self.keys.nonce {
+            return Err(Error::peer("an answer under these keys", "one under others"));
+        }
+        let lola = lola_of(&self.plan)?;
+        let layouts = lola.answer_messages()?;
+        let mut results = Vec::new();
+        for mut part in runs(Kind::Answer, &layouts, body)? {
+            let answer = lola::answer_of(decoded::<0x54>(&mut part, &layouts)?);
+            results.push(self.keys.codec.decrypt(&self.keys.secret, answer)?);
+        }
+        Ok(results)
+    }
+}
+
+/// A server without sockets.
+pub struct Evaluator {
+    plan: Plan,
+    prepared: EncodedModel,
+}
+
+impl Evaluator {
+    /// For a model.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a model of another suite.
+    pub fn new(model: Model) -> Result<Self> {
+        graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
+        let plan = Plan::new(model.graph.clone(), Settings::default())?;
+        lola_of(&plan)?;
+        let prepared = EncodedModel::new(&plan, model)?;
+        Ok(Self { plan, prepared })
+    }
+
+    /// The file with the answer to a request, under the client's evaluation keys.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for files that are not of this model, of different clients, or damaged.
+    pub fn evaluate(&self, keys: &[u8], request: &[u8], threads: usize) -> Result<Vec<u8>> {
+        let lola = lola_of(&self.plan)?;
+        let (nonce, requested) = opened(Kind::Request, &self.plan, request)?;
+        let layouts = lola.request_messages();
+        let all: Vec<_> = layouts.iter().flatten().cloned().collect();
+        let parts = runs(Kind::Request, &all, requested)?;
+        let keys = self.keys(keys, &nonce)?;
+        let mut file = header(Kind::Answer, &self.plan, &nonce);
+        let mut rng = random()?;
+        for part in parts {
+            let (mut rest, mut layouts) = (part, layouts.iter());
+            let mut request = |_| {
+                let layouts = layouts.next().map_or(&[][..], Vec::as_slice);
+                Ok(lola::request_of(lola, decoded::<0x53>(&mut rest, layouts)?))
+            };
+            let worker = &mut Worker { rng: &mut rng, threads };
+            let weights = self.prepared.network()?;
+            let answer = lola::answer(lola, &keys, weights, &mut request, worker)?;
+            let messages = lola::answer_messages(lola, answer)?;
+            messages.iter().for_each(|message| message.encode(&mut file));
+        }
+        Ok(file)
+    }
+
+    fn keys(&self, file: &[u8], nonce: &[u8; 32]) -> Result<ServerKeys> {
+        let (own, body) = opened(Kind::Keys, &self.plan, file)?;
+        if own != *nonce {
+            return Err(Error::peer("the keys of the request's client", "another client's"));
+        }
+        let lola = lola_of(&self.plan)?;
+        let layouts = lola.key_layouts()?;
+        let mut parts = runs(Kind::Keys, &layouts, body)?;
+        let (Some(mut part), None) = (parts.next(), parts.next()) else {
+            return Err(Error::peer(Kind::Keys.name(), "several"));
+        };
+        let messages = decoded::<0x52>(&mut part, &layouts)?;
+        ServerKeys::new(lola, &seeds(&self.plan, nonce), messages.into_iter().map(Ok))
+    }
+}
+
+fn lola_of(plan: &Plan) -> Result<&lola::Plan> {
+    plan.evaluated().ok_or_else(|| {
+        Error::misuse("files are for models of suite lola; others need a server to talk to")
+    })
+}
+
+fn header(kind: Kind, plan: &Plan, nonce: &[u8; 32]) -> Vec<u8> {
+    let mut file = MAGIC.to_vec();
+    file.push(kind as u8);
+    file.extend(plan.digest());
+    file.extend(nonce);
+    file
+}
+
+/// Nonce and body of a file of this kind and plan.
+fn opened<'a>(kind: Kind, plan: &Plan, file: &'a [u8]) -> Result<([u8; 32], &'a [u8])> {
+    let other = |got: &str| Error::peer(format!("a file with {}", kind.name()), got);
+    let (head, body) = file.split_at_checked(HEADER).ok_or_else(|| other("a shorter one"))?;
+    let rest = head.strip_prefix(MAGIC.as_slice()).ok_or_else(|| other("another format"))?;
+    let (is, rest) = rest.split_first().ok_or_else(|| other("a shorter one"))?;
+    if *is != kind as u8 {
+        return Err(other("one with something else"));
+    }
+    let (digest, nonce) = rest.split_first_chunk::<32>().ok_or_else(|| other("a shorter one"))?;
+    if *digest != plan.digest() {
+        return Err(other("one of another model"));
+    }
+    Ok((nonce.try_into().map_err(|_| other("another format"))?, body))
+}
+
+/// The parts of a body, each as long as messages of these layouts; one at least.
+fn runs<'a>(
+    kind: Kind,
+    layouts: &[Vec<Segment>],
+    body: &'a [u8],
+) -> Result<std::slice::ChunksExact<'a, u8>> {
+    let each: u64 = layouts.iter().map(|layout| Packed::<0>::body_len(layout)).sum();
+    let each = usize::try_from(each).map_err(|_| misuse_size())?;
+    if body.is_empty() || each == 0 || !body.len().is_multiple_of(each) {
+        let got = format!("{} bytes, not a multiple of {each}", body.len());
+        return Err(Error::peer(kind.name(), got));
+    }
+    Ok(body.chunks_exact(each))
+}
+
+fn misuse_size() -> Error {
+    Error::misuse("messages longer than memory")
+}
+
+/// The messages of these layouts at the start of a part, which then starts behind them.
+fn decoded<const TAG: u8>(part: &mut &[u8], layouts: &[Vec<Segment>]) -> Result<Vec<Packed<TAG>>> {
+    let message = |layout: &Vec<Segment>| {
+        let length = Packed::<TAG>::body_len(layout) as usize;
+        let body = part.split_off(..length).unwrap_or_default();
+        Packed::<TAG>::decode(body, layout)
+    };
+    layouts.iter().map(message).collect()
+}
+
+/// Decodes a body as that of a file of some kind; for fuzzing.
+///
+/// # Panics
+/// When what decodes is encoded in another way.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn inspect(plan: &Plan, kind: u8, body: &[u8]) {
+    let (Ok(lola), nonce) = (lola_of(plan), [7; 32]) else { return };
+    let kind = [Kind::Keys, Kind::Request, Kind::Answer][usize::from(kind % 3)];
+    let layouts = match kind {
+        Kind::Keys => lola.key_layouts().unwrap_or_default(),
+        Kind::Request => lola.request_messages().into_iter().flatten().collect(),
+        _ => lola.answer_messages().unwrap_or_default(),
+    };
+    let mut file = header(kind, plan, &nonce);
+    file.extend(body);
+    let Ok((_, body)) = opened(kind, plan, &file) else { return };
+    let Ok(parts) = runs(kind, &layouts, body) else { return };
+    for part in parts {
+        let mut rest = part;
+        let Ok(messages) = decoded::<0x52>(&mut rest, &layouts) else { continue };
+        let mut again = Vec::new();
+        messages.iter().for_each(|message| message.encode(&mut again));
+        assert!(rest.is_empty() && again == part);
+        match kind {
+            Kind::Keys => {
+                let messages = messages.into_iter().map(Ok);
+                drop(ServerKeys::new(lola, &seeds(plan, &nonce), messages));
+            }
+            _ => {
+                let messages = messages.into_iter().map(|m| Packed::<0x53>(m.0)).collect();
+                for fresh in lola::request_of(lola, messages) {
+                    let _ = fresh.expand(lola.params());
+                }
+            }
+        }
+    }
+}

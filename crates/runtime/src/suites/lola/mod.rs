@@ -1,0 +1,123 @@
+//! Suite `lola`: the whole network under encryption, one message each way.
+
+pub(crate) mod evaluation;
+pub(crate) mod files;
+
+use graph::{Conv, Graph, Linear, Node, Op, Packing, Window};
+use mpc::linear::lola::{Layer, Network, Plan, Representation};
+use wire::{Error, Result};
+
+use super::auto;
+use crate::linear::lola::EvaluatedNetwork;
+use crate::plan::settings::{Reveal, Settings};
+use crate::plan::step::{Action, Step};
+
+/// Bits of weights of ones.
+const ONE: u32 = 2;
+
+pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+    if settings.reveal != Reveal::Output {
+        let why = "suite `lola` shows the client all outputs, since nothing is compared under \
+                   encryption; drop --reveal, or use suite auto";
+        return Err(Error::misuse(why));
+    }
+    if settings.store() > 0 {
+        let why = "suite `lola` prepares nothing; drop --offline, or use suite auto";
+        return Err(Error::misuse(why));
+    }
+    let (network, nodes) = network(graph)?;
+    let network = Network { batch: settings.batch(), ..network };
+    let output = graph.tensors.get(graph.output);
+    let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
+    let bits = network.output_bits;
+    let plan = Plan::new(&network)?;
+    if plan.outputs() != output.len() {
+        return Err(Error::misuse("layers that do not make the output"));
+    }
+    let action = Action::linear(EvaluatedNetwork { plan, nodes, bits });
+    let reads = vec![graph.input];
+    Ok(vec![Step { name: "network".into(), node: None, reads, writes: graph.output, action }])
+}
+
+/// The layers, and for each the node that has its weights.
+fn network(graph: &Graph) -> Result<(Network, Vec<Option<usize>>)> {
+    let exact = graph.exact.as_ref().ok_or_else(|| {
+        Error::misuse("this model rescales between layers; compile it with --suite lola")
+    })?;
+    let (mut layers, mut last) = (Vec::new(), graph.input);
+    let mut nodes: Vec<Option<usize>> = Vec::new();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if node.inputs.first() != Some(&last) {
+            let why = "suite `lola` evaluates layers one after another, without branches";
+            return Err(auto::at(&node.name, Error::misuse(why)));
+        }
+        last = node.output;
+        match (&node.op, layers.last_mut(), nodes.last_mut()) {
+            (Op::Reshape, ..) => {}
+            (Op::Sum { multipliers: by, .. }, Some(Layer::Square { multipliers }), _)
+                if *multipliers == [1, 0] && of_square(graph, index) =>
+            {
+                *multipliers = *by;
+            }
+            (Op::Offset, Some(Layer::Square { .. }), Some(weights)) if weights.is_none() => {
+                *weights = Some(index);
+            }
+            _ => {
+                layers.push(layer(node)?);
+                nodes.push(matches!(node.op, Op::Linear(_)).then_some(index));
+            }
+        }
+    }
+    let inputs = graph.tensors.get(graph.input).map_or(0, |t| t.len());
+    let input = exact.packing.map(|packing| match packing {
+        Packing::Dense => Representation::Dense,
+        Packing::Convolution => Representation::Convolution,
+        Packing::Sparse => Representation::Sparse,
+    });
+    let output_bits = exact.output_bits;
+    Ok((Network { inputs, layers, output_bits, input, batch: 1 }, nodes))
+}
+
+/// Whether a sum adds the square that the node before it makes and what that squares.
+fn of_square(graph: &Graph, sum: usize) -> bool {
+    let [before, sum] =
+        [sum.checked_sub(1), Some(sum)].map(|at| at.and_then(|at| graph.nodes.get(at)));
+    match (before, sum) {
+        (Some(before), Some(sum)) => {
+            matches!(before.op, Op::Product { .. })
+                && sum.inputs.first() == Some(&before.output)
+                && sum.inputs.get(1) == before.inputs.first()
+        }
+        _ => false,
+    }
+}
+
+/// What a node computes.
+fn layer(node: &Node) -> Result<Layer> {
+    Ok(match &node.op {
+        Op::Linear(Linear { conv, weight_bits, .. }) => {
+            Layer::Linear { conv: conv.clone(), weight_bits: *weight_bits }
+        }
+        Op::SumPool(window) => Layer::Linear { conv: ones(window), weight_bits: ONE },
+        Op::Product { .. } => Layer::Square { multipliers: [1, 0] },
+        _ => {
+            let why = "cannot be evaluated under encryption".to_owned();
+            return Err(auto::at(&node.name, Error::misuse(why)));
+        }
+    })
+}
+
+/// A pool as a convolution with weights of one.
+fn ones(window: &Window) -> Conv {
+    Conv {
+        in_channels: window.channels,
+        in_height: window.height,
+        in_width: window.width,
+        out_channels: window.channels,
+        kernel: window.kernel,
+        stride: window.stride,
+        padding: window.padding,
+        dilation: [1, 1],
+        groups: window.channels,
+    }
+}
