@@ -1,4 +1,5 @@
-//! The crates depend on each other only upward, as ARCHITECTURE draws them.
+//! The crates depend on each other only upward: a crate may use those above it in the table
+//! here. The layers are documented in docs/architecture.md.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -7,20 +8,54 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// (crate, crates it may use).
-const ALLOWED: [(&str, &[&str]); 10] = [
+/// (crate, crates it may use), the lowest layer first.
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("tacit-ring", &[]),
-    ("tacit-wire", &["tacit-ring"]),
     ("tacit-he", &["tacit-ring"]),
-    ("tacit-ot", &["tacit-ring", "tacit-wire"]),
+    ("tacit-wire", &["tacit-ring"]),
+    ("tacit-pricing", &[]),
+    ("tacit-ot", &["tacit-pricing", "tacit-ring", "tacit-wire"]),
     ("tacit-gc", &["tacit-ot", "tacit-ring", "tacit-wire"]),
-    ("tacit-graph", &["tacit-ring"]),
-    ("tacit-mpc", &["tacit-gc", "tacit-graph", "tacit-he", "tacit-ot", "tacit-ring", "tacit-wire"]),
+    ("tacit-graph", &["tacit-pricing", "tacit-ring"]),
+    (
+        "tacit-mpc",
+        &[
+            "tacit-gc",
+            "tacit-graph",
+            "tacit-he",
+            "tacit-ot",
+            "tacit-pricing",
+            "tacit-ring",
+            "tacit-wire",
+        ],
+    ),
     (
         "tacit-runtime",
-        &["tacit-graph", "tacit-he", "tacit-mpc", "tacit-ot", "tacit-ring", "tacit-wire"],
+        &[
+            "tacit-graph",
+            "tacit-he",
+            "tacit-mpc",
+            "tacit-ot",
+            "tacit-pricing",
+            "tacit-ring",
+            "tacit-wire",
+        ],
     ),
-    ("tacit", &["tacit-graph", "tacit-runtime", "tacit-wire"]),
+    (
+        "tacit-lab",
+        &[
+            "tacit-gc",
+            "tacit-graph",
+            "tacit-he",
+            "tacit-mpc",
+            "tacit-ot",
+            "tacit-pricing",
+            "tacit-ring",
+            "tacit-runtime",
+            "tacit-wire",
+        ],
+    ),
+    ("tacit", &["tacit-graph", "tacit-lab", "tacit-runtime", "tacit-wire"]),
     ("tacit-python", &["tacit"]),
 ];
 
@@ -33,10 +68,12 @@ fn dependencies_point_upward() {
         .unwrap();
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
-    assert_eq!(packages.len(), ALLOWED.len());
+    assert!(!packages.is_empty());
     for package in packages {
         let name = package["name"].as_str().unwrap();
-        let (_, allowed) = ALLOWED.iter().find(|(known, _)| *known == name).unwrap();
+        let layer = ALLOWED.iter().find(|(known, _)| *known == name);
+        assert!(layer.is_some(), "{name} has no layer");
+        let allowed = layer.map_or(&[][..], |(_, allowed)| *allowed);
         let dependencies = package["dependencies"].as_array().unwrap().iter();
         let ours: BTreeSet<&str> = dependencies
             .filter(|d| !d["path"].is_null() && d["kind"].is_null())
