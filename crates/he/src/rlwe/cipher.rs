@@ -6,11 +6,13 @@ use ring::Seed;
 use ring::word::mask;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::key::CIPHER_DOMAIN;
 use super::ntt::{Compact, Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
 use super::params::Params;
 use super::sample;
 use crate::error::{Error, Result, expect_len};
+
+/// Separates the uniform halves of ciphertexts from every other use of a seed.
+pub(super) const CIPHER_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.cta");
 
 /// A secret-key encryption as it is sent: 16 bytes and N integers of K bits.
 #[derive(Clone, PartialEq, Eq)]

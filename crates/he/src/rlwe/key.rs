@@ -6,15 +6,13 @@ use ring::word::mask;
 use ring::{Random, Seed};
 use zeroize::Zeroizing;
 
-use super::cipher::Fresh;
+use super::cipher::{CIPHER_DOMAIN, Fresh};
 use super::ntt::{Kernel, Transformed};
 use super::params::Params;
 use super::response::Response;
 use super::sample;
 use crate::error::{Error, Result, expect_len};
 
-/// Separates the uniform halves of ciphertexts from every other use of a seed.
-pub(crate) const CIPHER_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.cta");
 /// Separates the uniform half of the public key.
 const PUBLIC_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.pka");
 
