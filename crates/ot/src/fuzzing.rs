@@ -4,11 +4,11 @@ use ring::{Bits, Random};
 use wire::{Message, Segment};
 
 use crate::base::{Offer, Replies};
+use crate::cot::setup::{TreeSums, sums_layout};
 use crate::ideal::deal_pads;
 use crate::job::{Entry, Job};
-use crate::pads::Column;
-use crate::setup::{TreeSums, sums_layout};
-use crate::transfer::{Choices, Masked, Table, choices_layout, choose, masked_layout, respond};
+use crate::one_of_n::{Choices, Masked, Table, choices_layout, choose, masked_layout, respond};
+use crate::rot::Column;
 
 /// Points of a base transfer, their number from the first byte: what decodes has
 /// exactly one encoding.

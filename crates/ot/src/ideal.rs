@@ -3,10 +3,10 @@
 use ring::{Bits, Random};
 use zeroize::Zeroizing;
 
-use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::batch::{ReceiverBatch, SenderBatch};
 use crate::hash::PadHash;
 use crate::job::Job;
-use crate::pads::{Column, ReceiverPads, SenderPads};
+use crate::rot::{Column, ReceiverPads, SenderPads};
 
 /// `count` matching correlations under a fresh Delta.
 pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {

@@ -6,11 +6,11 @@ use ring::simd::Level;
 use wire::Role;
 use zeroize::Zeroizing;
 
-use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::softspoken::{Corrections, Field, GRAIN, Receiver, Sender};
+use crate::cot::tree::Leaves;
 use crate::session::{Domain, SessionId};
 use crate::simd::transpose::{Columns, Squares, transpose};
-use crate::softspoken::{Corrections, Field, GRAIN, Receiver, Sender};
-use crate::tree::Leaves;
 
 /// Both ends of SoftSpoken on trees out of a hat.
 pub struct Extension {

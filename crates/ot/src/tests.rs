@@ -10,11 +10,11 @@ use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Cost, Error, Message, Result, Role};
 
 use crate::base::{Offer, Replies};
-use crate::pads::{Column, fill_cost, fill_receiver, fill_sender, receiver_pads, sender_pads};
-use crate::transfer::{
+use crate::one_of_n::{
     Choices, Masked, Table, choices_cost, choices_layout, choose, masked_cost, masked_layout,
     respond,
 };
+use crate::rot::{Column, fill_cost, fill_receiver, fill_sender, receiver_pads, sender_pads};
 use crate::{
     CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, SenderBatch, SenderPads,
     SessionId, Source, Supply, ideal, setup_both, setup_both_cost, setup_cost,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ideal::deal_pads;
 use crate::job::Entry;
-use crate::opened::{ask, offer};
+use crate::one_of_n::opened::{ask, offer};
 use ring::Random;
 
 fn job(count: usize, choice_bits: u32, entry: Entry) -> Job {

@@ -4,10 +4,10 @@ use ring::{Prg, Seed};
 use wire::{Cost, Error, Packed, Result, Role, Segment};
 use zeroize::Zeroizing;
 
+use super::softspoken::{Field, Receiver, Sender};
+use super::tree::{Sums, grow, path_bit, puncture};
 use crate::base::{self, Offer, Offerer, Replies};
 use crate::session::Domain;
-use crate::softspoken::{Field, Receiver, Sender};
-use crate::tree::{Sums, grow, path_bit, puncture};
 
 /// COT receiver to COT sender: the masked sums of all trees, low word first.
 pub(crate) type TreeSums = Packed<0x35>;

@@ -8,10 +8,10 @@ use std::str::FromStr;
 
 use wire::{Cost, Error, Result, Role, Segment};
 
-use crate::ferret;
-use crate::ferret::params::{LARGEST, SETS, Set};
-use crate::reckoning::{Reckoning, fewest_bytes};
-use crate::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
+use super::budget::{Reckoning, fewest_bytes};
+use super::ferret;
+use super::ferret::params::{LARGEST, SETS, Set};
+use super::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
 
 /// Where correlations come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -7,7 +7,7 @@ use ring::Random;
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Cost, Error, Result, Role};
 
-use crate::ferret::params::{SETS, Set};
+use crate::cot::ferret::params::{SETS, Set};
 use crate::{
     CotReceiver, CotSender, ReceiverBatch, SenderBatch, SessionId, Source, Supply, setup_cost,
 };
@@ -136,7 +136,7 @@ fn transcripts_are_pinned() {
     let held = format!("ferret, server holds delta: {} {}", client.transcript, server.transcript);
     let (client, server) = run_pair(|ch| sender(ch, calls), |ch| receiver(ch, calls));
     let given = format!("ferret, client holds delta: {} {}", client.transcript, server.transcript);
-    let pinned = include_str!("../../../tests/golden/transcripts.txt");
+    let pinned = include_str!("../../../../tests/golden/transcripts.txt");
     for line in [held, given] {
         assert!(pinned.lines().any(|known| known == line), "not pinned: {line}");
     }
@@ -144,7 +144,7 @@ fn transcripts_are_pinned() {
 
 /// A set on its own, from dealt correlations.
 fn refill(set: Set, trees: usize) {
-    use crate::ferret::{Receiver, Sender};
+    use crate::cot::ferret::{Receiver, Sender};
     use crate::session::Domain;
     let mut rng = Random::seeded(set.trees as u64);
     let domain = Domain::new(SESSION, Role::Server);

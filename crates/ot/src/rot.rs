@@ -22,10 +22,10 @@ use ring::word::mask;
 use wire::{Channel, Cost, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::schedule::Supply;
 use crate::cot::{CotReceiver, CotSender};
 use crate::job::{Entry, Job};
-use crate::supply::Supply;
 
 /// Correlations made at a time.
 const CHUNK: usize = 1 << 16;

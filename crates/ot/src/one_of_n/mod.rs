@@ -15,6 +15,8 @@
 //! `c` to message `c`: `T[v] - r`. Tables are permuted and messages picked by
 //! conditional swaps of whole columns, one for each bit of the position.
 
+pub mod opened;
+
 use std::fmt;
 
 use ring::Bits;
@@ -23,7 +25,7 @@ use wire::{Cost, Error, Lane, Lanes, Result, Role, Values};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::job::Job;
-use crate::pads::{Column, ReceiverPads, SenderPads};
+use crate::rot::{Column, ReceiverPads, SenderPads};
 
 /// Receiver to sender: `d_i`, a plane for each of its m bits, a part per job.
 pub type Choices = Lanes<0x31>;

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use crate::ferret::params::{LARGEST, SETS, Set};
-use crate::softspoken::{Field, GRAIN};
+use super::ferret::params::{LARGEST, SETS, Set};
+use super::softspoken::{Field, GRAIN};
 
 /// Most refills that a plan looks ahead.
 const AHEAD: usize = 4;

@@ -6,7 +6,7 @@
 //! | Out | shares of `T_i[v_i]`, added mod 2^l or xored |
 //! | Reveals | `e_i = v_i xor c_i` and `f_i = T_i[1] - T_i[0] - (pad_1 - pad_0)`, both uniform |
 //! | Security | semi-honest, given the pads |
-//! | Cost | what [`crate::transfer`] costs with m = 1; neither message waits for the other |
+//! | Cost | what [`crate::one_of_n`] costs with m = 1; neither message waits for the other |
 //! | Paper | Beaver, CRYPTO 1991 (products from random products); the pads are one: `c*(pad_1 - pad_0)`, shared as `pad_c` and `-pad_0` |
 //!
 //! With `X = T[1] - T[0]` the receiver's bit chooses `T[0] + v*X`, and `v*X` is
@@ -20,10 +20,10 @@ use ring::word::mask;
 use wire::{Error, Lane, Lanes, Result, Values};
 
 use crate::job::Job;
-use crate::pads::{Column, ReceiverPads, SenderPads};
-use crate::transfer::{
+use crate::one_of_n::{
     Choices, Chooser, Masked, Table, choices_layout, choose, entries_of, message_of, subtract,
 };
+use crate::rot::{Column, ReceiverPads, SenderPads};
 
 /// The sender, waiting for [`Choices`].
 pub struct Offered {

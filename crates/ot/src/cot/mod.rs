@@ -1,23 +1,33 @@
 //! Correlated transfers with random choices: setup once per session and
 //! direction, then batches of correlations from the source chosen.
 
+pub mod batch;
+mod budget;
+pub(crate) mod ferret;
+pub mod schedule;
+pub(crate) mod setup;
+pub(crate) mod softspoken;
+mod store;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tree;
+
 use std::collections::VecDeque;
 use std::fmt;
 
 use ring::Random;
 use wire::{Channel, Cost, Error, Message, Result, Role};
 
+pub use self::batch::{ReceiverBatch, SenderBatch};
+use self::ferret::corrections_layout;
+use self::ferret::params::Set;
+use self::schedule::{Sourcing, Step, Supply};
+use self::setup::{TreeSums, sums_layout};
+use self::store::Store;
 use crate::base::{self, Offer, Replies};
-pub use crate::batch::{ReceiverBatch, SenderBatch};
-use crate::ferret::params::Set;
-use crate::ferret::{self, corrections_layout};
 use crate::hash::PadHash;
 use crate::session::Domain;
 pub use crate::session::SessionId;
-use crate::setup::{self, TreeSums, sums_layout};
-use crate::softspoken;
-use crate::store::Store;
-use crate::supply::{Sourcing, Step, Supply};
 
 /// Most correlations a single call makes.
 const LIMIT: usize = u32::MAX as usize;

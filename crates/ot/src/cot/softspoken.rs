@@ -21,11 +21,11 @@ use ring::word::mask;
 use wire::{Packed, Segment};
 use zeroize::Zeroizing;
 
+use super::tree::Leaves;
 use crate::session::Domain;
 use crate::simd::aes::Ciphers;
 use crate::simd::transpose::{Columns, transpose};
 use crate::simd::{EIGHT, Eight};
-use crate::tree::Leaves;
 
 /// Correlations are made in multiples of this.
 pub(crate) const GRAIN: usize = 128;

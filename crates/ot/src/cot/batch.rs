@@ -6,10 +6,10 @@ use ring::simd::Level;
 use ring::word::mask;
 use zeroize::Zeroizing;
 
+use super::store::Store;
 use crate::block::{combine, multiples};
 use crate::hash::{BATCH, PadHash, elements_per_key, tweaked};
 use crate::simd::EIGHT;
-use crate::store::Store;
 
 /// The Delta holder's half of `len()` correlations: blocks `q_i`.
 ///
