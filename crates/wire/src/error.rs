@@ -48,6 +48,11 @@ impl Error {
         Self::Misuse(what.into())
     }
 
+    /// A defect of this program.
+    pub fn internal(what: impl Into<String>) -> Self {
+        Self::Internal(what.into())
+    }
+
     /// Nobody's fault but the network's.
     pub fn transport(what: impl Into<String>) -> Self {
         Self::Transport(what.into())
