@@ -325,14 +325,14 @@ fn no_bytes_make_a_decoder_panic() {
 }
 
 #[test]
-fn too_few_correlations_are_misuse() {
+fn too_few_correlations_are_a_defect() {
     let party = |ch: &mut Channel| {
         let (mut ours, mut theirs) =
             setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).unwrap();
-        assert!(matches!(ours.take(1), Err(Error::Misuse(_))));
-        assert!(matches!(theirs.take(1), Err(Error::Misuse(_))));
-        assert!(matches!(ours.extend(ch, usize::MAX), Err(Error::Misuse(_))));
-        assert!(matches!(theirs.extend(ch, usize::MAX), Err(Error::Misuse(_))));
+        assert!(matches!(ours.take(1), Err(Error::Internal(_))));
+        assert!(matches!(theirs.take(1), Err(Error::Internal(_))));
+        assert!(matches!(ours.extend(ch, usize::MAX), Err(Error::Internal(_))));
+        assert!(matches!(theirs.extend(ch, usize::MAX), Err(Error::Internal(_))));
         assert!(ours.take(0).unwrap().is_empty() && theirs.take(0).unwrap().is_empty());
     };
     run_pair(party, party);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use wire::{Cost, Error, Result, Role, Segment};
+use wire::{Cost, Error, Result, Role};
 
 use super::budget::{Reckoning, fewest_bytes};
 use super::ferret;
@@ -260,11 +260,6 @@ impl Supply {
             Source::Ferret => fewest_bytes(stock, need),
             Source::Auto => Reckoning::on(self.sourcing.bandwidth).quickest(stock, need),
         }
-    }
-
-    /// Layout of a SoftSpoken message for `grains` times 128 correlations.
-    pub(crate) fn soft_layout(&self, grains: usize) -> Vec<Segment> {
-        corrections_layout(self.sourcing.source.field(), grains)
     }
 }
 

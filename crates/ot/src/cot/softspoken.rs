@@ -180,6 +180,11 @@ impl Sender {
         self.delta.clone()
     }
 
+    /// The layout of the corrections for `grains` times 128 correlations.
+    pub(crate) fn corrections_layout(&self, grains: usize) -> Vec<Segment> {
+        corrections_layout(self.streams.field, grains)
+    }
+
     /// The other end of [`Receiver::extend`]: appends `q_i` to `blocks`.
     /// `corrections` has the layout for `grains`.
     pub(crate) fn extend(

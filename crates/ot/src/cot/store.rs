@@ -20,6 +20,13 @@ impl<T: DefaultIsZeroes> Store<T> {
         &mut self.items
     }
 
+    /// Appends `count` default items, for which there is room, and returns them.
+    pub(crate) fn grow(&mut self, count: usize) -> &mut [T] {
+        let before = self.items.len();
+        self.items.resize(before + count, T::default());
+        &mut self.items[before..]
+    }
+
     /// Removes the first `count` items, or all (without a copy) when there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> Self {
         if count >= self.len() {
