@@ -27,11 +27,11 @@ impl Batch {
     /// `count >= 1` instances, a ring for each output.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for another number of rings, an illegal ring, no instance, and
-    /// for more than 2^40 bytes of tables.
+    /// [`Error::Internal`] for another number of rings or an illegal ring, [`Error::Misuse`]
+    /// for no instance and for more than 2^40 bytes of tables.
     pub fn new(circuit: Arc<Circuit>, count: usize, rings: Vec<Ring>) -> Result<Self> {
         if rings.len() != circuit.outputs() || !rings.iter().all(|ring| ring.is_legal()) {
-            return Err(Error::misuse("a garbled circuit with other rings than outputs"));
+            return Err(Error::internal("a garbled circuit with other rings than outputs"));
         }
         let batch = Self { circuit, count, rings };
         let bytes = batch.instance_bits().saturating_mul(count);

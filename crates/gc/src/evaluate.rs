@@ -17,7 +17,7 @@ use crate::tables::Tables;
 /// Tables or labels that were tampered with give other shares.
 ///
 /// # Errors
-/// [`Error::Misuse`] for another number of labels or the tables of another batch,
+/// [`Error::Internal`] for another number of labels or the tables of another batch,
 /// [`Error::Peer`] for padding that is not zero.
 pub fn evaluate(
     batch: &Batch,
@@ -39,7 +39,7 @@ pub(crate) fn evaluate_at(
     if labels != (batch.garbler_bits(), batch.evaluator_bits())
         || tables.len() != batch.table_bytes()
     {
-        return Err(Error::misuse("labels or tables of another batch of garbled circuits"));
+        return Err(Error::internal("labels or tables of another batch of garbled circuits"));
     }
     let mut salt = [0; SALT];
     tables.read(&mut salt)?;

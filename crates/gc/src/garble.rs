@@ -87,14 +87,14 @@ impl Garbler {
     /// [`crate::tables::CHUNK`] bytes.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for another number of labels; whatever `sink` returns.
+    /// [`Error::Internal`] for another number of labels; whatever `sink` returns.
     pub fn garble(
         self,
         evaluator: &[u128],
         sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
     ) -> Result<Garbling> {
         if evaluator.len() != self.batch.evaluator_bits() {
-            return Err(Error::misuse("other labels than the evaluator has bits"));
+            return Err(Error::internal("other labels than the evaluator has bits"));
         }
         let mut out = Writer::new(sink);
         out.write(&self.salt.to_le_bytes())?;
@@ -261,11 +261,11 @@ impl Garbling {
     /// the outputs.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for other bits than the circuit has.
+    /// [`Error::Internal`] for other bits than the circuit has.
     pub fn finish(mut self, bits: &[Bits]) -> Result<Finished> {
         let fits = |plane: &Bits| plane.len() == self.batch.count();
         if bits.len() != self.batch.circuit().garbler || !bits.iter().all(fits) {
-            return Err(Error::misuse("other bits than the garbler has inputs"));
+            return Err(Error::internal("other bits than the garbler has inputs"));
         }
         let labels = match self.batch.count() {
             1 => self.labels::<1>(bits),

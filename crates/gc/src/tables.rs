@@ -101,7 +101,7 @@ impl Tables {
         let mut out = out;
         while !out.is_empty() {
             let Some(chunk) = self.chunks.front() else {
-                return Err(Error::misuse("garbled tables of another batch"));
+                return Err(Error::internal("garbled tables of another batch"));
             };
             let rest = chunk.get(self.read..).unwrap_or_default();
             let now = rest.len().min(out.len());

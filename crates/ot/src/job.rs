@@ -84,11 +84,11 @@ impl Job {
     }
 
     /// # Errors
-    /// [`Error::Misuse`] for widths out of range.
+    /// [`Error::Internal`] for widths out of range.
     pub(crate) fn check(&self) -> Result<()> {
         if (1..=8).contains(&self.choice_bits) && self.entry.is_legal() {
             return Ok(());
         }
-        Err(Error::misuse("a transfer of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
+        Err(Error::internal("a transfer of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
     }
 }

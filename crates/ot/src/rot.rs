@@ -243,7 +243,7 @@ fn ask(left: usize) -> usize {
 /// Makes the sender's pads for `jobs`; the peer runs [`fill_receiver`].
 ///
 /// # Errors
-/// [`wire::Error::Misuse`] for widths out of range, [`wire::Error::Peer`],
+/// [`wire::Error::Internal`] for widths out of range, [`wire::Error::Peer`],
 /// [`wire::Error::Transport`].
 pub fn fill_sender(
     channel: &mut Channel,
@@ -306,7 +306,7 @@ pub fn fill_cost(supply: &mut Supply, jobs: &[Job]) -> Cost {
 /// The pads of dealt or otherwise finished correlations, exactly `job.cots()`.
 ///
 /// # Errors
-/// [`wire::Error::Misuse`] when there are fewer.
+/// [`wire::Error::Internal`] for any other number.
 pub fn sender_pads(job: Job, mut batch: SenderBatch) -> Result<SenderPads> {
     job.check()?;
     enough(&job, batch.len())?;
@@ -316,7 +316,7 @@ pub fn sender_pads(job: Job, mut batch: SenderBatch) -> Result<SenderPads> {
 /// The receiver's side of [`sender_pads`].
 ///
 /// # Errors
-/// [`wire::Error::Misuse`] when there are fewer.
+/// [`wire::Error::Internal`] for any other number.
 pub fn receiver_pads(job: Job, mut batch: ReceiverBatch) -> Result<ReceiverPads> {
     job.check()?;
     enough(&job, batch.len())?;
@@ -327,7 +327,7 @@ fn enough(job: &Job, cots: usize) -> Result<()> {
     if cots == job.cots() {
         return Ok(());
     }
-    Err(wire::Error::misuse(format!("{cots} correlations for {}", job.cots())))
+    Err(wire::Error::internal(format!("{cots} correlations for {}", job.cots())))
 }
 
 impl fmt::Debug for Column {

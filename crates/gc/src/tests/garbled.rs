@@ -196,15 +196,15 @@ fn tampered_tables_give_other_results_and_never_panic() {
 }
 
 #[test]
-fn labels_and_tables_of_another_batch_are_misuse() {
+fn labels_and_tables_of_another_batch_are_defects() {
     let small = Play::new(products(1), 2, vec![Ring::Power(32)], 1);
     let mut large = Play::new(products(1), 3, vec![Ring::Power(32)], 1);
     let tables = |batch: &Batch| Tables::collect(batch, |len| Ok(vec![0; len])).unwrap();
     let labels = vec![0; small.batch.garbler_bits()];
     let other = evaluate(&small.batch, tables(&large.batch), &labels, &labels);
-    assert!(matches!(other, Err(Error::Misuse(_))));
+    assert!(matches!(other, Err(Error::Internal(_))));
     let other = evaluate(&large.batch, tables(&large.batch), &labels, &labels);
-    assert!(matches!(other, Err(Error::Misuse(_))));
+    assert!(matches!(other, Err(Error::Internal(_))));
     let garbler = Garbler::new(&large.batch, &mut large.rng);
     assert!(garbler.garble(&labels, &mut |_| Ok(())).is_err());
     let zeros = vec![0; large.batch.evaluator_bits()];

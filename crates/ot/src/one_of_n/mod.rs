@@ -59,13 +59,13 @@ pub struct Chooser {
 /// Masks the positions: for each job a plane for each of the m bits.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a list or a width differs from the jobs'.
+/// [`Error::Internal`] when a list or a width differs from the jobs'.
 pub fn choose(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Chooser, Choices)> {
     let fits = |(pads, planes): (&ReceiverPads, &Vec<Bits>)| {
         planes.len() == pads.choices.len() && planes.iter().all(|p| p.len() == pads.job.count)
     };
     if pads.len() != choices.len() || !pads.iter().zip(choices).all(fits) {
-        return Err(Error::misuse("choices that differ from their transfers"));
+        return Err(Error::internal("choices that differ from their transfers"));
     }
     let masked = |(pads, planes): (&ReceiverPads, &Vec<Bits>)| {
         let pairs = pads.choices.iter().zip(planes);
@@ -179,7 +179,7 @@ fn swap(low: &mut Column, high: &mut Column, at: &Bits) {
 /// sender's shares, a column per job.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a table differs from its job; [`Error::Peer`] when the
+/// [`Error::Internal`] when a table differs from its job; [`Error::Peer`] when the
 /// message does.
 pub fn respond(
     pads: Vec<SenderPads>,
@@ -200,13 +200,13 @@ pub fn respond(
 /// The tables' entries, if they fit the jobs.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a table differs from its job.
+/// [`Error::Internal`] when a table differs from its job.
 pub(crate) fn entries_of(pads: &[SenderPads], tables: Vec<Table>) -> Result<Vec<Vec<Column>>> {
     let fits = |(pads, table): (&SenderPads, &Table)| {
         table.0.len() == pads.job.entries() && table.0.iter().all(|entry| entry.fits(&pads.job))
     };
     if pads.len() != tables.len() || !pads.iter().zip(&tables).all(fits) {
-        return Err(Error::misuse("tables that differ from their transfers"));
+        return Err(Error::internal("tables that differ from their transfers"));
     }
     Ok(tables.into_iter().map(|mut table| std::mem::take(&mut table.0)).collect())
 }

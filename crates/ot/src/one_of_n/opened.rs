@@ -41,11 +41,11 @@ pub struct Asked {
 /// Masks the differences of two-entry tables.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a table differs from its job or a job has more than two entries.
+/// [`Error::Internal`] when a table differs from its job or a job has more than two entries.
 pub fn offer(pads: Vec<SenderPads>, tables: Vec<Table>) -> Result<(Offered, Masked)> {
     let entries = entries_of(&pads, tables)?;
     if pads.iter().any(|pads| pads.job.choice_bits != 1) {
-        return Err(Error::misuse("a choice between more than two values, opened at once"));
+        return Err(Error::internal("a choice between more than two values, opened at once"));
     }
     let jobs = pads.iter().map(|pads| pads.job).collect();
     let mut message: Vec<(Lane, Values)> = Vec::new();
@@ -115,7 +115,7 @@ fn take_where(column: &mut Column, other: &Column, at: &Bits) {
 /// Masks the choices.
 ///
 /// # Errors
-/// [`Error::Misuse`] when a list or a width differs from the jobs'.
+/// [`Error::Internal`] when a list or a width differs from the jobs'.
 pub fn ask(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Asked, Choices)> {
     let (chooser, message) = choose(pads, choices)?;
     let planes = message.0.iter().filter_map(|(_, values)| match values {

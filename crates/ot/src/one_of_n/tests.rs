@@ -96,26 +96,26 @@ fn jobs_of_different_kinds_share_a_message() {
 }
 
 #[test]
-fn wrong_calls_are_misuse_and_wrong_messages_the_peers_fault() {
+fn wrong_calls_are_defects_and_wrong_messages_the_peers_fault() {
     let mut rng = Random::seeded(3);
     let jobs = [job(4, 2, Entry::Word(8))];
     let good = [planes(&[0, 1, 2, 3], 2)];
-    let mut misuse = |choices: &[Vec<Bits>]| {
+    let mut defect = |choices: &[Vec<Bits>]| {
         let (_, receiver) = deal_pads(&mut rng, &jobs);
-        matches!(choose(receiver, choices), Err(Error::Misuse(_)))
+        matches!(choose(receiver, choices), Err(Error::Internal(_)))
     };
-    assert!(misuse(&[]));
-    assert!(misuse(&[planes(&[0, 1, 2], 2)]));
-    assert!(misuse(&[planes(&[0, 1, 2, 3], 3)]));
+    assert!(defect(&[]));
+    assert!(defect(&[planes(&[0, 1, 2], 2)]));
+    assert!(defect(&[planes(&[0, 1, 2, 3], 3)]));
     let (sender, receiver) = deal_pads(&mut rng, &jobs);
     let (chooser, choices) = choose(receiver, &good).unwrap();
     let short = Lane::Words { count: 11, bits: 8 };
     let short = Lanes(vec![(short, Values::Words(vec![0; 11]))]);
     assert!(matches!(chooser.finish(short), Err(Error::Peer { .. })));
-    assert!(matches!(respond(sender, vec![], &choices), Err(Error::Misuse(_))));
+    assert!(matches!(respond(sender, vec![], &choices), Err(Error::Internal(_))));
     let (sender, _) = deal_pads(&mut rng, &jobs);
     let table = Table::words(vec![vec![0; 4]; 4]);
-    assert!(matches!(offer(sender, vec![table]), Err(Error::Misuse(_))));
+    assert!(matches!(offer(sender, vec![table]), Err(Error::Internal(_))));
     let (sender, _) = deal_pads(&mut rng, &jobs);
     let wide = Lane::Planes { planes: 3, count: 4 };
     let wide = Lanes(vec![(wide, Values::Planes(planes(&[0; 4], 3)))]);
