@@ -13,12 +13,12 @@ pub mod gates;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
 pub mod job;
+pub mod keystream;
 #[cfg(any(test, feature = "testing"))]
 pub mod measure;
 pub mod one_of_n;
 pub mod rot;
 pub mod session;
-pub mod stream;
 
 mod base;
 mod hash;
@@ -32,10 +32,12 @@ pub use cot::softspoken::Field;
 pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
 pub use cot::{batch, schedule as supply};
 pub use job::{Entry, Job};
+pub use keystream::Keystream;
+/// The name under which [`Keystream`] was known.
+pub use keystream::Keystream as Stretch;
 pub use one_of_n::opened;
 pub use one_of_n::opened::{Asked, Offered, ask, offer};
 pub use one_of_n::{Choices, Chooser, Masked, Table, choose, respond};
 pub use rot::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
-pub use stream::Stretch;
-pub use {one_of_n as transfer, rot as pads};
+pub use {keystream as stream, one_of_n as transfer, rot as pads};

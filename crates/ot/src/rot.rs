@@ -24,7 +24,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
 use crate::cot::schedule::Supply;
-use crate::cot::{CotReceiver, CotSender};
+use crate::cot::{CotReceiver, CotSender, End, Side};
 use crate::job::{Entry, Job};
 
 /// Correlations made at a time.
@@ -240,6 +240,25 @@ fn ask(left: usize) -> usize {
     left.min(CHUNK)
 }
 
+/// Announces the correlations of `jobs`, and returns what takes the next of them, extending
+/// `source` as needed.
+fn correlations<S: Side>(
+    channel: &mut Channel,
+    source: &mut End<S>,
+    jobs: &[Job],
+) -> Result<impl FnMut(usize) -> Result<S::Batch>> {
+    jobs.iter().try_for_each(Job::check)?;
+    let mut left: usize = jobs.iter().map(Job::cots).sum();
+    source.reserve(left);
+    Ok(move |count: usize| {
+        if source.available() < count {
+            source.extend(channel, ask(left))?;
+        }
+        left -= count;
+        source.split_off(count)
+    })
+}
+
 /// Makes the sender's pads for `jobs`; the peer runs [`fill_receiver`].
 ///
 /// # Errors
@@ -250,16 +269,7 @@ pub fn fill_sender(
     source: &mut CotSender,
     jobs: &[Job],
 ) -> Result<Vec<SenderPads>> {
-    jobs.iter().try_for_each(Job::check)?;
-    let mut left: usize = jobs.iter().map(Job::cots).sum();
-    source.reserve(left);
-    let mut next = |count: usize| {
-        if source.available() < count {
-            source.extend(channel, ask(left))?;
-        }
-        left -= count;
-        source.take(count)
-    };
+    let mut next = correlations(channel, source, jobs)?;
     jobs.iter().map(|job| send_pads(*job, &mut next)).collect()
 }
 
@@ -272,16 +282,7 @@ pub fn fill_receiver(
     source: &mut CotReceiver,
     jobs: &[Job],
 ) -> Result<Vec<ReceiverPads>> {
-    jobs.iter().try_for_each(Job::check)?;
-    let mut left: usize = jobs.iter().map(Job::cots).sum();
-    source.reserve(left);
-    let mut next = |count: usize| {
-        if source.available() < count {
-            source.extend(channel, ask(left))?;
-        }
-        left -= count;
-        source.take(count)
-    };
+    let mut next = correlations(channel, source, jobs)?;
     jobs.iter().map(|job| receive_pads(*job, &mut next)).collect()
 }
 

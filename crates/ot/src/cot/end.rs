@@ -123,7 +123,7 @@ impl<S: Side> End<S> {
     }
 
     /// Takes the next `count` correlations; an error when fewer are available.
-    pub(super) fn split_off(&mut self, count: usize) -> Result<S::Batch> {
+    pub(crate) fn split_off(&mut self, count: usize) -> Result<S::Batch> {
         let available = self.available();
         if count > available {
             return Err(Error::internal(format!("{count} correlations, {available} available")));

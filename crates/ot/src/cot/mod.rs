@@ -20,6 +20,7 @@ use wire::{Channel, Cost, Message, Result, Role};
 
 pub use self::batch::{ReceiverBatch, SenderBatch};
 pub use self::end::End;
+pub(crate) use self::end::Side;
 pub use self::receiver::{CotReceiver, ReceiverSide};
 use self::schedule::Sourcing;
 pub use self::sender::{CotSender, SenderSide};

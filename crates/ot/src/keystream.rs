@@ -1,9 +1,10 @@
-//! Long pads: streams as long as a vector out of pads of one block.
+//! Long pads: streams as long as a vector, made out of pads of one block.
 //!
-//! A correlation is hashed once, to 128 bits ([`Entry::Pair`](crate::Entry) of two words), and
-//! what a transfer of a whole vector needs beyond that is AES in counter mode under those bits:
-//! pseudo-random as long as the hash is. A pad is the key of one stream only, and streams no
-//! longer than it are the pad itself; which of both depends on the public length.
+//! A correlation is hashed once, to 128 bits ([`Entry::Pair`](crate::Entry) of two words). An
+//! oblivious transfer of a longer vector takes these bits as the key of AES in counter mode,
+//! whose output is pseudo-random as long as the hash is. A pad is the key of one stream only.
+//! A stream of at most 16 bytes is the pad itself; which of both applies depends on the length
+//! alone, which is public.
 
 use ring::simd::Level;
 use zeroize::Zeroizing;
@@ -14,19 +15,20 @@ use crate::simd::stream::{Streams, bytes};
 /// Bytes of a pad.
 const PAD: usize = 16;
 
-/// Makes streams of one length.
-pub struct Stretch {
+/// A generator of key streams that all have the same length.
+pub struct Keystream {
     len: usize,
     streams: Streams,
 }
 
-impl Stretch {
-    /// Streams of `len` bytes.
+impl Keystream {
+    /// Makes a generator of streams of `len` bytes.
     pub fn new(len: usize) -> Self {
         Self { len, streams: Streams::new(Level::best(), len) }
     }
 
-    /// Shows `each` the streams of every transfer's `N` pads (1, 2, 4 or 8), in order.
+    /// Calls `each` for every element of `transfers`, in order, with its index and the streams
+    /// of its `N` pads (1, 2, 4 or 8).
     pub fn each<const N: usize>(
         &mut self,
         transfers: &[[u128; N]],
@@ -68,7 +70,7 @@ mod tests {
         for (len, count) in [(1, 9), (16, 3), (17, 5), (300, 11)] {
             let pairs: Vec<[u128; 2]> = (0..count).map(|_| [rng.block(), rng.block()]).collect();
             let mut sent = Vec::new();
-            Stretch::new(len).each(&pairs, |at, [zero, one]| {
+            Keystream::new(len).each(&pairs, |at, [zero, one]| {
                 assert_eq!(at, sent.len());
                 sent.push([zero.to_vec(), one.to_vec()]);
             });
@@ -76,7 +78,7 @@ mod tests {
             let opened: Vec<[u128; 1]> =
                 pairs.iter().enumerate().map(|(i, p)| [p[i % 2]]).collect();
             let mut seen = 0;
-            Stretch::new(len).each(&opened, |at, [stream]| {
+            Keystream::new(len).each(&opened, |at, [stream]| {
                 assert_eq!(stream, sent[at][at % 2]);
                 seen += 1;
             });
