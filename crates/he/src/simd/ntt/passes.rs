@@ -40,8 +40,8 @@ pub(super) unsafe fn forward<V: Vector>(transform: &Transform, values: &mut [f64
 /// whole blocks. `levels` counts those since values were reduced.
 ///
 /// # Safety
-/// As [`forward`]; `values` has the transform's degree, the range is within; `least` is no
-/// less than the lanes.
+/// The promises of [`forward`]; `values` has the transform's degree, the range is within it,
+/// and `least` is no less than the lanes.
 #[inline(always)]
 unsafe fn forward_levels<V: Vector>(
     transform: &Transform,
@@ -61,29 +61,29 @@ unsafe fn forward_levels<V: Vector>(
         unsafe {
             if half / 2 >= least {
                 let eager = [eager(), eager()];
-                forward_pair::<V>(transform, values, range.clone(), half, eager);
+                pair::<V, false>(transform, values, range.clone(), half / 2, eager);
                 half /= 4;
             } else {
-                forward_level::<V>(transform, values, range.clone(), half, eager());
+                level::<V, false>(transform, values, range.clone(), half, eager());
                 half /= 2;
             }
         }
     }
 }
 
-/// One level on a range of whole blocks.
+/// One level, forward or back, on a range of whole blocks of twice `half`.
 ///
 /// # Safety
-/// As [`forward_levels`].
+/// The promises of [`forward_levels`], `half` being no less than the lanes.
 #[inline(always)]
-unsafe fn forward_level<V: Vector>(
+unsafe fn level<V: Vector, const BACK: bool>(
     transform: &Transform,
     values: *mut f64,
     range: Range<usize>,
     half: usize,
     eager: bool,
 ) {
-    let [factors, _] = &transform.factors;
+    let factors = &transform.factors[usize::from(BACK)];
     let first = (transform.degree + range.start) / (2 * half);
     // SAFETY: the caller's promise; all places are in the range.
     unsafe {
@@ -92,7 +92,12 @@ unsafe fn forward_level<V: Vector>(
             let factor = splat::<V>(factor);
             for at in (start..start + half).step_by(V::LANES) {
                 let [low, high] = [at, at + half].map(|at| values.add(at));
-                let (u, v) = cooley(modulus, V::load(low), V::load(high), factor, eager);
+                let (u, v) = (V::load(low), V::load(high));
+                let (u, v) = if BACK {
+                    gentleman(modulus, u, v, factor, eager)
+                } else {
+                    cooley(modulus, u, v, factor, eager)
+                };
                 u.store(low);
                 v.store(high);
             }
@@ -100,35 +105,44 @@ unsafe fn forward_level<V: Vector>(
     }
 }
 
-/// Two levels on a range of whole blocks of the first.
+/// Two levels, forward or back, on a range of whole blocks of four times `quarter`.
 ///
 /// # Safety
-/// As [`forward_levels`], half of `half` being no less than the lanes.
+/// The promises of [`forward_levels`], `quarter` being no less than the lanes.
 #[inline(always)]
-unsafe fn forward_pair<V: Vector>(
+unsafe fn pair<V: Vector, const BACK: bool>(
     transform: &Transform,
     values: *mut f64,
     range: Range<usize>,
-    half: usize,
+    quarter: usize,
     [eager, later]: [bool; 2],
 ) {
-    let [factors, _] = &transform.factors;
-    let (first, quarter) = ((transform.degree + range.start) / (2 * half), half / 2);
+    let factors = &transform.factors[usize::from(BACK)];
+    let first = (transform.degree + range.start) / (4 * quarter);
     let below = factors.as_chunks::<2>().0.iter().skip(first);
     let factors = factors.iter().skip(first).zip(below);
     // SAFETY: the caller's promise; all places are in the range.
     unsafe {
         let modulus = Modulus::<V>::new(transform.prime);
-        for (start, (factor, [left, right])) in range.step_by(2 * half).zip(factors) {
+        for (start, (factor, [left, right])) in range.step_by(4 * quarter).zip(factors) {
             let [factor, left, right] = [factor, left, right].map(|x| splat::<V>(x));
             for at in (start..start + quarter).step_by(V::LANES) {
                 let places = [0, 1, 2, 3].map(|i| values.add(at + i * quarter));
                 let [a, b, c, d] = places.map(|place| V::load(place));
-                let (a, c) = cooley(modulus, a, c, factor, eager);
-                let (b, d) = cooley(modulus, b, d, factor, eager);
-                let (a, b) = cooley(modulus, a, b, left, later);
-                let (c, d) = cooley(modulus, c, d, right, later);
-                for (place, x) in places.into_iter().zip([a, b, c, d]) {
+                let all = if BACK {
+                    let (a, b) = gentleman(modulus, a, b, left, eager);
+                    let (c, d) = gentleman(modulus, c, d, right, eager);
+                    let (a, c) = gentleman(modulus, a, c, factor, later);
+                    let (b, d) = gentleman(modulus, b, d, factor, later);
+                    [a, b, c, d]
+                } else {
+                    let (a, c) = cooley(modulus, a, c, factor, eager);
+                    let (b, d) = cooley(modulus, b, d, factor, eager);
+                    let (a, b) = cooley(modulus, a, b, left, later);
+                    let (c, d) = cooley(modulus, c, d, right, later);
+                    [a, b, c, d]
+                };
+                for (place, x) in places.into_iter().zip(all) {
                     x.store(place);
                 }
             }
@@ -188,7 +202,7 @@ unsafe fn splat<V: Vector>(factor: &Factor) -> [V; 2] {
 /// before if there were too many levels since.
 ///
 /// # Safety
-/// As [`forward_levels`].
+/// The promises of [`forward_levels`].
 #[inline(always)]
 unsafe fn forward_inner<V: Vector>(
     transform: &Transform,
@@ -226,7 +240,7 @@ unsafe fn forward_inner<V: Vector>(
 }
 
 /// # Safety
-/// As [`forward`].
+/// The promises of [`forward`].
 #[inline(always)]
 pub(super) unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f64]) {
     let (degree, [_, lazy]) = (transform.degree, transform.lazy);
@@ -258,7 +272,7 @@ pub(super) unsafe fn backward<V: Vector>(transform: &Transform, values: &mut [f6
 /// whole blocks. `levels` counts those since values were reduced.
 ///
 /// # Safety
-/// As [`forward_levels`]; `half` is no less than the lanes.
+/// The promises of [`forward_levels`]; `half` is no less than the lanes.
 #[inline(always)]
 unsafe fn backward_levels<V: Vector>(
     transform: &Transform,
@@ -278,76 +292,11 @@ unsafe fn backward_levels<V: Vector>(
         unsafe {
             if 2 * half < most {
                 let eager = [eager(), eager()];
-                backward_pair::<V>(transform, values, range.clone(), half, eager);
+                pair::<V, true>(transform, values, range.clone(), half, eager);
                 half *= 4;
             } else {
-                backward_level::<V>(transform, values, range.clone(), half, eager());
+                level::<V, true>(transform, values, range.clone(), half, eager());
                 half *= 2;
-            }
-        }
-    }
-}
-
-/// One level back on a range of whole blocks.
-///
-/// # Safety
-/// As [`forward_levels`].
-#[inline(always)]
-unsafe fn backward_level<V: Vector>(
-    transform: &Transform,
-    values: *mut f64,
-    range: Range<usize>,
-    half: usize,
-    eager: bool,
-) {
-    let [_, factors] = &transform.factors;
-    let first = (transform.degree + range.start) / (2 * half);
-    // SAFETY: the caller's promise; all places are in the range.
-    unsafe {
-        let modulus = Modulus::<V>::new(transform.prime);
-        for (start, factor) in range.step_by(2 * half).zip(factors.iter().skip(first)) {
-            let factor = splat::<V>(factor);
-            for at in (start..start + half).step_by(V::LANES) {
-                let [low, high] = [at, at + half].map(|at| values.add(at));
-                let (u, v) = gentleman(modulus, V::load(low), V::load(high), factor, eager);
-                u.store(low);
-                v.store(high);
-            }
-        }
-    }
-}
-
-/// Two levels back on a range of whole blocks of the second.
-///
-/// # Safety
-/// As [`forward_levels`].
-#[inline(always)]
-unsafe fn backward_pair<V: Vector>(
-    transform: &Transform,
-    values: *mut f64,
-    range: Range<usize>,
-    half: usize,
-    [eager, later]: [bool; 2],
-) {
-    let [_, factors] = &transform.factors;
-    let first = (transform.degree + range.start) / (4 * half);
-    let below = factors.as_chunks::<2>().0.iter().skip(first);
-    let factors = factors.iter().skip(first).zip(below);
-    // SAFETY: the caller's promise; all places are in the range.
-    unsafe {
-        let modulus = Modulus::<V>::new(transform.prime);
-        for (start, (factor, [left, right])) in range.step_by(4 * half).zip(factors) {
-            let [factor, left, right] = [factor, left, right].map(|x| splat::<V>(x));
-            for at in (start..start + half).step_by(V::LANES) {
-                let places = [0, 1, 2, 3].map(|i| values.add(at + i * half));
-                let [a, b, c, d] = places.map(|place| V::load(place));
-                let (a, b) = gentleman(modulus, a, b, left, eager);
-                let (c, d) = gentleman(modulus, c, d, right, eager);
-                let (a, c) = gentleman(modulus, a, c, factor, later);
-                let (b, d) = gentleman(modulus, b, d, factor, later);
-                for (place, x) in places.into_iter().zip([a, b, c, d]) {
-                    x.store(place);
-                }
             }
         }
     }
@@ -356,7 +305,7 @@ unsafe fn backward_pair<V: Vector>(
 /// The levels inside a vector back, on a range of whole squares of vectors.
 ///
 /// # Safety
-/// As [`forward_levels`].
+/// The promises of [`forward_levels`].
 #[inline(always)]
 unsafe fn backward_inner<V: Vector>(transform: &Transform, values: *mut f64, range: Range<usize>) {
     let ([_, inner], [_, lazy]) = (&transform.inner, transform.lazy);
