@@ -1,6 +1,6 @@
 """Bits of security of the parameter sets of the silent transfers, per attack.
 
-`python3 scripts/lpn_estimate.py` reads the sets out of crates/ot/src/ferret/params.rs, prints
+`python3 scripts/lpn_estimate.py` reads the sets out of crates/ot/src/cot/ferret/params.rs, prints
 a table and exits with 1 if a set has fewer than 128 bits against any attack of the customary
 models. docs/protocols/ferret.md says what each column is and how far to trust it. All
 formulas are for n samples of a secret of k bits with regular noise: t blocks of n/t samples,
@@ -14,7 +14,7 @@ from math import ceil, inf, lgamma, log, log2, sqrt
 from pathlib import Path
 
 FLOOR = 128
-PARAMETERS = Path(__file__).parent.parent / "crates/ot/src/ferret/params.rs"
+PARAMETERS = Path(__file__).parent.parent / "crates/ot/src/cot/ferret/params.rs"
 SET = re.compile(r"Set \{ trees: ([\d_]+), log_secret: (\d+), depth: (\d+) \}")
 
 
