@@ -1,4 +1,4 @@
-//! The same circuit for many instances.
+//! A circuit that is garbled for many instances at once.
 
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@ impl Wire {
         Self(bit as u32)
     }
 
-    /// Its value if it is constant.
+    /// The wire's value, if it is a constant.
     pub const fn known(self) -> Option<bool> {
         if self.0 < 2 { Some(self.0 == 1) } else { None }
     }
@@ -260,7 +260,8 @@ impl Circuit {
         outputs.iter().map(|lanes| lanes[0]).collect()
     }
 
-    /// The same for 64 instances at once: bit `i` of each word belongs to instance `i`.
+    /// Runs the circuit in the clear on 64 instances at once: bit `i` of each word belongs to
+    /// instance `i`.
     ///
     /// # Panics
     /// When there are fewer words than inputs.

@@ -86,7 +86,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The same where a chunk ends.
+    /// Reads blocks one by one, where a chunk ends among them.
     fn read_across(&mut self, blocks: &mut [u128]) -> Result<()> {
         for block in blocks {
             let mut bytes = [0; 16];

@@ -1,4 +1,4 @@
-//! Base transfers: 128 random 1-of-2 transfers from public-key cryptography.
+//! Base OTs: 128 random 1-of-2 oblivious transfers from public-key cryptography.
 //!
 //! | | |
 //! |---|---|
@@ -25,7 +25,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::session::Domain;
 
-/// Transfers per setup: one for each bit of Delta.
+/// Base OTs per setup: one for each bit of Delta.
 pub(crate) const COUNT: usize = 128;
 const POINT: usize = 32;
 

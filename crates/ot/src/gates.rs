@@ -35,10 +35,10 @@ pub type Labels<const L: usize> = [u128; L];
 pub struct GateHash {
     #[zeroize(skip)]
     salt: u128,
-    /// Keys made so far.
+    /// The number of keys made so far.
     #[zeroize(skip)]
     made: u64,
-    /// Of the eight at hand.
+    /// How many of the eight keys at hand are used up.
     #[zeroize(skip)]
     used: usize,
     #[zeroize(skip)]

@@ -23,7 +23,7 @@ pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {
     (sender, receiver)
 }
 
-/// Random transfers for `jobs` that never were correlations: uniform pads, of which
+/// Random oblivious transfers for `jobs` that never were correlations: uniform pads, of which
 /// the receiver gets the one its uniform choice names.
 pub fn deal_pads(rng: &mut Random, jobs: &[Job]) -> (Vec<SenderPads>, Vec<ReceiverPads>) {
     jobs.iter().map(|job| deal_job(rng, *job)).unzip()

@@ -1,4 +1,4 @@
-//! What a table transfer moves.
+//! The shape of a batch of 1-of-2^m oblivious transfers.
 
 use wire::{Error, Lane, Result};
 
@@ -13,19 +13,19 @@ pub enum Entry {
     Pair(u32, u32),
 }
 
-/// `count` transfers of one kind.
+/// `count` oblivious transfers of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Number of elements.
     pub count: usize,
     /// Width m of a choice, 1 to 8: tables have 2^m entries.
     pub choice_bits: u32,
-    /// An entry.
+    /// What an entry of a table holds.
     pub entry: Entry,
 }
 
 impl Entry {
-    /// Widths of its integers; none for bits.
+    /// The widths of the integers in an entry, in bits; none for bits.
     pub fn words(self) -> impl Iterator<Item = u32> + Clone {
         let (first, second) = match self {
             Self::Bits(_) => (None, None),
@@ -35,7 +35,7 @@ impl Entry {
         first.into_iter().chain(second)
     }
 
-    /// Its bits shared by exclusive or; 0 for integers.
+    /// The number of bits shared by exclusive or; 0 for integers.
     pub const fn planes(self) -> usize {
         match self {
             Self::Bits(bits) => bits as usize,
@@ -54,12 +54,12 @@ impl Entry {
 }
 
 impl Job {
-    /// Correlations consumed.
+    /// The number of correlations that the job consumes.
     pub const fn cots(&self) -> usize {
         self.count.saturating_mul(self.choice_bits as usize)
     }
 
-    /// Entries of a table.
+    /// The number of entries of a table, 2^m.
     pub const fn entries(&self) -> usize {
         1 << self.choice_bits
     }

@@ -1,7 +1,7 @@
 //! Oblivious transfer between two semi-honest parties.
 //!
 //! A *correlation* is a block `q` of the sender and a pair `(c, t)` of the
-//! receiver with `t = q xor c*Delta`. [`cot`] makes them (base transfers over
+//! receiver with `t = q xor c*Delta`. [`cot`] makes them (base OTs over
 //! Ristretto, then SoftSpoken or Ferret extension), [`one_of_n`] spends them on private
 //! table lookups, `ideal` deals them in tests.
 

@@ -1,4 +1,4 @@
-//! Random table transfers, made before any input exists.
+//! Random 1-of-2^m oblivious transfers, made before any input exists.
 //!
 //! | | |
 //! |---|---|
@@ -43,7 +43,7 @@ pub struct Column {
     pub words: Vec<Vec<u64>>,
 }
 
-/// The sender's pads of one job. Consumed by the transfer.
+/// The sender's pads of one job. The oblivious transfer that they mask consumes them.
 pub struct SenderPads {
     pub(crate) job: Job,
     /// Pad j of every element.
@@ -58,7 +58,7 @@ pub struct ReceiverPads {
 }
 
 impl SenderPads {
-    /// What they are for.
+    /// The job that the pads were made for.
     pub fn job(&self) -> Job {
         self.job
     }
@@ -70,19 +70,19 @@ impl SenderPads {
 }
 
 impl ReceiverPads {
-    /// What they are for.
+    /// The job that the pads were made for.
     pub fn job(&self) -> Job {
         self.job
     }
 
-    /// Random choices, a plane for each of their bits, and what they open.
+    /// The random choices, a plane for each of their bits, and the pads that they open.
     pub fn into_parts(self) -> (Vec<Bits>, Column) {
         (self.choices, self.opened)
     }
 }
 
 impl Column {
-    /// The list of its first integer, if it has any.
+    /// The list of the first integer of every entry, if entries hold integers.
     pub fn first_word(&self) -> Option<&Vec<u64>> {
         self.words.first()
     }
@@ -162,7 +162,7 @@ impl Collector {
         }
     }
 
-    /// Cuts what is held into planes.
+    /// Appends the bits of the elements held to the planes.
     fn cut(&mut self) {
         for (bit, plane) in (0u32..).zip(&mut self.planes) {
             let bytes = &self.low[GROUP * (bit / 8) as usize..][..self.held];
@@ -210,7 +210,7 @@ fn send_pads(job: Job, mut next: impl FnMut(usize) -> Result<SenderBatch>) -> Re
     Ok(SenderPads { job, pads: columns.into_iter().map(Collector::finish).collect() })
 }
 
-/// The other end.
+/// Hashes the receiver's end of `job.cots()` correlations, taken by `next` in pieces.
 fn receive_pads(
     job: Job,
     mut next: impl FnMut(usize) -> Result<ReceiverBatch>,
@@ -229,7 +229,7 @@ fn receive_pads(
     Ok(ReceiverPads { job, choices, opened: opened.finish() })
 }
 
-/// The elements of a job that are made together.
+/// The numbers of elements of a job that are made together.
 fn pieces(job: &Job) -> impl Iterator<Item = usize> + use<> {
     let (count, most) = (job.count, CHUNK / 8);
     (0..count).step_by(most).map(move |done| most.min(count - done))
@@ -276,7 +276,7 @@ pub fn fill_sender(
 /// Makes the receiver's pads for `jobs`; the peer runs [`fill_sender`].
 ///
 /// # Errors
-/// As [`fill_sender`].
+/// The errors of [`fill_sender`].
 pub fn fill_receiver(
     channel: &mut Channel,
     source: &mut CotReceiver,

@@ -5,9 +5,9 @@ use zeroize::Zeroize;
 
 /// An unsigned word whose sums and products wrap around.
 pub trait Lane: Copy + Default + Send + Sync + Zeroize + 'static {
-    /// Its width.
+    /// The width in bits.
     const BITS: u32;
-    /// Its bytes.
+    /// The width in bytes.
     const BYTES: usize = Self::BITS as usize / 8;
 
     /// The low bits of `value`.

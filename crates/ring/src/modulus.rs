@@ -11,7 +11,7 @@ pub struct Modulus {
 }
 
 impl Modulus {
-    /// Of `value`, 2 to 2^62 - 1; `None` for another.
+    /// The modulus `value`, from 2 to 2^62 - 1; `None` outside that range.
     pub const fn new(value: u64) -> Option<Self> {
         if value < 2 || value >> 62 != 0 {
             return None;

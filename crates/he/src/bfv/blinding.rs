@@ -24,7 +24,7 @@ impl Blinding {
     /// uniform below p.
     ///
     /// # Errors
-    /// As [`Ciphertext::respond`].
+    /// The errors of [`Ciphertext::respond`].
     pub fn prepare(
         key: &PublicKey,
         encoder: &Encoder,
@@ -40,7 +40,7 @@ impl Blinding {
 }
 
 impl Ciphertext {
-    /// The same response as [`Ciphertext::respond`] gives, from what was prepared.
+    /// Gives the response of [`Ciphertext::respond`] from what was prepared.
     ///
     /// # Errors
     /// [`Error::Shape`] for other parameters, another prime, or less flooding than `load` needs.

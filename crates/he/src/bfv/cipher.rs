@@ -28,7 +28,7 @@ pub struct Fresh {
 #[derive(Clone)]
 pub struct Ciphertext {
     pub(crate) params: Params,
-    /// Of both halves the residues mod each prime in turn.
+    /// The residues of both halves mod each prime in turn.
     pub(crate) halves: [Values; 2],
 }
 

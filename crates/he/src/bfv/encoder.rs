@@ -87,8 +87,8 @@ impl Encoder {
         Self::prime_with(params, bits, 1)
     }
 
-    /// As [`Encoder::prime_above`], and 1 mod the odd number `divisor` too: there are roots of
-    /// one of its order.
+    /// The prime of [`Encoder::prime_above`] that is also 1 mod the odd number `divisor`, so that
+    /// there are roots of unity of that order.
     ///
     /// # Errors
     /// [`Error::Shape`] for fewer bits than 2N or more than 59, and when there is no such prime.
@@ -179,7 +179,7 @@ impl Encoder {
     /// What ciphertexts are multiplied by.
     ///
     /// # Errors
-    /// As [`Encoder::encode`].
+    /// The errors of [`Encoder::encode`].
     pub fn plain(&self, slots: &[u64]) -> Result<Plain> {
         self.check(slots)?;
         let coefficients = self.coefficients(slots, 1);
@@ -202,7 +202,7 @@ impl Encoder {
     /// -r/p: there is no term of q mod p left.
     ///
     /// # Errors
-    /// As [`Encoder::encode`].
+    /// The errors of [`Encoder::encode`].
     pub(crate) fn add_scaled(&self, sums: &mut [f64], slots: &[u64]) -> Result<()> {
         self.check(slots)?;
         let (degree, level) = (self.params.degree(), self.params.ring().level);
@@ -256,7 +256,7 @@ impl Encoder {
 
     fn check(&self, slots: &[u64]) -> Result<()> {
         let degree = self.params.degree();
-        // All are looked at: where one is too large is nobody's business.
+        // Constant time: all are looked at, whichever is too large.
         let excess =
             slots.iter().fold(0, |any, slot| any | slot | (self.prime - 1).wrapping_sub(*slot));
         if slots.len() <= degree && excess >> 63 == 0 {

@@ -24,7 +24,7 @@ const PUBLIC: &[u8; 4] = b"bfvp";
 /// A ternary secret. Zeroized on drop, prints nothing.
 pub struct SecretKey {
     params: Params,
-    /// Its values mod every prime in turn, that of keys included.
+    /// The secret's values mod every prime in turn, the prime of keys included.
     values: Values,
 }
 
@@ -48,7 +48,8 @@ impl SecretKey {
         Ok(Self { params: params.clone(), values })
     }
 
-    /// Its N coefficients, -1 to 1, to be kept where nobody else reads them.
+    /// The secret's N coefficients, -1 to 1. Whoever stores them must keep them from all
+    /// other readers.
     pub fn coefficients(&self) -> Zeroizing<Vec<i8>> {
         let mut values = Values::of(self.at(0));
         if let Some(prime) = self.params.ring().primes.first() {

@@ -227,7 +227,7 @@ pub fn choose(load: &Load, rotations: bool) -> Result<(Params, [u32; 2])> {
     choose_from(0, load, rotations)
 }
 
-/// As [`choose`], among those whose rows have at least `row` slots.
+/// Chooses like [`choose`], among the parameters whose rows have at least `row` slots.
 ///
 /// # Errors
 /// [`Error::TooLarge`] when there are none.
@@ -235,7 +235,7 @@ pub fn choose_from(row: usize, load: &Load, rotations: bool) -> Result<(Params, 
     choose_with(row, load, rotations, 1)
 }
 
-/// As [`choose_from`], for the plaintext prime that is 1 mod `divisor` too
+/// Chooses like [`choose_from`], for a plaintext prime that is also 1 mod `divisor`
 /// ([`Encoder::prime_with`]).
 ///
 /// # Errors

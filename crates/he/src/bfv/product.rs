@@ -42,7 +42,7 @@ pub struct Multiplier {
     /// Extends p*x mod q, centred.
     remainder: Extension,
     down: Extension,
-    /// Of each wide prime p and 1/q.
+    /// For each wide prime the factors p and 1/q.
     scales: Vec<[Factor; 2]>,
 }
 

@@ -61,10 +61,11 @@ impl Ciphertext {
         self.respond_within(key, encoder, mask, &noise, rng)
     }
 
-    /// As [`Ciphertext::respond`], with the noise as it was followed to this ciphertext.
+    /// Responds like [`Ciphertext::respond`], with the noise estimate that was carried along
+    /// to this ciphertext.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Ciphertext::respond`].
     pub fn respond_within(
         self,
         key: &PublicKey,

@@ -77,7 +77,7 @@ impl Prime {
         values.iter().map(|x| canonical(*x, self.value)).collect()
     }
 
-    /// Its order.
+    /// The order in which the prime's transform leaves the values.
     pub(crate) fn order(&self) -> Order {
         Order::of(&self.of_x(), root(self.transform.degree(), self.value), self.value)
     }
@@ -135,7 +135,7 @@ pub(crate) fn canonical(value: f64, prime: u64) -> u64 {
 }
 
 impl Order {
-    /// Of a transform that maps X to `values`, all of them odd powers of `root`.
+    /// The order of a transform that maps X to `values`, all of them odd powers of `root`.
     pub(crate) fn of(values: &[u64], root: u64, prime: u64) -> Self {
         let row = values.len() / 2;
         let cube = |x: &u64| Some(power(*x, 3, prime));

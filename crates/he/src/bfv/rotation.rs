@@ -82,7 +82,7 @@ impl RotationKeys {
         keys.whole()
     }
 
-    /// The same keys, read one at a time.
+    /// Reads the keys one at a time, as they arrive.
     ///
     /// # Errors
     /// [`Error::Shape`] for other steps.
@@ -223,7 +223,7 @@ impl Hoisted {
         &self.cipher
     }
 
-    /// As [`Ciphertext::rotate`].
+    /// The errors of [`Ciphertext::rotate`].
     ///
     /// # Errors
     /// As there.
@@ -235,7 +235,7 @@ impl Hoisted {
         Ok(keys.get(Turn::Left(step))?.turn(&self.cipher, Rows::Kept(&self.rows)))
     }
 
-    /// As [`Ciphertext::swap_rows`].
+    /// The errors of [`Ciphertext::swap_rows`].
     ///
     /// # Errors
     /// As there.

@@ -30,8 +30,8 @@ pub(crate) struct SwitchKey {
 pub(crate) struct Digits {
     /// The coefficients of each digit.
     values: Values,
-    /// Of each digit the bits of its magnitude, and the place of the prime whose residues
-    /// it is whole.
+    /// For each digit the bits of its magnitude, and the place of the prime if the digit is
+    /// all of that prime's residues.
     shapes: Vec<(u32, Option<usize>)>,
 }
 
@@ -60,8 +60,7 @@ pub(crate) fn digits(params: &Params) -> usize {
     digit_bits(params).map(|digits| digits.len()).sum()
 }
 
-/// Of each digit the place of its prime, and what the residue is multiplied by there:
-/// P * 2^(w*j).
+/// For each digit the place of its prime, and the factor P * 2^(w*j) of the residue there.
 pub(crate) fn gadget(params: &Params) -> Vec<(usize, u64)> {
     let primes = params.primes().iter().zip(digit_bits(params)).enumerate();
     let entries = primes.flat_map(|(i, (prime, digits))| {
@@ -136,14 +135,14 @@ impl SwitchKey {
 }
 
 impl Digits {
-    /// Of a polynomial in the evaluation basis of the ciphertext primes.
+    /// Takes a polynomial apart that is in the evaluation basis of the ciphertext primes.
     pub(crate) fn of(params: &Params, poly: &[f64]) -> Self {
         let mut coefficients = Values::of(poly);
         params.ring().backward(&mut coefficients);
         Self::of_coefficients(params, coefficients)
     }
 
-    /// Of the coefficients of a polynomial mod the ciphertext primes.
+    /// Takes a polynomial apart that is given by its coefficients mod the ciphertext primes.
     pub(crate) fn of_coefficients(params: &Params, mut coefficients: Values) -> Self {
         let degree = params.degree();
         let all: Vec<Vec<u32>> = digit_bits(params).collect();

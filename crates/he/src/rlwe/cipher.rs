@@ -64,7 +64,7 @@ pub struct Accumulator {
 }
 
 impl Fresh {
-    /// The ciphertext this stands for.
+    /// The ciphertext that the seed and the body stand for.
     ///
     /// # Errors
     /// [`Error::Shape`] when the body is not N integers mod 2^K.
@@ -103,7 +103,8 @@ impl Ciphertext {
         Ok(())
     }
 
-    /// Changes basis. The old value is gone, so nobody transforms twice.
+    /// Changes to the evaluation basis. The ciphertext is consumed, so that it cannot be
+    /// transformed twice.
     ///
     /// # Errors
     /// None for a ciphertext that exists.
@@ -133,11 +134,11 @@ impl Weights {
         Self::short(params, coefficients)
     }
 
-    /// The same for the lowest coefficients, so many that N is a multiple of them; the
-    /// others are zero. Takes less time.
+    /// Transforms the lowest coefficients, whose number divides N; the others are zero. This
+    /// takes less time than [`Weights::new`].
     ///
     /// # Errors
-    /// As [`Weights::new`].
+    /// The errors of [`Weights::new`].
     pub fn short(params: Params, coefficients: &[i64]) -> Result<Self> {
         if coefficients.is_empty() || !params.degree().is_multiple_of(coefficients.len()) {
             let wanted = format!("a divisor of {}", params.degree());
@@ -148,11 +149,12 @@ impl Weights {
         Ok(Self { poly: Stored::Whole(poly), norm })
     }
 
-    /// The same of a polynomial in X^step, which takes a part of the memory: a coefficient
-    /// for each of its powers.
+    /// Transforms a polynomial in X^step from the coefficients of its powers. The result takes
+    /// less memory by a factor of `step`.
     ///
     /// # Errors
-    /// As [`Weights::new`], and when `step` is no power of two that divides the degree.
+    /// The errors of [`Weights::new`], and [`Error::Shape`] when `step` is no power of two
+    /// that divides the degree.
     pub fn in_power(params: Params, step: usize, coefficients: &[i64]) -> Result<Self> {
         let degree = params.degree();
         if !step.is_power_of_two() || step > degree {
@@ -181,7 +183,7 @@ impl Weights {
         Ok(norm)
     }
 
-    /// Memory that one in X^step takes, in bytes.
+    /// The memory of weights in X^step, in bytes.
     pub const fn bytes(params: Params, step: usize) -> usize {
         2 * 8 * params.degree() / step
     }

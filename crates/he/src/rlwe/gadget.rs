@@ -36,16 +36,16 @@ const FORM_FAILURE: f64 = 96.0 * std::f64::consts::LN_2;
 /// How a level cuts polynomials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gadget {
-    /// Of a digit.
+    /// The bits of a digit.
     pub(crate) bits: u32,
-    /// Digits.
+    /// The number of digits.
     pub(crate) count: u32,
-    /// Bits below all digits.
+    /// The bits below all digits, which are rounded away.
     pub(crate) rounded: u32,
 }
 
 impl Gadget {
-    /// Of `level`, from 0 to [`MOST_LEVELS`] - 1.
+    /// The decomposition for `level`, from 0 to [`MOST_LEVELS`] - 1.
     pub(crate) const fn of(params: Params, level: usize) -> Self {
         let (bits, modulus_bits) = (FIRST_BITS + level as u32, params.modulus_bits());
         let count = (modulus_bits - bits - 1).div_ceil(bits);

@@ -63,7 +63,7 @@ impl Load {
         Self { squares: count as f64 * (largest as f64).powi(2) }
     }
 
-    /// The same weights times ciphertexts that were unfolded before
+    /// The load of these weights on ciphertexts that were unfolded before
     /// ([`super::Ciphertext::unfold`]).
     pub fn unfolded(self, params: Params, levels: usize) -> Self {
         Self { squares: self.squares * growth(params, levels) }
@@ -76,7 +76,7 @@ impl Noise {
         Self { params, load, response_bits, responses: 1 }
     }
 
-    /// Of the sum of so many responses, the load being that of all of them.
+    /// The noise of the sum of `responses` responses; the load is that of all of them.
     #[must_use]
     pub const fn summed(self, responses: u32) -> Self {
         Self { responses, ..self }
@@ -88,7 +88,7 @@ impl Noise {
         tail(failure_bits) * self.phase_proxy().sqrt()
     }
 
-    /// The same after shortening (c0's floor included).
+    /// Bound on the noise after shortening, the floor of c0 included.
     pub fn response(&self, failure_bits: f64) -> f64 {
         self.scaled(failure_bits, 0.0, i64::from(self.params.modulus_bits()))
     }

@@ -1,10 +1,11 @@
 //! Exact negacyclic products by one or two NTT primes.
 //!
-//! Of `a` with centred coefficients below 2^(bits-1) in magnitude and a signed `b` of L1
-//! norm n, the product has coefficients below n * 2^(bits-1), and so has a sum of
-//! products whose norms add up to n. Below 2^48 one prime just under 2^50 tells them
-//! apart; two do up to p1 * p2 / 2 > 2^98, by the Chinese remainder theorem, and of the
-//! integer the low 64 bits are kept. Everything here is free of branches on data.
+//! Let `a` have centred coefficients below 2^(bits-1) in magnitude, and let a signed `b` have
+//! L1 norm n. Their product has coefficients below n * 2^(bits-1), and so has a sum of
+//! products whose norms add up to n. Coefficients below 2^48 are determined by their residue
+//! mod one prime just under 2^50, those up to p1 * p2 / 2 > 2^98 by their residues mod two
+//! primes (Chinese remainder theorem); the low 64 bits of the integer are kept. Everything
+//! here is free of branches on data.
 
 use std::sync::OnceLock;
 
@@ -240,7 +241,7 @@ impl Kernel {
     /// One product, `norm` being the L1 norm of the signed factor b.
     ///
     /// # Errors
-    /// As [`Kernel::accumulate`].
+    /// The errors of [`Kernel::accumulate`].
     pub(crate) fn product(&self, a: &Transformed, b: &Transformed, norm: u64) -> Result<Vec<u64>> {
         let mut sum = self.zero(a.primes());
         self.accumulate(&mut sum, a, b, norm)?;

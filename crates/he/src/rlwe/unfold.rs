@@ -1,7 +1,8 @@
 //! One ciphertext to many: the coefficients of a polynomial dealt to several.
 //!
-//! Of an encryption of `sum over u of x_u(X^c) * X^u`, u below 2^m, a server that holds the
-//! client's keys makes encryptions of `2^m * x_u(X^c)`, where 2^m divides c. Level i takes
+//! A server that holds the client's keys turns an encryption of
+//! `sum over u of x_u(X^c) * X^u`, u below 2^m, into encryptions of `2^m * x_u(X^c)`, where
+//! 2^m divides c. Level i takes
 //! f, a polynomial in X^(2^i), and `t(f) = f(X^(N/2^i + 1))`, which is f with the sign of
 //! every other coefficient changed: `f + t(f)` and `X^-(2^i) * (f - t(f))` are twice its
 //! halves. t changes the secret too; a key switch changes it back, with random digits of

@@ -22,9 +22,9 @@ pub(crate) const LAZY: usize = 4;
 /// A constant factor with its quotient by the prime.
 #[derive(Clone, Copy)]
 pub(crate) struct Factor {
-    /// Centred.
+    /// The factor, centred mod the prime.
     pub(crate) value: f64,
-    /// The same divided by the prime.
+    /// The factor divided by the prime.
     pub(crate) quotient: f64,
 }
 
@@ -103,8 +103,8 @@ impl Transform {
         self.forward_filled(values, self.degree);
     }
 
-    /// The same for values that are zero from `filled` on, a power of two, which saves the
-    /// levels of longer blocks.
+    /// Transforms values that are zero from `filled` on, a power of two. This saves the levels
+    /// of longer blocks.
     ///
     /// # Panics
     /// For another length, or a prefix that is none or no power of two.

@@ -8,7 +8,7 @@ use super::{Level, Width};
 /// Two primes below 2^50.
 pub(crate) struct Recombine {
     primes: [u64; 2],
-    /// Of the first mod the second.
+    /// The inverse of the first prime mod the second.
     inverse: Factor,
 }
 

@@ -33,7 +33,7 @@ pub struct SenderBatch {
     pub(crate) blocks: Store<u128>,
 }
 
-/// The other half: choice bits `c_i` and blocks `t_i = q_i xor c_i*Delta`.
+/// The receiver's half: choice bits `c_i` and blocks `t_i = q_i xor c_i*Delta`.
 pub struct ReceiverBatch {
     pub(crate) hash: PadHash,
     pub(crate) first: u64,
@@ -66,7 +66,7 @@ impl SenderBatch {
         Self { hash: self.hash, first, delta: self.delta.clone(), blocks }
     }
 
-    /// Random transfers: for each correlation two pads of `bits` bits (1 to 64),
+    /// Makes random OTs: for each correlation two pads of `bits` bits (1 to 64),
     /// of which the receiver knows the one it chose.
     pub fn random_pairs(mut self, bits: u32) -> Vec<[u64; 2]> {
         let low = mask(bits.clamp(1, 64));
@@ -195,7 +195,7 @@ impl ReceiverBatch {
         Self { hash: self.hash, first, blocks, choices }
     }
 
-    /// Random transfers: the choice bits (0 or 1) and, for each, the chosen pad of
+    /// Makes random OTs: the choice bits (0 or 1) and, for each, the chosen pad of
     /// `bits` bits (1 to 64).
     pub fn random(mut self, bits: u32) -> (Vec<u64>, Vec<u64>) {
         let low = mask(bits.clamp(1, 64));

@@ -1,4 +1,4 @@
-//! Correlated transfers with random choices: setup once per session and
+//! Correlated oblivious transfers with random choices: setup once per session and
 //! direction, then batches of correlations from the source chosen.
 
 pub mod batch;

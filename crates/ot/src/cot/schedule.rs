@@ -16,16 +16,16 @@ use super::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
 /// Where correlations come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Whatever is soonest done on the link that is planned for ([`Sourcing`]).
+    /// The source that is estimated to finish first on the link planned for ([`Sourcing`]).
     #[default]
     Auto,
     /// Silent correlations, started from SoftSpoken with k = 8.
     Ferret,
     /// SoftSpoken with k = 2: 63 bits a correlation.
     SoftSpoken2,
-    /// SoftSpoken with k = 4: 31 bits.
+    /// SoftSpoken with k = 4: 31 bits a correlation.
     SoftSpoken4,
-    /// SoftSpoken with k = 8: 15 bits.
+    /// SoftSpoken with k = 8: 15 bits a correlation.
     SoftSpoken8,
 }
 
@@ -61,7 +61,7 @@ impl Source {
     }
 }
 
-/// A source, and what [`Source::Auto`] reckons with: the same at both parties.
+/// A source, and what [`Source::Auto`] estimates with. Both parties use the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Sourcing {
     /// Where correlations come from.
@@ -119,7 +119,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// What was made since `before`.
+    /// The correlations made after `before` was read from the same schedule.
     #[must_use]
     pub fn since(mut self, before: Self) -> Self {
         self.soft.iter_mut().zip(before.soft).for_each(|(now, then)| *now -= then);
@@ -127,7 +127,8 @@ impl Made {
         self
     }
 
-    /// Those of the first message of each source, which the other party waits for.
+    /// The correlations that the first message of each source makes, at most. The other party
+    /// has nothing to do until that message arrives.
     #[must_use]
     pub fn first(mut self) -> Self {
         let counts = self.soft.iter_mut().chain(&mut self.silent);
@@ -135,7 +136,7 @@ impl Made {
         self
     }
 
-    /// These and `other`.
+    /// The sums of these counts and those of `other`.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.soft.iter_mut().zip(other.soft).for_each(|(sum, more)| *sum += more);
@@ -162,8 +163,8 @@ impl Made {
     }
 }
 
-/// What one direction holds and expects: the same at the COT sender, at the COT receiver
-/// and in a plan, after the same calls.
+/// The schedule of one direction: what it holds and what is announced. After the same calls
+/// it is the same at the COT sender, at the COT receiver and in a plan.
 #[derive(Clone, Debug)]
 pub struct Supply {
     sourcing: Sourcing,
@@ -178,13 +179,13 @@ pub struct Supply {
 }
 
 impl Supply {
-    /// An empty one, after the setup.
+    /// A schedule with nothing made yet, as after the setup.
     pub fn new(sourcing: impl Into<Sourcing>, cot_sender: Role) -> Self {
         let (sourcing, refills) = (sourcing.into(), VecDeque::new());
         Self { sourcing, cot_sender, ready: 0, reserved: 0, refills, made: Made::default() }
     }
 
-    /// Everything made by [`Supply::extend`].
+    /// Counts everything made by [`Supply::extend`].
     pub const fn made(&self) -> Made {
         self.made
     }
@@ -194,7 +195,7 @@ impl Supply {
         self.reserved = self.reserved.saturating_add(count);
     }
 
-    /// What it costs to have `count` at hand.
+    /// Makes `count` available, and returns what that costs.
     pub fn extend(&mut self, count: usize) -> Cost {
         let (role, field) = (self.cot_sender, self.sourcing.source.field());
         let steps = self.steps(count);
@@ -202,7 +203,7 @@ impl Supply {
         steps.into_iter().map(|step| step.cost(role, field)).collect()
     }
 
-    /// Takes `count`, or all when there are fewer.
+    /// Takes `count` correlations out, or all when there are fewer.
     pub fn take(&mut self, count: usize) {
         self.ready = self.ready.saturating_sub(count);
         self.reserved = self.reserved.saturating_sub(count);
@@ -213,7 +214,7 @@ impl Supply {
         self.ready
     }
 
-    /// What to do so that `count` are at hand.
+    /// The steps to take so that `count` correlations are available.
     pub(crate) fn steps(&mut self, count: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         // A refill starts while its base is still at hand, even if that is early.

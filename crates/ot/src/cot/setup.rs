@@ -1,4 +1,4 @@
-//! Setup of one direction, without a network: base transfers, then the trees.
+//! Setup of one direction, without a network: base OTs, then the trees.
 
 use ring::{Prg, Seed};
 use wire::{Cost, Error, Packed, Result, Role, Segment};

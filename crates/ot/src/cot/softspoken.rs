@@ -27,7 +27,7 @@ use crate::simd::aes::Ciphers;
 use crate::simd::transpose::{Columns, transpose};
 use crate::simd::{EIGHT, Eight};
 
-/// Correlations are made in multiples of this.
+/// The number of correlations is a multiple of this.
 pub(crate) const GRAIN: usize = 128;
 /// Grains in a slice of a message.
 const SLICE: usize = 64;
@@ -102,7 +102,7 @@ pub(crate) struct Sender {
 }
 
 impl Receiver {
-    /// From the leaves of all trees.
+    /// Makes the receiver's end from the leaves of all trees.
     pub(crate) fn new(domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
         Self::at_level(Level::best(), domain, field, trees)
     }
@@ -159,7 +159,8 @@ impl Receiver {
 }
 
 impl Sender {
-    /// From `delta` and the punctured leaves of all trees, position 0 missing.
+    /// Makes the sender's end from `delta` and the punctured leaves of all trees, whose
+    /// position 0 is missing.
     pub(crate) fn new(domain: &Domain, field: Field, trees: &[Leaves], delta: u128) -> Self {
         Self::at_level(Level::best(), domain, field, trees, delta)
     }

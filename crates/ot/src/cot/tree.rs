@@ -1,4 +1,4 @@
-//! All-but-one transfer of 2^k seeds from k base transfers.
+//! All-but-one oblivious transfer of 2^k seeds from k base OTs.
 //!
 //! The owner grows a binary tree of seeds (Goldreich, Goldwasser, Micali) and
 //! sends, for each level, the xor of all left and of all right children, each

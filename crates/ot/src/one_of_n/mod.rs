@@ -1,4 +1,4 @@
-//! Private table transfer: additive or xor shares of `T[v]`, the table known to
+//! 1-of-2^m oblivious transfer of tables: additive or xor shares of `T[v]`, the table known to
 //! one party and the position to the other.
 //!
 //! | | |

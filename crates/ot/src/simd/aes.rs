@@ -16,7 +16,7 @@ use super::kernels::{narrow, wide, wider};
 
 /// The round keys of a cipher.
 pub(crate) type RoundKeys = [u128; 11];
-/// Those of eight ciphers, round by round.
+/// The round keys of eight ciphers, round by round.
 pub(crate) type Schedule = [Eight; 11];
 
 /// `E_key(x) xor x` under eight keys. The keys are public.
@@ -95,7 +95,7 @@ impl Hasher {
         cfg!(target_arch = "x86_64")
     }
 
-    /// The evaluator's end of [`Hasher::garble`].
+    /// Hashes the evaluator's inputs of [`Hasher::garble`]; false at the portable level.
     pub(crate) fn evaluate(
         &self,
         first: usize,

@@ -21,7 +21,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Of `len` bytes each.
+    /// Makes room for the counters of streams of `len` bytes each.
     pub(crate) fn new(level: Level, len: usize) -> Self {
         let eights = len.div_ceil(16 * EIGHT) as u128;
         let counters = (0..eights).map(|at| std::array::from_fn(|i| 8 * at + i as u128)).collect();

@@ -14,20 +14,20 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of a fresh encryption; a few plaintexts may be added to it.
+    /// The noise of a fresh encryption, to which a few plaintexts may be added.
     pub fn fresh(encoder: &Encoder) -> Self {
         let (params, prime) = (encoder.params().clone(), encoder.prime());
         let variance = Sizes::of(&params, prime).fresh();
         Self { params, prime, variance }
     }
 
-    /// Of a fresh encryption mod `prime`, for planning: no encoder has to be made.
+    /// The noise of a fresh encryption mod `prime`, for planning: no encoder has to be made.
     pub fn planned(params: &Params, prime: u64) -> Self {
         let variance = Sizes::of(params, prime).fresh();
         Self { params: params.clone(), prime, variance }
     }
 
-    /// Of a result.
+    /// The noise of a result that `load` describes.
     ///
     /// # Errors
     /// [`Error::Shape`] for other plaintext bits than the encoder's.
@@ -38,50 +38,51 @@ impl Estimate {
         Ok(Self { variance, ..fresh })
     }
 
-    /// After a rotation, or swapping the rows.
+    /// The noise after a rotation, or after swapping the rows.
     #[must_use]
     pub fn rotated(self) -> Self {
         Self { variance: self.variance + self.sizes().switching(), ..self }
     }
 
-    /// Of the sum of so many like this one, uncorrelated.
+    /// The noise of the sum of `count` uncorrelated ciphertexts like this one.
     #[must_use]
     pub fn times(self, count: usize) -> Self {
         Self { variance: self.variance * count as f64, ..self }
     }
 
-    /// Of the sum with another, maybe itself.
+    /// The noise of the sum with another ciphertext, which may be the same one.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         Self { variance: (self.variance.sqrt() + other.variance.sqrt()).powi(2), ..self }
     }
 
-    /// Of the sum with one that it is not correlated with.
+    /// The noise of the sum with a ciphertext that is not correlated with this one.
     #[must_use]
     pub fn joined(self, other: &Self) -> Self {
         Self { variance: self.variance + other.variance, ..self }
     }
 
-    /// Of the product with a plaintext.
+    /// The noise of the product with a plaintext.
     #[must_use]
     pub fn times_plain(self) -> Self {
         Self { variance: self.variance * self.sizes().weight(), ..self }
     }
 
-    /// Of a sum of products of uncorrelated ones like this with integers whose squares add up
-    /// to at most `squares`.
+    /// The noise of a sum of products of uncorrelated ciphertexts like this one with integers
+    /// whose squares add up to at most `squares`.
     #[must_use]
     pub fn scaled(self, squares: f64) -> Self {
         Self { variance: self.variance * squares, ..self }
     }
 
-    /// Of the product with another, maybe itself, under the same parameters.
+    /// The noise of the product with another ciphertext under the same parameters, which may
+    /// be the same one.
     #[must_use]
     pub fn product(self, other: &Self) -> Self {
         Self { variance: self.sizes().product(self.variance, other.variance), ..self }
     }
 
-    /// With the last prime dropped.
+    /// The noise after the last prime was dropped.
     ///
     /// # Errors
     /// [`Error::Shape`] when one prime is left.
