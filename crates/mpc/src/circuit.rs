@@ -14,7 +14,7 @@
 //! carries the opening that completes a level and the one that begins the next.
 
 use ring::Bits;
-use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Values};
+use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Values, tags};
 use zeroize::Zeroizing;
 
 use crate::pads::{Need, Pads};
@@ -55,7 +55,7 @@ pub struct Circuit {
 }
 
 /// For each gate the planes of its masked operand and partners.
-type Opening = Lanes<0x38>;
+type Opening = Lanes<{ tags::GMW_OPENING }>;
 
 impl Circuit {
     /// A new wire.

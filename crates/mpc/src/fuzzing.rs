@@ -11,7 +11,7 @@ use graph::{Conv, Linear, Rounding};
 use he::rlwe::{Params, PublicKey};
 use ring::{Random, Seed};
 use wire::fuzzing::fed;
-use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment};
+use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 
 use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
@@ -22,7 +22,7 @@ pub use shared::shared_ciphertexts;
 pub use slots::slot_ciphertexts;
 
 /// The client's ciphertexts and the integers of its public key.
-type Inputs = Packed<0x41>;
+type Inputs = Packed<{ tags::COEFFICIENT_INPUTS }>;
 
 /// What a server has before the client speaks.
 struct Waiting {

@@ -9,11 +9,11 @@
 //! | Cost | `bits` a value, one message from the server |
 //! | Paper | ARCHITECTURE, session diagram |
 
-use wire::{Channel, Cost, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 
 use crate::share::Share;
 
-type Opening = Packed<0x39>;
+type Opening = Packed<{ tags::RESULT }>;
 
 /// What [`to_client`] costs.
 pub fn cost(count: usize, bits: u32) -> Cost {

@@ -20,7 +20,7 @@ use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::{Identity, IsIdentity};
 use ring::{Prg, Seed};
 use subtle::{Choice, ConditionallySelectable};
-use wire::{Cost, Error, Message, Result, Role};
+use wire::{Cost, Error, Message, Result, Role, tags};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::session::Domain;
@@ -34,9 +34,9 @@ const POINT: usize = 32;
 pub(crate) struct Points<const TAG: u8>(Vec<(RistrettoPoint, CompressedRistretto)>);
 
 /// The offerer's point A, alone.
-pub(crate) type Offer = Points<0x33>;
+pub(crate) type Offer = Points<{ tags::BASE_OFFER }>;
 /// The acceptor's points B_i.
-pub(crate) type Replies = Points<0x34>;
+pub(crate) type Replies = Points<{ tags::BASE_REPLIES }>;
 
 /// The offerer, waiting for [`Replies`].
 pub(crate) struct Offerer {
@@ -151,7 +151,6 @@ fn encoded(point: RistrettoPoint) -> (RistrettoPoint, CompressedRistretto) {
 impl<const TAG: u8> Message for Points<TAG> {
     type Shape = usize;
     const TAG: u8 = TAG;
-    const NAME: &'static str = "points of a base transfer";
 
     fn bounds(count: &usize) -> (u64, u64) {
         let len = (count * POINT) as u64;

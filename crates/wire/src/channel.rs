@@ -258,9 +258,10 @@ mod tests {
     use super::*;
     use crate::fuzzing::fed;
     use crate::message::{Packed, Segment};
+    use crate::tags;
     use crate::testing::run_pair;
 
-    type Test = Packed<7>;
+    type Test = Packed<{ tags::TESTS }>;
     const FRAMES: usize = 40;
 
     fn layout() -> Vec<Segment> {
@@ -290,7 +291,7 @@ mod tests {
         theirs.value.unwrap();
         assert_eq!(ours.cost.client_to_server, FRAMES as u64 * (HEADER_LEN + 3));
         for (i, frame) in ours.frames.iter().enumerate() {
-            assert_eq!(frame[..5], [7, 3, 0, 0, (i % 16) as u8 * 16]);
+            assert_eq!(frame[..5], [tags::TESTS, 3, 0, 0, (i % 16) as u8 * 16]);
         }
     }
 

@@ -5,8 +5,9 @@ use crate::cost::Role;
 use crate::error::{Error, Result};
 use crate::message::{Message, Packed, Segment};
 use crate::pin::Pin;
+use crate::tags;
 
-type Test = Packed<7>;
+type Test = Packed<{ tags::TESTS }>;
 
 /// A layout from the first bytes: a count of segments, then two bytes of count and
 /// one of width for each.

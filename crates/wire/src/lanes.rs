@@ -35,8 +35,8 @@ pub enum Values {
     Words(Vec<u64>),
 }
 
-/// Parts of different layouts; every part starts on a byte. The tag is given by
-/// the protocol that uses it.
+/// Parts of different layouts; every part starts on a byte. The protocol that
+/// uses it gives the tag, one of [`crate::tags`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Lanes<const TAG: u8>(pub Vec<(Lane, Values)>);
 
@@ -74,6 +74,11 @@ impl Lane {
 }
 
 impl<const TAG: u8> Lanes<TAG> {
+    /// Parts and their values.
+    pub fn new(parts: Vec<(Lane, Values)>) -> Self {
+        Self(parts)
+    }
+
     /// Body length of a message with this layout.
     pub fn body_len(layout: &[Lane]) -> u64 {
         layout.iter().map(Lane::len).sum()
@@ -101,7 +106,6 @@ impl<const TAG: u8> std::fmt::Debug for Lanes<TAG> {
 impl<const TAG: u8> Message for Lanes<TAG> {
     type Shape = Vec<Lane>;
     const TAG: u8 = TAG;
-    const NAME: &'static str = "bit planes and integers";
 
     fn bounds(layout: &Vec<Lane>) -> (u64, u64) {
         let len = Self::body_len(layout);
@@ -195,7 +199,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Test = Lanes<1>;
+    type Test = Lanes<{ crate::tags::TESTS }>;
 
     proptest! {
         #[test]
@@ -215,7 +219,7 @@ mod tests {
                 Values::Words(words),
                 Values::Planes(vec![plane(7)]),
             ];
-            let message = Test::new(&layout, values);
+            let message = Test::with(&layout, values);
             let mut body = Vec::new();
             message.encode(&mut body);
             prop_assert_eq!(body.len() as u64, Test::body_len(&layout));
@@ -233,7 +237,7 @@ mod tests {
     }
 
     impl Test {
-        fn new<const N: usize>(layout: &[Lane], values: [Values; N]) -> Self {
+        fn with<const N: usize>(layout: &[Lane], values: [Values; N]) -> Self {
             Self(layout.iter().copied().zip(values).collect())
         }
     }

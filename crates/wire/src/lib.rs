@@ -11,6 +11,7 @@ mod memory;
 mod message;
 mod meter;
 mod pin;
+pub mod tags;
 mod tcp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

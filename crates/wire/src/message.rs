@@ -3,16 +3,18 @@
 use ring::pack::{pack_into, packed_len, unpack};
 
 use crate::error::{Error, Result};
+use crate::tags;
 
 /// A message type. A value that exists is valid: [`Message::decode`] is the only
 /// door and refuses everything non-canonical.
 pub trait Message: Sized {
     /// What the receiver knows about the message before it arrives.
     type Shape;
-    /// Tells message types apart, so that a desynchronised peer is noticed.
+    /// Tells message types apart, so that a desynchronised peer is noticed. The numbers are
+    /// those of [`tags`]; a message with another one cannot be sent.
     const TAG: u8;
-    /// What the message is called in errors.
-    const NAME: &'static str;
+    /// What the message is called in errors: the name in the registry.
+    const NAME: &'static str = tags::name(Self::TAG);
 
     /// Shortest and longest legal body in bytes. Nothing longer is allocated.
     fn bounds(shape: &Self::Shape) -> (u64, u64);
@@ -47,11 +49,16 @@ impl Segment {
 }
 
 /// Packed integers in segments of possibly different widths; every segment
-/// starts on a byte. The tag is given by the protocol that uses it.
+/// starts on a byte. The protocol that uses it gives the tag, one of [`tags`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Packed<const TAG: u8>(pub Vec<(Segment, Vec<u64>)>);
 
 impl<const TAG: u8> Packed<TAG> {
+    /// Segments and their values.
+    pub fn new(segments: Vec<(Segment, Vec<u64>)>) -> Self {
+        Self(segments)
+    }
+
     /// One segment of values below 2^bits.
     pub fn one(values: Vec<u64>, bits: u32) -> Self {
         Self(vec![(Segment { count: values.len(), bits }, values)])
@@ -82,7 +89,6 @@ impl<const TAG: u8> std::fmt::Debug for Packed<TAG> {
 impl<const TAG: u8> Message for Packed<TAG> {
     type Shape = Vec<Segment>;
     const TAG: u8 = TAG;
-    const NAME: &'static str = "packed integers";
 
     fn bounds(layout: &Vec<Segment>) -> (u64, u64) {
         let len = Self::body_len(layout);
@@ -124,7 +130,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Test = Packed<1>;
+    type Test = Packed<{ tags::TESTS }>;
 
     proptest! {
         #[test]

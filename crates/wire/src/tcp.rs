@@ -298,9 +298,10 @@ pub fn plaintext(role: Role, stream: TcpStream, timeouts: Timeouts) -> Result<Ch
 mod tests {
     use super::*;
     use crate::message::Packed;
+    use crate::tags;
     use std::net::TcpListener;
 
-    type Test = Packed<7>;
+    type Test = Packed<{ tags::TESTS }>;
 
     fn pair(idle: Duration) -> (Channel, Channel) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -283,10 +283,11 @@ fn read_roots(file: &str) -> Result<RootCertStore> {
 mod tests {
     use super::*;
     use crate::message::Packed;
+    use crate::tags;
     use std::net::TcpListener;
     use std::thread;
 
-    type Test = Packed<7>;
+    type Test = Packed<{ tags::TESTS }>;
 
     fn meet(pin: Option<Pin>) -> (Result<Channel>, Result<Channel>) {
         let identity = Identity::ephemeral().unwrap();

@@ -16,12 +16,12 @@
 
 use ring::Random;
 use ring::word::mask as low_bits;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
 use crate::linear::falcon::AcceptLeakage;
 use crate::share::Share;
 
-type Flooded = Packed<0x52>;
+type Flooded = Packed<{ tags::FLOODED_SHARES }>;
 
 /// The public plan.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use ot::ideal::deal_pads;
 use ring::Random;
 use wire::fuzzing::fed;
-use wire::{Channel, Error, HEADER_LEN, Result, Role};
+use wire::{Channel, Error, HEADER_LEN, Result, Role, tags};
 
 use crate::garbled::{self, Clip, Function, Garbled, Ring, prepare};
 use crate::pads::Pads;
@@ -24,8 +24,15 @@ fn frames(role: Role, plan: &Garbled) -> Vec<(u8, usize)> {
     let (bits, tables) =
         batch.map_or((0, 0), |batch| (batch.evaluator_bits(), batch.table_bytes()));
     match role {
-        Role::Server => vec![(0x4a, 16 * bits), (0x48, tables), (0x4c, 16 * bits)],
-        Role::Client => vec![(0x49, bits.div_ceil(8)), (0x4b, bits.div_ceil(8))],
+        Role::Server => vec![
+            (tags::GARBLED_CORRECTIONS, 16 * bits),
+            (tags::GARBLED_TABLES, tables),
+            (tags::GARBLED_LABELS, 16 * bits),
+        ],
+        Role::Client => vec![
+            (tags::GARBLED_CHOICES, bits.div_ceil(8)),
+            (tags::GARBLED_MASKED, bits.div_ceil(8)),
+        ],
     }
 }
 

@@ -3,13 +3,13 @@
 use ot::ideal::deal_pads;
 use ring::Random;
 use wire::fuzzing::fed;
-use wire::{Error, HEADER_LEN, Role};
+use wire::{Error, HEADER_LEN, Role, tags};
 
 use crate::linear::oblivious::{Product, Weights, ask, server};
 use crate::pads::Pads;
 
 /// The client's one frame: the corrections of 18 transfers.
-const TAG: u8 = 0x59;
+const TAG: u8 = tags::OT_MATMUL_CORRECTIONS;
 
 fn plan() -> Option<Product> {
     Product::new([1, 3, 3, 5], 9, &[1, -2], 0).ok()

@@ -6,14 +6,14 @@ use graph::Rounding;
 use he::rlwe::{PublicKey, SecretKey};
 use ring::{Random, Seed};
 use wire::fuzzing::fed;
-use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment};
+use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 
 use crate::linear::coefficient::Worker;
 use crate::linear::shared::{Layer, Left, Shape, server};
 use crate::share::Share;
 
 /// The client's ciphertexts.
-type Inputs = Packed<0x50>;
+type Inputs = Packed<{ tags::SHARED_INPUTS }>;
 
 /// Both factors, one ciphertext each.
 const CIPHERTEXTS: usize = 2;

@@ -6,12 +6,12 @@ use graph::Conv;
 use he::bfv::SecretKey;
 use ring::{Random, Seed};
 use wire::fuzzing::fed;
-use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment};
+use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 
 use crate::linear::slots::{Layer, Protocol, ServerKeys, ServerWeights, Worker, server};
 
 /// The client's ciphertexts.
-type Inputs = Packed<0x45>;
+type Inputs = Packed<{ tags::SLOT_INPUTS }>;
 
 /// What a server has before the client speaks.
 struct Waiting {

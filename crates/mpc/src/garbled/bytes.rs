@@ -14,10 +14,16 @@ const LABEL: usize = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Bytes<const TAG: u8>(pub(crate) Vec<u8>);
 
+impl<const TAG: u8> Bytes<TAG> {
+    /// The message with these bytes.
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
 impl<const TAG: u8> Message for Bytes<TAG> {
     type Shape = usize;
     const TAG: u8 = TAG;
-    const NAME: &'static str = "labels or garbled tables";
 
     fn bounds(len: &usize) -> (u64, u64) {
         (*len as u64, *len as u64)

@@ -11,7 +11,7 @@ use gc::tables::chunks;
 use gc::{Batch, Garbler, Garbling, Ring, Tables};
 use ot::{Entry, Job, ReceiverPads, SenderPads};
 use ring::{Bits, Random};
-use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Segment, Values};
+use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Segment, Values, tags};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::bytes::{Bytes, labels_cost, receive_labels, send_labels};
@@ -19,11 +19,11 @@ use super::online::Masked;
 use crate::pads::Pads;
 
 /// A chunk of garbled tables.
-type Chunk = Bytes<0x48>;
+type Chunk = Bytes<{ tags::GARBLED_TABLES }>;
 /// Server to client: the server's derandomised choices of one batch.
-type Choices = Lanes<0x49>;
+type Choices = Lanes<{ tags::GARBLED_CHOICES }>;
 /// Tag of the corrections.
-const CORRECTIONS: u8 = 0x4a;
+const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
 
 /// Garbled circuits to prepare: a batch whose evaluator's inputs are masks, uniform
 /// elements of a ring. Public, comparable, cheap to clone.
@@ -172,7 +172,7 @@ fn garble(
         let garbler = Garbler::new(&circuits.batch, rng);
         let (zeros, corrections) = labels(pads, &asked, garbler.delta());
         send_labels::<CORRECTIONS>(channel, &corrections)?;
-        let garbling = garbler.garble(&zeros, &mut |chunk| channel.send(&Bytes::<0x48>(chunk)))?;
+        let garbling = garbler.garble(&zeros, &mut |chunk| channel.send(&Chunk::new(chunk)))?;
         ends.push(End::Garbler(garbling));
     }
     Ok(ends)
@@ -213,7 +213,7 @@ fn collect(
     let mut opened = Vec::with_capacity(circuits.len());
     for ((circuits, pads), masks) in circuits.iter().zip(pads).zip(&masks) {
         let (asked, pads) = ask(pads, &masks.bits);
-        channel.send(&Lanes::<0x49>(vec![(circuits.lane(), Values::Planes(vec![asked]))]))?;
+        channel.send(&Choices::new(vec![(circuits.lane(), Values::Planes(vec![asked]))]))?;
         opened.push(pads);
     }
     let mut ends = Vec::with_capacity(circuits.len());

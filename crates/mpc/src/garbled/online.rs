@@ -2,7 +2,7 @@
 
 use gc::evaluate;
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Packed, Result, Role};
+use wire::{Channel, Cost, Error, Packed, Result, Role, tags};
 use zeroize::Zeroizing;
 
 use super::bytes::{receive_labels, send_labels};
@@ -13,9 +13,9 @@ use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
 /// Server to client: its shares less its masks.
-pub(super) type Masked = Packed<0x4b>;
+pub(super) type Masked = Packed<{ tags::GARBLED_MASKED }>;
 /// Tag of the labels of the client's bits.
-const LABELS: u8 = 0x4c;
+const LABELS: u8 = tags::GARBLED_LABELS;
 
 /// Runs the circuits; shares of the first output of every instance.
 ///

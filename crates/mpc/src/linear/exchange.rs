@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 use he::bfv::{Ciphertext, Encoder, Fresh, Params, Response, SecretKey};
 use ring::Random;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::coefficient::{Worker, chunks, misuse, seed_of, send_chunks, words_of};
 use crate::parallel;
 
 /// Ciphertexts from the client: seed and body of each.
-type Inputs = Packed<0x45>;
+type Inputs = Packed<{ tags::SLOT_INPUTS }>;
 /// Responses from the server: c1 and c0 of each.
-type Responses = Packed<0x46>;
+pub(super) type Responses = Packed<{ tags::SLOT_RESPONSES }>;
 
 /// What both messages cost, by the layouts of ciphertexts and of responses.
 pub(super) fn cost(inputs: Vec<Vec<Segment>>, responses: Vec<Vec<Segment>>) -> Cost {
@@ -43,7 +43,7 @@ pub(super) fn send_inputs<T: Send>(
         Ok(std::iter::once(words_of(&fresh.seed)).chain(fresh.body).collect())
     };
     let mut fresh = ahead(&mut pieces, worker, encrypt);
-    send_chunks(channel, &chunks(layouts), &mut fresh, Packed::<0x45>)
+    send_chunks(channel, &chunks(layouts), &mut fresh, Inputs::new)
 }
 
 /// Receives responses in messages of `layouts` and hands the slots of each to `each`, in order.
@@ -91,7 +91,7 @@ pub(super) fn send_responses<T: Send, M: Send>(
         keep(mask);
         Ok(parts)
     });
-    send_chunks(channel, &chunks(layouts), &mut responses, Packed::<0x46>)
+    send_chunks(channel, &chunks(layouts), &mut responses, Responses::new)
 }
 
 /// Maps items in their order, each with a generator of its own, a batch at a time on all

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use he::bfv::noise::Load;
 use he::bfv::{Blinding, Ciphertext, Encoder, PublicKey};
 use ring::Random;
-use wire::{Message, Packed, Result, Segment};
+use wire::{Message, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::coefficient::misuse;
+use super::exchange::Responses;
 
 /// Times of the server's work on a layer, in one thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +58,7 @@ impl Responding<'_> {
             let response = cipher.respond_prepared(encoder, &load, blinding).map_err(misuse)?;
             let halves = layout.into_iter().zip([response.c1, response.c0]);
             sent.clear();
-            Packed::<0x46>(halves.collect()).encode(&mut sent);
+            Responses::new(halves.collect()).encode(&mut sent);
             Ok(())
         })?;
         Ok(Timed { preparing, online: start.elapsed(), ..Timed::default() })

@@ -1,7 +1,7 @@
 //! Setup of one direction, without a network: base OTs, then the trees.
 
 use ring::{Prg, Seed};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::softspoken::{Field, Receiver, Sender};
@@ -10,7 +10,7 @@ use crate::base::{self, Offer, Offerer, Replies};
 use crate::session::Domain;
 
 /// COT receiver to COT sender: the masked sums of all trees, low word first.
-pub(crate) type TreeSums = Packed<0x35>;
+pub(crate) type TreeSums = Packed<{ tags::TREE_SUMS }>;
 
 /// The COT receiver, waiting for [`Replies`].
 pub(crate) struct Offering {

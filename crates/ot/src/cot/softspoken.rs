@@ -18,7 +18,7 @@
 use ring::plane::scatter;
 use ring::simd::Level;
 use ring::word::mask;
-use wire::{Packed, Segment};
+use wire::{Packed, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::tree::Leaves;
@@ -36,7 +36,7 @@ const MESSAGE: usize = 8 * SLICE;
 
 /// Receiver to sender, for each slice of up to 64 grains: the words `u_j xor c`,
 /// j = 1 .. 128/k - 1.
-pub(crate) type Corrections = Packed<0x36>;
+pub(crate) type Corrections = Packed<{ tags::SOFTSPOKEN_CORRECTIONS }>;
 
 /// The field of SoftSpoken: a larger one sends less and computes more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

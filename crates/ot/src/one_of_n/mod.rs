@@ -21,17 +21,17 @@ use std::fmt;
 
 use ring::Bits;
 use ring::word::{mask, select};
-use wire::{Cost, Error, Lane, Lanes, Result, Role, Values};
+use wire::{Cost, Error, Lane, Lanes, Result, Role, Values, tags};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::job::Job;
 use crate::rot::{Column, ReceiverPads, SenderPads};
 
 /// Receiver to sender: `d_i`, a plane for each of its m bits, a part per job.
-pub type Choices = Lanes<0x31>;
+pub type Choices = Lanes<{ tags::TABLE_CHOICES }>;
 /// Sender to receiver: the masked values of `j = 1 .. 2^m - 1`, entry by entry, a
 /// part per job and integer of its entry.
-pub type Masked = Lanes<0x32>;
+pub type Masked = Lanes<{ tags::TABLE_ENTRIES }>;
 
 /// The tables of one job: entry j of every element at position j.
 #[derive(Zeroize, ZeroizeOnDrop)]

@@ -1,7 +1,7 @@
 //! Correlated transfers on their own: made and dropped chunk by chunk, a sample kept.
 
 use ot::{CotReceiver, CotSender, ReceiverBatch, SenderBatch};
-use wire::{Channel, Packed, Phase, Result, Segment};
+use wire::{Channel, Packed, Phase, Result, Segment, tags};
 
 /// Transfers made at a time.
 const CHUNK: usize = 1 << 16;
@@ -9,7 +9,7 @@ const CHUNK: usize = 1 << 16;
 const SAMPLE: usize = 1 << 14;
 
 /// Server to client, after the measurement: both pads of some transfers.
-type Pads = Packed<0x3e>;
+type Pads = Packed<{ tags::BENCH_PADS }>;
 
 /// The counts of the extensions that make `count`.
 pub(super) fn chunks(count: usize) -> impl ExactSizeIterator<Item = usize> {

@@ -6,13 +6,13 @@
 
 use ring::{Random, Seed};
 use sha2::{Digest, Sha256};
-use wire::{Channel, Cost, Error, Link, Message, Result, Role};
+use wire::{Channel, Cost, Error, Link, Message, Result, Role, tags};
 
 use crate::plan::Plan;
 use crate::session::probe;
 
 /// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 7;
+const PROTOCOL: u32 = 8;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
 const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
@@ -35,8 +35,7 @@ pub(crate) struct Hello {
 
 impl Message for Hello {
     type Shape = ();
-    const TAG: u8 = 0x01;
-    const NAME: &'static str = "hello";
+    const TAG: u8 = tags::HELLO;
 
     fn bounds((): &()) -> (u64, u64) {
         (HELLO_LEN as u64, HELLO_LEN as u64)
@@ -88,8 +87,7 @@ pub(crate) struct Offer {
 
 impl Message for Offer {
     type Shape = ();
-    const TAG: u8 = 0x02;
-    const NAME: &'static str = "plan";
+    const TAG: u8 = tags::PLAN;
 
     fn bounds((): &()) -> (u64, u64) {
         (2, MOST_JSON)
@@ -114,8 +112,7 @@ pub(crate) struct Accept {
 
 impl Message for Accept {
     type Shape = ();
-    const TAG: u8 = 0x03;
-    const NAME: &'static str = "accept";
+    const TAG: u8 = tags::ACCEPT;
 
     fn bounds((): &()) -> (u64, u64) {
         (36, 36)

@@ -3,7 +3,7 @@
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
 use mpc::{Effort, Kernel};
 use ring::Random;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::handshake::Agreed;
 use super::slot_keys;
@@ -13,7 +13,7 @@ use crate::suites::lola::evaluation::{self, Cache};
 use crate::suites::lola::files::KeyFiles;
 
 /// The public keys' bodies, a segment per degree; then those of keys for unfolding.
-type Keys = Packed<0x04>;
+type Keys = Packed<{ tags::SESSION_KEYS }>;
 
 /// What the layers of a plan ask for, layer by layer.
 pub(super) fn demands(plan: &Plan) -> impl Iterator<Item = KeyDemand> {
@@ -117,7 +117,7 @@ impl ClientKeys {
         }
         let bodies: Vec<_> = layout(plan, &needed)?.into_iter().zip(bodies).collect();
         if !bodies.is_empty() {
-            channel.send(&Packed::<0x04>(bodies))?;
+            channel.send(&Keys::new(bodies))?;
         }
         let slots = slot_keys::client(channel, plan, agreed, rng)?;
         Ok(Self { degrees: keys, slots, evaluation: evaluation::client(channel, plan, own, rng)? })

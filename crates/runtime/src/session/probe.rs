@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use wire::{Channel, Cost, Error, Link, Message, Result, Role};
+use wire::{Channel, Cost, Error, Link, Message, Result, Role, tags};
 
 /// Bytes of a short message.
 const SHORT: u64 = 8;
@@ -23,8 +23,7 @@ struct Filler(u64);
 
 impl Message for Filler {
     type Shape = u64;
-    const TAG: u8 = 0x04;
-    const NAME: &'static str = "probe";
+    const TAG: u8 = tags::PROBE;
 
     fn bounds(len: &u64) -> (u64, u64) {
         (*len, *len)

@@ -4,7 +4,7 @@
 use he::bfv::{Params, PublicKey, RotationKeys, SecretKey};
 use mpc::linear::slots::ServerKeys;
 use ring::{Random, Seed};
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::keys::demands;
 use crate::linear::keys::misuse;
@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::session::handshake::Agreed;
 
 /// The bodies of one key.
-type Bodies = Packed<0x47>;
+type Bodies = Packed<{ tags::SLOT_KEYS }>;
 
 /// What the layers of a plan need together.
 struct Needed {
@@ -81,7 +81,7 @@ pub(crate) fn client(
     let rotations = key.rotation_bodies(&needed.steps, false, &rotations, rng).map_err(misuse)?;
     let bodies = std::iter::once(public.bodies()).chain(rotations);
     for (layout, bodies) in needed.layouts()?.into_iter().zip(bodies) {
-        channel.send(&Packed::<0x47>(layout.into_iter().zip(bodies).collect()))?;
+        channel.send(&Bodies::new(layout.into_iter().zip(bodies).collect()))?;
     }
     Ok(Some(key))
 }

@@ -18,7 +18,7 @@
 
 use he::rlwe::{PublicKey, SecretKey};
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::answers::{self, Held};
@@ -27,7 +27,7 @@ use super::product::ServerWeights;
 use super::{Worker, check, clear, client_share, receive_phases, send_inputs, server_share};
 use crate::share::Share;
 
-type Masked = Packed<0x43>;
+type Masked = Packed<{ tags::COEFFICIENT_MASKED }>;
 
 /// The client's half of a layer that it has asked for.
 pub struct ClientAsked {

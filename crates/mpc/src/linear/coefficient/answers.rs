@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use wire::{Channel, Error, Result, Segment};
 use zeroize::Zeroizing;
 
-use super::layer::{Inputs, Layer, chunks};
+use super::layer::{Inputs, Layer, Responses, chunks};
 use super::packing::Place;
 use super::product::{ServerWeights, Tile};
 use super::{Worker, misuse, scatter, seed_of, send_chunks};
@@ -100,7 +100,7 @@ fn send_all(
     responses: &mut dyn Iterator<Item = Result<Parts>>,
 ) -> Result<()> {
     let layouts = chunks(layer.response_layouts());
-    send_chunks(channel, &layouts, responses, wire::Packed::<0x42>)
+    send_chunks(channel, &layouts, responses, Responses::new)
 }
 
 /// Makes responses of sums, and keeps their masks.

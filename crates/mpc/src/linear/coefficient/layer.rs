@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{self, Params, PublicKey, noise};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::packing::{Packing, Place};
 use super::product;
 use crate::effort::{Effort, Kernel};
 
 /// Ciphertexts from the client: seed and body of each.
-pub(super) type Inputs = Packed<0x41>;
+pub(super) type Inputs = Packed<{ tags::COEFFICIENT_INPUTS }>;
 /// Responses from the server: c1 and the useful part of c0 of each.
-pub(super) type Responses = Packed<0x42>;
+pub(super) type Responses = Packed<{ tags::COEFFICIENT_RESPONSES }>;
 
 /// A message is closed when it reaches this many bytes, so that sending,
 /// computing and receiving overlap.

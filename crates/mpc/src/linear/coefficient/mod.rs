@@ -37,8 +37,8 @@ use wire::{Channel, Error, Message, Result, Segment};
 use zeroize::Zeroizing;
 
 pub use ahead::{ClientAhead, ClientAsked, ServerAhead, ServerAsked};
-use layer::Responses;
 pub(in crate::linear) use layer::chunks;
+use layer::{Inputs, Responses};
 pub use layer::{Layer, MOST_PACKINGS};
 use packing::Place;
 pub use product::ServerWeights;
@@ -132,7 +132,7 @@ fn send_inputs(
         }
         done.pop_front()
     });
-    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x41>)
+    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, Inputs::new)
 }
 
 /// The phases of the products that the server answers.

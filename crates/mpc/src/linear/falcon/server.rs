@@ -10,7 +10,7 @@ use super::slots::Mask;
 use super::weights::ServerWeights;
 use super::{ServerKeys, Worker, check};
 use crate::linear::coefficient::{chunks, misuse, send_chunks};
-use crate::linear::exchange::Arrivals;
+use crate::linear::exchange::{Arrivals, Responses};
 
 /// The server's side: adds the transform of its share `x`, multiplies, masks.
 ///
@@ -47,7 +47,7 @@ pub fn server(
         }))
     });
     let layouts = chunks(layer.response_layouts());
-    send_chunks(channel, &layouts, &mut responses, wire::Packed::<0x46>)?;
+    send_chunks(channel, &layouts, &mut responses, Responses::new)?;
     let biases = weights.bias().iter().flat_map(|bias| std::iter::repeat_n(bias, each));
     results.iter_mut().zip(biases).for_each(|(share, bias)| *share += bias);
     Ok(results)

@@ -15,14 +15,14 @@
 
 use ring::Random;
 use ring::word::signed;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::AcceptLeakage;
 use crate::share::Share;
 
 /// The client's share without its mask.
-type Rest = Packed<0x4f>;
+type Rest = Packed<{ tags::SMALL_SHARES }>;
 
 /// Widest small shares.
 const WIDEST: u32 = 62;

@@ -8,14 +8,10 @@ use wire::{Error, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::layout::NOTHING;
+use super::message::{Answer, Request};
 use super::plan::Plan;
 use crate::linear::coefficient::{Worker, misuse, words_of};
 use crate::parallel;
-
-/// Ciphertexts of a request: seed and body of each.
-pub type Request = Packed<0x53>;
-/// Responses of an answer: c1 and c0 of each.
-pub type Answer = Packed<0x54>;
 
 /// What a client packs and unpacks with.
 pub struct Client {

@@ -2,14 +2,12 @@
 
 use he::bfv::{PublicKey, RelinearizationKey, RotationKeys, SecretKey};
 use ring::{Random, Seed};
-use wire::{Error, Packed, Result};
+use wire::{Error, Result};
 
 use super::evaluate::ServerKeys;
+use super::message::Bodies;
 use super::plan::Plan;
 use crate::linear::coefficient::misuse;
-
-/// The bodies of one key.
-pub type Bodies = Packed<0x52>;
 
 /// Seeds of the uniform halves: of the public key, of that for products, of the rotations.
 /// Fixed by a hash that the client cannot steer.
@@ -35,7 +33,7 @@ pub fn evaluation_keys<'a>(
     let (steps, swap) = plan.rotations();
     let rest = secret.rotation_bodies(&steps, swap, rotations, rng).map_err(misuse)?;
     let messages = plan.key_layouts()?.into_iter().zip(first.into_iter().chain(rest));
-    Ok(messages.map(|(layout, bodies)| Packed::<0x52>(layout.into_iter().zip(bodies).collect())))
+    Ok(messages.map(|(layout, bodies)| Bodies::new(layout.into_iter().zip(bodies).collect())))
 }
 
 impl ServerKeys {

@@ -5,9 +5,10 @@ use std::fmt;
 use graph::Conv;
 use he::bfv::noise::{Estimate, FLOODING};
 use he::bfv::{Encoder, Fresh, Params, PublicKey, RelinearizationKey, RotationKeys};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Result, Role, Segment};
 
 use super::layout::{Input, Layout, Representation};
+use super::message::{Answer, Bodies, Request};
 use super::search;
 use super::stage::{Operations, Squares, Stage};
 use crate::effort::{Effort, Kernel};
@@ -205,10 +206,7 @@ impl Plan {
     /// None for a plan's rotations.
     pub fn key_cost(&self) -> Result<Cost> {
         let layouts = self.key_layouts()?;
-        Ok(layouts
-            .iter()
-            .map(|l| Cost::message(Role::Client, Packed::<0x52>::body_len(l)))
-            .collect())
+        Ok(layouts.iter().map(|l| Cost::message(Role::Client, Bodies::body_len(l))).collect())
     }
 
     /// What a run costs: request and answer.
@@ -217,9 +215,8 @@ impl Plan {
     /// None for a plan's primes.
     pub fn cost(&self) -> Result<Cost> {
         let (up, down) = (self.request_messages(), self.answer_messages()?);
-        let up =
-            up.iter().flatten().map(|l| Cost::message(Role::Client, Packed::<0x53>::body_len(l)));
-        let down = down.iter().map(|l| Cost::message(Role::Server, Packed::<0x54>::body_len(l)));
+        let up = up.iter().flatten().map(|l| Cost::message(Role::Client, Request::body_len(l)));
+        let down = down.iter().map(|l| Cost::message(Role::Server, Answer::body_len(l)));
         Ok(up.chain(down).collect())
     }
 

@@ -5,9 +5,10 @@ use ring::Random;
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
-use super::client::{Answer, Request, packed};
+use super::client::packed;
 use super::evaluate::{self, ServerKeys};
 use super::layout::NOTHING;
+use super::message::{Answer, Request};
 use super::plan::{Plan, check_request};
 use super::weights::ServerWeights;
 use crate::linear::coefficient::{Worker, misuse, seed_of};

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use ring::pack::{is_canonical, packed_len};
-use wire::{Error, Lanes, Message, Packed, Result, Segment};
+use wire::{Error, Lanes, Message, Packed, Result, Segment, tags};
 
 /// The server's choices, masked: a bit for each transfer.
-pub(super) type Choices = Lanes<0x58>;
+pub(super) type Choices = Lanes<{ tags::OT_MATMUL_CHOICES }>;
 /// The client's share of an input, masked.
-pub(in crate::linear) type Masked = Packed<0x5a>;
+pub(in crate::linear) type Masked = Packed<{ tags::OT_MATMUL_MASKED }>;
 
 /// The client's corrections, packed where they are made: vectors of one width after another,
 /// every segment from a byte on.
@@ -36,8 +36,7 @@ impl Corrections {
 
 impl Message for Corrections {
     type Shape = Vec<Segment>;
-    const TAG: u8 = 0x59;
-    const NAME: &'static str = "corrections of transfers";
+    const TAG: u8 = tags::OT_MATMUL_CORRECTIONS;
 
     fn bounds(layout: &Vec<Segment>) -> (u64, u64) {
         let len = Self::body_len(layout);

@@ -2,7 +2,7 @@
 
 use graph::Rounding;
 use he::rlwe::{EXACT_BITS, Params};
-use wire::{Cost, Error, Packed, Result, Role, Segment};
+use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::ServerKeys;
 use super::plan::{self, Precision};
@@ -12,9 +12,9 @@ use crate::effort::{Effort, Kernel};
 use crate::linear::coefficient::chunks;
 
 /// Ciphertexts from the client: seed and body of each.
-pub(super) type Inputs = Packed<0x50>;
+pub(super) type Inputs = Packed<{ tags::SHARED_INPUTS }>;
 /// Responses from the server: c1 and the useful part of c0 of each.
-pub(super) type Responses = Packed<0x51>;
+pub(super) type Responses = Packed<{ tags::SHARED_RESPONSES }>;
 
 /// Widest P: products in the clear are mod 2^32, and so are multipliers.
 const WIDEST: u32 = 32;

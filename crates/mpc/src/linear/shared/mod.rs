@@ -44,7 +44,7 @@ use zeroize::Zeroizing;
 
 use arrivals::Arrivals;
 pub use layer::Layer;
-use layer::{Place, Responses};
+use layer::{Inputs, Place, Responses};
 use product::Part;
 pub use shape::{Left, Shape};
 use term::fold;
@@ -124,7 +124,7 @@ pub fn server<'k>(
         responses.extend(product::respond(layer, &parts, places, keys.public, &mut masks, worker)?);
     }
     let (layouts, mut responses) = (chunks(layer.response_layouts()), responses.into_iter());
-    send_chunks(channel, &layouts, &mut responses.by_ref().map(Ok), wire::Packed::<0x51>)?;
+    send_chunks(channel, &layouts, &mut responses.by_ref().map(Ok), Responses::new)?;
     server_share(layer, &masks)
 }
 
@@ -192,7 +192,7 @@ fn send_inputs(
         }
         done.pop_front()
     });
-    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, wire::Packed::<0x50>)
+    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, Inputs::new)
 }
 
 /// The sums of all phases of each entry.

@@ -17,7 +17,7 @@ mod ggm;
 mod lpn;
 pub(crate) mod params;
 
-use wire::{Packed, Segment};
+use wire::{Packed, Segment, tags};
 use zeroize::{Zeroize, Zeroizing};
 
 use self::ggm::{CLEAR, Hasher};
@@ -26,7 +26,7 @@ use self::params::Set;
 use crate::session::Domain;
 
 /// Sender to receiver: for each tree the blocks of levels 2 .. depth, low word first.
-pub(crate) type Corrections = Packed<0x3a>;
+pub(crate) type Corrections = Packed<{ tags::FERRET_CORRECTIONS }>;
 
 /// Layout of the message for `trees` trees.
 pub(crate) fn corrections_layout(set: Set, trees: usize) -> Vec<Segment> {

@@ -8,16 +8,16 @@ use he::bfv;
 use mpc::linear::lola::{self, Bodies, Seeds, ServerKeys};
 use ring::{Random, Seed};
 use sha2::{Digest, Sha256};
-use wire::{Channel, Cost, Error, Message, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Message, Packed, Result, Role, Segment, tags};
 
 use crate::linear::keys::{EvaluationKeys, misuse};
 use crate::plan::Plan;
 use crate::suites::lola::files::KeyFiles;
 
 /// Nonce and digest of the keys of a client.
-type Name = Packed<0x55>;
+type Name = Packed<{ tags::LOLA_KEYS_NAME }>;
 /// Whether the server wants them sent.
-type Wanted = Packed<0x56>;
+type Wanted = Packed<{ tags::LOLA_KEYS_WANTED }>;
 
 const NAME: Segment = Segment { count: 64, bits: 8 };
 const WANTED: Segment = Segment { count: 1, bits: 1 };
@@ -82,7 +82,7 @@ pub(crate) fn client(
     };
     let mut wanted = |nonce: [u8; 32], digest: [u8; 32]| {
         let name = nonce.into_iter().chain(digest).map(u64::from).collect();
-        channel.send(&Packed::<0x55>(vec![(NAME, name)]))?;
+        channel.send(&Name::new(vec![(NAME, name)]))?;
         let wanted: Wanted = channel.receive(&vec![WANTED])?;
         Ok::<_, Error>(wanted.concat() == [1])
     };
@@ -115,7 +115,7 @@ pub(crate) fn server(
     let (nonce, promised) = name.split_first_chunk().ok_or_else(other)?;
     let fresh = promised == FRESH;
     let known = if fresh { None } else { cache.get(&name) };
-    channel.send(&Packed::<0x56>(vec![(WANTED, vec![u64::from(known.is_none())])]))?;
+    channel.send(&Wanted::new(vec![(WANTED, vec![u64::from(known.is_none())])]))?;
     if known.is_some() {
         return Ok(known);
     }

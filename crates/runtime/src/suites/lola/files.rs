@@ -8,7 +8,7 @@ use graph::{Graph, Model};
 use he::bfv::SecretKey;
 use mpc::linear::coefficient::Worker;
 use mpc::linear::lola::{self, Bodies, ServerKeys};
-use wire::{Error, Message, Packed, Result, Segment};
+use wire::{Error, Message, Packed, Result, Segment, tags};
 use zeroize::Zeroizing;
 
 use crate::linear::keys::EvaluationKeys;
@@ -60,7 +60,7 @@ impl KeyFiles {
         if runs(Kind::Keys, &layouts, body)?.len() != 1 {
             return Err(Error::peer(Kind::Keys.name(), "several"));
         }
-        Ok((keys, decoded::<0x52>(&mut body, &layouts)?))
+        Ok((keys, decoded::<{ tags::LOLA_KEYS }>(&mut body, &layouts)?))
     }
 }
 
@@ -169,7 +169,7 @@ impl Correspondent {
         let layouts = lola.answer_messages()?;
         let mut results = Vec::new();
         for mut part in runs(Kind::Answer, &layouts, body)? {
-            let answer = lola::answer_of(decoded::<0x54>(&mut part, &layouts)?);
+            let answer = lola::answer_of(decoded::<{ tags::LOLA_ANSWER }>(&mut part, &layouts)?);
             results.push(self.keys.codec.decrypt(&self.keys.secret, answer)?);
         }
         Ok(results)
@@ -212,7 +212,7 @@ impl Evaluator {
             let (mut rest, mut layouts) = (part, layouts.iter());
             let mut request = |_| {
                 let layouts = layouts.next().map_or(&[][..], Vec::as_slice);
-                Ok(lola::request_of(lola, decoded::<0x53>(&mut rest, layouts)?))
+                Ok(lola::request_of(lola, decoded::<{ tags::LOLA_REQUEST }>(&mut rest, layouts)?))
             };
             let worker = &mut Worker { rng: &mut rng, threads };
             let weights = self.prepared.network()?;
@@ -234,7 +234,7 @@ impl Evaluator {
         let (Some(mut part), None) = (parts.next(), parts.next()) else {
             return Err(Error::peer(Kind::Keys.name(), "several"));
         };
-        let messages = decoded::<0x52>(&mut part, &layouts)?;
+        let messages = decoded::<{ tags::LOLA_KEYS }>(&mut part, &layouts)?;
         ServerKeys::new(lola, &seeds(&self.plan, nonce), messages.into_iter().map(Ok))
     }
 }
@@ -275,7 +275,7 @@ fn runs<'a>(
     layouts: &[Vec<Segment>],
     body: &'a [u8],
 ) -> Result<std::slice::ChunksExact<'a, u8>> {
-    let each: u64 = layouts.iter().map(|layout| Packed::<0>::body_len(layout)).sum();
+    let each: u64 = layouts.iter().flatten().map(Segment::len).sum();
     let each = usize::try_from(each).map_err(|_| misuse_size())?;
     if body.is_empty() || each == 0 || !body.len().is_multiple_of(each) {
         let got = format!("{} bytes, not a multiple of {each}", body.len());
@@ -317,7 +317,7 @@ pub(crate) fn inspect(plan: &Plan, kind: u8, body: &[u8]) {
     let Ok(parts) = runs(kind, &layouts, body) else { return };
     for part in parts {
         let mut rest = part;
-        let Ok(messages) = decoded::<0x52>(&mut rest, &layouts) else { continue };
+        let Ok(messages) = decoded::<{ tags::LOLA_KEYS }>(&mut rest, &layouts) else { continue };
         let mut again = Vec::new();
         messages.iter().for_each(|message| message.encode(&mut again));
         assert!(rest.is_empty() && again == part);
@@ -327,7 +327,7 @@ pub(crate) fn inspect(plan: &Plan, kind: u8, body: &[u8]) {
                 drop(ServerKeys::new(lola, &seeds(plan, &nonce), messages));
             }
             _ => {
-                let messages = messages.into_iter().map(|m| Packed::<0x53>(m.0)).collect();
+                let messages = messages.into_iter().map(|m| lola::Request::new(m.0)).collect();
                 for fresh in lola::request_of(lola, messages) {
                     let _ = fresh.expand(lola.params());
                 }

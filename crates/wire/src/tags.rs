@@ -1,0 +1,179 @@
+//! The registry of message tags: every message that crosses the wire has one row here.
+//!
+//! A tag is the first byte of a frame. Protocols name their messages by these constants, and
+//! errors, `docs/reference/wire.md` and the tests read the rows. A message whose number is not
+//! in the registry does not compile, because its name is looked up at compile time.
+
+use crate::cost::Role;
+use crate::meter::Phase;
+
+/// Who sends a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The client sends it to the server.
+    ToServer,
+    /// The server sends it to the client.
+    ToClient,
+    /// Either party sends it.
+    Both,
+}
+
+impl Direction {
+    /// The direction in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::ToServer => "client to server",
+            Self::ToClient => "server to client",
+            Self::Both => "both",
+        }
+    }
+
+    /// Whether `role` may send such a message.
+    pub fn allows(self, role: Role) -> bool {
+        match self {
+            Self::ToServer => role == Role::Client,
+            Self::ToClient => role == Role::Server,
+            Self::Both => true,
+        }
+    }
+}
+
+/// A row of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Tag {
+    /// The first byte of the message's frames.
+    pub number: u8,
+    /// The name of the constant.
+    pub constant: &'static str,
+    /// What errors call the message.
+    pub name: &'static str,
+    /// Who sends it.
+    pub direction: Direction,
+    /// The phases in which it is sent, in order; none for a message that no session sends.
+    pub phases: &'static [Phase],
+    /// What it carries, in a sentence.
+    pub carries: &'static str,
+}
+
+macro_rules! tags {
+    ($($constant:ident = $number:literal, $name:literal, $direction:ident, [$($phase:ident),*],
+        $carries:literal;)*) => {
+        $(#[doc = $carries] pub const $constant: u8 = $number;)*
+
+        /// Every tag, in the order of the numbers.
+        pub const ALL: &[Tag] = &[$(Tag {
+            number: $number,
+            constant: stringify!($constant),
+            name: $name,
+            direction: Direction::$direction,
+            phases: &[$(Phase::$phase),*],
+            carries: $carries,
+        }),*];
+    };
+}
+
+tags! {
+    HELLO = 0x01, "hello", Both, [Setup],
+        "Each party says its protocol version, its parameters and a nonce.";
+    PLAN = 0x02, "plan", ToClient, [Setup],
+        "The server offers the public graph and the settings, as JSON.";
+    ACCEPT = 0x03, "accept", ToServer, [Setup],
+        "The client names the number of inputs and the digest of its own plan.";
+    SESSION_KEYS = 0x04, "keys of a session", ToServer, [Setup],
+        "The client sends the bodies of its RLWE public keys, one for each ring degree, and of its keys for unfolding.";
+    PROBE = 0x05, "probe", Both, [Setup],
+        "The server sends zeros to measure the link, and the client answers each with eight of them.";
+    TESTS = 0x07, "message of the tests", Both, [],
+        "Tests of frames send it, and no session does.";
+    TABLE_CHOICES = 0x31, "choices of table transfers", Both, [Offline, Online],
+        "The receiver of oblivious transfers sends its positions, masked by its random choices.";
+    TABLE_ENTRIES = 0x32, "entries of table transfers", Both, [Offline, Online],
+        "The sender of oblivious transfers sends its table's entries, each masked by a pad.";
+    BASE_OFFER = 0x33, "offer of base transfers", Both, [Setup],
+        "The sender of the base oblivious transfers sends one Ristretto point.";
+    BASE_REPLIES = 0x34, "replies of base transfers", Both, [Setup],
+        "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
+    TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
+        "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
+    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Offline],
+        "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first.";
+    GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Offline, Online],
+        "Each party sends its shares of a level's operands, masked by triples.";
+    RESULT = 0x39, "share of a result", ToClient, [Online],
+        "The server sends its share of the result, which opens it to the client.";
+    FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Offline],
+        "The sender of Ferret's correlations sends the blocks of its trees' levels.";
+    BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Offline],
+        "The server shows both pads of a sample of transfers after a bench has measured them.";
+    COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Offline, Online],
+        "The client sends its share of the inputs, encrypted: seed and body of each RLWE ciphertext.";
+    COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Offline, Online],
+        "The server sends the masked products: c1 and the useful part of c0 of each RLWE ciphertext.";
+    COEFFICIENT_MASKED = 0x43, "masked inputs of a coefficient-packed layer", ToServer, [Online],
+        "The client sends its share of the inputs less the mask on which the layer was preprocessed.";
+    SLOT_INPUTS = 0x45, "inputs of a layer on packed slots", ToServer, [Online],
+        "The client sends its share of the inputs, encrypted: seed and body of each BFV ciphertext of GAZELLE, GALA or FALCON.";
+    SLOT_RESPONSES = 0x46, "answers of a layer on packed slots", ToClient, [Online],
+        "The server sends the masked products: c1 and c0 of each BFV ciphertext, in GAZELLE, GALA and both FALCON protocols alike.";
+    SLOT_KEYS = 0x47, "keys for packed slots", ToServer, [Setup],
+        "The client sends the bodies of one BFV key: the public key first, then a rotation key in each message.";
+    GARBLED_TABLES = 0x48, "garbled tables", ToServer, [Offline],
+        "The client, who garbles, sends a chunk of garbled tables.";
+    GARBLED_CHOICES = 0x49, "choices of a garbled circuit", ToClient, [Offline],
+        "The server, who evaluates, sends the bits of its masks, masked by its random choices.";
+    GARBLED_CORRECTIONS = 0x4a, "corrections of a garbled circuit", ToServer, [Offline],
+        "The client corrects the pads of oblivious transfers to the labels of the server's mask bits.";
+    GARBLED_MASKED = 0x4b, "masked inputs of a garbled circuit", ToClient, [Online],
+        "The server sends its share of the inputs less the masks whose labels it holds.";
+    GARBLED_LABELS = 0x4c, "labels of a garbled circuit", ToServer, [Online],
+        "The client sends the labels of the bits that it enters.";
+    SMALL_SHARES = 0x4f, "small shares of a FALCON layer", ToServer, [Online],
+        "The client sends its share less a mask of a few bits, which leaks the inputs (suite falcon only).";
+    SHARED_INPUTS = 0x50, "inputs of a product of shared matrices", ToServer, [Online],
+        "The client sends its shares of the factors, encrypted: seed and body of each RLWE ciphertext.";
+    SHARED_RESPONSES = 0x51, "answers of a product of shared matrices", ToClient, [Online],
+        "The server sends the masked products: c1 and the useful part of c0 of each RLWE ciphertext.";
+    LOLA_KEYS = 0x52, "keys for networks under encryption", ToServer, [Setup],
+        "The client sends the bodies of one BFV key: public, for products, or for a rotation.";
+    LOLA_REQUEST = 0x53, "request to a network under encryption", ToServer, [Online],
+        "The client sends its inputs under one plaintext prime: seed and body of each BFV ciphertext.";
+    LOLA_ANSWER = 0x54, "answer of a network under encryption", ToClient, [Online],
+        "The server sends the results: c1 and c0 of each BFV ciphertext.";
+    LOLA_KEYS_NAME = 0x55, "name of keys for networks under encryption", ToServer, [Setup],
+        "The client sends the nonce and the digest of its keys; a digest of zeros stands for fresh ones.";
+    LOLA_KEYS_WANTED = 0x56, "wish for keys for networks under encryption", ToClient, [Setup],
+        "The server says in one bit whether the client shall send its keys.";
+    FLOODED_SHARES = 0x57, "flooded shares", ToClient, [Online],
+        "The server sends its share less a mask and a public flood, which leaks the value (no session runs it).";
+    OT_MATMUL_CHOICES = 0x58, "choices of a product by transfers", ToClient, [Offline],
+        "The server sends the bits of its weights, masked by its random choices.";
+    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by transfers", ToServer, [Offline],
+        "The client sends, for each oblivious transfer, its value masked by the difference of the two pads.";
+    OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by transfers", ToServer, [Online],
+        "The client sends its share of the inputs less the mask on which the product was preprocessed.";
+}
+
+/// The row of a number.
+pub const fn find(number: u8) -> Option<Tag> {
+    let mut rest = ALL;
+    while let Some((tag, later)) = rest.split_first() {
+        if tag.number == number {
+            return Some(*tag);
+        }
+        rest = later;
+    }
+    None
+}
+
+/// What errors call the message with this number.
+///
+/// # Panics
+/// For a number without a row: at compile time where the message's name is a constant.
+pub const fn name(number: u8) -> &'static str {
+    let tag = find(number);
+    assert!(tag.is_some(), "a message whose tag is not in the registry");
+    match tag {
+        Some(tag) => tag.name,
+        None => "",
+    }
+}
