@@ -17,9 +17,9 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 7, b"rlwe1-ss-frt1-m1"
+VERSION, PARAMETERS = 8, b"rlwe1-ss-frt1-m1"
 MEASURED = VERSION | 1 << 31
-HELLO, PLAN, ACCEPT, PROBE = 1, 2, 3, 4
+HELLO, PLAN, ACCEPT, PROBE = 1, 2, 3, 5
 
 
 LONGEST = 2**28 - 1

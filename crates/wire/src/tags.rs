@@ -177,3 +177,47 @@ pub const fn name(number: u8) -> &'static str {
         None => "",
     }
 }
+
+/// What a frame is, and the table of all messages, as the text of `docs/reference/wire.md`.
+/// `source` names the file that defines the body of a message.
+pub fn markdown(source: impl Fn(&Tag) -> String) -> String {
+    let mut text = String::from(FRAMES);
+    for tag in ALL {
+        let phases: Vec<&str> = tag.phases.iter().map(|phase| phase.name()).collect();
+        let phases = if phases.is_empty() { "none".into() } else { phases.join(", ") };
+        let Tag { number, constant, name, direction, carries, .. } = tag;
+        let (direction, file) = (direction.words(), source(tag));
+        text.push_str(&format!(
+            "| `{number:#04x}` | {name} | `{constant}` | {direction} | {phases} | {carries} | `{file}` |\n"
+        ));
+    }
+    text
+}
+
+const FRAMES: &str = "\
+# Messages on the wire
+
+This page is generated from `crates/wire/src/tags.rs`; a test compares the two. To write it anew:
+`UPDATE=1 cargo test --release -p tacit-wire --test tags`.
+
+## Frames
+
+Each direction of a connection is a sequence of frames, inside TLS 1.3 unless the parties chose plaintext:
+
+| Bytes | Field | Meaning |
+|---|---|---|
+| 1 | tag | which message this is |
+| 4 | word, little endian | low 28 bits: length of the body in bytes; high 4 bits: number of the frame in its direction, modulo 16 |
+| length | body | the message |
+
+The receiver knows from the public plan which message comes next and how long it may be. It refuses another tag, a length outside
+the bounds and a number out of turn before it reads the body, and a body that no sender could have encoded after that. Integers are
+packed without gaps, lowest bit first; every segment of a body starts on a byte, and padding bits are zero.
+
+## Messages
+
+The names are those that errors use. Phases are those of [phases and cost](../concepts/phases.md).
+
+| Tag | Name | Constant | Direction | Phase | What it carries | Body defined in |
+|---|---|---|---|---|---|---|
+";
