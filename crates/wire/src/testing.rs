@@ -10,6 +10,7 @@ use crate::channel::{Channel, Transport};
 use crate::cost::{Cost, Role};
 use crate::error::{Error, Result};
 use crate::memory::transports;
+use crate::tags;
 
 /// What one party ended with.
 #[derive(Debug)]
@@ -155,10 +156,18 @@ fn watch<T: Transport + 'static, A>(
     let value = run(&mut channel);
     let cost = channel.meter().cost();
     let frames = std::mem::take(&mut *sent.lock().unwrap_or_else(PoisonError::into_inner));
+    frames.iter().for_each(|frame| in_registry(role, frame));
     let digest =
         frames.iter().fold(Sha256::new(), |hash, frame| unnumbered(hash, frame)).finalize();
     let transcript = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Outcome { value, cost, transcript, frames }
+}
+
+/// Holds a frame against the registry of tags.
+fn in_registry(role: Role, frame: &[u8]) {
+    let tag = frame.first().and_then(|number| tags::find(*number));
+    let allowed = tag.is_some_and(|tag| tag.direction.allows(role));
+    assert!(allowed, "{role:?} sent {tag:?}");
 }
 
 /// Hashes `frame` without its running number.
