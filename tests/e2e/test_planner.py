@@ -8,7 +8,7 @@ import pytest
 from tacit import calibration
 
 LINKS = ("loopback", "lan", "wan")
-REFERENCE = Path(__file__).parents[2] / "crates" / "runtime" / "src" / "planner" / "reference.json"
+REFERENCE = Path(__file__).parents[2] / "crates" / "pricing" / "src" / "reference.json"
 
 pytestmark = pytest.mark.usefixtures("cache")
 

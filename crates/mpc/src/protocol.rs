@@ -29,7 +29,7 @@ pub trait Protocol: Debug + Send + Sync + Any {
 
     /// The work of one run online at both parties together, in the units of the price list.
     fn work(&self) -> Effort {
-        Effort::online(&self.demand(), self.cost())
+        crate::effort::online(&self.demand(), self.cost())
     }
 
     /// Runs the protocol on this party's shares of its inputs, in the order in which the plan

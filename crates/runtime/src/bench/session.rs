@@ -149,7 +149,7 @@ impl Host {
 /// As [`Bench::new`].
 pub fn efforts(operation: Operation, settings: Settings) -> Result<Vec<(Phase, Effort)>> {
     let task = Task::new(operation, settings)?;
-    let of = |Part { phase, spent, .. }| (phase, spent.effort + Effort::messages(spent.cost));
+    let of = |Part { phase, spent, .. }| (phase, spent.effort + mpc::effort::messages(spent.cost));
     Ok(counted(task.plan.parts(1)).map(of).collect())
 }
 

@@ -1,9 +1,8 @@
 //! Rates out of measurements: least squares of relative errors, no rate below zero.
 
 use mpc::Effort;
-use mpc::effort::COUNT;
-
-use super::rates::Rates;
+use pricing::Rates;
+use pricing::unit::COUNT;
 
 /// Work and the seconds that it took.
 #[derive(Clone, Copy, Debug)]

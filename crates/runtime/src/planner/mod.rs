@@ -12,9 +12,10 @@ mod widths;
 mod workload;
 
 pub use mpc::{Effort, Kernel};
+pub use pricing::Rates;
 
 pub use fit::{Sample, fitted};
-pub use rates::{Conditions, Rates};
+pub use rates::Conditions;
 pub use search::{Alternative, Found, best, uniform};
 pub use widths::{Widths, suited};
 pub use workload::{Work, workload};

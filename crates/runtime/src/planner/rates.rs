@@ -1,16 +1,10 @@
-//! Seconds of a unit of each kind of work, and a link.
+//! Seconds of a plan: the rates of a machine, and a link.
 
-use std::collections::BTreeMap;
-
-use mpc::effort::COUNT;
 use mpc::{Effort, Kernel};
-use serde::{Deserialize, Serialize};
-use wire::{Cost, Error, Link, Result};
+use pricing::Rates;
+use wire::{Cost, Link};
 
 use crate::plan::spent::Spent;
-
-/// Those of the machine that the project is measured on, by `tacit calibrate`.
-const REFERENCE: &str = include_str!("reference.json");
 
 /// Work that goes on while its results are on the wire: correlations, their pads, streams out of
 /// pads, circuits, and rotation keys.
@@ -26,53 +20,6 @@ const STREAMED: [Kernel; 9] = [
     Kernel::Keyed,
 ];
 
-/// Seconds of a unit of each kind of work, one thread a party.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "BTreeMap<String, f64>", into = "BTreeMap<String, f64>")]
-pub struct Rates([f64; COUNT]);
-
-impl Rates {
-    /// Those of the machine that the project is measured on.
-    pub fn reference() -> Self {
-        serde_json::from_str(REFERENCE).unwrap_or(Self([1e-9; COUNT]))
-    }
-
-    /// Seconds by kind, in the order of [`Kernel::ALL`].
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for negative or infinite ones.
-    pub fn new(seconds: [f64; COUNT]) -> Result<Self> {
-        if seconds.iter().all(|rate| rate.is_finite() && *rate >= 0.0) {
-            return Ok(Self(seconds));
-        }
-        Err(Error::misuse("rates of a machine are finite and not negative"))
-    }
-
-    /// What work takes.
-    pub fn seconds(&self, effort: &Effort) -> f64 {
-        self.0.iter().zip(effort.all()).map(|(rate, units)| rate * units).sum()
-    }
-}
-
-impl TryFrom<BTreeMap<String, f64>> for Rates {
-    type Error = String;
-
-    fn try_from(named: BTreeMap<String, f64>) -> std::result::Result<Self, String> {
-        let mut rates = [0.0; COUNT];
-        for (rate, kernel) in rates.iter_mut().zip(Kernel::ALL) {
-            let given = named.get(kernel.name());
-            *rate = *given.ok_or_else(|| format!("no rate of `{}`", kernel.name()))?;
-        }
-        Self::new(rates).map_err(|error| error.to_string())
-    }
-}
-
-impl From<Rates> for BTreeMap<String, f64> {
-    fn from(rates: Rates) -> Self {
-        Kernel::ALL.iter().zip(rates.0).map(|(k, rate)| (k.name().into(), rate)).collect()
-    }
-}
-
 /// A machine and a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
@@ -87,7 +34,7 @@ impl Conditions {
     /// messages one after the other.
     pub(crate) fn seconds(&self, spent: Spent) -> f64 {
         let Spent { cost, effort } = spent;
-        let messages = Effort::messages(cost);
+        let messages = mpc::effort::messages(cost);
         let work = self.rates.seconds(&(effort + messages));
         // What is made in quantity is sent while the next of it is made; so is what is
         // encrypted for the wire, which is half of what a byte takes.
@@ -113,17 +60,8 @@ impl Conditions {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use pricing::unit::COUNT;
     use wire::Role;
-
-    #[test]
-    fn the_reference_is_whole_and_read_back() {
-        let rates: Rates = serde_json::from_str(REFERENCE).unwrap();
-        assert_eq!(rates, Rates::reference());
-        let json = serde_json::to_string(&rates).unwrap();
-        assert_eq!(serde_json::from_str::<Rates>(&json).unwrap(), rates);
-        assert!(serde_json::from_str::<Rates>("{\"byte\":1.0}").is_err());
-        assert!(serde_json::from_str::<Rates>(&json.replace(':', ":-")).is_err());
-    }
 
     #[test]
     fn a_link_adds_its_time() {
@@ -133,7 +71,7 @@ mod tests {
         assert!((on(Some(Link::WAN)).seconds(spent) - 1.02).abs() < 1e-9);
         assert!(on(None).seconds(spent).abs() < 1e-12);
         let rates = Rates::new([1e-9; COUNT]).unwrap();
-        let messages = rates.seconds(&Effort::messages(cost));
+        let messages = rates.seconds(&mpc::effort::messages(cost));
         let hidden = 25e-3;
         for (gates, whole) in [(0.25e9, 1.02 - hidden), (3e9, 3.02)] {
             let spent = Spent { cost, effort: Effort::of(Kernel::Garbled, gates) };

@@ -106,7 +106,7 @@ impl Stock {
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
         let made = made.map(|made| made.and(made.first()));
-        let effort = made.map(Effort::correlations).sum::<Effort>() + Effort::pads(need);
+        let effort = made.map(mpc::effort::correlations).sum::<Effort>() + mpc::effort::pads(need);
         Spent { cost, effort }
     }
 

@@ -1,0 +1,18 @@
+//! Nanoseconds of oblivious transfers and their correlations, on a core with vector AES whose
+//! second-level cache holds one or two megabytes.
+//!
+//! [`SOFTSPOKEN`] and [`FERRET`] choose between sources and parameter sets, so they tell those
+//! apart. [`CORRELATION`] and [`PAD`] choose digits of comparisons before any source is known.
+
+/// A correlation of SoftSpoken with k = 8, without its bytes.
+pub const SOFTSPOKEN: u64 = 100;
+
+/// A correlation of each of Ferret's sets, those with 2^16 to 2^19 secret positions, without its
+/// bytes. A larger set sends less and reads a larger table at random.
+pub const FERRET: [u64; 4] = [22, 23, 33, 55];
+
+/// A silent correlation of whichever set.
+pub const CORRELATION: u64 = 25;
+
+/// A pad of one entry of a table of whatever size.
+pub const PAD: u64 = 3;
