@@ -2,6 +2,9 @@
 
 use std::num::NonZeroU64;
 
+use pricing::fixed::link::BITS_PER_SECOND;
+use pricing::fixed::ot::{FERRET, SOFTSPOKEN};
+
 use super::ferret::params::{LARGEST, SETS, Set};
 use super::softspoken::{Field, GRAIN};
 
@@ -49,21 +52,21 @@ fn cheapest(stock: usize, need: usize, ahead: usize) -> (u64, Option<Set>) {
     best
 }
 
-/// Picoseconds on a link and a core whose second-level cache holds one or two megabytes:
-/// what `auto` reckons with. A larger set sends less and reads a larger table at
-/// random.
+/// What `auto` estimates with: [`pricing::fixed::ot`], in picoseconds, and the bytes on a link.
 pub(crate) struct Reckoning {
+    /// Picoseconds of a byte on the link.
     byte: u64,
 }
 
 impl Reckoning {
-    const SOFT: u64 = 100_000;
-    /// A correlation of each set.
-    const LEAVES: [u64; SETS.len()] = [22_000, 23_000, 33_000, 55_000];
+    /// A correlation of SoftSpoken, without its bytes.
+    const SOFT: u64 = 1000 * SOFTSPOKEN;
+    /// A correlation of each set in the order of [`SETS`], in nanoseconds.
+    const LEAVES: [u64; SETS.len()] = FERRET;
 
     /// A link of so many bits per second.
     pub(crate) fn on(bandwidth: Option<NonZeroU64>) -> Self {
-        Self { byte: 8_000_000_000_000 / bandwidth.map_or(400_000_000, NonZeroU64::get) }
+        Self { byte: 8_000_000_000_000 / bandwidth.map_or(BITS_PER_SECOND, NonZeroU64::get) }
     }
 
     fn soft(&self, count: u64) -> u64 {
@@ -77,7 +80,7 @@ impl Reckoning {
         let at = SETS.iter().position(|known| *known == set).unwrap_or_default();
         let (base, outputs) = (set.base() as u64, set.outputs() as u64);
         let used = missing.min(outputs - base);
-        let leaf = Self::LEAVES[at] + self.byte.saturating_mul(refill_bytes(set)) / outputs;
+        let leaf = 1000 * Self::LEAVES[at] + self.byte.saturating_mul(refill_bytes(set)) / outputs;
         let held = base.min(stock);
         let work = leaf.saturating_mul(used + held).saturating_add(self.soft(base - held));
         work / used.max(1)
@@ -90,5 +93,16 @@ impl Reckoning {
         let time = |set: &Set| (self.refill(*set, stock as u64, missing), *set);
         let (each, set) = SETS.iter().map(time).min_by_key(|(each, _)| *each)?;
         (missing > 0 && each < self.soft(1)).then_some(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_of_sets_are_listed_by_their_secrets() {
+        assert_eq!(SETS.map(Set::secret), [1 << 16, 1 << 17, 1 << 18, 1 << 19]);
+        assert!(Reckoning::LEAVES.is_sorted());
     }
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use graph::Graph;
 use mpc::Need;
 use ot::Source;
+use pricing::fixed::link::BITS_PER_SECOND;
 use serde::Serialize;
 use wire::{Cost, Result, Role};
 
@@ -141,7 +142,7 @@ fn sourcing(settings: Settings) -> Vec<Settings> {
     if settings.ot != Source::Auto {
         return vec![settings];
     }
-    let known = settings.bandwidth.map_or(400_000_000, std::num::NonZeroU64::get);
+    let known = settings.bandwidth.map_or(BITS_PER_SECOND, std::num::NonZeroU64::get);
     let speeds = [known, known / 8, known.saturating_mul(8)];
     let auto = speeds
         .into_iter()
