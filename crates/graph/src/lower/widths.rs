@@ -5,6 +5,7 @@ use crate::model::ranges;
 use crate::width::{self, Known};
 use crate::winograd::Winograd;
 use crate::{Error, Result};
+use pricing::fixed::message::{EXTENSION_BITS, EXTENSION_ROUNDS, INPUT_BITS};
 use std::collections::BTreeMap;
 
 mod reassign;
@@ -21,7 +22,7 @@ const WIDEST_LOCAL: u32 = 48;
 const DEVIATIONS: u32 = 11;
 /// Bits on the wire that are worth the two rounds of an extension, under encryption and by
 /// transfers.
-const WORTH_EXTENDING: [usize; 2] = [1 << 22, 2 * transfers::ROUND];
+const WORTH_EXTENDING: [usize; 2] = [EXTENSION_BITS, EXTENSION_ROUNDS * transfers::ROUND];
 /// What the name of an extension has behind that of the tensor it extends.
 const EXTENDED: &str = ".extended";
 
@@ -230,7 +231,7 @@ fn narrow(graph: &Graph, ranges: &[Known], by_transfers: bool, worth: usize) -> 
 fn price(graph: &Graph, node: &Node) -> usize {
     let results = graph.output_of(node).len();
     match &node.op {
-        Op::Linear(_) | Op::Sum { .. } => results + 5 * graph.input_of(node, 0).len(),
+        Op::Linear(_) | Op::Sum { .. } => results + INPUT_BITS * graph.input_of(node, 0).len(),
         _ => 0,
     }
 }

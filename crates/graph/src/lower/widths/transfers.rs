@@ -2,18 +2,16 @@
 //!
 //! Close enough to choose by: frames, correlations and masks' few bits are left out.
 
+use pricing::fixed::message::{
+    COMPARED_BITS, COMPARISON_ROUNDS, EXTENDED_BITS, EXTENSION_ROUNDS, ROUND_BYTES,
+};
+
 use crate::choice::WeightBits;
 use crate::ir::{Graph, Linear, Node, Op};
 use crate::winograd::Winograd;
 
-/// What a round is worth.
-pub(super) const ROUND: usize = 800_000;
-/// Bits that a comparison sends for each bit that is compared, and its rounds beside one
-/// for each doubling.
-const COMPARED: usize = 7;
-const COMPARISON_ROUNDS: usize = 4;
-/// Bits that an extension by a known sign sends beside those that are added.
-const EXTENDED: usize = 4;
+/// Bits that a round is worth.
+pub(super) const ROUND: usize = 8 * ROUND_BYTES as usize;
 
 /// Bits of the products of one weight and one value in a ring of `width` bits: a weight bit
 /// that counts for a multiple of `2^k` needs `k` fewer.
@@ -38,9 +36,9 @@ fn cost(layer: &Winograd, (bits, spare): (u32, bool)) -> usize {
     let added = (layer.accumulator_bits - bits) as usize;
     let (each, rounds) = match (added, spare) {
         (0, _) => (0, 0),
-        (_, true) => (added + EXTENDED, 2),
+        (_, true) => (added + EXTENDED_BITS, EXTENSION_ROUNDS),
         (_, false) => {
-            let compared = bits as usize * COMPARED + EXTENDED;
+            let compared = bits as usize * COMPARED_BITS + EXTENDED_BITS;
             (compared + added, COMPARISON_ROUNDS + bits.ilog2() as usize)
         }
     };
