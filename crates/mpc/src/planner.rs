@@ -3,6 +3,8 @@
 
 use ot::pads::fill_cost;
 use ot::{Job, Source, Supply};
+use pricing::fixed::message::ROUND_BYTES;
+use pricing::fixed::{link, ot as prices};
 use wire::{Cost, Role};
 
 use crate::compare::{Comparison, Radix};
@@ -33,13 +35,13 @@ impl Radix {
     }
 
     /// The one of fewest bytes for `count` extensions from `bits` to `out_bits`, when a
-    /// round counts as 100 kB: what passes in half a round trip of 20 ms at 80 Mbit/s.
+    /// round counts as [`ROUND_BYTES`].
     pub fn leanest(count: usize, bits: u32, out_bits: u32) -> Self {
         let weight = |radix: &Self| {
             let plan = Extend::new(count, bits, out_bits, Sign::Unknown, *radix);
             plan.map_or(u64::MAX, |plan| {
                 let (need, cost) = (plan.need(), plan.cost());
-                bytes(&need, cost).saturating_add(cost.rounds.saturating_mul(100_000))
+                bytes(&need, cost).saturating_add(cost.rounds.saturating_mul(ROUND_BYTES))
             })
         };
         Self::ALL.into_iter().min_by_key(weight).unwrap_or(Self::Four)
@@ -50,22 +52,18 @@ impl Radix {
 /// each, and a client prices the plan of a server it does not trust.
 const MOST: usize = 1 << 26;
 
-/// A link of 400 Mbit/s and 40 ms, silent correlations, a core with vector AES.
+/// The prices that everybody chooses by: [`pricing::fixed`], a link of 400 Mbit/s and 40 ms and
+/// silent correlations.
 struct Reference;
 
 impl Reference {
-    const PER_BYTE: u64 = 20;
-    const PER_ROUND: u64 = 40_000_000;
-    const PER_CORRELATION: u64 = 25;
-    const PER_PAD: u64 = 3;
-
     fn nanoseconds(need: &Need, cost: Cost) -> u64 {
         let pads = sum(need, |job| job.count.saturating_mul(job.entries()));
         let work = [
-            Self::PER_BYTE.saturating_mul(cost.bytes()),
-            Self::PER_ROUND.saturating_mul(cost.rounds),
-            Self::PER_CORRELATION.saturating_mul(sum(need, Job::cots) as u64),
-            Self::PER_PAD.saturating_mul(pads as u64),
+            link::BYTE_NANOSECONDS.saturating_mul(cost.bytes()),
+            link::ROUND_TRIP_NANOSECONDS.saturating_mul(cost.rounds),
+            prices::CORRELATION.saturating_mul(sum(need, Job::cots) as u64),
+            prices::PAD.saturating_mul(pads as u64),
         ];
         work.into_iter().fold(0, u64::saturating_add)
     }
@@ -108,7 +106,43 @@ pub(crate) fn leaner<P, E>(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use pricing::fixed::message::{
+        COMPARED_BITS, COMPARISON_ROUNDS, EXTENDED_BITS, EXTENSION_ROUNDS,
+    };
+
     use super::*;
+
+    /// Asserts that an estimate lies within a factor of two of what the protocol costs.
+    fn assert_near(estimate: usize, exact: u64, what: &str) {
+        let ratio = estimate as f64 / exact as f64;
+        assert!((0.5..=2.0).contains(&ratio), "{what}: {estimate} for {exact}");
+    }
+
+    #[test]
+    fn prices_of_messages_are_near_the_protocols() {
+        let count = 100_000;
+        let each = |plan: &Extend| 8 * plan.cost().bytes() / count as u64;
+        for bits in [8, 12, 16, 20] {
+            let (out_bits, added) = (bits + 8, 8);
+            let radix = Radix::leanest(count, bits, out_bits);
+            let unknown = Extend::new(count, bits, out_bits, Sign::Unknown, radix).unwrap();
+            let compared = bits as usize * COMPARED_BITS + EXTENDED_BITS + added;
+            assert_near(compared, each(&unknown), "compared");
+            let rounds = COMPARISON_ROUNDS + bits.ilog2() as usize;
+            assert_near(rounds, unknown.cost().rounds, "rounds");
+            let known = Extend::new(count, bits, out_bits, Sign::NonNegative, radix).unwrap();
+            assert_near(added + EXTENDED_BITS, each(&known), "extended");
+            assert_eq!(EXTENSION_ROUNDS as u64, known.cost().rounds);
+        }
+    }
+
+    #[test]
+    fn plain_plans_are_for_a_wide_network() {
+        let (round_trip, bandwidth) = wire::Link::WAN.figures();
+        assert!((round_trip - link::ROUND_TRIP_NANOSECONDS as f64 * 1e-9).abs() < 1e-12);
+        assert!((bandwidth - link::BITS_PER_SECOND as f64).abs() < 1e-3);
+    }
+
     #[test]
     fn many_extensions_take_one_direction_and_little_else() {
         let count = 100_000;

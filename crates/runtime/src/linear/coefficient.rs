@@ -6,6 +6,7 @@ use mpc::linear::coefficient::{
     self, ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, ServerWeights, Worker,
 };
 use mpc::{Effort, Kernel, Need, Share};
+use pricing::equivalent::LOCAL_OF_CLEAR_MULTIPLICATION;
 use wire::{Error, Result, Role};
 use zeroize::Zeroizing;
 
@@ -15,9 +16,6 @@ use super::protocol::{Asked, Exchange, LinearProtocol, Preprocess, Preprocessed}
 use super::weights::{Encoded, WeightSource, rounding_term};
 use crate::plan::sliced::{Sliced, truncation};
 use crate::plan::spent::Spent;
-
-/// What a multiplication in the clear costs, in elements of a local step.
-const CLEAR: f64 = 0.1;
 
 /// A linear layer: products under encryption, then the exact truncation if asked.
 #[derive(Debug)]
@@ -178,7 +176,8 @@ impl LinearProtocol for CoefficientLayer {
 
     fn spent_preprocessed(&self) -> Spent {
         // The server multiplies in the clear.
-        let work = self.layer.outputs() as f64 + CLEAR * self.layer.clear_work() as f64;
+        let clear = LOCAL_OF_CLEAR_MULTIPLICATION * self.layer.clear_work() as f64;
+        let work = self.layer.outputs() as f64 + clear;
         Spent { cost: self.layer.prepared_cost(), effort: Effort::of(Kernel::Local, work) }
     }
 

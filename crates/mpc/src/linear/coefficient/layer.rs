@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{self, Params, PublicKey, noise};
+use pricing::fixed::lattice::direct::ENCRYPTED;
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::packing::{Packing, Place};
@@ -30,9 +31,6 @@ pub const MOST_PACKINGS: usize = 4;
 const MORE_BYTES: u64 = 4;
 /// A packing of more bytes saves at least one part in so many of the work.
 const WORTH: usize = 20;
-/// Work of encrypting or answering, per coefficient, in multiplications of the direct kernel.
-/// Of a run on AVX-512; it only decides which packings are told apart.
-const ENCRYPTED: usize = 1000;
 
 /// The public plan of a linear layer.
 #[derive(Clone, Debug)]

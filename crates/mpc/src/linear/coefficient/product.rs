@@ -2,6 +2,7 @@
 
 use he::rlwe::direct::{self, TOGETHER};
 use he::rlwe::{Accumulator, Ciphertext, Direct, Operand, Weights};
+use pricing::fixed::lattice::direct::{POINTWISE, TRANSFORMED};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -12,12 +13,6 @@ use crate::parallel;
 /// Ciphertexts that are multiplied together, so that sums are read and written once
 /// for all of them.
 pub(super) const BATCH: usize = 8;
-
-/// Work of a transform per coefficient, and of a product in the evaluation basis per
-/// coefficient and half, in multiplications of the direct kernel. Of a run on AVX-512
-/// without IFMA; they only decide which of two exact kernels runs.
-const TRANSFORM: usize = 250;
-const EVALUATED: usize = 20;
 
 /// How products are computed; follows from the layer's shape alone.
 #[derive(Debug)]
@@ -91,8 +86,8 @@ pub(super) fn kernel(layer: &Layer) -> Kernel {
 /// Work of `products` in the evaluation basis and of the transforms of all ciphertexts, in
 /// multiplications of the direct kernel.
 pub(super) fn transformed(degree: usize, products: usize, ciphertexts: usize) -> usize {
-    let transforms = (2 * degree * TRANSFORM).saturating_mul(ciphertexts);
-    products.saturating_mul(2 * degree * EVALUATED).saturating_add(transforms)
+    let transforms = (2 * degree * TRANSFORMED).saturating_mul(ciphertexts);
+    products.saturating_mul(2 * degree * POINTWISE).saturating_add(transforms)
 }
 
 impl ServerWeights {

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use he::bfv::noise::{Estimate, FLOODING};
 use he::bfv::{Encoder, Params, Switching};
+use pricing::fixed::slots::{FRESH_SECONDS, rotation};
 use wire::{Error, Result};
 
 use super::layout::{Input, Layout, Representation, Windows};
@@ -62,8 +63,6 @@ const MOST_SEQUENCES: usize = 128;
 const MOST_BATCH: usize = 16384;
 /// Bytes of evaluation keys that a party holds.
 const MOST_KEY_BYTES: usize = 1 << 30;
-/// Seconds to encrypt, send and expand a residue of a fresh ciphertext.
-const FRESH: f64 = 2e-8;
 
 /// A way to compute a network, without parameters.
 #[derive(Clone, Debug)]
@@ -228,8 +227,11 @@ impl Sequence {
     fn price(&self) -> f64 {
         let all = self.stages.iter().map(|(_, _, stage)| stage.operations());
         let all = all.fold(Operations::default(), |sum, some| sum + some);
-        let products = 0.1 * (all.plains + all.scalars) as f64;
-        0.6 * all.hoisted as f64 + all.rotations as f64 + products + 4.0 * all.squares as f64
+        let products = rotation::PRODUCT * (all.plains + all.scalars) as f64;
+        rotation::HOISTED * all.hoisted as f64
+            + all.rotations as f64
+            + products
+            + rotation::SQUARE * all.squares as f64
     }
 
     /// All that compute one more layer.
@@ -267,7 +269,7 @@ impl Sequence {
         let mut noise = Estimate::planned(params, largest);
         let mut levels = Vec::with_capacity(self.stages.len());
         let fresh = params.degree() * params.widths().len() * self.input.messages();
-        let mut seconds = fresh as f64 * FRESH;
+        let mut seconds = fresh as f64 * FRESH_SECONDS;
         for (_, weight_bits, stage) in &self.stages {
             noise = dropped(noise)?;
             levels.push(noise.params().clone());
@@ -349,7 +351,9 @@ fn stepped(product: Product) -> Product {
     let (from, to) = (product.from.messages as f64, product.to.messages as f64);
     let price = |baby: usize| {
         let giants = product.span / baby;
-        0.6 * from * (baby - 1) as f64 + to * (giants - 1) as f64 + 0.2 * baby as f64
+        rotation::HOISTED * from * (baby - 1) as f64
+            + to * (giants - 1) as f64
+            + rotation::KEY * baby as f64
     };
     let steps = (0..=product.span.ilog2()).map(|bit| 1usize << bit);
     let best = steps.min_by(|a, b| price(*a).total_cmp(&price(*b))).unwrap_or(1);

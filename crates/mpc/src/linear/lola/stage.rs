@@ -2,16 +2,11 @@
 
 use he::bfv::noise::Estimate;
 use he::bfv::{Params, Switching};
+use pricing::fixed::slots::{CONVERSION_SECONDS, PRODUCT_SECONDS, TRANSFORM_SECONDS};
 
 use super::layout::Layout;
 use super::product::{Columns, Fold, Product, Scalars, Weighted};
 
-/// Seconds for each step of a transform, of which there are N * log2(N).
-const TRANSFORM: f64 = 7e-11;
-/// Seconds to multiply a residue by another, in memory.
-const PRODUCT: f64 = 4e-10;
-/// Seconds for a residue of a change of primes, for each pair of them.
-const CONVERSION: f64 = 3e-10;
 /// Bits that one of the primes that factors are extended to has at least.
 const WIDE: u32 = 47;
 
@@ -163,14 +158,14 @@ impl Operations {
     pub(crate) fn seconds(&self, params: &Params, plain_bits: u32) -> f64 {
         let degree = params.degree() as f64;
         let primes = params.widths().len() as f64;
-        let transform = TRANSFORM * degree * degree.log2();
+        let transform = TRANSFORM_SECONDS * degree * degree.log2();
         let (digits, extended) = digits(params);
         let hoist = transform * (primes + digits * (extended - 1.0).max(primes));
-        let inner = PRODUCT * degree * 2.0 * digits * extended / 2.0;
+        let inner = PRODUCT_SECONDS * degree * 2.0 * digits * extended / 2.0;
         let turn = inner + transform * if extended > primes { 2.0 + 2.0 * primes } else { 0.0 };
-        let product = PRODUCT * degree * 2.0 * primes;
+        let product = PRODUCT_SECONDS * degree * 2.0 * primes;
         let wide = f64::from((params.modulus_bits() + plain_bits + 17).div_ceil(WIDE));
-        let conversions = 5.0 * CONVERSION * degree * primes * wide;
+        let conversions = 5.0 * CONVERSION_SECONDS * degree * primes * wide;
         let square = transform * 5.0 * (primes + wide) + conversions + hoist + turn;
         let hoists = if self.hoisted > 0 { hoist } else { 0.0 };
         hoists

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use ot::{Entry, Job};
+use pricing::equivalent::STREAM_BYTES_OF_TRANSFER;
 use wire::{Cost, Error, Lane, Result, Role, Segment};
 
 use super::message::{Choices, Corrections};
@@ -24,9 +25,6 @@ const MOST_PIECES: usize = 1 << 20;
 const MOST_ELEMENTS: usize = 1 << 30;
 /// Widest ring.
 const MOST_BITS: u32 = 62;
-/// Work of a transfer beside that of the bytes of its stream, in those: its pads are moved and
-/// expanded to keys.
-const KEYS: f64 = 75.0;
 
 /// The public plan of matrix products `y[p] = w[p] * x[p]` mod 2^bits, one for each place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +162,7 @@ impl Product {
     /// Work of each part, in order: corrections are streams out of pads.
     pub(super) fn efforts(&self) -> Vec<Effort> {
         let bits: u64 = self.choices.iter().map(|choice| u64::from(choice.width)).sum();
-        let each = self.choices.len() as f64 * KEYS;
+        let each = self.choices.len() as f64 * STREAM_BYTES_OF_TRANSFER;
         let row = self.inner as f64 * (each + self.columns as f64 * bits as f64 / 8.0);
         let streamed = |lines: &Range<usize>| Effort::of(Kernel::Stream, lines.len() as f64 * row);
         self.parts().iter().map(streamed).collect()

@@ -3,6 +3,7 @@
 
 use graph::Rounding;
 use he::rlwe::{self, EXACT_BITS, MOST_LEVELS, Params, UnfoldKey, Weights, noise};
+use pricing::fixed::lattice::transform::{MULTIPLIER, OPERAND, PRODUCT, RESPONSE};
 
 use super::layer::Layer;
 use super::shape::{Left, Shape};
@@ -13,13 +14,6 @@ const MOST_BLOCKS: usize = 1 << 20;
 
 /// What the client's own products add to the error: they are exact, phases are not.
 const COARSE: f64 = 1.0 / (1 << noise::STOCHASTIC_SPARE) as f64;
-
-/// Work of taking in a block or a multiplier's, of a response and of a product, in
-/// transforms mod one prime.
-const OPERAND: usize = 4;
-const MULTIPLIER: usize = 2;
-const RESPONSE: usize = 10;
-const PRODUCT: usize = 1;
 
 /// Widths of the result.
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +182,7 @@ fn even(whole: usize, most: usize) -> impl Iterator<Item = usize> {
     (1..=most.min(whole)).filter(move |size| whole.div_ceil(whole.div_ceil(*size)) == *size)
 }
 
-/// Work of the server.
+/// Work of the server, in transforms mod one prime.
 fn work(layer: &Layer) -> usize {
     let (inputs, _) = layer.counts();
     let unfolding = match layer.levels {
