@@ -39,52 +39,52 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/python scripts/readme_tables.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
-# A bench per line: name of the result, then the arguments of `tacit bench`.
+# A bench per line: the result in bench/results, then the arguments of `tacit bench`.
 define BENCHES
-model-mnist model build/mnist.tacit
-model-mnist-wan model build/mnist.tacit --network wan
-relu-8 relu --count 1000000 --bits 8
-relu-16 relu --count 1000000 --bits 16
-relu-32 relu --count 1000000 --bits 32
-relu-12-20 relu --count 1000000 --bits 12 --out-bits 20
-relu-12-20-saturate relu --count 1000000 --bits 12 --out-bits 20 --saturate
-compare-32 compare --count 100000 --bits 32
-lookup-8-12 lookup --count 100000 --bits 8 --out-bits 12
-multiply-8-8-16 multiply --count 100000 --bits 8 --out-bits 16
-maxpool-12 maxpool --count 100000 --bits 12 --window 4
-gelu-128x3072 gelu --rows 128 --cols 3072
-layernorm-128x768 layernorm --rows 128 --cols 768
-softmax-1536x128 softmax --rows 1536 --cols 128
-argmax-1000 argmax --count 1000 --bits 16
-truncate-32-12 truncate --count 100000 --bits 32 --drop 12
-extend-8-16 extend --count 100000 --bits 8 --out-bits 16
-conv-16x16 conv --height 16 --width 16 --in 32 --out 32 --kernel 3 --padding 1
-matmul-512 matmul --rows 1 --inner 512 --cols 1000
-conv-56x56 conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1
-conv-56x56-exact conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1 --rounding exact
-conv-56x56-offline conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1 --offline
-conv-28x28 conv --height 28 --width 28 --in 128 --out 128 --kernel 3 --padding 1
-conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --kernel 3 --padding 1
-matmul-128x768x768 matmul --rows 128 --inner 768 --cols 768
-matmul-128x768x3072 matmul --rows 128 --inner 768 --cols 3072
-matmul-1x2048x1001 matmul --rows 1 --inner 2048 --cols 1001
-gazelle-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gazelle
-gala-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gala
-gazelle-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gazelle
-gala-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gala
-ufo-conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
-ufo-conv-16x16 conv --height 16 --width 16 --in 32 --out 64 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
-ufo-conv-56x56 conv --height 56 --width 56 --in 64 --out 64 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
-ufo-conv-28x28 conv --height 28 --width 28 --in 128 --out 128 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
-ot-ferret ot --kind ferret --count 30000000
-ot-softspoken2 ot --kind softspoken2 --count 30000000
-ot-softspoken4 ot --kind softspoken4 --count 30000000
-ot-softspoken8 ot --kind softspoken8 --count 3000000
+models/model-mnist model build/mnist.tacit
+models/model-mnist-wan model build/mnist.tacit --network wan
+operations/relu-8 relu --count 1000000 --bits 8
+operations/relu-16 relu --count 1000000 --bits 16
+operations/relu-32 relu --count 1000000 --bits 32
+operations/relu-12-20 relu --count 1000000 --bits 12 --out-bits 20
+operations/relu-12-20-saturate relu --count 1000000 --bits 12 --out-bits 20 --saturate
+operations/compare-32 compare --count 100000 --bits 32
+operations/lookup-8-12 lookup --count 100000 --bits 8 --out-bits 12
+operations/multiply-8-8-16 multiply --count 100000 --bits 8 --out-bits 16
+operations/maxpool-12 maxpool --count 100000 --bits 12 --window 4
+operations/gelu-128x3072 gelu --rows 128 --cols 3072
+operations/layernorm-128x768 layernorm --rows 128 --cols 768
+operations/softmax-1536x128 softmax --rows 1536 --cols 128
+operations/argmax-1000 argmax --count 1000 --bits 16
+operations/truncate-32-12 truncate --count 100000 --bits 32 --drop 12
+operations/extend-8-16 extend --count 100000 --bits 8 --out-bits 16
+operations/conv-16x16 conv --height 16 --width 16 --in 32 --out 32 --kernel 3 --padding 1
+operations/matmul-512 matmul --rows 1 --inner 512 --cols 1000
+operations/conv-56x56 conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1
+operations/conv-56x56-exact conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1 --rounding exact
+operations/conv-56x56-offline conv --height 56 --width 56 --in 64 --out 64 --kernel 3 --padding 1 --offline
+operations/conv-28x28 conv --height 28 --width 28 --in 128 --out 128 --kernel 3 --padding 1
+operations/conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --kernel 3 --padding 1
+operations/matmul-128x768x768 matmul --rows 128 --inner 768 --cols 768
+operations/matmul-128x768x3072 matmul --rows 128 --inner 768 --cols 3072
+operations/matmul-1x2048x1001 matmul --rows 1 --inner 2048 --cols 1001
+operations/gazelle-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gazelle
+operations/gala-matmul-16x128 matmul --rows 1 --inner 128 --cols 16 --suite gala
+operations/gazelle-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gazelle
+operations/gala-conv-16x16 conv --height 16 --width 16 --in 128 --out 128 --kernel 3 --padding 1 --suite gala
+operations/ufo-conv-32x32 conv --height 32 --width 32 --in 16 --out 32 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+operations/ufo-conv-16x16 conv --height 16 --width 16 --in 32 --out 64 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+operations/ufo-conv-56x56 conv --height 56 --width 56 --in 64 --out 64 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+operations/ufo-conv-28x28 conv --height 28 --width 28 --in 128 --out 128 --padding 1 --suite ufo --weight-bits 2 --activation-bits 4
+operations/ot-ferret ot --kind ferret --count 30000000
+operations/ot-softspoken2 ot --kind softspoken2 --count 30000000
+operations/ot-softspoken4 ot --kind softspoken4 --count 30000000
+operations/ot-softspoken8 ot --kind softspoken8 --count 3000000
 endef
 export BENCHES
 
 bench: build/mnist.tacit
-	mkdir -p bench/results
+	mkdir -p bench/results/{models,operations}
 	{ grep -F -e '$(FILTER)' <<< "$$BENCHES" || true; } | while read -r name arguments; do \
 		.venv/bin/tacit bench $$arguments --threads 1 --repeat 3 --json > build/bench.json < /dev/null; \
 		mv build/bench.json bench/results/$$name.json; \

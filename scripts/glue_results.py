@@ -1,4 +1,4 @@
-"""Measure the finetuned encoders in build/glue and write bench/results/comet-glue.json.
+"""Measure the finetuned encoders in build/glue and write bench/results/papers/comet-glue.json.
 
     .venv/bin/python scripts/glue_results.py cola mrpc stsb
 

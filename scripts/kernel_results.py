@@ -1,7 +1,7 @@
 """Results of the criterion benches as one JSON file.
 
 `.venv/bin/python scripts/kernel_results.py [--filter TEXT] [--criterion FOLDER] [--output FILE]` reads what
-`cargo bench` left under target/criterion and writes bench/results/kernels.json: for every bench whose name
+`cargo bench` left under target/criterion and writes bench/results/operations/kernels.json: for every bench whose name
 contains TEXT its median in nanoseconds, with the machine and the commit. Others that the file has stay.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from tacit.bench import commit, machine
 
 ROOT = Path(__file__).parent.parent
+RESULT = ROOT / "bench/results/operations/kernels.json"
 
 
 def measured(folder: Path, text: str) -> dict[str, dict[str, Any]]:
@@ -32,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Collect results of criterion benches.")
     parser.add_argument("--filter", default="", metavar="TEXT", help="only benches whose name contains TEXT")
     parser.add_argument("--criterion", type=Path, default=ROOT / "target/criterion", help="default: %(default)s")
-    parser.add_argument("--output", type=Path, default=ROOT / "bench/results/kernels.json", help="default: %(default)s")
+    parser.add_argument("--output", type=Path, default=RESULT, help="default: %(default)s")
     options = parser.parse_args()
     found = measured(options.criterion, options.filter)
     if not found:

@@ -3,8 +3,9 @@
 `.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--settings S ...] [--repeat N]
 [--skip-slow] [--calibrate]` compiles
 each model for every suite that can run it, measures a session with one random input between two processes under
-every setting, in turns (a round of all settings, then one in reverse), and writes bench/results/planner.json: by
-model and link the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
+every setting, in turns (a round of all settings, then one in reverse), and writes
+bench/results/planner/planner.json: by model and link
+the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
 over those of the best of the others. With --settings only those are measured, and the others stay as they are known:
 to repeat those that are close more often. Calibrate first (`tacit calibrate`), or with --calibrate before each model
 and link, where other tenants change the machine's speed; let nothing else run. MiniLM needs `make .venv/.text`.
@@ -24,7 +25,7 @@ from tacit.bench import commit, machine
 from tacit.demo import prepare as demo
 from tacit.text_demo import minilm
 
-RESULT = ROOT / "bench/results/planner.json"
+RESULT = ROOT / "bench/results/planner/planner.json"
 FOLDER = ROOT / "build/planner"
 ASSETS = ROOT / "python/tacit/assets"
 LINKS = ("loopback", "lan", "wan")

@@ -2,7 +2,7 @@
 
 `.venv/bin/python scripts/real_encoders.py [--only NAME ...]` compiles all-MiniLM-L6-v2 (`make .venv/.text` installs it)
 and a layer with random weights, runs sentences of ../shared/data/glue/stsb_dev.tsv privately between two
-processes, one after another, and 200 pairs by the interpreter, and writes bench/results/encoders.json:
+processes, one after another, and 200 pairs by the interpreter, and writes bench/results/models/encoders.json:
 entries by name, each with the machine, the commit and the day. Entries that are not named stay. One row again:
 `.venv/bin/python scripts/real_encoders.py --only minilm-32`. Then `scripts/readme_tables.py`.
 
@@ -23,7 +23,7 @@ from tacit import _core, corpus
 from tacit.bench import commit, machine
 from tacit.text_demo import minilm
 
-RESULT = ROOT / "bench/results/encoders.json"
+RESULT = ROOT / "bench/results/models/encoders.json"
 FOLDER = ROOT / "build/encoders"
 PAIRS = 200
 PHASES = ("setup", "offline", "online")

@@ -3,7 +3,7 @@
 `.venv/bin/python scripts/real_networks.py [--only NAME ...]` compiles each network of
 ../shared/data/models (ResNet-18 and ResNet-50: random weights) with calibration, evaluates the float
 model and the integers on its whole test set, runs some images privately between two processes with
-default settings, and writes bench/results/networks.json: entries by name, each with the machine, the
+default settings, and writes bench/results/models/networks.json: entries by name, each with the machine, the
 commit and the day. Entries of networks that are not named stay. One row again:
 `.venv/bin/python scripts/real_networks.py --only resnet20`. Then `scripts/readme_tables.py`.
 
@@ -30,7 +30,7 @@ from tacit.preprocess import PRESETS, Preprocessing
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data"
-RESULT = ROOT / "bench/results/networks.json"
+RESULT = ROOT / "bench/results/models/networks.json"
 FOLDER = ROOT / "build/networks"
 UNLABELLED = -1
 PHASES = ("setup", "offline", "online")

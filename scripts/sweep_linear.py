@@ -2,7 +2,7 @@
 
 `.venv/bin/python scripts/sweep_linear.py [NAME ...]` runs `tacit bench conv` or `tacit bench matmul`
 for each shape (or those named) with 8-bit weights and activations, and writes
-bench/results/linear-sweep.json: conditions, and per layer its name, shape, bytes both ways, seconds
+bench/results/operations/linear-sweep.json: conditions, and per layer its name, shape, bytes both ways, seconds
 (of the session of median time) and how it was packed. Layers not named keep what the file says of them.
 """
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-RESULT = Path(__file__).parent.parent / "bench/results/linear-sweep.json"
+RESULT = Path(__file__).parent.parent / "bench/results/operations/linear-sweep.json"
 
 Shape = dict[str, int]
 

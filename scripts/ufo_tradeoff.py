@@ -1,4 +1,4 @@
-"""Accuracy against bytes of ResNet-20 at several budgets: `bench/results/ufo-tradeoff.json`.
+"""Accuracy against bytes of ResNet-20 at several budgets: `bench/results/papers/ufo-tradeoff.json`.
 
     .venv/bin/python scripts/ufo_tradeoff.py build/ufo/second build/ufo/t2.5 build/ufo/t4.0 ..
 
@@ -16,7 +16,7 @@ from typing import Any
 from tacit.compile import Options, compile_model
 from tacit.model import Model
 
-OUTPUT = Path("bench/results/ufo-tradeoff.json")
+OUTPUT = Path("bench/results/papers/ufo-tradeoff.json")
 
 
 def measured(folder: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 `make peers` installs SPU into `.venv-peers` (about 1 GB) and runs everything; `python bench/peers/run.py
 [--only NAME ...]` runs it again, or a part (`operators`, `networks`, or names). Each repetition measures Tacit in a
 fresh session, then SPU in a fresh session: cold is all of it, from two loaded processes to the result; warm is an
-evaluation in a session that exists. Entries of bench/results/peers-spu.json that are not named stay. See
+evaluation in a session that exists. Entries of bench/results/peers/peers-spu.json that are not named stay. See
 docs/guides/peers.md for what is counted.
 """
 
@@ -28,7 +28,7 @@ from works import NETWORKS, OPERATORS
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
-RESULT = ROOT / "bench/results/peers-spu.json"
+RESULT = ROOT / "bench/results/peers/peers-spu.json"
 FOLDER = ROOT / "build/peers"
 GROUPS = {"operators": [*OPERATORS], "networks": [*NETWORKS]}
 Both = dict[str, list[dict[str, Cost]]]

@@ -44,7 +44,10 @@ CRYPTONETS, MINIONN, RESNET20, RESNET32, SQUEEZENET = (
 PHOTOGRAPHS = DataFile("imagenet/free_images")
 TOKENIZERS = Package("tokenizers", "pip install 'tacit[text]'")
 MINILM = (Package(PACKAGE, INSTALL), TOKENIZERS)
-STORED_GLUE, STORED_LOLA = Stored("bench/results/comet-glue.json"), Stored("bench/results/lola-cifar10.json")
+STORED_GLUE, STORED_LOLA = (
+    Stored("bench/results/papers/comet-glue.json"),
+    Stored("bench/results/papers/lola-cifar10.json"),
+)
 FINETUNED = (
     LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one"),
     TOKENIZERS,

@@ -1,8 +1,8 @@
 """Comet's tables of accuracy: 1, 2, 5, 6, 7 and 9, with the tasks that models were finetuned on.
 
 Ours are MiniLM models of 22 million parameters, the paper's BERT-base of 110: what compares is how far unified
-functions and approximate roots move them. Without --full the numbers are those of `bench/results/comet-glue.json`; with
-it, they are computed from the models that `make train-glue` wrote.
+functions and approximate roots move them. Without --full the numbers are those of
+`bench/results/papers/comet-glue.json`; with it, they are computed from the models that `make train-glue` wrote.
 """
 
 import json
@@ -14,7 +14,7 @@ from tacit.errors import MisuseError
 from tacit.glue import TASKS
 from tacit.paper import Rows, row
 
-RESULTS = Path("bench/results/comet-glue.json")
+RESULTS = Path("bench/results/papers/comet-glue.json")
 MODELS = Path("build/glue")
 ROOT_INPUTS = 200
 """Inputs of the dev file on which approximate roots are tried."""

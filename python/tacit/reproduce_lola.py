@@ -31,7 +31,7 @@ BATCH = 8192
 PER_HOUR = 3600
 
 
-CIFAR_RESULTS = Path("bench/results/lola-cifar10.json")
+CIFAR_RESULTS = Path("bench/results/papers/lola-cifar10.json")
 """What the full table found of CIFAR-10, which takes longer than a quick one may."""
 CIFAR_BITS = (5, 5, 4)
 """Bits of weights, chosen with the input's on training images that did not train."""

@@ -99,7 +99,7 @@ def test_tables_of_committed_and_of_new_models(tmp_path, monkeypatch):
     content = reproduce.reproduce("comet-table2", True, tmp_path)
     assert [row["paper"] for row in content["rows"]] == [81.58, 86.9, 88.6]
     assert all(0 <= row["ours"] <= 100 for row in content["rows"])
-    results = tmp_path / "bench" / "results"
+    results = tmp_path / "bench" / "results" / "papers"
     results.mkdir(parents=True)
     task = {"measure": "f1", "original": 0.9, "unified": 0.8}
     (results / "comet-glue.json").write_text(json.dumps({"tasks": {"mrpc": task}}))

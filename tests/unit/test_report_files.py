@@ -49,7 +49,7 @@ def test_a_log_of_a_server(tmp_path):
     assert items[0].memory == {"server": 1000}
 
 
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*/*.json")), ids=lambda path: path.stem)
 def test_results_of_the_repository_have_a_page(path, tmp_path):
     content = json.loads(path.read_text())
     page = Page(made_of([path], tmp_path / "report.html"))

@@ -1,4 +1,4 @@
-"""bench/results/planner.json: the planner's plans beside fixed settings and other suites, by model and link."""
+"""bench/results/planner/planner.json: the planner's plans beside fixed settings and other suites, by model and link."""
 
 from tacit.html_report.content import Cell, Column, Item, Listing
 from tacit.html_report.fields import Field

@@ -46,7 +46,7 @@ def papers_of(given: Field) -> list[Item]:
 
 
 def peers_of(given: Field) -> list[Item]:
-    """bench/results/peers-spu.json: traffic and time of another system beside ours."""
+    """bench/results/peers/peers-spu.json: traffic and time of another system beside ours."""
     entries = list(given.fields().values())
     quantities = (("traffic", "bytes", 1e6, "MB"), ("time", "seconds", 1.0, "s"))
     return [
@@ -145,7 +145,7 @@ def accuracy_of(given: Field, name: str) -> Listing:
 
 
 def networks_of(given: Field) -> list[Item]:
-    """bench/results/networks.json and encoders.json: costs of one input of each network."""
+    """bench/results/models/networks.json and encoders.json: costs of one input of each network."""
     return [network_of(entry) for entry in given.fields().values()]
 
 
@@ -182,7 +182,7 @@ def accuracies(given: Field, private: Field) -> Iterator[Measure]:
 
 
 def sweep_of(given: Field) -> Listing:
-    """bench/results/linear-sweep.json."""
+    """bench/results/operations/linear-sweep.json."""
     ways = (Column("to server", "bytes", True), Column("to client", "bytes", True))
     columns = (Column("layer"), *ways, Column("time", "seconds", True), Column("protocol"))
     rows: list[tuple[Cell, ...]] = []
@@ -193,7 +193,7 @@ def sweep_of(given: Field) -> Listing:
 
 
 def kernels_of(given: Field) -> list[Item]:
-    """bench/results/kernels.json, a table per group of kernels."""
+    """bench/results/operations/kernels.json, a table per group of kernels."""
     groups: dict[str, list[tuple[Cell, ...]]] = {}
     facts: dict[str, tuple[Fact, ...]] = {}
     for name, row in given.fields().items():
@@ -205,14 +205,14 @@ def kernels_of(given: Field) -> list[Item]:
 
 
 def models_of(given: Field) -> list[Item]:
-    """bench/results/comet-mrpc.json: several runs of one file."""
+    """bench/results/papers/comet-mrpc.json: several runs of one file."""
     facts = tuple(facts_of(given))
     found = [run_of(row, name) for name, row in given["models"].fields().items()]
     return [Run(**{**vars(run), "planned": False, "facts": facts}) for run in found]
 
 
 def tasks_of(given: Field) -> list[Item]:
-    """bench/results/comet-glue.json: measures of tasks, before and after."""
+    """bench/results/papers/comet-glue.json: measures of tasks, before and after."""
     results = (Column("original", "share", True), Column("unified", "share", True))
     columns = (Column("task"), Column("measure"), Column("inputs", "number"), *results)
     rows: list[tuple[Cell, ...]] = []
@@ -223,7 +223,7 @@ def tasks_of(given: Field) -> list[Item]:
 
 
 def points_of(given: Field) -> list[Item]:
-    """bench/results/ufo-tradeoff.json: accuracy against bytes."""
+    """bench/results/papers/ufo-tradeoff.json: accuracy against bytes."""
     columns = (Column("mean bits", "number"), Column("traffic", "bytes", True), Column("top-1", "share", True))
     keys = ("mean_bits", "bytes", "top1")
     rows = tuple(tuple(row[key].count() for key in keys) for row in given["points"].rows())
