@@ -36,7 +36,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/ruff check python tests scripts bench/peers
 	.venv/bin/ruff format --check python tests scripts bench/peers
 	.venv/bin/mypy --strict python/tacit bench/peers
-	.venv/bin/python scripts/readme_tables.py --check
+	.venv/bin/python scripts/result_tables.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # A bench per line: the result in bench/results, then the arguments of `tacit bench`.

@@ -3,9 +3,9 @@
 `.venv/bin/python scripts/planner_duels.py [--only MODEL ...] [--links lan ...] [--rounds N] [--within F]` reads
 bench/results/planner/planner.json (`scripts/planner_matrix.py`), starts a server for the plan and one for each setting
 or suite that took at most F times as long, and runs a session with each, N times around, there and back. The sessions
-are neighbours in time and no process starts between them: what slows the machine for a while slows all. A setting's ratio
-is the median over the rounds of the plan's seconds over its own; `over_best` of the file becomes the largest of these,
-and of the ratios of medians for all settings further away. Let nothing else run.
+are neighbours in time and no process starts between them: what slows the machine for a while slows all. A setting's
+ratio is the median over the rounds of the plan's seconds over its own; `over_best` of the file becomes the largest of
+these, and of the ratios of medians for all settings further away. Let nothing else run.
 """
 
 import argparse

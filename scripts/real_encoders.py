@@ -4,7 +4,7 @@
 and a layer with random weights, runs sentences of ../shared/data/glue/stsb_dev.tsv privately between two
 processes, one after another, and 200 pairs by the interpreter, and writes bench/results/models/encoders.json:
 entries by name, each with the machine, the commit and the day. Entries that are not named stay. One row again:
-`.venv/bin/python scripts/real_encoders.py --only minilm-32`. Then `scripts/readme_tables.py`.
+`.venv/bin/python scripts/real_encoders.py --only minilm-32`. Then `scripts/result_tables.py`.
 
 Fifty sentences of 128 tokens take about ten minutes (`--sentences N` for fewer). Files go to build/encoders.
 """

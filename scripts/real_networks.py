@@ -5,7 +5,7 @@
 model and the integers on its whole test set, runs some images privately between two processes with
 default settings, and writes bench/results/models/networks.json: entries by name, each with the machine, the
 commit and the day. Entries of networks that are not named stay. One row again:
-`.venv/bin/python scripts/real_networks.py --only resnet20`. Then `scripts/readme_tables.py`.
+`.venv/bin/python scripts/real_networks.py --only resnet20`. Then `scripts/result_tables.py`.
 
 With --skip-accuracy what the file says of accuracy stays too. Files go to build/networks; what needs
 no private run takes one to ten minutes per network, mostly the integers in the clear.

@@ -13,8 +13,8 @@ import prepare_data
 import pytest
 import random_encoders
 import random_resnets
-import readme_tables
 import real_networks
+import result_tables
 from onnx import numpy_helper
 from PIL import Image
 from source_run import evaluate
@@ -32,9 +32,9 @@ NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
         "prepare_data.py",
         "random_encoders.py",
         "random_resnets.py",
-        "readme_tables.py",
         "real_encoders.py",
         "real_networks.py",
+        "result_tables.py",
         "kernel_results.py",
     ],
 )
@@ -102,7 +102,6 @@ def test_every_published_model_is_measured():
     if not models.exists():
         pytest.skip(f"{models} does not exist")
     assert files == {path.name for path in models.iterdir() if ".onnx" in path.name}
-    assert readme_tables.PEERS.keys() <= real_networks.NETWORKS.keys()
 
 
 def entry():
@@ -113,6 +112,7 @@ def entry():
         "title": "A network",
         "accuracy": {"float": 0.9, "integers": 0.8, "agreement": 0.85},
         "machine": {"processor": "P", "cores": 2, "flags": ["aes"]},
+        "commit": "0" * 40,
         "date": "2026-01-02",
         "private": {**private, "phases": dict.fromkeys(real_networks.PHASES, cost)},
     }
@@ -120,25 +120,34 @@ def entry():
 
 def test_the_table_follows_the_results():
     text = f"before\n{marked('networks')}\nafter\n"
-    wanted = readme_tables.rewritten(text, "networks", {"resnet20": entry()})
-    assert "| A network | 90.00 % | 80.00 % | 85.00 % | 1.25 | 1.25 | 4 | 0.5 | 1 | 60 MB | SPU 37.5 MB" in wanted
-    assert "2026-01-02, P, 2 cores (aes)" in wanted
+    lines = result_tables.block({"resnet20": entry()})
+    wanted = result_tables.rewritten(text, "networks", lines)
+    assert "| A network | 90.00 % | 80.00 % | 85.00 % | 1.25 | 1.25 | 4 | 0.5 | 1 | 60 MB |" in wanted
+    assert WHERE in wanted
     assert "9 of 10 images" in wanted
     assert wanted.startswith("before\n")
     assert wanted.endswith("\nafter\n")
     assert "old" not in wanted
-    assert readme_tables.rewritten(wanted, "networks", {"resnet20": entry()}) == wanted
+    assert result_tables.rewritten(wanted, "networks", lines) == wanted
     with pytest.raises(SystemExit, match="needs the lines"):
-        readme_tables.rewritten("no markers", "networks", {})
+        result_tables.rewritten("no markers", "networks", [])
 
 
 def test_encoders_have_a_table_too():
     measured = {"cosine": {"sentences": 50, "min": 0.9931}, "spearman": {"integers": 0.9366, "float": 0.9362}}
-    entries = {"minilm-32": entry() | measured, "layer": entry()}
-    wanted = readme_tables.rewritten(marked("encoders"), "encoders", entries)
-    assert "| A network | 0.9931 of 50 | 0.9366 | 0.9362 | 1.25 | 1.25 | 4 | 1 | 60 MB |" in wanted
-    assert "| A network | - | - | - | 1.25 |" in wanted
-    assert "2026-01-02, P, 2 cores (aes)" in wanted
+    lines = result_tables.encoder_block({"minilm-32": entry() | measured, "layer": entry()})
+    assert "| A network | 0.9931 of 50 | 0.9366 | 0.9362 | 1.25 | 1.25 | 4 | 1 | 60 MB |" in lines
+    assert any(line.startswith("| A network | - | - | - | 1.25 |") for line in lines)
+    assert lines[-1] == WHERE
+
+
+def test_a_table_is_of_one_machine_and_one_commit():
+    others = entry() | {"commit": "1" * 40 + "-dirty"}
+    lines = result_tables.encoder_block({"first": entry(), "second": others, "third": entry()})
+    parts = "\n".join(lines).split("\n\n")
+    assert [part.count("A network") for part in parts] == [2, 0, 1, 0]
+    assert parts[1] == WHERE
+    assert parts[3].endswith("commit 1111111 with local changes.")
 
 
 def test_suites_have_a_table_by_link():
@@ -151,15 +160,35 @@ def test_suites_have_a_table_by_link():
     }
     settings = {name: {"bytes": megabytes * 1e6, "seconds": seconds} for name, (megabytes, seconds) in rows.items()}
     links = {link: entry() | {"settings": settings} for link in ("loopback", "lan", "wan")}
-    wanted = readme_tables.rewritten(marked("planner-zen3"), "planner-zen3", {"mnist": links})
-    fixed = "2 / 2 / 2 | 0.5 / 0.5 / 0.5 | 0.625 / 0.625 / 0.625"
-    assert f"| MiniONN's CNN, MNIST | {fixed} | - | 4 / 4 / 4 | - | - | - |" in wanted
-    assert "Measured 2026-01-02, P, 2 cores (aes)." in wanted
+    lines = result_tables.suites_block({"mnist": links})
+    assert "| MiniONN's CNN, MNIST | lan | 2 | 0.5 | 0.625 | - | 4 | - | - | - |" in lines
+    assert lines[-1] == WHERE
+
+
+def test_other_systems_have_a_table():
+    cost = {"cold": {"bytes": 2e6, "seconds": 3.0}, "warm": {"bytes": 1e6, "seconds": 1.5}}
+    lines = result_tables.peers_block({"mnist": entry() | {"tacit": cost, "spu": cost}})
+    assert "| A network | 2 | 3 | 1.5 | 2 | 3 | 1.5 |" in lines
+
+
+def test_pages_that_differ_are_named(tmp_path):
+    for page, blocks in result_tables.BLOCKS.items():
+        (tmp_path / page).parent.mkdir(exist_ok=True)
+        (tmp_path / page).write_text("\n".join(map(marked, blocks)) + "\n")
+    command = [sys.executable, SCRIPTS / "result_tables.py", "--root", tmp_path]
+    before = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+    assert before.returncode == 1
+    assert before.stderr.startswith("README.md, docs/results.md: not as in")
+    subprocess.run(command, check=True)
+    subprocess.run([*command, "--check"], check=True)
+
+
+WHERE = "Measured on 2026-01-02, P, 2 cores (aes), commit 0000000."
 
 
 def marked(name):
     """A block with old content."""
-    return f"<!-- {name}: written by scripts/readme_tables.py from bench/results/{name}.json -->\nold\n<!-- /{name} -->"
+    return f"<!-- {name}: written by scripts/result_tables.py from bench/results -->\nold\n<!-- /{name} -->"
 
 
 def test_costs_are_per_image():
