@@ -11,17 +11,17 @@ use ring::Bits;
 use ring::word::{bit, mask};
 use wire::{Channel, Cost, Result, Role};
 
-use crate::argmax::{self, Argmax};
-use crate::circuit::{self, Circuit, Gate, Partner};
-use crate::compare::{self, Comparison, Radix};
-use crate::extend::{self, Extend, Sign};
-use crate::maximum::{self, Maximum, Tournament};
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::mux::{self, Side, Switch};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::boolean::gmw::{self, Circuit, Gate, Partner};
+use crate::nonlinear::argmax::{self, Argmax};
+use crate::nonlinear::maximum::{self, Maximum, Tournament};
+use crate::nonlinear::relu::{self, Relu};
 use crate::open;
 use crate::pads::{Need, Pads};
-use crate::relu::{self, Relu};
 use crate::share::Share;
-use crate::switch::{self, Side, Switch};
-use crate::truncate::{self, Truncate};
 
 /// One party's run of a protocol.
 pub(crate) type Run = Box<dyn Fn(&mut Channel, &Share, Pads) -> Result<Share> + Sync>;
@@ -215,7 +215,7 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
         cost: plan.cost(COUNT, first),
         run: Box::new(move |channel, x, pads| {
             let inputs = (0..3).map(|at| Bits::of_words(x.words(), at));
-            let wires = circuit::run(channel, &plan, inputs.collect(), pads, first)?;
+            let wires = gmw::run(channel, &plan, inputs.collect(), pads, first)?;
             Ok(Share::new([wires[xyz].to_words(), wires[other].to_words()].concat(), 1))
         }),
         ideal: Box::new(|client, server| {
@@ -245,7 +245,7 @@ fn switch(name: &'static str, first: Role) -> Protocol {
                 choices: vec![[0, 1].map(|bit| Bits::of_words(x.words(), bit)).to_vec()],
                 tables: vec![Table::words((0..4).map(|at| column(x.words(), at)).collect())],
             };
-            let switched = switch::run(channel, &plan, first, side, pads)?;
+            let switched = mux::run(channel, &plan, first, side, pads)?;
             Ok(relu::sum_of(COUNT, 9, &switched))
         }),
         ideal: Box::new(|client, server| {

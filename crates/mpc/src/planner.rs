@@ -7,10 +7,10 @@ use pricing::fixed::message::ROUND_BYTES;
 use pricing::fixed::{link, ot as prices};
 use wire::{Cost, Role};
 
-use crate::compare::{Comparison, Radix};
-use crate::extend::{Extend, Sign};
+use crate::arithmetic::extend::{Extend, Sign};
+use crate::boolean::compare::{Comparison, Radix};
+use crate::nonlinear::relu::Relu;
 use crate::pads::Need;
-use crate::relu::Relu;
 
 impl Radix {
     /// The fastest for `count` comparisons of `bits` bits on the link and machine of

@@ -5,19 +5,19 @@ use ring::{Bits, Modulus};
 use wire::Role;
 
 use super::{COUNT, Ideal, Protocol, of_values};
-use crate::arithmetic::{self, Arithmetic};
-use crate::clip::{self, Clip};
-use crate::compare::Radix;
-use crate::dot::{self, Dot};
-use crate::extend::{self, Extend, Sign};
-use crate::lookup::{self, Lookup};
-use crate::multiply::{self, Factor, Multiply};
-use crate::prime::{self, Enter, Leave};
+use crate::arithmetic::dot::{self, Dot};
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::multiply::{self, Factor, Multiply};
+use crate::arithmetic::prime::{self, Enter, Leave};
+use crate::arithmetic::square::{self, Square};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::b2a::{self, Arithmetic};
+use crate::boolean::compare::Radix;
+use crate::boolean::sign::{self, Signs, Told};
+use crate::nonlinear::clip::{self, Clip};
+use crate::nonlinear::leaky_relu::{self, Slope};
+use crate::nonlinear::lookup::{self, Lookup};
 use crate::share::{Share, server_only};
-use crate::sign::{self, Signs, Told};
-use crate::slope::{self, Slope};
-use crate::square::{self, Square};
-use crate::truncate::{self, Truncate};
 
 #[allow(clippy::unwrap_used)]
 pub(super) fn protocols() -> Vec<Protocol> {
@@ -140,7 +140,7 @@ fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
         need: plan.need(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
-            arithmetic::run(channel, &plan, &Bits::of_words(x.words(), 0), pads)
+            b2a::run(channel, &plan, &Bits::of_words(x.words(), 0), pads)
         }),
         ideal: of_each(|value| value & 1),
         frames: [1, 1],
@@ -217,7 +217,7 @@ fn slope(name: &'static str, plan: Slope, ideal: fn(i64) -> i64) -> Protocol {
         bits: 12,
         need: plan.need(),
         cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| slope::run(channel, &plan, x, pads)),
+        run: Box::new(move |channel, x, pads| leaky_relu::run(channel, &plan, x, pads)),
         ideal: of_each(ideal),
         frames: [4, 4],
     }

@@ -3,7 +3,7 @@
 use wire::{Error, Role};
 
 use super::{Protocol, of_values};
-use crate::linear::oblivious::{Product, Right, Weights, ask, client, known, server, without_bits};
+use crate::linear::ot_matmul::{Product, Right, Weights, ask, client, known, server, without_bits};
 use crate::share::Share;
 
 const BITS: u32 = 12;

@@ -8,8 +8,8 @@ use graph::functions::starts::Start;
 use wire::Result;
 
 use super::{COUNT, Protocol, of_values};
-use crate::comet::{smu, softmax as relu};
-use crate::compare::Radix;
+use crate::boolean::compare::Radix;
+use crate::nonlinear::comet::{smu, softmax as relu};
 use crate::transformer::gelu::{self, Gelu};
 use crate::transformer::inverse::{self, Inverse};
 use crate::transformer::layernorm::{self, LayerNorm};

@@ -5,7 +5,7 @@ use ring::Random;
 use wire::fuzzing::fed;
 use wire::{Error, HEADER_LEN, Role, tags};
 
-use crate::linear::oblivious::{Product, Weights, ask, server};
+use crate::linear::ot_matmul::{Product, Weights, ask, server};
 use crate::pads::Pads;
 
 /// The client's one frame: the corrections of 18 transfers.

@@ -9,7 +9,7 @@ use wire::fuzzing::fed;
 use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 
 use crate::linear::coefficient::Worker;
-use crate::linear::shared::{Layer, Left, Shape, server};
+use crate::linear::shared_matmul::{Layer, Left, Shape, server};
 use crate::share::Share;
 
 /// The client's ciphertexts.

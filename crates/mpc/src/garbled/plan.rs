@@ -73,7 +73,7 @@ impl Garbled {
     }
 
     /// The position, shared in `to`, of the largest of `classes` values of each of `rows`
-    /// rows, the first of equal ones, as [`crate::argmax`] has it; and its value, shared in
+    /// rows, the first of equal ones, as [`crate::nonlinear::argmax`] has it; and its value, shared in
     /// `value`, if that is given ([`super::run_all`]).
     ///
     /// # Errors

@@ -1,16 +1,18 @@
 //! Linear layers: one module per protocol.
 
 pub mod coefficient;
-mod exchange;
 pub mod falcon;
-pub mod falcon_ntt;
 pub mod gala;
 pub mod gazelle;
 pub mod lola;
-pub mod oblivious;
-pub mod shared;
+pub mod ot_matmul;
+pub mod shared_matmul;
 pub mod slots;
 mod timed;
+mod transport;
 pub mod winograd;
 
+pub use falcon::ntt as falcon_ntt;
+pub use ot_matmul as oblivious;
+pub use shared_matmul as shared;
 pub use timed::Timed;

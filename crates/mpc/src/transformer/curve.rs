@@ -15,13 +15,13 @@ use graph::functions::curve::{self, PIECES};
 use wire::{Channel, Cost, Result, Role};
 
 use super::digits::{self, Digits};
-use crate::compare::Radix;
-use crate::extend::Sign;
-use crate::lookup::{self, Lookup};
-use crate::multiply::{self, Factor, Multiply};
+use crate::arithmetic::extend::Sign;
+use crate::arithmetic::multiply::{self, Factor, Multiply};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::Radix;
+use crate::nonlinear::lookup::{self, Lookup};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::truncate::{self, Truncate};
 
 /// The public plan.
 #[derive(Clone, Debug)]

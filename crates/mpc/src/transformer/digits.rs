@@ -18,9 +18,9 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
+use crate::arithmetic::mux::{self, Side, Switch};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::switch::{self, Side, Switch};
 
 /// The public plan.
 #[derive(Clone, Debug)]
@@ -130,11 +130,11 @@ pub(super) fn run(
         }
     };
     let now = pads.split(role, &plan.lookup().need())?;
-    let found = switch::run(channel, &plan.lookup(), Role::Client, side, now)?;
+    let found = mux::run(channel, &plan.lookup(), Role::Client, side, now)?;
     let found = found.received.first().or(found.sent.first());
     let planes = found.map_or(&[][..], |column| column.planes.as_slice());
     let side = plan.halves(role, planes);
-    let products = switch::run(channel, &plan.products(), Role::Client, side, pads)?;
+    let products = mux::run(channel, &plan.products(), Role::Client, side, pads)?;
     let mut words = vec![0u64; plan.count];
     for (bit, plane) in planes.iter().enumerate() {
         let sums = words.iter_mut().zip(plane.iter());

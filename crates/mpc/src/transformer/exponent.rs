@@ -21,14 +21,14 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use crate::compare::Radix;
-use crate::extend::{self, Extend, Sign};
-use crate::lookup::{self, Lookup};
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::mux::{self, Side, Switch};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::Radix;
+use crate::nonlinear::lookup::{self, Lookup};
+use crate::nonlinear::relu::sum_of;
 use crate::pads::{Need, Pads};
-use crate::relu::sum_of;
 use crate::share::Share;
-use crate::switch::{self, Side, Switch};
-use crate::truncate::{self, Truncate};
 
 /// The public plan.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ pub(super) fn run(
     let now = pads.split(role, &plan.extension.need())?;
     let values = extend::run(channel, &plan.extension, &narrow, now)?;
     let side = plan.side(d, &values);
-    let switched = switch::run(channel, &plan.switch(), Role::Client, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), Role::Client, side, pads)?;
     Ok(sum_of(plan.count, plan.out_bits, &switched))
 }
 

@@ -7,11 +7,11 @@
 use wire::{Channel, Cost, Error, Result};
 
 use super::rows::{self, Rows};
-use crate::compare::Radix;
-use crate::multiply::{self, Factor, Multiply};
+use crate::arithmetic::multiply::{self, Factor, Multiply};
+use crate::boolean::compare::Radix;
+use crate::boolean::wrap::Sign;
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::wrap::Sign;
 
 /// The public plan of products of `rows` times `cols` elements.
 #[derive(Clone, Debug)]

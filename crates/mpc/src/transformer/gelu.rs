@@ -22,9 +22,9 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use super::curve::{self, Curve};
-use crate::compare::{self, Comparison, Radix};
-use crate::extend::{self, Extend, Sign};
-use crate::inside::Inside;
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::nonlinear::clamp::Inside;
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};

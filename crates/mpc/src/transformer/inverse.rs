@@ -18,13 +18,13 @@ use wire::{Channel, Cost, Result};
 use super::circuits;
 use super::curve::{self, Curve};
 use super::steps::{self, Steps};
-use crate::compare::Radix;
-use crate::extend::Sign;
+use crate::arithmetic::extend::Sign;
+use crate::arithmetic::multiply::{self, Factor, Multiply};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::Radix;
 use crate::garbled::{self, Garbled};
-use crate::multiply::{self, Factor, Multiply};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::truncate::{self, Truncate};
 
 /// The public plan.
 #[derive(Clone, Debug)]

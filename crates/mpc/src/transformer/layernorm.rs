@@ -17,12 +17,12 @@ use wire::{Channel, Cost, Error, Result};
 use super::factors::{self, Factors};
 use super::moments::{self, Moments, squares_bits};
 use super::squares::{self, Squares};
-use crate::compare::Radix;
-use crate::extend::{self, Extend, Sign};
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::Radix;
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
-use crate::truncate::{self, Truncate};
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]

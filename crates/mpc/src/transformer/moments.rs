@@ -19,15 +19,15 @@ use wire::{Channel, Cost, Error, Result};
 use super::circuits;
 use super::factors::Factors;
 use super::inverse::{self, Inverse};
-use crate::comet::formula::{self, Program};
-use crate::compare::Radix;
-use crate::extend::{self, Extend, Sign};
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::multiply::{self, Factor, Multiply};
+use crate::arithmetic::square::{self, Square};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::Radix;
 use crate::garbled::{self, Garbled};
-use crate::multiply::{self, Factor, Multiply};
+use crate::nonlinear::comet::formula::{self, Program};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::square::{self, Square};
-use crate::truncate::{self, Truncate};
 
 /// The public plan.
 #[derive(Clone, Debug)]

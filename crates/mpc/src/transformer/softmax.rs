@@ -17,13 +17,13 @@ use wire::{Channel, Cost, Error, Result};
 use super::exponent::{self, Exponent};
 use super::inverse::{self, Inverse};
 use super::rows::{self, Rows};
-use crate::compare::Radix;
-use crate::maximum::{self, Maximum, Tournament};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::Radix;
+use crate::nonlinear::maximum::{self, Maximum, Tournament};
+use crate::nonlinear::relu::{self, Relu};
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
-use crate::relu::{self, Relu};
 use crate::share::Share;
-use crate::truncate::{self, Truncate};
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]

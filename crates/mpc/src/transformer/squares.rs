@@ -20,10 +20,10 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use crate::multiply::kept;
+use crate::arithmetic::multiply::kept;
+use crate::arithmetic::mux::{self, Side, Switch};
 use crate::pads::{Need, Pads};
 use crate::share::Share;
-use crate::switch::{self, Side, Switch};
 
 /// The public plan.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ pub(super) fn run(
         Role::Client => plan.client(x.words(), &top),
         Role::Server => plan.server(x.words(), &top),
     };
-    let switched = switch::run(channel, &plan.switch(), Role::Client, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), Role::Client, side, pads)?;
     let (down, up) = match role {
         Role::Client => (&switched.received, &switched.sent),
         Role::Server => (&switched.sent, &switched.received),

@@ -14,10 +14,10 @@
 
 use wire::{Channel, Cost, Result, Role};
 
-use crate::compare::Radix;
+use crate::boolean::compare::Radix;
+use crate::boolean::sign::{self, Signs, Told};
 use crate::pads::{Need, Pads};
 use crate::share::{Share, server_only};
-use crate::sign::{self, Signs, Told};
 
 /// The public plan.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::layer::Layer;
 use super::slots::Parts;
 use super::{Worker, check};
-use crate::linear::exchange;
+use crate::linear::transport;
 
 /// The client's side: encrypts both parts of the transform of its share `x`, decrypts those of
 /// its share of the result.
@@ -25,11 +25,11 @@ pub fn client(
     check(layer, x, key.params())?;
     let keys = (key, layer.encoder());
     let parts = (0..layer.packing.pieces()).flat_map(|piece| layer.input_slots(piece, x));
-    exchange::send_inputs(channel, layer.input_layouts(), keys, parts, |slots| slots, worker)?;
+    transport::send_inputs(channel, layer.input_layouts(), keys, parts, |slots| slots, worker)?;
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
     let (mut real, mut next) = (None, 0);
     let layouts = layer.response_layouts();
-    exchange::receive_responses(channel, layouts, keys, worker.threads, |slots| {
+    transport::receive_responses(channel, layouts, keys, worker.threads, |slots| {
         let Some(first) = real.take() else {
             real = Some(slots);
             return;

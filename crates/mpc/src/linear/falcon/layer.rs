@@ -10,9 +10,9 @@ use wire::{Cost, Error, Result, Segment};
 
 use super::fourier::Fourier;
 use super::{Operations, Small};
-use crate::linear::exchange;
-use crate::linear::falcon_ntt::packing::Packing;
-use crate::linear::falcon_ntt::{Shape, parameters};
+use crate::linear::falcon::ntt::packing::Packing;
+use crate::linear::falcon::ntt::{Shape, parameters};
+use crate::linear::transport;
 
 /// Bits of the largest plaintext prime: words of responses hold no more.
 const MOST_BITS: u32 = 50;
@@ -216,7 +216,7 @@ impl Layer {
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        exchange::cost(self.input_layouts(), self.response_layouts())
+        transport::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

@@ -15,7 +15,7 @@
 //! The paper masks with the transform of numbers that are uniform mod p. That does not decrypt: the
 //! transform of such numbers wraps around, and what wraps mod p before the transform back is not
 //! what wraps after it. What is done here decrypts: masks so small that nothing wraps. They
-//! hide what a few bits hide. [`falcon_ntt`](super::falcon_ntt) has the same layers with a
+//! hide what a few bits hide. [`falcon_ntt`](ntt) has the same layers with a
 //! transform mod p, where masks are uniform and results exact; this module is there to compare.
 //!
 //! Floating point is not computed in constant time.
@@ -24,6 +24,7 @@ mod client;
 mod fourier;
 mod layer;
 mod measure;
+pub mod ntt;
 mod server;
 mod slots;
 mod small;
@@ -35,10 +36,10 @@ mod weights;
 use he::bfv::Params;
 use wire::{Error, Result};
 
-pub use super::falcon_ntt::{Operations, ServerKeys, Worker};
 pub use client::client;
 pub use layer::{AcceptLeakage, Layer};
 pub use measure::Measurement;
+pub use ntt::{Operations, ServerKeys, Worker};
 pub use server::server;
 pub use small::Small;
 pub use weights::ServerWeights;

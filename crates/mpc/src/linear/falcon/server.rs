@@ -10,7 +10,7 @@ use super::slots::Mask;
 use super::weights::ServerWeights;
 use super::{ServerKeys, Worker, check};
 use crate::linear::coefficient::{chunks, misuse, send_chunks};
-use crate::linear::exchange::{Arrivals, Responses};
+use crate::linear::transport::{Arrivals, Responses};
 
 /// The server's side: adds the transform of its share `x`, multiplies, masks.
 ///

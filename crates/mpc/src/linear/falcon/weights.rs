@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 use super::layer::Layer;
 use super::slots::Parts;
 use crate::linear::coefficient::misuse;
-use crate::linear::falcon_ntt::Filters;
-use crate::linear::falcon_ntt::packing::Packing;
+use crate::linear::falcon::ntt::Filters;
+use crate::linear::falcon::ntt::packing::Packing;
 
 /// The server's weights, transformed and encoded once for all runs as far as memory goes.
 pub struct ServerWeights {

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::layer::Layer;
 use super::{Worker, check};
-use crate::linear::exchange;
+use crate::linear::transport;
 
 /// The client's side: encrypts its share `x` mod p, decrypts its share of the result.
 ///
@@ -24,10 +24,10 @@ pub fn client(
     let keys = (key, layer.encoder());
     let slots = |piece| Zeroizing::new(layer.rows_of(&layer.plan.input_slots(piece, x)).to_vec());
     let (layouts, pieces) = (layer.input_layouts(), layer.plan.pieces.iter());
-    exchange::send_inputs(channel, layouts, keys, pieces, slots, worker)?;
+    transport::send_inputs(channel, layouts, keys, pieces, slots, worker)?;
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
     let (layouts, mut responses) = (layer.response_layouts(), 0..);
-    exchange::receive_responses(channel, layouts, keys, worker.threads, |slots| {
+    transport::receive_responses(channel, layouts, keys, worker.threads, |slots| {
         let next = responses.next().unwrap_or_default();
         layer.plan.collect(next, &slots, layer.prime(), &mut results);
     })?;

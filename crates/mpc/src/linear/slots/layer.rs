@@ -13,7 +13,7 @@ use super::machine::Operations;
 use super::parameters;
 use super::plan::{Plan, Rows};
 use crate::linear::coefficient::misuse;
-use crate::linear::{exchange, gala, gazelle};
+use crate::linear::{gala, gazelle, transport};
 
 /// Slots of the smallest row that carries a product: ring degree 4096.
 const SMALLEST_ROW: usize = 2048;
@@ -177,7 +177,7 @@ impl Layer {
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        exchange::cost(self.input_layouts(), self.response_layouts())
+        transport::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

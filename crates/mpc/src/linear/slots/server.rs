@@ -13,7 +13,7 @@ use super::modular::{add, lift, negate, uniform};
 use super::weights::ServerWeights;
 use super::{Answer, ServerKeys, Worker, check};
 use crate::linear::coefficient::misuse;
-use crate::linear::exchange::{self, Arrivals};
+use crate::linear::transport::{self, Arrivals};
 
 /// The server's side: adds its share `x` mod p, multiplies, masks.
 ///
@@ -92,7 +92,7 @@ fn send_responses<'a>(
         layer.plan.collect(next, &mask, prime, &mut masks);
     };
     let (layouts, parts) = (layer.response_layouts(), parts.into_iter());
-    exchange::send_responses(channel, layouts, parts, answer, keep, worker)?;
+    transport::send_responses(channel, layouts, parts, answer, keep, worker)?;
     Ok(masks)
 }
 

@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | In | images `[channels, height, width]`, this party's summands mod 2^bits |
-//! | Out | `B^T x B` of every tile, for the products of [`oblivious`](super::oblivious); of these, extended or not, `A^T m A` |
+//! | Out | `B^T x B` of every tile, for the products of [`oblivious`](super::ot_matmul); of these, extended or not, `A^T m A` |
 //! | Reveals | nothing: all local |
 //! | Security | the transforms are public and linear |
 //! | Cost | none; the products are (m+2)^2 for m^2 outputs instead of 9*m^2 |

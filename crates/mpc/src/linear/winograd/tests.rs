@@ -9,7 +9,7 @@ use ring::word::{mask, signed};
 
 use super::*;
 use crate::linear::coefficient::Worker;
-use crate::linear::oblivious::{ClientAhead, Layer, ServerAhead, Source};
+use crate::linear::ot_matmul::{ClientAhead, Layer, ServerAhead, Source};
 use crate::pads::Need;
 use crate::share::Share;
 use crate::testing::{both, split};

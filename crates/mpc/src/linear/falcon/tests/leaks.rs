@@ -9,7 +9,8 @@ use super::super::slots::{centred, fixed};
 use super::super::*;
 use super::parties::{Case, run};
 use crate::linear::coefficient::tests::conv;
-use crate::linear::{falcon_ntt, slots};
+use crate::linear::falcon::ntt;
+use crate::linear::slots;
 
 /// The sum of both shares after `mask` was taken from `secret` in the Fourier domain mod p,
 /// with 8 fraction bits, as in equation 8 of the paper; its largest error.
@@ -76,7 +77,7 @@ fn seen(weight: i32) -> Vec<f64> {
 
 /// The same of the transform mod p.
 fn seen_mod_p(weight: i32) -> Vec<f64> {
-    use falcon_ntt::{Layer, ServerWeights, client, server};
+    use ntt::{Layer, ServerWeights, client, server};
     let conv = conv([1, 4], [10, 10], 3, 1, 1);
     let layer = Layer::new(&conv, 8, 19).unwrap();
     let weights = ServerWeights::new(&layer, &[weight; 36], &[0; 4], &mut (1 << 24)).unwrap();

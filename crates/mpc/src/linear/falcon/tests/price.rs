@@ -5,7 +5,7 @@ use ring::Random;
 
 use super::super::*;
 use crate::linear::coefficient::tests::conv;
-use crate::linear::falcon_ntt;
+use crate::linear::falcon::ntt;
 
 fn fastest(run: impl Fn() -> std::time::Duration) -> f64 {
     (0..9).map(|_| run().as_secs_f64() * 1e3).fold(f64::INFINITY, f64::min)
@@ -20,7 +20,7 @@ fn the_transform_mod_p_takes_half_the_bytes_and_less_of_the_time() {
         let words = rng.uniform(count, 8);
         let weight: Vec<i32> = words.into_iter().map(|word| word as i32 - 128).collect();
         let complex = Layer::new(&conv, 8, 24, AcceptLeakage::hiding_bits(8)).unwrap();
-        let exact = falcon_ntt::Layer::new(&conv, 8, 24).unwrap();
+        let exact = ntt::Layer::new(&conv, 8, 24).unwrap();
         let exact = exact.with_params(complex.params()).unwrap();
         let (ours, theirs) = (exact.cost(), complex.cost());
         assert!(2 * ours.client_to_server <= theirs.client_to_server + 100);
@@ -28,7 +28,7 @@ fn the_transform_mod_p_takes_half_the_bytes_and_less_of_the_time() {
         assert_eq!(4 * exact.operations().multiplications, complex.operations().multiplications);
 
         let complex = Measurement::new(&complex, &weight, &mut rng).unwrap();
-        let exact = falcon_ntt::Measurement::new(&exact, &weight, &mut rng).unwrap();
+        let exact = ntt::Measurement::new(&exact, &weight, &mut rng).unwrap();
         let complex = fastest(|| complex.run().unwrap());
         let exact = fastest(|| exact.run().unwrap().0);
         assert!(exact <= 0.4 * complex, "{conv:?}: {exact} and {complex} ms");

@@ -1,0 +1,253 @@
+//! Products of shared integers, of different widths.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `x` mod 2^m and `y` mod 2^n, with what is known of their signs; correlations |
+//! | Out | shares of `x*y` mod 2^out_bits, element by element |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | n <= m: twice the sum over i < n of out_bits - i + 1 bits; for each factor narrower than the result its wrap, then 2*(out_bits - width + 1) bits ([`Multiply::cost`]) |
+//! | Paper | Rathee et al., SiRNN (S&P 2021), multiplication with non-uniform widths, section III-C |
+//!
+//! As integers `x = X_c + X_s - 2^m*w_x` and `y = Y_c + Y_s - 2^n*w_y` (`wrap.rs`).
+//! `X_c*Y_c` and `X_s*Y_s` are local. Of the cross terms each party adds up the other's
+//! X where a bit of its own Y is set: bit i is worth 2^i, so its share is needed mod
+//! 2^(out_bits - i) only. `w_x*(Y_c + Y_s)` is a choice each way by the halves of w_x,
+//! and `w_x*w_y` one of four; they are needed only as far as `2^m` and `2^n` are not zero
+//! mod 2^out_bits. All transfers run at once. A factor that is not narrower than the
+//! result is reduced first and has no wrap.
+
+mod terms;
+
+use ring::Bits;
+use wire::{Channel, Cost, Error, Result, Role};
+
+use crate::arithmetic::mux::{self, Switch};
+use crate::boolean::compare::Radix;
+use crate::boolean::wrap::{self, Sign, Wrap, Wrapped};
+use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
+use crate::share::Share;
+use terms::{Ends, Term, What};
+
+/// One of two factors: its width, 1 to 63, and its sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// Width of its shares.
+    pub bits: u32,
+    /// What is known of its values.
+    pub sign: Sign,
+}
+
+/// A factor as it is used: no wider than the result.
+#[derive(Clone, Debug)]
+struct Reduced {
+    bits: u32,
+    /// Of a factor that is narrower than the result.
+    wrap: Option<Wrap>,
+}
+
+/// The public plan of elementwise products.
+#[derive(Clone, Debug)]
+pub struct Multiply {
+    count: usize,
+    factors: [Factor; 2],
+    out_bits: u32,
+    /// The wider factor, which is transferred, and the one whose bits choose.
+    wide: Reduced,
+    narrow: Reduced,
+    /// Both wraps are found by one comparison of twice as many values.
+    together: bool,
+}
+
+impl Reduced {
+    fn new(factor: Factor, out_bits: u32, radix: Radix) -> Self {
+        let wrap = (factor.bits < out_bits).then(|| Wrap::new(factor.bits, factor.sign, radix));
+        Self { bits: factor.bits.min(out_bits), wrap }
+    }
+
+    fn offset(&self) -> u64 {
+        self.wrap.as_ref().map_or(0, Wrap::offset)
+    }
+
+    fn last_sender(&self) -> Option<Role> {
+        self.wrap.as_ref().and_then(Wrap::last_sender)
+    }
+
+    /// This party's summands and, of a narrow factor, its halves of the wraps.
+    fn run(&self, channel: &mut Channel, x: &Share, pads: &mut Pads) -> Result<Wrapped> {
+        let x = x.narrow(self.bits)?;
+        match &self.wrap {
+            Some(plan) => wrap::run(channel, plan, &x, pads),
+            None => Ok(Wrapped { words: x.words().to_vec(), half: Bits::default() }),
+        }
+    }
+}
+
+impl Multiply {
+    /// `count` products mod 2^out_bits (1 to 63).
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths or a count out of range.
+    pub fn new(count: usize, factors: [Factor; 2], out_bits: u32, radix: Radix) -> Result<Self> {
+        let fits = |bits: u32| (1..=63).contains(&bits);
+        let widths = fits(out_bits) && factors.iter().all(|factor| fits(factor.bits));
+        if !widths || count.checked_mul(2).is_none() {
+            return Err(Error::misuse("a product of these sizes"));
+        }
+        let [mut wide, mut narrow] = factors.map(|factor| Reduced::new(factor, out_bits, radix));
+        if wide.bits < narrow.bits {
+            std::mem::swap(&mut wide, &mut narrow);
+        }
+        let together = factors[0] == factors[1] && wide.last_sender().is_some();
+        Ok(Self { count, factors, out_bits, wide, narrow, together })
+    }
+
+    /// Width of the result.
+    pub fn out_bits(&self) -> u32 {
+        self.out_bits
+    }
+
+    /// The wraps in the order in which they are found, with their numbers of values.
+    fn wraps(&self) -> impl Iterator<Item = (&Wrap, usize)> {
+        let (count, narrow) = match self.together {
+            true => (2 * self.count, None),
+            false => (self.count, self.narrow.wrap.as_ref()),
+        };
+        self.wide.wrap.iter().chain(narrow).map(move |wrap| (wrap, count))
+    }
+
+    fn first(&self) -> Role {
+        let spoke = self.narrow.last_sender().or(self.wide.last_sender());
+        spoke.unwrap_or(Role::Client)
+    }
+
+    /// Bits of the result above a multiple of `2^bits`.
+    fn above(&self, bits: u32) -> Option<u32> {
+        self.out_bits.checked_sub(bits).filter(|left| *left > 0)
+    }
+
+    /// The transfers towards `receiver`: what each of its choices has, the width of an
+    /// entry and its factor in the result.
+    fn terms(&self, receiver: Role) -> Vec<Term> {
+        let (m, n) = (self.wide.bits, self.narrow.bits);
+        let term = |what, bits, shift: u32| Term { what, bits, shift };
+        let mut terms: Vec<Term> =
+            (0..n).map(|bit| term(What::Bit(bit), self.out_bits - bit, bit)).collect();
+        terms.extend(self.above(m).map(|bits| term(What::WideWrap, bits, m)));
+        terms.extend(self.above(n).map(|bits| term(What::NarrowWrap, bits, n)));
+        if receiver == Role::Client {
+            terms.extend(self.above(m + n).map(|bits| term(What::BothWraps, bits, m + n)));
+        }
+        terms
+    }
+
+    fn switch(&self) -> Switch {
+        let jobs = |receiver| self.terms(receiver).iter().map(|t| t.job(self.count)).collect();
+        Switch { to_client: jobs(Role::Client), to_server: jobs(Role::Server) }
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        let wraps: Need = self.wraps().map(|(wrap, count)| wrap.need(count)).sum();
+        wraps + self.switch().need()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let wraps: Cost = self.wraps().map(|(wrap, count)| wrap.cost(count)).collect();
+        wraps.then(self.switch().cost(self.first()))
+    }
+
+    /// Both factors with their wraps, the wide one first.
+    fn wrapped(
+        &self,
+        channel: &mut Channel,
+        [x, y]: [&Share; 2],
+        pads: &mut Pads,
+    ) -> Result<[Wrapped; 2]> {
+        if !self.together {
+            let wide = self.wide.run(channel, x, pads)?;
+            return Ok([wide, self.narrow.run(channel, y, pads)?]);
+        }
+        let words = x.words().iter().chain(y.words()).copied().collect();
+        let both = self.wide.run(channel, &Share::new(words, x.bits()), pads)?;
+        let part = |skip: usize| Wrapped {
+            words: both.words.iter().skip(skip).take(self.count).copied().collect(),
+            half: both.half.iter().skip(skip).take(self.count).collect(),
+        };
+        Ok([part(0), part(self.count)])
+    }
+}
+
+/// The values whose bit is set, zero for the others.
+pub(crate) fn kept(values: &[u64], bits: &Bits) -> Vec<u64> {
+    values.iter().zip(bits.masks()).map(|(value, mask)| value & mask).collect()
+}
+
+/// Adds the shares of transfers, each times its factor, to `sums`.
+pub(crate) fn add_terms<'a>(
+    sums: &mut [u64],
+    columns: impl Iterator<Item = &'a ot::Column>,
+    factors: impl Iterator<Item = u64>,
+) {
+    for (column, factor) in columns.zip(factors) {
+        let pairs = sums.iter_mut().zip(column.first_word().into_iter().flatten());
+        pairs.for_each(|(sum, word)| *sum = sum.wrapping_add(word.wrapping_mul(factor)));
+    }
+}
+
+/// Multiplies `x` (the first factor of the plan) and `y`.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares or correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(
+    channel: &mut Channel,
+    plan: &Multiply,
+    x: &Share,
+    y: &Share,
+    mut pads: Pads,
+) -> Result<Share> {
+    let fits =
+        |share: &Share, factor: Factor| (share.len(), share.bits()) == (plan.count, factor.bits);
+    if !fits(x, plan.factors[0]) || !fits(y, plan.factors[1]) {
+        return Err(Error::misuse("shares that do not fit their product"));
+    }
+    let role = channel.role();
+    let ordered = if x.bits() < y.bits() { [y, x] } else { [x, y] };
+    let ends = Ends::new(role, plan, plan.wrapped(channel, ordered, &mut pads)?);
+    let side = ends.side(role);
+    let switched = mux::run(channel, &plan.switch(), plan.first(), side, pads)?;
+    let mut sums = ends.local();
+    for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
+        add_terms(&mut sums, columns.iter(), plan.terms(receiver).iter().map(Term::factor));
+    }
+    Ok(Share::new(sums, plan.out_bits))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+impl Protocol for Multiply {
+    fn operator(&self) -> &'static str {
+        "multiply"
+    }
+
+    fn describe(&self) -> String {
+        "products by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, input(inputs, 1)?, correlations)
+    }
+}

@@ -1,0 +1,247 @@
+//! Exact truncation, with reduction or to full width.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `x` mod 2^bits; correlations |
+//! | Out | shares of `floor(x / 2^drop)` mod 2^out_bits; beyond `bits - drop` by extension |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | one comparison of drop bits, then out_bits bits; what an extension costs |
+//! | Paper | Rathee et al., SiRNN (S&P 2021), truncate-and-reduce, section III-B |
+//!
+//! What leaves fewer than `out_bits` bits is extended afterwards: a known sign saves the
+//! comparison of the upper bits, but not the carry out of those that are dropped. Where
+//! gates and conversion take their transfers from: as in `extend.rs`.
+
+use ring::word::mask;
+use wire::{Channel, Cost, Error, Result, Role};
+
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::boolean::b2a::{self, Arithmetic};
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::pads::{Need, Pads};
+use crate::planner;
+use crate::protocol::{Protocol, input};
+use crate::share::Share;
+
+/// The public plan of a truncation.
+#[derive(Clone, Debug)]
+pub struct Truncate {
+    count: usize,
+    bits: u32,
+    drop: u32,
+    out_bits: u32,
+    comparison: Comparison,
+    conversion: Arithmetic,
+    extension: Option<Extend>,
+}
+
+impl Truncate {
+    /// `count` values of `bits`, dropping `drop >= 1` bits.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.
+    pub fn new(count: usize, bits: u32, drop: u32, out_bits: u32, radix: Radix) -> Result<Self> {
+        let plan = |sender| Self::sent_by(sender, count, [bits, drop, out_bits], radix);
+        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+    }
+
+    fn sent_by(
+        sender: Option<Role>,
+        count: usize,
+        [bits, drop, out_bits]: [u32; 3],
+        radix: Radix,
+    ) -> Result<Self> {
+        if drop == 0 || drop > 63 || out_bits == 0 || out_bits + drop > bits || bits > 64 {
+            return Err(Error::misuse("a truncation with these widths"));
+        }
+        let comparison = Comparison::carry(drop, radix).gates_from(sender);
+        let asks = comparison.last_sender();
+        let conversion = Arithmetic::new(count, out_bits, asks)?;
+        let conversion = conversion.sent_by(sender.unwrap_or(!asks));
+        Ok(Self { count, bits, drop, out_bits, comparison, conversion, extension: None })
+    }
+
+    /// Like [`Truncate::new`], to any width: `bits` to keep that of the input, of whose
+    /// values `sign` is known. Up to `bits - drop` it makes no difference.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] unless `drop < bits <= 64`, and for an extension
+    /// `out_bits <= 63`.
+    pub fn widening(
+        count: usize,
+        bits: u32,
+        drop: u32,
+        out_bits: u32,
+        sign: Sign,
+        radix: Radix,
+    ) -> Result<Self> {
+        let left = bits.saturating_sub(drop);
+        let plan = |sender| {
+            let widths = [bits, drop, out_bits.min(left)];
+            let mut plan = Self::sent_by(sender, count, widths, radix)?;
+            if out_bits > left {
+                let extension = Extend::sent_by(sender, count, [left, out_bits], sign, radix)?;
+                plan.extension = Some(extension);
+            }
+            Ok(plan)
+        };
+        planner::leaner(plan, |plan: &Self| (plan.need(), plan.cost()))
+    }
+
+    fn reducing(&self) -> Need {
+        self.comparison.need(self.count) + self.conversion.need()
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        self.reducing() + self.extension.as_ref().map(Extend::need).unwrap_or_default()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let reducing = self.comparison.cost(self.count).then(self.conversion.cost());
+        reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
+    }
+}
+
+/// Runs the truncation.
+///
+/// # Errors
+/// [`Error::Misuse`] when the share or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
+    x.check(plan.count, plan.bits, "truncation")?;
+    let now = pads.split(channel.role(), &plan.reducing())?;
+    let reduced = reduce(channel, plan, x, now)?;
+    match &plan.extension {
+        Some(extension) => extend::run(channel, extension, &reduced, pads),
+        None => Ok(reduced),
+    }
+}
+
+fn reduce(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
+    let found = compare::of_share(channel, &plan.comparison, x, &mut pads)?;
+    let carry = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
+    let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
+    Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
+}
+
+impl Protocol for Truncate {
+    fn operator(&self) -> &'static str {
+        "truncate"
+    }
+
+    fn describe(&self) -> String {
+        "exact truncation by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use ring::Random;
+    use ring::word::signed;
+
+    #[test]
+    fn every_pair_of_small_shares() {
+        let mut rng = Random::seeded(16);
+        for (bits, drop, out_bits) in [(5, 1, 4), (5, 4, 1), (6, 2, 4), (6, 3, 2), (7, 5, 2)] {
+            let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+            let values = Share::reconstruct(&client, &server);
+            let senders = [None, Some(Role::Server)];
+            for (radix, sender) in Radix::ALL.into_iter().flat_map(|r| senders.map(|s| (r, s))) {
+                let plan = Truncate::sent_by(sender, values.len(), [bits, drop, out_bits], radix);
+                let plan = plan.unwrap();
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
+                assert_eq!(got, want.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn every_pair_of_small_shares_at_full_width() {
+        let mut rng = Random::seeded(35);
+        for (bits, drop, out_bits) in [(5, 1, 5), (5, 4, 5), (6, 2, 6), (6, 3, 9), (6, 3, 2)] {
+            for sign in [Sign::Unknown, Sign::Unsigned, Sign::NonNegative] {
+                let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+                let fits = |sum| sign != Sign::NonNegative || signed(sum, bits) >= 0;
+                let (x, y): (Vec<_>, Vec<_>) = pairs.filter(|(x, y)| fits(x + y)).unzip();
+                let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+                let count = client.len();
+                let plan = Truncate::widening(count, bits, drop, out_bits, sign, Radix::Four);
+                let plan = plan.unwrap();
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                assert_eq!(c.cost, plan.cost());
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let value = |v: i64| if sign == Sign::Unsigned { v & mask(bits) as i64 } else { v };
+                let values = Share::reconstruct(&client, &server);
+                let want = values.iter().map(|v| signed((value(*v) >> drop) as u64, out_bits));
+                assert_eq!(got, want.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn other_widths_are_refused() {
+        let widening = |bits, drop, out_bits| {
+            Truncate::widening(1, bits, drop, out_bits, Sign::Unknown, Radix::Four)
+        };
+        for (bits, drop, out_bits) in [(8, 0, 8), (8, 8, 8), (8, 9, 8), (64, 3, 64), (65, 3, 9)] {
+            assert!(widening(bits, drop, out_bits).is_err());
+        }
+    }
+
+    #[test]
+    fn floors_exactly_and_costs_what_is_said() {
+        let mut rng = Random::seeded(6);
+        for (bits, drop, out_bits) in
+            [(6, 2, 4), (6, 3, 2), (26, 12, 12), (40, 20, 20), (64, 16, 40)]
+        {
+            let values: Vec<i64> =
+                rng.uniform(500, bits).iter().map(|word| signed(*word, bits)).collect();
+            let (client, server) = split(&mut rng, &values, bits);
+            for radix in Radix::ALL {
+                let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
+                let (c, s) = both(
+                    &mut rng,
+                    &plan.need(),
+                    |ch, pads| run(ch, &plan, &client, pads),
+                    |ch, pads| run(ch, &plan, &server, pads),
+                );
+                assert_eq!(c.cost, plan.cost());
+                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
+                assert_eq!(got, want.collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Straight-line integer programs on shares.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of the program's argument mod 2^bits, `0 <= x < 2^(bits-1)`; correlations |
+//! | Out | shares of the program's result, in the ring that it names |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations: a sequence of protocols on uniform shares |
+//! | Cost | that of its squares, products, shifts, comparisons and tables ([`Program::cost`]) |
+//! | Paper | Comet, section 3 (all functions by one inverse square root); parts: SiRNN (S&P 2021) |
+//!
+//! The program is [`functions::formula::Formula`]. Neighbours of one kind that do not need each
+//! other run at once.
+
+use graph::functions::formula::{Formula, Step};
+use ring::Bits;
+use std::collections::BTreeMap;
+use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
+
+use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::multiply::{self, Factor, Multiply};
+use crate::arithmetic::square::{self, Square};
+use crate::arithmetic::truncate::{self, Truncate};
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::nonlinear::clamp::Inside;
+use crate::nonlinear::lookup::{self, Lookup};
+use crate::pads::{Need, Pads};
+use crate::share::{Share, sign_of};
+
+/// The public plan of one program on many arguments.
+#[derive(Clone, Debug)]
+pub struct Program {
+    count: usize,
+    formula: Formula,
+    bits: u32,
+    /// Of arguments that are needed wider than they come.
+    widening: Option<Extend>,
+    groups: Vec<Group>,
+}
+
+/// Steps that run at once, from `start` on.
+#[derive(Clone, Debug)]
+struct Group {
+    start: usize,
+    length: usize,
+    protocol: Protocol,
+}
+
+#[derive(Clone, Debug)]
+enum Protocol {
+    Local,
+    Square(Square, u32),
+    Product(Multiply, [u32; 2]),
+    Shift(Truncate, u32),
+    AtLeast(Comparison, usize, u32),
+    Choose(Inside),
+    Lookup(Lookup, u32),
+}
+
+impl Program {
+    /// `count` arguments whose shares have `bits`, at least as many as the program's.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for other widths.
+    pub fn new(count: usize, formula: &Formula, bits: u32, radix: Radix) -> Result<Self> {
+        if bits < formula.bits()[0] || count.checked_mul(formula.steps.len().max(1)).is_none() {
+            return Err(Error::misuse("a program on arguments of other widths"));
+        }
+        let first = formula.rings.first().copied().unwrap_or(1);
+        let widening = (first > bits)
+            .then(|| Extend::new(count, bits, first, Sign::NonNegative, radix))
+            .transpose()?;
+        let mut groups = Vec::new();
+        let mut start = 0;
+        while start < formula.steps.len() {
+            let length = together(formula, start);
+            let protocol = protocol(formula, count, start..start + length, radix)?;
+            groups.push(Group { start, length, protocol });
+            start += length;
+        }
+        Ok(Self { count, formula: formula.clone(), bits, widening, groups })
+    }
+
+    /// The program.
+    pub fn formula(&self) -> &Formula {
+        &self.formula
+    }
+
+    /// Width of the result.
+    pub fn out_bits(&self) -> u32 {
+        self.formula.bits()[1]
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        let first = self.widening.as_ref().map(Extend::need).unwrap_or_default();
+        first + self.groups.iter().map(|group| group.protocol.need()).sum()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let first = self.widening.as_ref().map_or(Cost::NONE, Extend::cost);
+        self.groups.iter().fold(first, |cost, group| cost.then(group.protocol.cost()))
+    }
+}
+
+/// How many steps from `start` on run at once.
+fn together(formula: &Formula, start: usize) -> usize {
+    let Some(first) = formula.steps.get(start) else { return 0 };
+    let alike = |index: &usize| match (first, formula.steps.get(*index)) {
+        (Step::AtLeast(a, _), Some(Step::AtLeast(b, _))) => a == b,
+        (Step::Choose([_, a]), Some(Step::Choose([bit, b]))) => a == b && *bit <= start,
+        _ => false,
+    };
+    1 + (start + 1..formula.steps.len()).take_while(alike).count()
+}
+
+fn widest(formula: &Formula, steps: std::ops::Range<usize>) -> u32 {
+    let rings = steps.map(|index| formula.rings.get(index + 1).copied().unwrap_or(1));
+    rings.max().unwrap_or(1)
+}
+
+fn protocol(
+    formula: &Formula,
+    count: usize,
+    steps: std::ops::Range<usize>,
+    radix: Radix,
+) -> Result<Protocol> {
+    let ring = widest(formula, steps.clone());
+    let all = count * steps.len();
+    let factor =
+        |value: usize| Factor { bits: formula.factor_bits(value, ring), sign: Sign::NonNegative };
+    let Some(step) = formula.steps.get(steps.start) else { return Ok(Protocol::Local) };
+    Ok(match step {
+        Step::Affine(..) => Protocol::Local,
+        Step::Square(value) => {
+            let factor = factor(*value);
+            Protocol::Square(Square::new(all, factor, ring, radix)?, factor.bits)
+        }
+        Step::Product([a, b]) => {
+            let factors = [factor(*a), factor(*b)];
+            Protocol::Product(Multiply::new(all, factors, ring, radix)?, factors.map(|f| f.bits))
+        }
+        Step::Shift(value, drop) => {
+            let least = formula.shifted_bits(*value, *drop);
+            let have = formula.rings.get(*value).copied().unwrap_or(least);
+            let bits = have.min(least.max(ring + drop));
+            let plan = Truncate::widening(all, bits, *drop, ring, Sign::NonNegative, radix)?;
+            Protocol::Shift(plan, bits)
+        }
+        Step::AtLeast(value, _) => {
+            let thresholds = formula.steps.get(steps).unwrap_or_default().iter();
+            let bits = thresholds.map(|step| match step {
+                Step::AtLeast(_, threshold) => formula.compared_bits(*value, *threshold),
+                _ => 2,
+            });
+            let bits = bits.max().unwrap_or(2);
+            Protocol::AtLeast(Comparison::carry(bits - 1, radix), all, bits)
+        }
+        Step::Choose(_) => Protocol::Choose(Inside {
+            count: all,
+            bits: ring,
+            cap: None,
+            out_bits: ring,
+            asks: Role::Client,
+        }),
+        Step::Lookup(_, values) => {
+            let bits = values.len().ilog2();
+            Protocol::Lookup(Lookup::new(all, bits, ring)?, bits)
+        }
+    })
+}
+
+impl Protocol {
+    fn need(&self) -> Need {
+        match self {
+            Self::Local => Need::default(),
+            Self::Square(plan, _) => plan.need(),
+            Self::Product(plan, _) => plan.need(),
+            Self::Shift(plan, _) => plan.need(),
+            Self::AtLeast(plan, count, _) => plan.need(*count),
+            Self::Choose(plan) => plan.need(),
+            Self::Lookup(plan, _) => plan.need(),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Local => Cost::NONE,
+            Self::Square(plan, _) => plan.cost(),
+            Self::Product(plan, _) => plan.cost(),
+            Self::Shift(plan, _) => plan.cost(),
+            Self::AtLeast(plan, count, _) => plan.cost(*count),
+            Self::Choose(plan) => plan.cost(Role::Client),
+            Self::Lookup(plan, _) => plan.cost(),
+        }
+    }
+}
+
+/// The shares of every value so far, additive ones or, of comparisons, by exclusive or.
+struct Values {
+    shares: Vec<Share>,
+    bits: BTreeMap<usize, Zeroizing<Bits>>,
+}
+
+impl Values {
+    /// A value in a ring that is no wider than it has.
+    fn at(&self, value: usize, bits: u32) -> Result<Share> {
+        let share =
+            self.shares.get(value).ok_or_else(|| Error::misuse("a program out of order"))?;
+        share.narrow(bits)
+    }
+
+    fn affine(&self, role: Role, terms: &[(usize, i64)], constant: i64, ring: u32) -> Share {
+        let count = self.shares.first().map_or(0, Share::len);
+        let mut sums = vec![0u64; count];
+        for (value, factor) in terms {
+            let words = self.shares.get(*value).map(Share::words).unwrap_or_default();
+            let pairs = sums.iter_mut().zip(words);
+            pairs.for_each(|(sum, word)| {
+                *sum = sum.wrapping_add(word.wrapping_mul(*factor as u64));
+            });
+        }
+        Share::new(sums, ring).plus(role, constant)
+    }
+}
+
+fn joined(parts: &[Share]) -> Share {
+    let mut words = Vec::with_capacity(parts.iter().map(Share::len).sum());
+    parts.iter().for_each(|part| words.extend_from_slice(part.words()));
+    Share::new(words, parts.first().map_or(1, Share::bits))
+}
+
+/// Runs the program; the argument's shares are as wide as planned.
+///
+/// # Errors
+/// [`Error::Misuse`] when the share or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(channel: &mut Channel, plan: &Program, x: &Share, mut pads: Pads) -> Result<Share> {
+    x.check(plan.count, plan.bits, "program")?;
+    let first = match &plan.widening {
+        Some(widening) => {
+            let now = pads.split(channel.role(), &widening.need())?;
+            extend::run(channel, widening, x, now)?
+        }
+        None => x.clone(),
+    };
+    // With room for all: a vector that grows leaves copies behind.
+    let shares = Vec::with_capacity(plan.formula.steps.len() + 1);
+    let mut values = Values { shares, bits: BTreeMap::new() };
+    values.shares.push(first);
+    for group in &plan.groups {
+        let now = pads.split(channel.role(), &group.protocol.need())?;
+        if let Protocol::AtLeast(comparison, ..) = &group.protocol {
+            compared(channel, plan, group, comparison, &mut values, now)?;
+            continue;
+        }
+        let results = together_run(channel, plan, group, &values, now)?;
+        for (index, words) in results.words().chunks(plan.count.max(1)).enumerate() {
+            let ring = plan.formula.rings.get(group.start + index + 1).copied().unwrap_or(1);
+            values.shares.push(Share::new(words.to_vec(), ring));
+        }
+    }
+    values.shares.pop().ok_or_else(|| Error::misuse("an empty program"))
+}
+
+/// Adds the bits of comparisons to `values`.
+fn compared(
+    channel: &mut Channel,
+    plan: &Program,
+    group: &Group,
+    comparison: &Comparison,
+    values: &mut Values,
+    mut pads: Pads,
+) -> Result<()> {
+    let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
+        return Err(Error::misuse("a step under another's protocol"));
+    };
+    let steps = plan.formula.steps.iter().skip(group.start).take(group.length);
+    let moved = steps.map(|step| match step {
+        Step::AtLeast(value, threshold) => Ok(values.at(*value, *bits)?.plus(role, -threshold)),
+        _ => Err(Error::misuse("a step under another's protocol")),
+    });
+    let moved = joined(&moved.collect::<Result<Vec<_>>>()?);
+    let found = compare::of_share(channel, comparison, &moved, &mut pads)?;
+    let mut reached = Zeroizing::new(sign_of(role, moved.words(), *bits));
+    reached.xor(&found.greater);
+    for index in 0..group.length {
+        let own: Bits = reached.iter().skip(index * plan.count).take(plan.count).collect();
+        values.bits.insert(group.start + index + 1, Zeroizing::new(own));
+        values.shares.push(Share::new(Vec::new(), 1));
+    }
+    Ok(())
+}
+
+fn together_run(
+    channel: &mut Channel,
+    plan: &Program,
+    group: &Group,
+    values: &Values,
+    pads: Pads,
+) -> Result<Share> {
+    let role = channel.role();
+    let range = group.start..group.start + group.length;
+    let steps = plan.formula.steps.get(range.clone()).unwrap_or_default();
+    let each = |pick: &dyn Fn(&Step) -> Result<Share>| -> Result<Share> {
+        let parts: Vec<Share> = steps.iter().map(pick).collect::<Result<_>>()?;
+        Ok(joined(&parts))
+    };
+    let odd = || Error::misuse("a step under another's protocol");
+    match &group.protocol {
+        Protocol::Local => match steps.first() {
+            Some(Step::Affine(terms, constant)) => {
+                let ring = widest(&plan.formula, range);
+                Ok(values.affine(role, terms, *constant, ring))
+            }
+            _ => Err(odd()),
+        },
+        Protocol::Square(square, bits) => match steps.first() {
+            Some(Step::Square(value)) => {
+                square::run(channel, square, &values.at(*value, *bits)?, pads)
+            }
+            _ => Err(odd()),
+        },
+        Protocol::Product(product, bits) => {
+            let [a, b] = [0, 1].map(|place: usize| {
+                each(&|step| match step {
+                    Step::Product(factors) => values.at(
+                        factors.get(place).copied().unwrap_or(0),
+                        bits.get(place).copied().unwrap_or(1),
+                    ),
+                    _ => Err(odd()),
+                })
+            });
+            multiply::run(channel, product, &a?, &b?, pads)
+        }
+        Protocol::Shift(shift, bits) => match steps.first() {
+            Some(Step::Shift(value, _)) => {
+                truncate::run(channel, shift, &values.at(*value, *bits)?, pads)
+            }
+            _ => Err(odd()),
+        },
+        Protocol::AtLeast(..) => Err(odd()),
+        Protocol::Choose(inside) => {
+            let x = each(&|step| match step {
+                Step::Choose([_, value]) => values.at(*value, inside.bits),
+                _ => Err(odd()),
+            })?;
+            let chosen = steps.iter().flat_map(|step| match step {
+                Step::Choose([bit, _]) => values.bits.get(bit),
+                _ => None,
+            });
+            let chosen = chosen.flat_map(|bits| bits.iter()).collect::<Bits>();
+            let chosen = Zeroizing::new(chosen);
+            inside.run(channel, Role::Client, x.words(), [&chosen, &chosen], pads)
+        }
+        Protocol::Lookup(plan, bits) => match steps.first() {
+            Some(Step::Lookup(value, entries)) => {
+                let table: Vec<u64> = match role {
+                    Role::Client => Vec::new(),
+                    Role::Server => entries.iter().map(|entry| *entry as u64).collect(),
+                };
+                lookup::run(channel, plan, &values.at(*value, *bits)?, &table, pads)
+            }
+            _ => Err(odd()),
+        },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use graph::functions::smu::{Smooth, Smu};
+    use ring::Random;
+
+    #[test]
+    fn smooth_maxima_come_out_as_in_the_clear() {
+        let mut rng = Random::seeded(91);
+        for (bits, scale, slope, smoothness, fraction, extra) in [
+            (9, 0.04, 0.0, 0.8, 0, 0),
+            (8, 0.1, 0.25, 0.5, 0, 9),
+            (9, 0.05, 0.0, 0.5, 2, 3),
+            (12, 0.01, 0.0, 0.5, 0, 20),
+        ] {
+            let real = Smooth { bits, scale, slope, smoothness, fraction };
+            let (newton, out_bits) = Smu::least(real).unwrap();
+            let function = Smu::new(real, newton, out_bits + extra).unwrap();
+            let values: Vec<i64> = (0..2 * real.offset()).collect();
+            let plan = Program::new(values.len(), &function.formula, bits + 1, Radix::Four);
+            let plan = plan.unwrap();
+            let (client, server) = split(&mut rng, &values, bits + 1);
+            let (c, s) = both(
+                &mut rng,
+                &plan.need(),
+                |ch, pads| run(ch, &plan, &client, pads),
+                |ch, pads| run(ch, &plan, &server, pads),
+            );
+            assert_eq!(c.cost, plan.cost());
+            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+            let want: Vec<i64> = values.iter().map(|x| function.formula.clear(*x)).collect();
+            assert_eq!(got, want, "{bits} {scale}");
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Maxima: pairs, and windows as a tournament.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of vectors mod 2^bits whose differences fit in bits; correlations |
+//! | Out | shares of each window's maximum, same width |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | per pair: one comparison of bits - 1, then 2*payload + 2 bits; ceil(log2 window) levels; windows that overlap share the maxima of rows |
+//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), max pooling; FALCON (pool before ReLU) |
+//!
+//! A *payload* (an index, say) can follow the winner, under the same choices. Of equal
+//! values the first wins.
+
+use ot::{Entry, Job, Table};
+use ring::word::mask;
+use wire::{Channel, Cost, Error, Result};
+use zeroize::Zeroizing;
+
+use crate::arithmetic::mux::{self, Side, Switch};
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::nonlinear::relu::gated;
+use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
+use crate::share::{Share, sign_of};
+
+/// The tournament of one set of windows: which positions meet at each level.
+#[derive(Clone, Debug)]
+pub struct Tournament {
+    levels: Vec<Vec<(usize, usize)>>,
+    winners: Vec<usize>,
+    inputs: usize,
+}
+
+impl Tournament {
+    /// `windows` list positions below `inputs`; each must have at least one.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an empty window or a position out of range.
+    pub fn new(inputs: usize, windows: &[Vec<usize>]) -> Result<Self> {
+        if windows.iter().any(|w| w.is_empty() || w.iter().any(|i| *i >= inputs)) {
+            return Err(Error::misuse("an empty window or one beyond its input"));
+        }
+        let drawn = Rows::of(inputs, windows);
+        let flat: usize = windows.iter().map(|window| window.len() - 1).sum();
+        let mut draw = Self { levels: Vec::new(), winners: Vec::new(), inputs };
+        draw.winners = if drawn.pairs() < flat {
+            let rows = draw.play(drawn.rows);
+            draw.play(drawn.windows.renamed(&rows))
+        } else {
+            let members = windows.iter().map(Vec::len).sum();
+            let mut whole = Groups::with_room(members, windows.len());
+            windows.iter().for_each(|window| whole.push(window.iter().copied()));
+            draw.play(whole)
+        };
+        Ok(draw)
+    }
+
+    /// Plays levels until one is left of each group.
+    fn play(&mut self, mut groups: Groups) -> Vec<usize> {
+        while groups.pairs() > 0 {
+            let first = self.inputs + self.pairs();
+            let mut pairs = Vec::with_capacity(groups.members.len() / 2);
+            let mut winner = |pair: &[usize]| match *pair {
+                [left, right] => {
+                    pairs.push((left, right));
+                    first + pairs.len() - 1
+                }
+                _ => pair.first().copied().unwrap_or(0),
+            };
+            let mut next = Groups::with_room(groups.members.len(), groups.ends.len());
+            groups.iter().for_each(|group| next.push(group.chunks(2).map(&mut winner)));
+            groups = next;
+            self.levels.push(pairs);
+        }
+        groups.members
+    }
+
+    /// Comparisons in all.
+    fn pairs(&self) -> usize {
+        self.levels.iter().map(Vec::len).sum()
+    }
+}
+
+/// Who plays against each other, group after group.
+#[derive(Default)]
+struct Groups {
+    members: Vec<usize>,
+    /// Where each group ends.
+    ends: Vec<usize>,
+}
+
+impl Groups {
+    fn with_room(members: usize, groups: usize) -> Self {
+        Self { members: Vec::with_capacity(members), ends: Vec::with_capacity(groups) }
+    }
+
+    fn push(&mut self, group: impl IntoIterator<Item = usize>) {
+        self.members.extend(group);
+        self.ends.push(self.members.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[usize]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let ranges = starts.zip(&self.ends);
+        ranges.map(|(start, end)| self.members.get(start..*end).unwrap_or_default())
+    }
+
+    /// Matches until one is left of each group.
+    fn pairs(&self) -> usize {
+        self.members.len() - self.ends.len()
+    }
+
+    /// With `names` in place of the indices into them.
+    fn renamed(mut self, names: &[usize]) -> Self {
+        let name = |i: usize| names.get(i).copied().unwrap_or(0);
+        self.members.iter_mut().for_each(|member| *member = name(*member));
+        self
+    }
+}
+
+/// The rows of all windows, each once, and the rows of each window. A row is positions
+/// that follow each other.
+struct Rows {
+    rows: Groups,
+    windows: Groups,
+}
+
+impl Rows {
+    fn of(inputs: usize, windows: &[Vec<usize>]) -> Self {
+        const NONE: usize = usize::MAX;
+        let mut drawn = Self { rows: Groups::default(), windows: Groups::default() };
+        // The last row from each position on, and its length.
+        let mut seen = vec![(NONE, 0); inputs];
+        for window in windows {
+            let mut row_of = |row: &[usize]| {
+                let known = row.first().and_then(|first| seen.get_mut(*first));
+                match known {
+                    Some((index, length)) if *length == row.len() => *index,
+                    known => {
+                        let index = drawn.rows.ends.len();
+                        drawn.rows.push(row.iter().copied());
+                        if let Some(known) = known {
+                            *known = (index, row.len());
+                        }
+                        index
+                    }
+                }
+            };
+            drawn.windows.push(window.chunk_by(|a, b| a + 1 == *b).map(&mut row_of));
+        }
+        drawn
+    }
+
+    fn pairs(&self) -> usize {
+        self.rows.pairs() + self.windows.pairs()
+    }
+}
+
+/// The public plan of a maximum: the tournament, the value's width and the width
+/// of what follows the winner.
+#[derive(Clone, Debug)]
+pub struct Maximum {
+    tournament: Tournament,
+    bits: u32,
+    payload: Option<u32>,
+    comparison: Comparison,
+}
+
+impl Maximum {
+    /// Values of `bits` (2 to 63), with a payload of the given width.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths out of range.
+    pub fn new(
+        tournament: Tournament,
+        bits: u32,
+        payload: Option<u32>,
+        radix: Radix,
+    ) -> Result<Self> {
+        if !(2..=63).contains(&bits) || payload.is_some_and(|b| !(1..=63).contains(&b)) {
+            return Err(Error::misuse("a maximum with these widths"));
+        }
+        Ok(Self { tournament, bits, payload, comparison: Comparison::carry(bits - 1, radix) })
+    }
+
+    fn switch(&self, count: usize) -> Switch {
+        let entry = self.payload.map_or(Entry::Word(self.bits), |p| Entry::Pair(self.bits, p));
+        let jobs = vec![Job { count, choice_bits: 1, entry }];
+        Switch { to_client: jobs.clone(), to_server: jobs }
+    }
+
+    fn level_need(&self, count: usize) -> Need {
+        self.comparison.need(count) + self.switch(count).need()
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let first = self.comparison.last_sender();
+        let level = |pairs: &Vec<(usize, usize)>| {
+            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
+        };
+        self.tournament.levels.iter().map(level).collect()
+    }
+
+    /// Plays one level: the winners of `left[i]` against `right[i]`, for the value
+    /// and its payload.
+    fn play(
+        &self,
+        channel: &mut Channel,
+        left: &[Share],
+        right: &[Share],
+        mut pads: Pads,
+    ) -> Result<Vec<Share>> {
+        let role = channel.role();
+        let differences: Vec<Share> =
+            left.iter().zip(right).map(|(l, r)| l.add_scaled(r, -1)).collect();
+        let value = differences.first().ok_or_else(|| Error::misuse("a maximum of nothing"))?;
+        let count = value.len();
+        let found = compare::of_share(channel, &self.comparison, value, &mut pads)?;
+        let mut wins = sign_of(role, value.words(), self.bits);
+        wins.xor(&found.greater);
+        let mut table = Table::words(gated(value.words(), &wins));
+        for payload in differences.iter().skip(1) {
+            let columns = table.0.iter_mut().zip(gated(payload.words(), &wins));
+            columns.for_each(|(entry, words)| entry.words.push(words));
+        }
+        let side = Side { choices: vec![vec![wins]], tables: vec![table] };
+        let first = self.comparison.last_sender();
+        let switched = mux::run(channel, &self.switch(count), first, side, pads)?;
+        let winner = |(index, right): (usize, &Share)| {
+            let ends = switched.received.iter().chain(&switched.sent);
+            ends.filter_map(|column| column.words.get(index)).fold(right.clone(), |sum, gain| {
+                sum.add_scaled(&Share::new(gain.clone(), right.bits()), 1)
+            })
+        };
+        Ok(right.iter().enumerate().map(winner).collect())
+    }
+}
+
+/// The maximum of each window, followed by its payload.
+///
+/// # Errors
+/// [`Error::Misuse`] when shares or correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(
+    channel: &mut Channel,
+    plan: &Maximum,
+    value: &Share,
+    payload: Option<&Share>,
+    mut pads: Pads,
+) -> Result<Vec<Share>> {
+    let inputs = plan.tournament.inputs;
+    let width = payload.map(Share::bits);
+    if value.bits() != plan.bits
+        || width != plan.payload
+        || std::iter::once(value).chain(payload).any(|share| share.len() != inputs)
+    {
+        return Err(Error::misuse("a share that does not fit its maximum"));
+    }
+    // With room for every winner: a vector that grows leaves copies behind.
+    let rounds = &plan.tournament.levels;
+    let room = inputs + rounds.iter().map(Vec::len).sum::<usize>();
+    let player = |share: &Share| {
+        let mut words = Vec::with_capacity(room);
+        words.extend_from_slice(share.words());
+        words
+    };
+    let players: Vec<Vec<u64>> = std::iter::once(value).chain(payload).map(player).collect();
+    let mut players = Zeroizing::new(players);
+    let widths: Vec<u32> = std::iter::once(plan.bits).chain(plan.payload).collect();
+    let pick = |players: &[Vec<u64>], indices: &[usize]| -> Vec<Share> {
+        let pairs = players.iter().zip(&widths);
+        let chosen = pairs.map(|(words, bits)| {
+            let words = indices.iter().map(|i| words.get(*i).copied().unwrap_or(0) & mask(*bits));
+            Share::new(words.collect(), *bits)
+        });
+        chosen.collect()
+    };
+    for pairs in rounds {
+        let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+        let now = pads.split(channel.role(), &plan.level_need(pairs.len()))?;
+        let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;
+        for (words, winners) in players.iter_mut().zip(winners) {
+            words.extend_from_slice(winners.words());
+        }
+    }
+    Ok(pick(&players, &plan.tournament.winners))
+}
+
+impl Protocol for Maximum {
+    fn operator(&self) -> &'static str {
+        "max pool"
+    }
+
+    fn describe(&self) -> String {
+        "comparison by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        let winners = run(channel, self, input(inputs, 0)?, None, correlations)?.pop();
+        winners.ok_or_else(|| Error::misuse("a maximum without output"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use ring::Random;
+    use ring::word::signed;
+
+    fn finds_maxima(rng: &mut Random, values: &[i64], windows: &[Vec<usize>], bits: u32) {
+        let (client, server) = split(rng, values, bits);
+        let tournament = Tournament::new(values.len(), windows).unwrap();
+        let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
+        let (c, s) = both(
+            rng,
+            &plan.need(),
+            |ch, pads| run(ch, &plan, &client, None, pads),
+            |ch, pads| run(ch, &plan, &server, None, pads),
+        );
+        assert_eq!(c.cost, plan.cost());
+        let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
+        let got = Share::reconstruct(&ours[0], &theirs[0]);
+        let want = windows.iter().map(|w| w.iter().map(|i| values[*i]).max().unwrap());
+        assert_eq!(got, want.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn windows_of_any_size_find_their_maximum() {
+        let mut rng = Random::seeded(7);
+        let bits = 9;
+        let mut values: Vec<i64> =
+            rng.uniform(60, bits - 1).iter().map(|w| signed(*w, bits - 1)).collect();
+        values.extend([127, -128, -128, 127, 0, 0]);
+        let windows: Vec<Vec<usize>> =
+            vec![vec![0, 1, 2, 3], vec![60, 61, 62], vec![5], (6..60).collect(), vec![62, 63]];
+        finds_maxima(&mut rng, &values, &windows, bits);
+    }
+
+    #[test]
+    fn windows_that_overlap_share_their_rows() {
+        // 3x3 windows, two apart, on a 7x7 image: 7*3 rows of two comparisons, then two
+        // for each of 9 windows, instead of eight for each.
+        let window = |at: usize| {
+            let (top, left) = (at / 3 * 2, at % 3 * 2);
+            (0..9).map(|i| (top + i / 3) * 7 + left + i % 3).collect()
+        };
+        let windows: Vec<Vec<usize>> = (0..9).map(window).collect();
+        let tournament = Tournament::new(49, &windows).unwrap();
+        assert_eq!((tournament.pairs(), tournament.levels.len()), (7 * 3 * 2 + 9 * 2, 4));
+        let mut rng = Random::seeded(8);
+        let words: Vec<u64> = rng.uniform(49, 6);
+        let values: Vec<i64> = words.iter().map(|w| *w as i64).collect();
+        finds_maxima(&mut rng, &values, &windows, 8);
+    }
+
+    /// Every pair of values whose difference fits, under every share of each.
+    #[test]
+    fn every_pair_of_small_values_and_shares() {
+        let (mut rng, bits) = (Random::seeded(17), 4);
+        let pairs: Vec<[i64; 2]> = (-8..8i64)
+            .flat_map(|a| (-8..8i64).map(move |b| [a, b]))
+            .filter(|[a, b]| (-8..8).contains(&(a - b)))
+            .collect();
+        for masks in 0..1u64 << (2 * bits) {
+            let words = pairs.iter().flat_map(|_| [masks & mask(bits), masks >> bits]);
+            let client = Share::new(words.collect(), bits);
+            let values = pairs.iter().flatten().zip(client.words());
+            let server = values.map(|(v, c)| (*v as u64).wrapping_sub(*c)).collect();
+            let server = Share::new(server, bits);
+            let windows: Vec<_> = (0..pairs.len()).map(|i| vec![2 * i, 2 * i + 1]).collect();
+            let tournament = Tournament::new(client.len(), &windows).unwrap();
+            let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
+            let (c, s) = both(
+                &mut rng,
+                &plan.need(),
+                |ch, pads| run(ch, &plan, &client, None, pads),
+                |ch, pads| run(ch, &plan, &server, None, pads),
+            );
+            let got = Share::reconstruct(&c.value.unwrap()[0], &s.value.unwrap()[0]);
+            assert!(got.iter().eq(pairs.iter().map(|[a, b]| a.max(b))));
+        }
+    }
+
+    #[test]
+    fn bad_windows_are_refused() {
+        assert!(Tournament::new(3, &[vec![]]).is_err());
+        assert!(Tournament::new(3, &[vec![3]]).is_err());
+    }
+}

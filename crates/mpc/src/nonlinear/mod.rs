@@ -1,0 +1,11 @@
+//! Non-linear functions on additive shares.
+
+pub mod argmax;
+pub(crate) mod clamp;
+pub mod clip;
+pub mod comet;
+pub mod leaky_relu;
+pub mod lookup;
+pub mod maximum;
+pub mod relu;
+pub mod softmax;

@@ -1,0 +1,241 @@
+//! ReLU that saturates and extends on the way.
+//!
+//! | | |
+//! |---|---|
+//! | In | shares of `y` mod 2^bits with `-2^(bits-1) + 2^a <= y < 2^(bits-1)`; correlations |
+//! | Out | shares of `min(max(y, 0), 2^a - 1)` mod 2^out_bits, any out_bits |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | one comparison of bits - 1, then out_bits + 2*a + 6 bits; 4 + levels rounds |
+//! | Paper | CrypTFlow2 (sign by carry), SiRNN (extension); fused as in ENGINE section 4 |
+//!
+//! Without saturation the lower bound on y falls away, and `out_bits + bits + 3` bits remain;
+//! without extension (out_bits <= bits) it is `3*out_bits + 3`, and a round less.
+//!
+//! Each party picks by its share of the sign bit from the other's share of y. The
+//! result has few bits, and what chooses it knows only so many; one more choice by its top
+//! bit extends it (`clamp.rs`). The comparison is asked by that party after whom the
+//! client speaks last: it goes on with the next layer.
+
+use ot::Column;
+use ring::Bits;
+use ring::word::mask;
+use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
+
+use crate::arithmetic::mux;
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::nonlinear::clamp::Inside;
+use crate::pads::{Need, Pads};
+use crate::protocol::{Protocol, input};
+use crate::share::{Share, sign_of};
+
+/// The public plan of one ReLU layer.
+#[derive(Clone, Debug)]
+pub struct Relu {
+    count: usize,
+    bits: u32,
+    saturate: Option<u32>,
+    comparison: Comparison,
+    inside: Inside,
+}
+
+impl Relu {
+    /// `count` elements from `bits` (3 to 63) to `out_bits` (1 to 63), clipped to
+    /// `2^saturate - 1`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths out of range or `saturate > bits - 2`.
+    pub fn new(
+        count: usize,
+        bits: u32,
+        saturate: Option<u32>,
+        out_bits: u32,
+        radix: Radix,
+    ) -> Result<Self> {
+        let fits = saturate.is_none_or(|a| a >= 1 && a + 2 <= bits && a <= out_bits);
+        if !(3..=63).contains(&bits) || !(1..=63).contains(&out_bits) || !fits {
+            return Err(Error::misuse("a ReLU with these widths"));
+        }
+        let comparison = match saturate {
+            Some(low) => Comparison::with_middle(low, bits - 1, radix),
+            None => Comparison::carry(bits - 1, radix),
+        };
+        let comparison = comparison.ending_with(Role::Client);
+        let (cap, asks) = (saturate.map(mask), comparison.asks());
+        let inside = Inside { count, bits, cap, out_bits, asks };
+        Ok(Self { count, bits, saturate, comparison, inside })
+    }
+
+    /// Correlations consumed.
+    pub fn need(&self) -> Need {
+        self.comparison.need(self.count) + self.inside.need()
+    }
+
+    /// What [`run`] costs.
+    pub fn cost(&self) -> Cost {
+        let first = self.comparison.last_sender();
+        self.comparison.cost(self.count).then(self.inside.cost(first))
+    }
+
+    /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
+    fn indicators(
+        &self,
+        role: Role,
+        y: &[u64],
+        found: &mut compare::Compared,
+    ) -> Zeroizing<[Bits; 2]> {
+        let mut positive = sign_of(role, y, self.bits);
+        positive.xor(&found.greater);
+        Zeroizing::new(match self.saturate {
+            Some(_) => [positive, std::mem::take(&mut found.middle_zero)],
+            None => [positive.clone(), positive],
+        })
+    }
+}
+
+/// `[b * value, (1 - b) * value]`: what the peer's share of a bit picks from.
+pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
+    let taken = values.iter().zip(bits.masks()).map(|(value, mask)| value & mask);
+    let left = values.iter().zip(bits.masks()).map(|(value, mask)| value & !mask);
+    vec![taken.collect(), left.collect()]
+}
+
+/// Runs the layer.
+///
+/// # Errors
+/// [`Error::Misuse`] when the share or the correlations do not fit the plan,
+/// [`Error::Peer`], [`Error::Transport`].
+pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Pads) -> Result<Share> {
+    y.check(plan.count, plan.bits, "ReLU")?;
+    let role = channel.role();
+    let mut found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let indicators = plan.indicators(role, y.words(), &mut found);
+    let [positive, inside] = &*indicators;
+    let first = plan.comparison.last_sender();
+    plan.inside.run(channel, first, y.words(), [positive, inside], pads)
+}
+
+/// Adds up the shares of all jobs.
+pub(crate) fn sum_of(count: usize, bits: u32, switched: &mux::Switched) -> Share {
+    let mut words = vec![0u64; count];
+    let lists = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
+    for list in lists {
+        words.iter_mut().zip(list).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
+    }
+    Share::new(words, bits)
+}
+
+impl Protocol for Relu {
+    fn operator(&self) -> &'static str {
+        "relu"
+    }
+
+    fn describe(&self) -> String {
+        "comparison by OT".into()
+    }
+
+    fn demand(&self) -> Need {
+        self.need()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost()
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, correlations)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{both, split};
+    use ring::Random;
+    use ring::word::signed;
+
+    fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
+        let (c, s) = both(
+            rng,
+            &plan.need(),
+            |ch, pads| run(ch, plan, client, pads),
+            |ch, pads| run(ch, plan, server, pads),
+        );
+        assert_eq!(c.cost, plan.cost());
+        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        for (y, got) in values.iter().zip(got) {
+            let cap = plan.saturate.map_or(i64::MAX, |a| mask(a) as i64);
+            let want = (*y).clamp(0, cap);
+            assert_eq!(
+                got & mask(plan.inside.out_bits) as i64,
+                want & mask(plan.inside.out_bits) as i64,
+                "{y}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_pair_of_small_shares() {
+        let mut rng = Random::seeded(3);
+        for (bits, saturate, out_bits) in [
+            (4, None, 9),
+            (5, Some(2), 8),
+            (5, Some(3), 4),
+            (6, Some(1), 6),
+            (6, Some(4), 20),
+            (4, None, 4),
+        ] {
+            let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+            let low = saturate.map_or(i64::MIN, |a| -(1 << (bits - 1)) + (1i64 << a));
+            let pairs = pairs.filter(|(x, y)| signed(x + y, bits) >= low);
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+            let values = Share::reconstruct(&client, &server);
+            let plan = Relu::new(values.len(), bits, saturate, out_bits, Radix::Four).unwrap();
+            check(&plan, &values, &client, &server, &mut rng);
+        }
+    }
+
+    #[test]
+    fn wide_values_at_the_bounds() {
+        let mut rng = Random::seeded(4);
+        for (bits, a, out_bits) in [(13, 8, 24), (22, 8, 30), (12, 10, 20), (40, 16, 50)] {
+            let edge = 1i64 << (bits - 1);
+            let cap = 1i64 << a;
+            let mut values =
+                vec![0, 1, -1, cap - 1, cap, cap + 1, edge - 1, -edge + cap, -edge + cap + 1];
+            values.extend(rng.uniform(200, bits - 1).iter().map(|v| *v as i64));
+            values.extend(rng.uniform(200, bits - 2).iter().map(|v| -(*v as i64)));
+            let (client, server) = split(&mut rng, &values, bits);
+            for radix in [Radix::Two, Radix::Sixteen] {
+                let plan = Relu::new(values.len(), bits, Some(a), out_bits, radix).unwrap();
+                check(&plan, &values, &client, &server, &mut rng);
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_are_four_and_the_depth_of_the_tree() {
+        // Digits, levels of their tree, who asks.
+        for (radix, levels, asks) in
+            [(Radix::Four, 3, Role::Client), (Radix::Sixteen, 2, Role::Server)]
+        {
+            let cost = |out_bits| Relu::new(10, 12, None, out_bits, radix).unwrap().cost();
+            assert_eq!((cost(20).rounds, cost(12).rounds), (4 + levels, 3 + levels));
+            assert_eq!((cost(20).first, cost(20).last), (Some(asks), Some(Role::Client)));
+        }
+    }
+
+    #[test]
+    fn a_wider_result_takes_a_bit_for_each_bit_more() {
+        for saturate in [None, Some(8)] {
+            let bytes = |out_bits| {
+                let plan = Relu::new(8000, 12, saturate, out_bits, Radix::Four).unwrap();
+                plan.cost().bytes()
+            };
+            assert_eq!(bytes(30) - bytes(20), 10 * 1000);
+        }
+    }
+}
