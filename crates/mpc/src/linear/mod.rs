@@ -6,6 +6,7 @@ pub mod gala;
 pub mod gazelle;
 pub mod lola;
 pub mod ot_matmul;
+mod residues;
 pub mod shared_matmul;
 pub mod slots;
 mod timed;

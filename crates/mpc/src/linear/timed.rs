@@ -8,8 +8,7 @@ use ring::Random;
 use wire::{Message, Result, Segment};
 use zeroize::Zeroizing;
 
-use super::coefficient::misuse;
-use super::exchange::Responses;
+use super::transport::{bfv, misuse};
 
 /// Times of the server's work on a layer, in one thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +57,7 @@ impl Responding<'_> {
             let response = cipher.respond_prepared(encoder, &load, blinding).map_err(misuse)?;
             let halves = layout.into_iter().zip([response.c1, response.c0]);
             sent.clear();
-            Responses::new(halves.collect()).encode(&mut sent);
+            Packed::<{ bfv::RESPONSES }>(halves.collect()).encode(&mut sent);
             Ok(())
         })?;
         Ok(Timed { preparing, online: start.elapsed(), ..Timed::default() })

@@ -1,15 +1,17 @@
 //! The server's products, masked: sent while the rest of them is made, or held back.
 
-use he::rlwe::{Ciphertext, Fresh, PublicKey};
+use he::rlwe::{Ciphertext, PublicKey};
 use ring::Random;
 use std::collections::VecDeque;
-use wire::{Channel, Error, Result, Segment};
+use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
-use super::layer::{Inputs, Layer, Responses, chunks};
+use super::layer::{INPUTS, Layer, RESPONSES};
 use super::packing::Place;
 use super::product::{ServerWeights, Tile};
-use super::{Worker, misuse, scatter, seed_of, send_chunks};
+use super::{Worker, scatter};
+use crate::linear::transport::rlwe::next_ciphertext;
+use crate::linear::transport::{Received, misuse, send_chunks};
 use crate::parallel;
 
 /// Segments of a response: c1 and the useful part of c0.
@@ -25,7 +27,7 @@ impl Held {
     /// Sends the responses; the masks stay.
     pub(super) fn send(&mut self, channel: &mut Channel, layer: &Layer) -> Result<()> {
         let responses = std::mem::take(&mut self.responses);
-        send_all(channel, layer, &mut responses.into_iter().map(Ok))
+        send_all(channel, layer, responses.into_iter().map(Ok))
     }
 }
 
@@ -72,7 +74,7 @@ pub(super) fn stream(
     let mut tile = arrivals.tile(channel, weights, last, maker.threads)?;
     let mut last = last.chunks(parallel::batch(maker.threads));
     let mut ready: VecDeque<_> = ready.into();
-    let mut responses = std::iter::from_fn(|| {
+    let responses = std::iter::from_fn(|| {
         if ready.is_empty() {
             match maker.respond(&mut tile, last.next()?) {
                 Ok(some) => ready.extend(some),
@@ -81,7 +83,7 @@ pub(super) fn stream(
         }
         ready.pop_front().map(Ok)
     });
-    send_all(channel, layer, &mut responses)?;
+    send_all(channel, layer, responses)?;
     Ok(maker.masks)
 }
 
@@ -97,10 +99,9 @@ fn tiles<'a>(
 fn send_all(
     channel: &mut Channel,
     layer: &Layer,
-    responses: &mut dyn Iterator<Item = Result<Parts>>,
+    responses: impl Iterator<Item = Result<Parts>>,
 ) -> Result<()> {
-    let layouts = chunks(layer.response_layouts());
-    send_chunks(channel, &layouts, responses, Responses::new)
+    send_chunks::<RESPONSES>(channel, layer.response_layouts(), responses)
 }
 
 /// Makes responses of sums, and keeps their masks.
@@ -142,20 +143,14 @@ impl<'a> Maker<'a> {
 struct Arrivals<'a> {
     layer: &'a Layer,
     own: std::vec::IntoIter<Vec<u64>>,
-    layouts: std::vec::IntoIter<Vec<Segment>>,
-    parts: std::vec::IntoIter<Vec<u64>>,
+    received: Received<INPUTS>,
 }
 
 impl<'a> Arrivals<'a> {
     fn new(layer: &'a Layer, own: &[u64]) -> Self {
         let own = layer.packing.encode_inputs(own, layer.params.degree());
-        let layouts = chunks(layer.input_layouts());
-        Self {
-            layer,
-            own: own.into_iter(),
-            layouts: layouts.into_iter(),
-            parts: Vec::new().into_iter(),
-        }
+        let received = Received::new(layer.input_layouts());
+        Self { layer, own: own.into_iter(), received }
     }
 
     /// The sums of the tile that `places` share, of all its ciphertexts.
@@ -178,20 +173,8 @@ impl<'a> Arrivals<'a> {
     }
 
     fn next(&mut self, channel: &mut Channel) -> Result<Ciphertext> {
-        if self.parts.len() == 0 {
-            let layout = self.layouts.next();
-            let layout = layout.ok_or_else(|| Error::misuse("too few ciphertexts"))?;
-            let message: Inputs = channel.receive(&layout)?;
-            self.parts = message.into_values().collect::<Vec<_>>().into_iter();
-        }
-        let (Some(seed), Some(body)) = (self.parts.next(), self.parts.next()) else {
-            return Err(Error::misuse("half a ciphertext"));
-        };
-        let fresh = Fresh { seed: seed_of(&seed), body };
-        let expanded = fresh.expand(self.layer.params);
-        let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
         let own = Zeroizing::new(self.own.next().unwrap_or_default());
-        cipher.add_plain(&own, self.layer.plain_bits).map_err(misuse)?;
-        Ok(cipher)
+        let own = Some((own, self.layer.plain_bits));
+        next_ciphertext(channel, &mut self.received, self.layer.params, own)
     }
 }

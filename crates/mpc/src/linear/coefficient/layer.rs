@@ -12,15 +12,14 @@ use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 use super::packing::{Packing, Place};
 use super::product;
 use crate::effort::{Effort, Kernel};
+use crate::linear::transport::chunks;
+use crate::linear::transport::rlwe::Rescaling;
 
-/// Ciphertexts from the client: seed and body of each.
-pub(super) type Inputs = Packed<{ tags::COEFFICIENT_INPUTS }>;
-/// Responses from the server: c1 and the useful part of c0 of each.
-pub(super) type Responses = Packed<{ tags::COEFFICIENT_RESPONSES }>;
+/// The tag of ciphertexts from the client: seed and body of each.
+pub(super) const INPUTS: u8 = tags::COEFFICIENT_INPUTS;
+/// The tag of responses from the server: c1 and the useful part of c0 of each.
+pub(super) const RESPONSES: u8 = tags::COEFFICIENT_RESPONSES;
 
-/// A message is closed when it reaches this many bytes, so that sending,
-/// computing and receiving overlap.
-const CHUNK: u64 = 1 << 20;
 /// Most ciphertexts each way in one layer: a plan from outside is priced before it
 /// is accepted, and that takes memory for each.
 const MOST_CIPHERTEXTS: usize = 1 << 20;
@@ -123,6 +122,16 @@ impl Layer {
         Ok(chosen)
     }
 
+    /// How phases and masks become shares of the result.
+    pub(super) fn rescaling(&self) -> Rescaling {
+        Rescaling {
+            rounding: self.rounding,
+            plain_bits: self.plain_bits,
+            out_bits: self.out_bits,
+            result_bits: self.result_bits(),
+        }
+    }
+
     fn payload(&self) -> u64 {
         payload(&self.packing, (self.params, self.response_bits))
     }
@@ -195,13 +204,16 @@ impl Layer {
     /// What the client sends of it.
     pub fn asks(&self) -> Cost {
         let inputs = chunks(self.input_layouts());
-        inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l))).collect()
+        inputs.iter().map(|l| Cost::message(Role::Client, Packed::<INPUTS>::body_len(l))).collect()
     }
 
     /// What the server sends of it.
     pub fn answers(&self) -> Cost {
         let responses = chunks(self.response_layouts());
-        responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l))).collect()
+        responses
+            .iter()
+            .map(|l| Cost::message(Role::Server, Packed::<RESPONSES>::body_len(l)))
+            .collect()
     }
 
     /// Bytes of the responses where they are held back.
@@ -316,21 +328,4 @@ fn refusal(linear: &Linear, out_bits: u32, priced: bool) -> Error {
             linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]
         )),
     }
-}
-
-/// Groups layouts into messages of about [`CHUNK`] bytes.
-pub(in crate::linear) fn chunks(layouts: Vec<Vec<Segment>>) -> Vec<Vec<Segment>> {
-    let mut messages: Vec<Vec<Segment>> = Vec::new();
-    let mut filled = CHUNK;
-    for layout in layouts {
-        if filled >= CHUNK {
-            messages.push(Vec::new());
-            filled = 0;
-        }
-        filled += layout.iter().map(Segment::len).sum::<u64>();
-        if let Some(message) = messages.last_mut() {
-            message.extend(layout);
-        }
-    }
-    messages
 }

@@ -27,55 +27,20 @@ mod product;
 #[allow(clippy::unwrap_used, clippy::panic)]
 pub(super) mod tests;
 
-use std::collections::VecDeque;
-
-use graph::Rounding;
-use he::rlwe::{PublicKey, Response, SecretKey, rescale};
+use he::rlwe::{PublicKey, SecretKey};
 use ring::word::mask;
-use ring::{Random, Seed};
-use wire::{Channel, Error, Message, Result, Segment};
+use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 pub use ahead::{ClientAhead, ClientAsked, ServerAhead, ServerAsked};
-pub(in crate::linear) use layer::chunks;
-use layer::{Inputs, Responses};
+use layer::{INPUTS, RESPONSES};
 pub use layer::{Layer, MOST_PACKINGS};
 use packing::Place;
 pub use product::ServerWeights;
 
-use crate::parallel;
+pub use crate::linear::transport::Worker;
+use crate::linear::transport::rlwe;
 use crate::share::Share;
-
-pub(in crate::linear) fn misuse(error: he::Error) -> Error {
-    Error::misuse(error.to_string())
-}
-
-/// Sends the parts in chunks, each part a few segments.
-pub(in crate::linear) fn send_chunks<M: Message>(
-    channel: &mut Channel,
-    layouts: &[Vec<Segment>],
-    parts: &mut dyn Iterator<Item = Result<Vec<Vec<u64>>>>,
-    wrap: impl Fn(Vec<(Segment, Vec<u64>)>) -> M,
-) -> Result<()> {
-    for layout in layouts {
-        let mut segments = Vec::with_capacity(layout.len());
-        let mut rest = layout.iter();
-        while rest.len() > 0 {
-            let part = parts.next().ok_or_else(|| Error::misuse("too few parts"))??;
-            segments.extend(rest.by_ref().take(part.len()).copied().zip(part));
-        }
-        channel.send(&wrap(segments))?;
-    }
-    Ok(())
-}
-
-/// What a party works with.
-pub struct Worker<'a> {
-    /// Its own randomness.
-    pub rng: &'a mut Random,
-    /// Threads for its own work; what it sends does not depend on them.
-    pub threads: usize,
-}
 
 /// The client's side: encrypts its share, decrypts the responses.
 ///
@@ -116,23 +81,9 @@ fn send_inputs(
     worker: &mut Worker<'_>,
 ) -> Result<()> {
     let polynomials = layer.packing.encode_inputs(values, layer.params.degree());
-    let threads = worker.threads;
-    let encrypt = |(values, mut rng): (Zeroizing<Vec<u64>>, Random)| {
-        let fresh = key.encrypt(layer.params, &values, layer.plain_bits, &mut rng);
-        let fresh = fresh.map_err(misuse)?;
-        Ok(vec![words_of(&fresh.seed), fresh.body])
-    };
-    let mut polynomials = polynomials.into_iter().map(Zeroizing::new);
-    let mut done = VecDeque::new();
-    let mut fresh = std::iter::from_fn(|| {
-        if done.is_empty() {
-            let some = polynomials.by_ref().take(parallel::batch(threads));
-            let some = some.map(|values| (values, worker.rng.child())).collect();
-            done.extend(parallel::map(threads, some, encrypt));
-        }
-        done.pop_front()
-    });
-    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, Inputs::new)
+    let polynomials = polynomials.into_iter().map(Zeroizing::new);
+    let with = (key, layer.params, layer.plain_bits);
+    rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
 }
 
 /// The phases of the products that the server answers.
@@ -143,24 +94,12 @@ fn receive_phases(
     threads: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
-    let mut places = layer.packing.places();
-    for layout in chunks(layer.response_layouts()) {
-        let message: Responses = channel.receive(&layout)?;
-        let mut parts = message.into_values();
-        let mut answers = Vec::new();
-        while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
-            let place = places.next().ok_or_else(|| Error::misuse("too many responses"))?;
-            answers.push((place, Response { c1, c0, bits: layer.response_bits }));
-        }
-        let decrypt = |(place, response): (Place, Response)| {
-            let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-            Ok((to, key.decrypt(&response, &keep).map_err(misuse)?))
-        };
-        for opened in parallel::map(threads, answers, decrypt) {
-            let (to, opened) = opened?;
-            scatter(&mut phases, &to, &opened);
-        }
-    }
+    let (layouts, places) = (layer.response_layouts(), layer.packing.places());
+    let outputs = |place: Place| layer.packing.outputs(place).into_iter().unzip();
+    let with = (key, layer.response_bits, threads);
+    rlwe::receive_phases::<RESPONSES, _>(channel, layouts, with, places, outputs, |to, opened| {
+        scatter(&mut phases, &to, opened);
+    })?;
     Ok(phases)
 }
 
@@ -200,17 +139,7 @@ fn check(layer: &Layer, x: &Share, addend: Option<&Share>) -> Result<Zeroizing<V
 }
 
 fn client_share(layer: &Layer, phases: &[u64], added: &[u64]) -> Result<Share> {
-    let (plain, response) = (layer.plain_bits, layer.response_bits);
-    let width = plain.max(response);
-    let sums = phases.iter().zip(added).map(|(phase, added)| {
-        (phase << (width - response)).wrapping_add(added << (width - plain)) & mask(width)
-    });
-    let sums = Zeroizing::new(sums.collect::<Vec<u64>>());
-    let words = match layer.rounding {
-        Rounding::Stochastic => rescale::client(&sums, width, layer.out_bits),
-        Rounding::Exact => rescale::exact_client(&sums, width, plain),
-    };
-    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
+    layer.rescaling().client(phases, layer.response_bits, added)
 }
 
 fn server_share(layer: &Layer, masks: &mut [u64], bias: &[i64], added: &[u64]) -> Result<Share> {
@@ -221,11 +150,7 @@ fn server_share(layer: &Layer, masks: &mut [u64], bias: &[i64], added: &[u64]) -
         let known = added.wrapping_add(bias) << (modulus - plain);
         *word = word.wrapping_sub(known) & mask(modulus);
     }
-    let words = match layer.rounding {
-        Rounding::Stochastic => rescale::server(masks, modulus, layer.out_bits),
-        Rounding::Exact => rescale::exact_server(masks, modulus, plain),
-    };
-    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
+    layer.rescaling().server(masks, modulus)
 }
 
 fn scatter(all: &mut [u64], to: &[usize], values: &[u64]) {
@@ -234,16 +159,4 @@ fn scatter(all: &mut [u64], to: &[usize], values: &[u64]) {
             *slot = *value;
         }
     }
-}
-
-pub(in crate::linear) fn words_of(seed: &Seed) -> Vec<u64> {
-    let (words, _) = seed.0.as_chunks::<8>();
-    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-pub(in crate::linear) fn seed_of(words: &[u64]) -> Seed {
-    let mut seed = Seed([0; 16]);
-    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-    seed.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-    seed
 }

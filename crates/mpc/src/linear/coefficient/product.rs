@@ -7,7 +7,7 @@ use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use super::layer::Layer;
-use super::misuse;
+use crate::linear::transport::misuse;
 use crate::parallel;
 
 /// Ciphertexts that are multiplied together, so that sums are read and written once

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::layer::Layer;
 use super::slots::Parts;
 use super::{Worker, check};
-use crate::linear::transport;
+use crate::linear::transport::bfv;
 
 /// The client's side: encrypts both parts of the transform of its share `x`, decrypts those of
 /// its share of the result.
@@ -25,18 +25,17 @@ pub fn client(
     check(layer, x, key.params())?;
     let keys = (key, layer.encoder());
     let parts = (0..layer.packing.pieces()).flat_map(|piece| layer.input_slots(piece, x));
-    transport::send_inputs(channel, layer.input_layouts(), keys, parts, |slots| slots, worker)?;
+    bfv::send_inputs(channel, layer.input_layouts(), keys, parts, |slots| slots, worker)?;
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
-    let (mut real, mut next) = (None, 0);
+    let mut real = None;
     let layouts = layer.response_layouts();
-    transport::receive_responses(channel, layouts, keys, worker.threads, |slots| {
+    bfv::receive_responses(channel, layouts, keys, worker.threads, |index, slots| {
         let Some(first) = real.take() else {
             real = Some(slots);
             return;
         };
         let both: Parts = [first, slots];
-        layer.collect(next, &both, &mut results);
-        next += 1;
+        layer.collect(index / 2, &both, &mut results);
     })?;
     Ok(results)
 }

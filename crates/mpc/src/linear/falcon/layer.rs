@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph::Conv;
 use he::bfv::noise::{Load, TAIL};
-use he::bfv::{Encoder, Params, Response};
+use he::bfv::{Encoder, Params};
 use ring::Modulus;
 use wire::{Cost, Error, Result, Segment};
 
@@ -12,7 +12,7 @@ use super::fourier::Fourier;
 use super::{Operations, Small};
 use crate::linear::falcon::ntt::packing::Packing;
 use crate::linear::falcon::ntt::{Shape, parameters};
-use crate::linear::transport;
+use crate::linear::transport::bfv;
 
 /// Bits of the largest plaintext prime: words of responses hold no more.
 const MOST_BITS: u32 = 50;
@@ -200,23 +200,17 @@ impl Layer {
 
     /// Layout of each input ciphertext: seed and body.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
-        let seed = Segment { count: 2, bits: 64 };
-        let params = self.params();
-        let body = params.widths().into_iter();
-        let body = body.map(|bits| Segment { count: params.degree(), bits });
-        vec![std::iter::once(seed).chain(body).collect(); self.ciphertexts().0]
+        bfv::input_layouts(self.params(), self.ciphertexts().0)
     }
 
     /// Layout of each response.
     pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
-        let layout = Response::layout(&self.encoder);
-        let each = layout.map(|(count, bits)| Segment { count, bits });
-        vec![each.to_vec(); self.ciphertexts().1]
+        bfv::response_layouts(&self.encoder, self.ciphertexts().1)
     }
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        transport::cost(self.input_layouts(), self.response_layouts())
+        bfv::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

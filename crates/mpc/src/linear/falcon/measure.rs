@@ -11,8 +11,8 @@ use super::ServerKeys;
 use super::layer::Layer;
 use super::server::{Factors, Products};
 use super::weights::ServerWeights;
-use crate::linear::coefficient::misuse;
 use crate::linear::timed::{Responding, Timed};
+use crate::linear::transport::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {

@@ -21,6 +21,7 @@
 //! Floating point is not computed in constant time.
 
 mod client;
+mod filters;
 mod fourier;
 mod layer;
 mod measure;

@@ -9,8 +9,8 @@ use super::layer::Layer;
 use super::slots::Mask;
 use super::weights::ServerWeights;
 use super::{ServerKeys, Worker, check};
-use crate::linear::coefficient::{chunks, misuse, send_chunks};
-use crate::linear::transport::{Arrivals, Responses};
+use crate::linear::transport::bfv::{self, Arrivals};
+use crate::linear::transport::{misuse, send_chunks};
 
 /// The server's side: adds the transform of its share `x`, multiplies, masks.
 ///
@@ -33,7 +33,7 @@ pub fn server(
     let each = layer.outputs() / weights.bias().len().max(1);
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
     let (mut next, mut waiting) = (0, None);
-    let mut responses = std::iter::from_fn(|| {
+    let responses = std::iter::from_fn(|| {
         if let Some(imaginary) = waiting.take() {
             return Some(Ok(imaginary));
         }
@@ -46,8 +46,7 @@ pub fn server(
             real
         }))
     });
-    let layouts = chunks(layer.response_layouts());
-    send_chunks(channel, &layouts, &mut responses, Responses::new)?;
+    send_chunks::<{ bfv::RESPONSES }>(channel, layer.response_layouts(), responses)?;
     let biases = weights.bias().iter().flat_map(|bias| std::iter::repeat_n(bias, each));
     results.iter_mut().zip(biases).for_each(|(share, bias)| *share += bias);
     Ok(results)
@@ -84,7 +83,7 @@ impl Products<'_> {
         let (mut real, mut minus, mut imaginary) = (sum(), sum(), sum());
         for (piece, [x_real, x_imaginary]) in self.inputs.iter().enumerate() {
             let kept = self.weights.at(self.layer, response, piece)?;
-            let [w_real, w_imaginary] = kept.plains();
+            let [w_real, w_imaginary] = kept.get();
             real.multiply_add(x_real, w_real).map_err(misuse)?;
             minus.multiply_add(x_imaginary, w_imaginary).map_err(misuse)?;
             imaginary.multiply_add(x_real, w_imaginary).map_err(misuse)?;

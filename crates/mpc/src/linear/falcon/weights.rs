@@ -6,29 +6,16 @@ use he::bfv::Plain;
 use wire::Result;
 use zeroize::Zeroizing;
 
+use super::filters::{Encoded, Filters, Kept};
 use super::layer::Layer;
 use super::slots::Parts;
-use crate::linear::coefficient::misuse;
-use crate::linear::falcon::ntt::Filters;
-use crate::linear::falcon::ntt::packing::Packing;
+use crate::linear::transport::misuse;
+
+/// Real and imaginary part of what a piece is multiplied with.
+type Plains = [Plain; 2];
 
 /// The server's weights, transformed and encoded once for all runs as far as memory goes.
-pub struct ServerWeights {
-    filters: Filters,
-    packing: Packing,
-    prime: u64,
-    /// Real and imaginary parts of the first plaintexts, by response and piece.
-    ready: Vec<[Plain; 2]>,
-    bias: Zeroizing<Vec<i64>>,
-}
-
-/// Plaintexts of weights.
-pub(super) enum Kept<'a> {
-    /// Kept.
-    Ready(&'a [Plain; 2]),
-    /// Made for this use: there was no memory left.
-    Made([Plain; 2]),
-}
+pub struct ServerWeights(Encoded<Plains>);
 
 impl ServerWeights {
     /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`, with at most `memory`
@@ -38,50 +25,41 @@ impl ServerWeights {
     /// [`Error::Misuse`](wire::Error::Misuse) for wrong lengths, or integers that accumulators do not hold.
     pub fn new(layer: &Layer, weight: &[i32], bias: &[i64], memory: &mut usize) -> Result<Self> {
         let filters = Filters::new(&layer.conv, weight, bias, layer.plain_bits())?;
-        let mut weights = Self {
-            filters,
-            packing: layer.packing.clone(),
-            prime: layer.prime(),
-            ready: Vec::new(),
-            bias: Zeroizing::new(bias.to_vec()),
-        };
+        let weights = Encoded::new(filters, &layer.packing, layer.prime(), bias);
         let each = 2 * Plain::bytes(layer.params());
-        for index in 0..weights.packing.products() {
-            let Some(left) = memory.checked_sub(each) else { break };
-            *memory = left;
-            let plains = weights.encode(layer, index)?;
-            weights.ready.push(plains);
-        }
-        Ok(weights)
+        weights
+            .prepare(each, memory, |filters, response, piece| {
+                encode(layer, filters, response, piece)
+            })
+            .map(Self)
     }
 
     /// What a piece is multiplied with in a response.
-    pub(super) fn at(&self, layer: &Layer, response: usize, piece: usize) -> Result<Kept<'_>> {
-        let index = response * self.packing.pieces() + piece;
-        match self.ready.get(index) {
-            Some(plains) => Ok(Kept::Ready(plains)),
-            None => self.encode(layer, index).map(Kept::Made),
-        }
+    pub(super) fn at(
+        &self,
+        layer: &Layer,
+        response: usize,
+        piece: usize,
+    ) -> Result<Kept<'_, Plains>> {
+        self.0
+            .at(response, piece, |filters, response, piece| encode(layer, filters, response, piece))
     }
 
-    fn encode(&self, layer: &Layer, index: usize) -> Result<[Plain; 2]> {
-        let pieces = self.packing.pieces();
-        let [real, imaginary] = weight_slots(layer, &self.filters, index / pieces, index % pieces);
-        let plain = |slots: &[u64]| layer.encoder().plain(slots).map_err(misuse);
-        Ok([plain(&real)?, plain(&imaginary)?])
-    }
-
-    /// One per output channel.
+    /// One bias for each output channel.
     pub(super) fn bias(&self) -> &[i64] {
-        &self.bias
+        self.0.bias()
     }
 
     /// Whether these weights were encoded for that layer.
     pub(super) fn fit(&self, layer: &Layer) -> bool {
-        self.filters.conv == layer.conv
-            && self.packing == layer.packing
-            && self.prime == layer.prime()
+        self.0.fit(&layer.conv, &layer.packing, layer.prime())
     }
+}
+
+fn encode(layer: &Layer, filters: &Filters, response: usize, piece: usize) -> Result<Plains> {
+    let [real, imaginary] = weight_slots(layer, filters, response, piece);
+    let plain = |slots: &[u64]| layer.encoder().plain(slots).map_err(misuse);
+    Ok([plain(&real)?, plain(&imaginary)?])
 }
 
 /// The slots that a piece is multiplied with in a response: transforms of filters.
@@ -104,17 +82,8 @@ pub(super) fn weight_slots(
     parts
 }
 
-impl Kept<'_> {
-    pub(super) const fn plains(&self) -> &[Plain; 2] {
-        match self {
-            Self::Ready(plains) => plains,
-            Self::Made(plains) => plains,
-        }
-    }
-}
-
 impl fmt::Debug for ServerWeights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ServerWeights(<{} outputs>, {} ready)", self.bias.len(), self.ready.len())
+        self.0.fmt(f)
     }
 }

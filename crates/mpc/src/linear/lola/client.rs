@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::layout::NOTHING;
 use super::message::{Answer, Request};
 use super::plan::Plan;
-use crate::linear::coefficient::{Worker, misuse, words_of};
+use crate::linear::transport::{Worker, misuse, words_of};
 use crate::parallel;
 
 /// What a client packs and unpacks with.

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::product::{Fold, Product, Scalars, Weighted};
 use super::stage::{Squares, Stage};
 use super::weights::{Diagonal, Ready, Work};
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 use crate::parallel;
 
 /// What a server needs of the client's keys.

@@ -7,7 +7,7 @@ use wire::{Error, Result};
 use super::evaluate::ServerKeys;
 use super::message::Bodies;
 use super::plan::Plan;
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 
 /// Seeds of the uniform halves: of the public key, of that for products, of the rotations.
 /// Fixed by a hash that the client cannot steer.

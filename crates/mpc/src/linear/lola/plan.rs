@@ -12,7 +12,7 @@ use super::message::{Answer, Bodies, Request};
 use super::search;
 use super::stage::{Operations, Squares, Stage};
 use crate::effort::{Effort, Kernel};
-use crate::linear::coefficient::{chunks, misuse};
+use crate::linear::transport::{chunks, misuse};
 
 /// Bits of the noise budget that are left after flooding.
 pub const SPARE_BITS: u32 = 10;

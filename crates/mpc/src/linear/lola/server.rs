@@ -11,8 +11,8 @@ use super::layout::NOTHING;
 use super::message::{Answer, Request};
 use super::plan::{Plan, check_request};
 use super::weights::ServerWeights;
-use crate::linear::coefficient::{Worker, misuse, seed_of};
-use crate::linear::slots::uniform;
+use crate::linear::residues::uniform;
+use crate::linear::transport::{Worker, misuse, seed_of};
 use crate::parallel;
 
 /// Answers a request: the results flooded by 40 bits, under a fresh encryption of zero, every

@@ -6,7 +6,7 @@ use ring::{Random, Seed};
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::linear::coefficient::Worker;
+use crate::linear::transport::Worker;
 
 fn conv(channels: [usize; 2], side: usize, kernel: usize, padding: [usize; 4]) -> Conv {
     Conv {

@@ -12,7 +12,7 @@ use super::matrix::Matrix;
 use super::plan::{Plan, Planned};
 use super::product::Product;
 use super::stage::Stage;
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 use crate::parallel;
 
 /// Bytes of encoded plaintexts that a server keeps; it encodes others whenever they are used.

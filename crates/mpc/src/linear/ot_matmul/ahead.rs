@@ -22,7 +22,7 @@ use super::layer::Layer;
 use super::message::Masked;
 use super::weights::Weights;
 use super::{Asked, ask, client, known, server, without_bits};
-use crate::linear::coefficient::Worker;
+use crate::linear::transport::Worker;
 use crate::pads::{Need, Pads};
 use crate::share::Share;
 

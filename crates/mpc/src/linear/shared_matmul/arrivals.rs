@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
-use he::rlwe::{Ciphertext, Fresh, Operand, UnfoldKey};
+use he::rlwe::{Ciphertext, Operand, UnfoldKey};
 use ring::Random;
-use wire::{Channel, Error, Result, Segment};
+use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
-use super::layer::{Inputs, Layer};
+use super::layer::{INPUTS, Layer};
 use super::shape::Left;
 use super::term::fold;
-use crate::linear::coefficient::{Worker, chunks, misuse, seed_of};
+use crate::linear::transport::rlwe::next_ciphertext;
+use crate::linear::transport::{Received, Worker, misuse};
 use crate::parallel;
 
 /// What the server adds to a ciphertext.
@@ -19,8 +20,7 @@ type Own = Option<Zeroizing<Vec<u64>>>;
 /// The client's ciphertexts in order.
 pub(super) struct Arrivals<'a> {
     layer: &'a Layer,
-    layouts: std::vec::IntoIter<Vec<Segment>>,
-    parts: std::vec::IntoIter<Vec<u64>>,
+    received: Received<INPUTS>,
 }
 
 /// The left factor of a term, which came folded.
@@ -33,27 +33,12 @@ pub(super) struct Folded<'a> {
 
 impl<'a> Arrivals<'a> {
     pub(super) fn new(layer: &'a Layer) -> Self {
-        let layouts = chunks(layer.input_layouts());
-        Self { layer, layouts: layouts.into_iter(), parts: Vec::new().into_iter() }
+        Self { layer, received: Received::new(layer.input_layouts()) }
     }
 
     fn next(&mut self, channel: &mut Channel, own: Own) -> Result<Ciphertext> {
-        if self.parts.len() == 0 {
-            let layout = self.layouts.next();
-            let layout = layout.ok_or_else(|| Error::misuse("too few ciphertexts"))?;
-            let message: Inputs = channel.receive(&layout)?;
-            self.parts = message.into_values().collect::<Vec<_>>().into_iter();
-        }
-        let (Some(seed), Some(body)) = (self.parts.next(), self.parts.next()) else {
-            return Err(Error::misuse("half a ciphertext"));
-        };
-        let fresh = Fresh { seed: seed_of(&seed), body };
-        let expanded = fresh.expand(self.layer.params);
-        let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-        if let Some(own) = own {
-            cipher.add_plain(&own, self.layer.encrypted_bits()).map_err(misuse)?;
-        }
-        Ok(cipher)
+        let own = own.map(|own| (own, self.layer.encrypted_bits()));
+        next_ciphertext(channel, &mut self.received, self.layer.params, own)
     }
 
     /// The next ciphertexts, to each of which its polynomial is added, if it has one.

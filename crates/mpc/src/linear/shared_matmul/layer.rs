@@ -9,12 +9,13 @@ use super::plan::{self, Precision};
 use super::shape::{Left, Shape};
 use super::term::{Sizes, Term, pairs};
 use crate::effort::{Effort, Kernel};
-use crate::linear::coefficient::chunks;
+use crate::linear::transport::chunks;
+use crate::linear::transport::rlwe::Rescaling;
 
-/// Ciphertexts from the client: seed and body of each.
-pub(super) type Inputs = Packed<{ tags::SHARED_INPUTS }>;
-/// Responses from the server: c1 and the useful part of c0 of each.
-pub(super) type Responses = Packed<{ tags::SHARED_RESPONSES }>;
+/// The tag of ciphertexts from the client: seed and body of each.
+pub(super) const INPUTS: u8 = tags::SHARED_INPUTS;
+/// The tag of responses from the server: c1 and the useful part of c0 of each.
+pub(super) const RESPONSES: u8 = tags::SHARED_RESPONSES;
 
 /// Widest P: products in the clear are mod 2^32, and so are multipliers.
 const WIDEST: u32 = 32;
@@ -131,8 +132,9 @@ impl Layer {
     pub fn cost(&self) -> Cost {
         let inputs = chunks(self.input_layouts());
         let responses = chunks(self.response_layouts());
-        let up = inputs.iter().map(|l| Cost::message(Role::Client, Inputs::body_len(l)));
-        let down = responses.iter().map(|l| Cost::message(Role::Server, Responses::body_len(l)));
+        let up = inputs.iter().map(|l| Cost::message(Role::Client, Packed::<INPUTS>::body_len(l)));
+        let down =
+            responses.iter().map(|l| Cost::message(Role::Server, Packed::<RESPONSES>::body_len(l)));
         up.chain(down).collect()
     }
 
@@ -230,6 +232,12 @@ impl Layer {
             vec![Segment { count: self.params.degree(), bits }, Segment { count: useful, bits }]
         };
         self.places().map(of).collect()
+    }
+
+    /// How phases and masks become shares of the result.
+    pub(super) fn rescaling(&self) -> Rescaling {
+        let Precision { plain_bits, out_bits, rounding } = self.precision;
+        Rescaling { rounding, plain_bits, out_bits, result_bits: self.result_bits() }
     }
 
     /// Bytes both ways without headers.

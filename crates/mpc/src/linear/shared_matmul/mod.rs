@@ -33,24 +33,18 @@ mod term;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-use std::collections::VecDeque;
-
-use graph::Rounding;
-use he::rlwe::{PublicKey, Response, SecretKey, UnfoldKey, rescale};
-use ring::Random;
-use ring::word::mask;
+use he::rlwe::{PublicKey, SecretKey, UnfoldKey};
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use arrivals::Arrivals;
 pub use layer::Layer;
-use layer::{Inputs, Place, Responses};
+use layer::{INPUTS, Place, RESPONSES};
 use product::Part;
 pub use shape::{Left, Shape};
 use term::fold;
 
-use super::coefficient::{Worker, chunks, misuse, send_chunks, words_of};
-use crate::parallel;
+use crate::linear::transport::{Worker, rlwe, send_chunks};
 use crate::share::Share;
 
 /// The client's side: encrypts its shares, decrypts the responses.
@@ -70,7 +64,7 @@ pub fn client(
     send_inputs(channel, layer, key, a.words(), b.words(), worker)?;
     let known = clear::products(layer.shape, a.words(), b.words());
     let phases = receive_phases(channel, layer, key, worker.threads)?;
-    client_share(layer, &phases, &known)
+    layer.rescaling().client(&phases, layer.response_bits, &known)
 }
 
 /// The client's keys on the server.
@@ -123,9 +117,9 @@ pub fn server<'k>(
         let places = places.next().unwrap_or_default().to_vec();
         responses.extend(product::respond(layer, &parts, places, keys.public, &mut masks, worker)?);
     }
-    let (layouts, mut responses) = (chunks(layer.response_layouts()), responses.into_iter());
-    send_chunks(channel, &layouts, &mut responses.by_ref().map(Ok), Responses::new)?;
-    server_share(layer, &masks)
+    let responses = responses.into_iter().map(Ok);
+    send_chunks::<RESPONSES>(channel, layer.response_layouts(), responses)?;
+    layer.rescaling().server(&masks, layer.params.modulus_bits())
 }
 
 fn check(layer: &Layer, a: &Share, b: &Share) -> Result<()> {
@@ -177,22 +171,9 @@ fn send_inputs(
     b: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<()> {
-    let (bits, threads) = (layer.encrypted_bits(), worker.threads);
-    let mut blocks = polynomials(layer, a, b);
-    let encrypt = |(values, mut rng): (Zeroizing<Vec<u64>>, Random)| {
-        let fresh = key.encrypt(layer.params, &values, bits, &mut rng).map_err(misuse)?;
-        Ok(vec![words_of(&fresh.seed), fresh.body])
-    };
-    let mut done = VecDeque::new();
-    let mut fresh = std::iter::from_fn(|| {
-        if done.is_empty() {
-            let some = blocks.by_ref().take(parallel::batch(threads));
-            let some = some.map(|values| (values, worker.rng.child())).collect();
-            done.extend(parallel::map(threads, some, encrypt));
-        }
-        done.pop_front()
-    });
-    send_chunks(channel, &chunks(layer.input_layouts()), &mut fresh, Inputs::new)
+    let with = (key, layer.params, layer.encrypted_bits());
+    let polynomials = polynomials(layer, a, b);
+    rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
 }
 
 /// The sums of all phases of each entry.
@@ -203,48 +184,13 @@ fn receive_phases(
     threads: usize,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
-    let mut places = layer.places();
-    let decrypt = |(place, response): (Place, Response)| {
-        let (keep, to): (Vec<_>, Vec<_>) = layer.outputs_at(place).unzip();
-        Ok((to, key.decrypt(&response, &keep).map_err(misuse)?))
-    };
-    for layout in chunks(layer.response_layouts()) {
-        let message: Responses = channel.receive(&layout)?;
-        let mut parts = message.into_values();
-        let mut answers = Vec::new();
-        while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
-            let place = places.next().ok_or_else(|| Error::misuse("too many responses"))?;
-            answers.push((place, Response { c1, c0, bits: layer.response_bits }));
-        }
-        for opened in parallel::map(threads, answers, decrypt) {
-            let (to, opened) = opened?;
-            add_at(&mut phases, to.into_iter(), &opened);
-        }
-    }
+    let with = (key, layer.response_bits, threads);
+    let outputs = |place| layer.outputs_at(place).unzip();
+    let (layouts, places) = (layer.response_layouts(), layer.places());
+    rlwe::receive_phases::<RESPONSES, _>(channel, layouts, with, places, outputs, |to, opened| {
+        add_at(&mut phases, to.into_iter(), opened);
+    })?;
     Ok(phases)
-}
-
-fn client_share(layer: &Layer, phases: &[u64], known: &[u64]) -> Result<Share> {
-    let (plain, response) = (layer.plain_bits(), layer.response_bits);
-    let width = plain.max(response);
-    let sums = phases.iter().zip(known).map(|(phase, known)| {
-        (phase << (width - response)).wrapping_add(known << (width - plain)) & mask(width)
-    });
-    let sums = Zeroizing::new(sums.collect::<Vec<u64>>());
-    let words = match layer.precision.rounding {
-        Rounding::Stochastic => rescale::client(&sums, width, layer.precision.out_bits),
-        Rounding::Exact => rescale::exact_client(&sums, width, plain),
-    };
-    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
-}
-
-fn server_share(layer: &Layer, masks: &[u64]) -> Result<Share> {
-    let modulus = layer.params.modulus_bits();
-    let words = match layer.precision.rounding {
-        Rounding::Stochastic => rescale::server(masks, modulus, layer.precision.out_bits),
-        Rounding::Exact => rescale::exact_server(masks, modulus, layer.plain_bits()),
-    };
-    Ok(Share::new(words.map_err(misuse)?, layer.result_bits()))
 }
 
 /// Adds `values` to the entries `to`, mod 2^64.

@@ -11,7 +11,7 @@ use super::arrivals::{Arrivals, Folded};
 use super::layer::{Layer, Place};
 use super::shape::Left;
 use super::term::Term;
-use crate::linear::coefficient::{Worker, misuse};
+use crate::linear::transport::{Worker, misuse};
 use crate::parallel;
 
 /// Both factors of one term of one product, in the evaluation basis.

@@ -4,9 +4,10 @@ use he::bfv::SecretKey;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
+use super::Worker;
 use super::layer::Layer;
-use super::{Worker, check};
-use crate::linear::transport;
+use crate::linear::residues::check;
+use crate::linear::transport::bfv;
 
 /// The client's side: encrypts its share `x` mod p, decrypts its share of the result.
 ///
@@ -20,15 +21,14 @@ pub fn client(
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    check(layer, x, key.params())?;
+    check(x, layer.inputs(), layer.encoder(), key.params())?;
     let keys = (key, layer.encoder());
     let slots = |piece| Zeroizing::new(layer.rows_of(&layer.plan.input_slots(piece, x)).to_vec());
     let (layouts, pieces) = (layer.input_layouts(), layer.plan.pieces.iter());
-    transport::send_inputs(channel, layouts, keys, pieces, slots, worker)?;
+    bfv::send_inputs(channel, layouts, keys, pieces, slots, worker)?;
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
-    let (layouts, mut responses) = (layer.response_layouts(), 0..);
-    transport::receive_responses(channel, layouts, keys, worker.threads, |slots| {
-        let next = responses.next().unwrap_or_default();
+    let layouts = layer.response_layouts();
+    bfv::receive_responses(channel, layouts, keys, worker.threads, |next, slots| {
         layer.plan.collect(next, &slots, layer.prime(), &mut results);
     })?;
     Ok(results)

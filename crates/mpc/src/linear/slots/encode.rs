@@ -4,8 +4,8 @@ use zeroize::Zeroizing;
 
 use super::grid::{Shift, reach, sides};
 use super::machine::At;
-use super::modular::{add, lift};
 use super::plan::{Piece, Plan, Sequence};
+use crate::linear::residues::{add, lift};
 
 impl Plan {
     /// The slots of `piece`, of channel-major values: n of each row, all alike.

@@ -6,7 +6,7 @@ use wire::Result;
 use super::layer::Layer;
 use super::machine::{At, Evaluator};
 use super::weights::ServerWeights;
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 
 /// BFV with the weights of a layer.
 pub(super) struct Encrypted<'a> {

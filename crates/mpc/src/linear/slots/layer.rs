@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph::Conv;
 use he::bfv::noise::{Estimate, Load};
-use he::bfv::{Encoder, Params, Response};
+use he::bfv::{Encoder, Params};
 use wire::{Cost, Error, Result, Segment};
 use zeroize::Zeroizing;
 
@@ -12,8 +12,9 @@ use super::grid::Grid;
 use super::machine::Operations;
 use super::parameters;
 use super::plan::{Plan, Rows};
-use crate::linear::coefficient::misuse;
-use crate::linear::{gala, gazelle, transport};
+use crate::linear::transport::bfv;
+use crate::linear::transport::misuse;
+use crate::linear::{gala, gazelle};
 
 /// Slots of the smallest row that carries a product: ring degree 4096.
 const SMALLEST_ROW: usize = 2048;
@@ -161,23 +162,17 @@ impl Layer {
 
     /// Layout of each input ciphertext: seed and body.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
-        let seed = Segment { count: 2, bits: 64 };
-        let params = self.params();
-        let body = params.widths().into_iter();
-        let body = body.map(|bits| Segment { count: params.degree(), bits });
-        vec![std::iter::once(seed).chain(body).collect(); self.plan.pieces.len()]
+        bfv::input_layouts(self.params(), self.plan.pieces.len())
     }
 
     /// Layout of each response.
     pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
-        let layout = Response::layout(&self.encoder);
-        let each = layout.map(|(count, bits)| Segment { count, bits });
-        vec![each.to_vec(); self.plan.responses()]
+        bfv::response_layouts(&self.encoder, self.plan.responses())
     }
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        transport::cost(self.input_layouts(), self.response_layouts())
+        bfv::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

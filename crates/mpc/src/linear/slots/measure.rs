@@ -11,10 +11,10 @@ use super::encrypted::Encrypted;
 use super::evaluate::Evaluation;
 use super::layer::Layer;
 use super::machine::{Machine, Operations};
-use super::modular::uniform;
 use super::{ServerKeys, weights::ServerWeights};
-use crate::linear::coefficient::misuse;
+use crate::linear::residues::uniform;
 use crate::linear::timed::{Responding, Timed};
+use crate::linear::transport::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {

@@ -24,7 +24,6 @@ mod grid;
 mod layer;
 mod machine;
 mod measure;
-mod modular;
 mod parameters;
 mod plan;
 mod server;
@@ -33,17 +32,15 @@ mod server;
 mod tests;
 mod weights;
 
-use he::bfv::{Params, PublicKey, RotationKeys};
-use wire::{Error, Result};
+use he::bfv::{PublicKey, RotationKeys};
 
-pub use super::coefficient::Worker;
+pub use super::transport::Worker;
 pub(in crate::linear) use choose::{Quotients, fewest_ciphertexts};
 pub use client::client;
 pub(in crate::linear) use evaluate::operations;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
 pub use measure::Measurement;
-pub(in crate::linear) use modular::uniform;
 pub(in crate::linear) use plan::{Plan, Rows, Sequence};
 pub use server::server;
 pub use weights::ServerWeights;
@@ -55,20 +52,4 @@ pub struct ServerKeys {
     pub public: PublicKey,
     /// For at least the steps of [`Layer::rotations`].
     pub rotations: RotationKeys,
-}
-
-/// The two halves of a response as they are sent, and the mask of its slots.
-pub(in crate::linear) type Answer = (Vec<Vec<u64>>, zeroize::Zeroizing<Vec<u64>>);
-
-fn check(layer: &Layer, x: &[u64], params: &Params) -> Result<()> {
-    // All are looked at: where one is too large is nobody's business.
-    let most = layer.prime() - 1;
-    let excess = x.iter().fold(0, |any, value| any | value | most.wrapping_sub(*value));
-    if x.len() != layer.inputs() || excess >> 63 != 0 {
-        return Err(Error::misuse("shares that do not fit their linear layer"));
-    }
-    if params != layer.params() {
-        return Err(Error::misuse("a key that does not fit the layer"));
-    }
-    Ok(())
 }

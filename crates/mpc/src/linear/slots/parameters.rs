@@ -7,7 +7,7 @@ use he::bfv::{Encoder, Params};
 use wire::Result;
 
 use super::plan::{Plan, Sequence};
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 
 /// Least bits of a plaintext prime: it is 1 mod 2N at every degree.
 const LEAST_BITS: u32 = 16;

@@ -1,6 +1,5 @@
 //! The server's side.
 
-use he::bfv::Ciphertext;
 use ring::Random;
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
@@ -9,11 +8,11 @@ use super::encrypted::Encrypted;
 use super::evaluate::{Evaluation, Part, Products};
 use super::layer::Layer;
 use super::machine::{Machine, Operations};
-use super::modular::{add, lift, negate, uniform};
 use super::weights::ServerWeights;
-use super::{Answer, ServerKeys, Worker, check};
-use crate::linear::coefficient::misuse;
-use crate::linear::transport::{self, Arrivals};
+use super::{ServerKeys, Worker};
+use crate::linear::residues::{biased, check};
+use crate::linear::transport::bfv::{self, Arrivals};
+use crate::linear::transport::misuse;
 
 /// The server's side: adds its share `x` mod p, multiplies, masks.
 ///
@@ -40,8 +39,8 @@ pub(super) fn counted_server(
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<(Zeroizing<Vec<u64>>, Operations)> {
-    check(layer, x, keys.public.params())?;
-    check(layer, x, keys.rotations.params())?;
+    check(x, layer.inputs(), layer.encoder(), keys.public.params())?;
+    check(x, layer.inputs(), layer.encoder(), keys.rotations.params())?;
     if !weights.fit(layer) {
         return Err(Error::misuse("weights that do not fit their layer"));
     }
@@ -56,20 +55,8 @@ pub(super) fn counted_server(
     }
     let (products, parts) = evaluation.finish()?;
     let results = send_responses(channel, layer, keys, &products, parts, worker)?;
-    let biased = bias(layer, weights.bias(), &results);
+    let biased = biased(weights.bias(), &results, layer.prime());
     Ok((biased, machine.operations()))
-}
-
-/// Masks a response.
-pub(super) fn answer(
-    layer: &Layer,
-    keys: &ServerKeys,
-    cipher: Ciphertext,
-    rng: &mut Random,
-) -> Result<Answer> {
-    let mask = uniform(rng, layer.params().degree(), layer.prime());
-    let answered = cipher.respond(&keys.public, layer.encoder(), &mask, &layer.load(), rng);
-    answered.map_err(misuse).map(|response| (vec![response.c1, response.c0], mask))
 }
 
 /// Masks and sends all responses; the masks of the results.
@@ -82,24 +69,15 @@ fn send_responses<'a>(
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let prime = layer.prime();
+    let (with, load) = ((&keys.public, layer.encoder()), layer.load());
     let answer = |(part, mut rng): (Part<Encrypted<'a>>, Random)| {
-        answer(layer, keys, products.response(part)?, &mut rng)
+        bfv::answer(with, &load, products.response(part)?, &mut rng)
     };
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
-    let mut responses = 0..;
-    let keep = |mask: Zeroizing<Vec<u64>>| {
-        let next = responses.next().unwrap_or_default();
+    let keep = |next, mask: Zeroizing<Vec<u64>>| {
         layer.plan.collect(next, &mask, prime, &mut masks);
     };
     let (layouts, parts) = (layer.response_layouts(), parts.into_iter());
-    transport::send_responses(channel, layouts, parts, answer, keep, worker)?;
+    bfv::send_responses(channel, layouts, parts, answer, keep, worker)?;
     Ok(masks)
-}
-
-/// The server's share: bias minus mask.
-fn bias(layer: &Layer, bias: &[i64], masks: &[u64]) -> Zeroizing<Vec<u64>> {
-    let (prime, each) = (layer.prime(), layer.outputs() / bias.len().max(1));
-    let biases = bias.iter().flat_map(|b| std::iter::repeat_n(lift(*b, prime), each));
-    let shares = masks.iter().zip(biases).map(|(mask, b)| add(negate(*mask, prime), b, prime));
-    Zeroizing::new(shares.collect())
 }

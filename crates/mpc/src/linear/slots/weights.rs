@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::encode::WeightSlots;
 use super::layer::Layer;
 use super::machine::At;
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 
 /// The server's weights, encoded once for all runs as far as memory goes.
 pub struct ServerWeights {

@@ -8,8 +8,8 @@ use ring::Random;
 use ring::word::{mask, signed};
 
 use super::*;
-use crate::linear::coefficient::Worker;
 use crate::linear::ot_matmul::{ClientAhead, Layer, ServerAhead, Source};
+use crate::linear::transport::Worker;
 use crate::pads::Need;
 use crate::share::Share;
 use crate::testing::{both, split};

@@ -4,9 +4,10 @@ use he::bfv::SecretKey;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
+use super::Worker;
 use super::layer::Layer;
-use super::{Worker, check};
-use crate::linear::transport;
+use crate::linear::residues::check;
+use crate::linear::transport::bfv;
 
 /// The client's side: encrypts the transform of its share `x` mod p, decrypts that of its
 /// share of the result.
@@ -21,15 +22,14 @@ pub fn client(
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    check(layer, x, key.params())?;
+    check(x, layer.inputs(), layer.encoder(), key.params())?;
     let (keys, packing) = ((key, layer.encoder()), &layer.packing);
     let slots = |piece| packing.input_slots(piece, x, &layer.transform);
     let (layouts, pieces) = (layer.input_layouts(), 0..packing.pieces());
-    transport::send_inputs(channel, layouts, keys, pieces, slots, worker)?;
+    bfv::send_inputs(channel, layouts, keys, pieces, slots, worker)?;
     let mut results = Zeroizing::new(vec![0; layer.outputs()]);
-    let (layouts, mut responses) = (layer.response_layouts(), 0..);
-    transport::receive_responses(channel, layouts, keys, worker.threads, |slots| {
-        let next = responses.next().unwrap_or_default();
+    let layouts = layer.response_layouts();
+    bfv::receive_responses(channel, layouts, keys, worker.threads, |next, slots| {
         packing.collect(next, &slots, &layer.transform, &mut results);
     })?;
     Ok(results)

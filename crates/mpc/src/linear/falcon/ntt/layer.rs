@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph::Conv;
 use he::bfv::noise::Load;
-use he::bfv::{Encoder, Params, Response};
+use he::bfv::{Encoder, Params};
 use wire::{Cost, Error, Result, Segment};
 
 use super::Operations;
@@ -12,7 +12,7 @@ use super::packing::Packing;
 use super::parameters;
 use super::shape::Shape;
 use super::transform::Transform;
-use crate::linear::transport;
+use crate::linear::transport::bfv;
 
 /// The public plan of a linear layer in the domain of the transform.
 #[derive(Clone, Debug)]
@@ -92,23 +92,17 @@ impl Layer {
 
     /// Layout of each input ciphertext: seed and body.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
-        let seed = Segment { count: 2, bits: 64 };
-        let params = self.params();
-        let body = params.widths().into_iter();
-        let body = body.map(|bits| Segment { count: params.degree(), bits });
-        vec![std::iter::once(seed).chain(body).collect(); self.packing.pieces()]
+        bfv::input_layouts(self.params(), self.packing.pieces())
     }
 
     /// Layout of each response.
     pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
-        let layout = Response::layout(&self.encoder);
-        let each = layout.map(|(count, bits)| Segment { count, bits });
-        vec![each.to_vec(); self.packing.responses()]
+        bfv::response_layouts(&self.encoder, self.packing.responses())
     }
 
     /// What a run costs.
     pub fn cost(&self) -> Cost {
-        transport::cost(self.input_layouts(), self.response_layouts())
+        bfv::cost(self.input_layouts(), self.response_layouts())
     }
 
     /// Values of the input.

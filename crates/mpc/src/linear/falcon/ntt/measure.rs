@@ -10,9 +10,9 @@ use super::layer::Layer;
 use super::server::Products;
 use super::weights::ServerWeights;
 use super::{Operations, ServerKeys};
-use crate::linear::coefficient::misuse;
-use crate::linear::slots::uniform;
+use crate::linear::residues::uniform;
 use crate::linear::timed::{Responding, Timed};
+use crate::linear::transport::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
 pub struct Measurement {

@@ -32,28 +32,11 @@ mod tests;
 mod transform;
 mod weights;
 
-use he::bfv::Params;
-use wire::{Error, Result};
-
-pub use crate::linear::coefficient::Worker;
 pub use crate::linear::slots::{Operations, ServerKeys};
+pub use crate::linear::transport::Worker;
 pub use client::client;
 pub use layer::Layer;
 pub use measure::Measurement;
 pub use server::server;
 pub use shape::Shape;
-pub(in crate::linear) use weights::Filters;
 pub use weights::ServerWeights;
-
-fn check(layer: &Layer, x: &[u64], params: &Params) -> Result<()> {
-    // All are looked at: where one is too large is nobody's business.
-    let most = layer.prime() - 1;
-    let excess = x.iter().fold(0, |any, value| any | value | most.wrapping_sub(*value));
-    if x.len() != layer.inputs() || excess >> 63 != 0 {
-        return Err(Error::misuse("shares that do not fit their linear layer"));
-    }
-    if params != layer.params() {
-        return Err(Error::misuse("a key that does not fit the layer"));
-    }
-    Ok(())
-}

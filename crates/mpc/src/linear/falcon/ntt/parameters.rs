@@ -8,7 +8,7 @@ use wire::Result;
 
 use super::packing::Packing;
 use super::shape::{DIVISOR, MOST_SLOTS, Shape};
-use crate::linear::coefficient::misuse;
+use crate::linear::transport::misuse;
 
 /// Slots of the smallest ring that carries a product.
 const LEAST_SLOTS: usize = 4096;

@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use super::layer::Layer;
 use super::weights::ServerWeights;
-use super::{Operations, ServerKeys, Worker, check};
-use crate::linear::coefficient::misuse;
-use crate::linear::slots::{Answer, uniform};
-use crate::linear::transport::{self, Arrivals};
+use super::{Operations, ServerKeys, Worker};
+use crate::linear::residues::{biased, check};
+use crate::linear::transport::bfv::{self, Arrivals};
+use crate::linear::transport::misuse;
 use crate::parallel;
 
 /// The server's side: adds the transform of its share `x` mod p, multiplies, masks.
@@ -40,7 +40,7 @@ pub(super) fn counted_server(
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<(Zeroizing<Vec<u64>>, Operations)> {
-    check(layer, x, keys.public.params())?;
+    check(x, layer.inputs(), layer.encoder(), keys.public.params())?;
     if !weights.fit(layer) {
         return Err(Error::misuse("weights that do not fit their layer"));
     }
@@ -53,7 +53,7 @@ pub(super) fn counted_server(
         products.push(piece, cipher)?;
     }
     let results = send_responses(channel, &mut products, keys, worker)?;
-    Ok((bias(layer, weights.bias(), &results), products.operations()))
+    Ok((biased(weights.bias(), &results, layer.prime()), products.operations()))
 }
 
 /// Sums of products. They are made as ciphertexts arrive, or, where there are fewer
@@ -101,7 +101,7 @@ impl<'a> Products<'a> {
     ) -> Result<()> {
         self.multiplied.fetch_add(1, Ordering::Relaxed);
         let weights = self.weights.at(self.layer, response, piece)?;
-        sum.multiply_add(cipher, weights.plain()).map_err(misuse)
+        sum.multiply_add(cipher, weights.get()).map_err(misuse)
     }
 
     /// What was added up for each response so far.
@@ -125,18 +125,6 @@ impl<'a> Products<'a> {
     }
 }
 
-/// Masks a response.
-pub(super) fn answer(
-    layer: &Layer,
-    keys: &ServerKeys,
-    cipher: Ciphertext,
-    rng: &mut Random,
-) -> Result<Answer> {
-    let mask = uniform(rng, layer.slots(), layer.prime());
-    let answered = cipher.respond(&keys.public, layer.encoder(), &mask, &layer.load(), rng);
-    answered.map_err(misuse).map(|response| (vec![response.c1, response.c0], mask))
-}
-
 /// Masks and sends all responses; the masks of the results.
 fn send_responses(
     channel: &mut Channel,
@@ -145,25 +133,16 @@ fn send_responses(
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
     let layer = products.layer;
+    let (with, load) = ((&keys.public, layer.encoder()), layer.load());
     let sums = products.take();
     let products = &*products;
     let make = |((response, sum), mut rng): ((usize, Option<Accumulator>), Random)| {
-        answer(layer, keys, products.finish(response, sum)?, &mut rng)
+        bfv::answer(with, &load, products.finish(response, sum)?, &mut rng)
     };
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
-    let mut responses = 0..;
-    let keep = |mask: Zeroizing<Vec<u64>>| {
-        let next = responses.next().unwrap_or_default();
+    let keep = |next, mask: Zeroizing<Vec<u64>>| {
         layer.packing.collect(next, &mask, &layer.transform, &mut masks);
     };
-    transport::send_responses(channel, layer.response_layouts(), sums, make, keep, worker)?;
+    bfv::send_responses(channel, layer.response_layouts(), sums, make, keep, worker)?;
     Ok(masks)
-}
-
-/// The server's share: bias minus mask.
-fn bias(layer: &Layer, bias: &[i64], masks: &[u64]) -> Zeroizing<Vec<u64>> {
-    let (modulus, each) = (layer.transform.modulus(), layer.outputs() / bias.len().max(1));
-    let biases = bias.iter().flat_map(|b| std::iter::repeat_n(modulus.of_signed(*b), each));
-    let shares = masks.iter().zip(biases).map(|(mask, b)| modulus.subtract(b, *mask));
-    Zeroizing::new(shares.collect())
 }

@@ -235,7 +235,7 @@ fn radices(length: usize, most: usize) -> Vec<usize> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::linear::slots::uniform;
+    use crate::linear::residues::uniform;
     use ring::Random;
 
     /// Primes of 22, 31, 47 and 60 bits that are 1 mod 45 * 2^16.

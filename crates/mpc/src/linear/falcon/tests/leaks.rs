@@ -10,7 +10,7 @@ use super::super::*;
 use super::parties::{Case, run};
 use crate::linear::coefficient::tests::conv;
 use crate::linear::falcon::ntt;
-use crate::linear::slots;
+use crate::linear::residues::uniform as uniform_residues;
 
 /// The sum of both shares after `mask` was taken from `secret` in the Fourier domain mod p,
 /// with 8 fraction bits, as in equation 8 of the paper; its largest error.
@@ -40,7 +40,7 @@ fn masks_uniform_mod_p_are_not_removed() {
     let modulus = Modulus::new(1_316_638_721).unwrap();
     let mut rng = Random::seeded(1);
     let secret: Vec<i64> = rng.uniform(36, 11).into_iter().map(|x| x as i64 - 1024).collect();
-    let uniform = slots::uniform(&mut rng, 36, modulus.value());
+    let uniform = uniform_residues(&mut rng, 36, modulus.value());
     let uniform: Vec<i64> = uniform.iter().map(|x| *x as i64).collect();
     assert!(recovery_error(&secret, &uniform, modulus) > 1e8);
     // What is left of p beside fraction and transform: 14 bits.

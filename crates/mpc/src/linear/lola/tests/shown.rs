@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 
 use super::super::*;
 use super::{Clear, conv, linear};
-use crate::linear::coefficient::Worker;
 use crate::linear::lola::layout::NOTHING;
 use crate::linear::lola::{evaluate, weights::ServerWeights};
+use crate::linear::transport::Worker;
 
 fn small() -> Network {
     let layers = vec![

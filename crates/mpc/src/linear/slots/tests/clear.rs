@@ -9,9 +9,9 @@ use super::super::Protocol;
 use super::super::encode::WeightSlots;
 use super::super::evaluate::{Evaluation, operations};
 use super::super::machine::{At, Evaluator, Machine};
-use super::super::modular::{lift, negate};
 use super::super::plan::{Plan, Rows, Sequence};
 use crate::linear::coefficient::tests::{clear, conv, shapes};
+use crate::linear::residues::{lift, negate};
 
 const PRIME: u64 = (1 << 61) - 1;
 

@@ -9,10 +9,10 @@ use super::super::encode::WeightSlots;
 use super::super::encrypted::Encrypted;
 use super::super::evaluate::Evaluation;
 use super::super::machine::{Evaluator, Machine};
-use super::super::modular::uniform;
 use super::super::*;
 use super::clear::Clear;
 use crate::linear::coefficient::tests::conv;
+use crate::linear::residues::uniform;
 
 fn responses<E: Evaluator>(
     plan: &Plan,

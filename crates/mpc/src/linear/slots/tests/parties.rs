@@ -5,13 +5,13 @@ use he::bfv::{Params, SecretKey, Switching};
 use ring::word::signed;
 use ring::{Random, Seed};
 use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Role};
+use wire::{Error, Result, Role};
 use zeroize::Zeroizing;
 
-use super::super::modular::{add, lift, negate, uniform};
 use super::super::server::counted_server;
 use super::super::*;
 use crate::linear::coefficient::tests::{clear, conv};
+use crate::linear::residues::{add, lift, negate, uniform};
 
 type Words = Zeroizing<Vec<u64>>;
 

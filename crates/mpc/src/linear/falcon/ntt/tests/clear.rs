@@ -6,8 +6,9 @@ use ring::Random;
 use ring::word::signed;
 
 use super::super::layer::Layer;
-use super::super::weights::{Filters, weight_slots};
+use super::super::weights::weight_slots;
 use crate::linear::coefficient::tests::{clear, conv, shapes};
+use crate::linear::falcon::filters::Filters;
 
 fn random(rng: &mut Random, count: usize, bits: u32) -> Vec<i64> {
     rng.uniform(count, bits).into_iter().map(|word| signed(word, bits)).collect()

@@ -6,10 +6,11 @@ use he::bfv::noise::bound;
 use ring::Random;
 
 use super::super::server::Products;
-use super::super::weights::{Filters, weight_slots};
+use super::super::weights::weight_slots;
 use super::super::*;
 use crate::linear::coefficient::tests::conv;
-use crate::linear::slots::uniform;
+use crate::linear::falcon::filters::Filters;
+use crate::linear::residues::uniform;
 
 /// Bits of the largest noise of all responses, on uniform slots, and of the bound.
 fn measure(layer: &Layer, weight: &[i32]) -> (f64, f64) {

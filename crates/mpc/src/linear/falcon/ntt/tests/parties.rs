@@ -5,14 +5,14 @@ use he::bfv::{Params, SecretKey, Switching};
 use ring::word::signed;
 use ring::{Random, Seed};
 use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Role};
+use wire::{Error, Result, Role};
 use zeroize::Zeroizing;
 
 use super::super::server::counted_server;
 use super::super::*;
 use super::clear::{centred, more_shapes};
 use crate::linear::coefficient::tests::{clear, conv};
-use crate::linear::slots::uniform;
+use crate::linear::residues::uniform;
 
 type Words = Zeroizing<Vec<u64>>;
 

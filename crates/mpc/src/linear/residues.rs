@@ -1,10 +1,12 @@
 //! Integers mod a prime below 2^62, in time that does not depend on them.
 
+use he::bfv::{Encoder, Params};
 use ring::Random;
+use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 /// `a + b mod prime`, both reduced.
-pub(super) fn add(a: u64, b: u64, prime: u64) -> u64 {
+pub(in crate::linear) fn add(a: u64, b: u64, prime: u64) -> u64 {
     let over = (a + b).wrapping_sub(prime);
     // All ones where the sum was below the prime.
     let below = ((over as i64) >> 63) as u64;
@@ -12,12 +14,12 @@ pub(super) fn add(a: u64, b: u64, prime: u64) -> u64 {
 }
 
 /// `-a mod prime`, of a reduced a.
-pub(super) fn negate(a: u64, prime: u64) -> u64 {
+pub(in crate::linear) fn negate(a: u64, prime: u64) -> u64 {
     add(prime - a, 0, prime)
 }
 
 /// The residue of a signed integer of less than the prime's magnitude.
-pub(super) fn lift(value: i64, prime: u64) -> u64 {
+pub(in crate::linear) fn lift(value: i64, prime: u64) -> u64 {
     (value as u64).wrapping_add(prime & (value >> 63) as u64)
 }
 
@@ -35,6 +37,36 @@ pub(in crate::linear) fn uniform(
         ((high * prime + ((low * prime) >> 64)) >> 64) as u64
     });
     Zeroizing::new(scaled.collect())
+}
+
+/// Refuses shares that are not `count` residues, and keys of other parameters than `encoder`'s.
+///
+/// # Errors
+/// [`Error::Misuse`] then.
+pub(in crate::linear) fn check(
+    x: &[u64],
+    count: usize,
+    encoder: &Encoder,
+    params: &Params,
+) -> Result<()> {
+    // Every share is looked at, so that the time does not tell which one is too large.
+    let most = encoder.prime() - 1;
+    let excess = x.iter().fold(0, |any, value| any | value | most.wrapping_sub(*value));
+    if x.len() != count || excess >> 63 != 0 {
+        return Err(Error::misuse("shares that do not fit their linear layer"));
+    }
+    if params != encoder.params() {
+        return Err(Error::misuse("a key that does not fit the layer"));
+    }
+    Ok(())
+}
+
+/// The server's share of a result, bias minus mask, by one bias for each channel.
+pub(in crate::linear) fn biased(bias: &[i64], masks: &[u64], prime: u64) -> Zeroizing<Vec<u64>> {
+    let each = masks.len() / bias.len().max(1);
+    let biases = bias.iter().flat_map(|b| std::iter::repeat_n(lift(*b, prime), each));
+    let shares = masks.iter().zip(biases).map(|(mask, b)| add(negate(*mask, prime), b, prime));
+    Zeroizing::new(shares.collect())
 }
 
 #[cfg(test)]
