@@ -17,13 +17,15 @@
 //! its own share of every result beforehand.
 
 mod bytes;
+mod circuits;
 mod offline;
 mod online;
 mod plan;
 mod shape;
 
+pub use circuits::{Circuits, Prepared};
 pub use gc::Ring;
-pub use offline::{Circuits, Prepared, prepare, prepare_cost};
+pub use offline::{prepare, prepare_cost};
 pub use online::{run, run_all};
 pub use plan::Garbled;
 pub use shape::{Clip, Function};

@@ -5,17 +5,15 @@
 //! `r_0 xor r_1 xor Delta`, so that the server's pad, with the correction added where its
 //! bit is 1, is the label of its bit. The correction is masked by the pad it does not have.
 
-use std::fmt;
-
 use gc::tables::chunks;
-use gc::{Batch, Garbler, Garbling, Ring, Tables};
-use ot::{Entry, Job, ReceiverPads, SenderPads};
+use gc::{Garbler, Tables};
+use ot::{Job, ReceiverPads, SenderPads};
 use ring::{Bits, Random};
-use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Segment, Values, tags};
+use wire::{Channel, Cost, Lanes, Result, Role, Values, tags};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::bytes::{Bytes, labels_cost, receive_labels, send_labels};
-use super::online::Masked;
+use super::circuits::{Circuits, End, Evaluator, Prepared, planes};
 use crate::pads::Pads;
 
 /// A chunk of garbled tables.
@@ -24,102 +22,6 @@ type Chunk = Bytes<{ tags::GARBLED_TABLES }>;
 type Choices = Lanes<{ tags::GARBLED_CHOICES }>;
 /// Tag of the corrections.
 const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
-
-/// Garbled circuits to prepare: a batch whose evaluator's inputs are masks, uniform
-/// elements of a ring. Public, comparable, cheap to clone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Circuits {
-    batch: Batch,
-    masks: Ring,
-    words: usize,
-}
-
-/// One party's end of prepared circuits. Consumed by [`super::run`].
-pub struct Prepared {
-    circuits: Circuits,
-    pub(super) end: End,
-}
-
-/// What a party holds.
-pub(super) enum End {
-    Garbler(Garbling),
-    Evaluator(Evaluator),
-}
-
-/// The server's masks, their labels and the tables.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct Evaluator {
-    /// Word after word, each for all instances.
-    pub(super) masks: Vec<u64>,
-    /// Bit after bit of them, each for all instances.
-    pub(super) labels: Vec<u128>,
-    #[zeroize(skip)]
-    pub(super) tables: Option<Tables>,
-}
-
-impl Circuits {
-    /// Circuits whose inputs are, of either party, words with as many bits as `masks`.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for inputs of another width.
-    pub fn new(batch: Batch, masks: Ring) -> Result<Self> {
-        let (bits, circuit) = (masks.bits() as usize, batch.circuit());
-        let words = circuit.evaluator_bits() / bits.max(1);
-        let wanted = words.saturating_mul(bits);
-        if words == 0 || (circuit.evaluator_bits(), circuit.garbler_bits()) != (wanted, wanted) {
-            return Err(Error::misuse("garbled circuits whose inputs are not words of their ring"));
-        }
-        Ok(Self { batch, masks, words })
-    }
-
-    /// The circuit and its instances.
-    pub fn batch(&self) -> &Batch {
-        &self.batch
-    }
-
-    /// The ring of the masks.
-    pub fn masks(&self) -> Ring {
-        self.masks
-    }
-
-    /// Masks of all instances.
-    pub fn values(&self) -> usize {
-        self.words * self.batch.count()
-    }
-
-    /// Transfers that [`prepare`] consumes; the client sends in them.
-    pub fn job(&self) -> Job {
-        Job { count: self.batch.evaluator_bits(), choice_bits: 1, entry: Entry::Pair(64, 64) }
-    }
-
-    /// Bytes that the server holds between preparing and evaluating.
-    pub fn held_bytes(&self) -> usize {
-        let inputs = self.batch.evaluator_bits().saturating_mul(16);
-        self.batch.table_bytes().saturating_add(inputs).saturating_add(8 * self.values())
-    }
-
-    /// Layout of the server's masked shares.
-    pub(super) fn masked(&self) -> Vec<Segment> {
-        vec![Segment { count: self.values(), bits: self.masks.bits() }]
-    }
-
-    /// What running them costs: masked shares one way, labels the other.
-    pub fn online_cost(&self) -> Cost {
-        let masked = Cost::message(Role::Server, Masked::body_len(&self.masked()));
-        masked.then(labels_cost(Role::Client, self.batch.garbler_bits()))
-    }
-
-    fn lane(&self) -> Lane {
-        Lane::Planes { planes: 1, count: self.batch.evaluator_bits() }
-    }
-}
-
-impl Prepared {
-    /// What was prepared.
-    pub fn circuits(&self) -> &Circuits {
-        &self.circuits
-    }
-}
 
 /// Prepares `circuits`: the client garbles with fresh secrets, the server draws its masks.
 /// `transfers` are those of [`Circuits::job`], in order.
@@ -246,13 +148,6 @@ impl Masks {
     }
 }
 
-/// The bits of words that lie word after word, each for all instances.
-pub(super) fn planes(words: &[u64], circuits: &Circuits) -> Vec<Bits> {
-    let instances = words.chunks_exact(circuits.batch.count());
-    let bits = circuits.masks.bits();
-    instances.flat_map(|words| (0..bits).map(|bit| Bits::of_words(words, bit))).collect()
-}
-
 /// What turns the random choices into `bits`, and the pads that they open.
 fn ask(pads: ReceiverPads, bits: &Bits) -> (Bits, Secret) {
     let (choices, opened) = pads.into_parts();
@@ -262,10 +157,4 @@ fn ask(pads: ReceiverPads, bits: &Bits) -> (Bits, Secret) {
     let rows = words.into_iter().flat_map(|(low, high)| low.iter().zip(high));
     let blocks = rows.map(|(low, high)| u128::from(*low) | u128::from(*high) << 64);
     (asked, Zeroizing::new(blocks.collect()))
-}
-
-impl fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Prepared({:?})", self.circuits)
-    }
 }

@@ -2,18 +2,16 @@
 
 use gc::evaluate;
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Packed, Result, Role, tags};
+use wire::{Channel, Cost, Error, Result, Role, tags};
 use zeroize::Zeroizing;
 
 use super::bytes::{receive_labels, send_labels};
-use super::offline::{End, Evaluator, planes};
+use super::circuits::{End, Evaluator, Masked, planes};
 use super::plan::Garbled;
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
-/// Server to client: its shares less its masks.
-pub(super) type Masked = Packed<{ tags::GARBLED_MASKED }>;
 /// Tag of the labels of the client's bits.
 const LABELS: u8 = tags::GARBLED_LABELS;
 

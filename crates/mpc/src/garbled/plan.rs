@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gc::{Batch, Builder, Circuit, Ring, Wire, Word};
 use wire::{Cost, Error, Result, Segment};
 
-use super::offline::Circuits;
+use super::circuits::Circuits;
 use super::shape::{Entrance, Function};
 use crate::pads::Need;
 

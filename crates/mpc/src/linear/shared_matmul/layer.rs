@@ -4,9 +4,8 @@ use graph::Rounding;
 use he::rlwe::{EXACT_BITS, Params};
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::ServerKeys;
-use super::plan::{self, Precision};
-use super::shape::{Left, Shape};
+use super::keys::ServerKeys;
+use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term, pairs};
 use crate::effort::{Effort, Kernel};
 use crate::linear::transport::chunks;
@@ -16,9 +15,6 @@ use crate::linear::transport::rlwe::Rescaling;
 pub(super) const INPUTS: u8 = tags::SHARED_INPUTS;
 /// The tag of responses from the server: c1 and the useful part of c0 of each.
 pub(super) const RESPONSES: u8 = tags::SHARED_RESPONSES;
-
-/// Widest P: products in the clear are mod 2^32, and so are multipliers.
-const WIDEST: u32 = 32;
 
 /// The public plan of a product of shared matrices.
 #[derive(Clone, Debug)]
@@ -44,40 +40,6 @@ pub(super) struct Place {
 }
 
 impl Layer {
-    /// Plans products that are divided by `2^shift` for results of `out_bits`. Stochastic
-    /// rounding yields shares mod 2^out_bits, exact rounding shares mod
-    /// 2^(out_bits + shift + 4), see [`super`].
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for empty or gigantic matrices, an accumulator of more than
-    /// 32 bits, or when no secure parameters hold the precision.
-    pub fn new(
-        shape: Shape,
-        left: Left,
-        shift: u32,
-        out_bits: u32,
-        rounding: Rounding,
-    ) -> Result<Self> {
-        let precision = precision(shape, shift, out_bits, rounding)?;
-        plan::plain(shape, left, precision).ok_or_else(|| refusal(shape, precision))
-    }
-
-    /// The same with factors folded, for servers that hold keys of [`Layer::levels`]. Takes
-    /// fewer bytes and more work, and more precision.
-    ///
-    /// # Errors
-    /// As [`Layer::new`], more often.
-    pub fn folded(
-        shape: Shape,
-        left: Left,
-        shift: u32,
-        out_bits: u32,
-        rounding: Rounding,
-    ) -> Result<Self> {
-        let precision = precision(shape, shift, out_bits, rounding)?;
-        plan::unfolded(shape, left, precision).ok_or_else(|| refusal(shape, precision))
-    }
-
     /// Encryption parameters. Keys for unfolding have to have the same.
     pub fn params(&self) -> Params {
         self.params
@@ -248,24 +210,4 @@ impl Layer {
         let useful = (self.outputs() * self.terms.len()) as u64;
         inputs as u64 * input + (responses as u64 * degree + useful) * bits / 8
     }
-}
-
-fn precision(shape: Shape, shift: u32, out_bits: u32, rounding: Rounding) -> Result<Precision> {
-    let plain_bits = out_bits.saturating_add(shift);
-    if shape.is_sound() && out_bits > 0 && plain_bits <= WIDEST {
-        return Ok(Precision { plain_bits, out_bits, rounding });
-    }
-    Err(Error::misuse(
-        "a product of matrices without values, with too many, or of more than 32 bits",
-    ))
-}
-
-fn refusal(shape: Shape, precision: Precision) -> Error {
-    let Shape { batch, rows, inner, columns } = shape;
-    Error::misuse(format!(
-        "{batch} products {rows}x{inner} times {inner}x{columns} with {}-bit accumulators need \
-         more ciphertexts or more precision than 128-bit secure parameters have; use fewer \
-         activation bits, smaller matrices or stochastic rounding",
-        precision.plain_bits
-    ))
 }

@@ -24,6 +24,7 @@
 
 mod arrivals;
 mod clear;
+mod keys;
 mod layer;
 mod plan;
 mod product;
@@ -33,14 +34,15 @@ mod term;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-use he::rlwe::{PublicKey, SecretKey, UnfoldKey};
+use he::rlwe::SecretKey;
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use arrivals::Arrivals;
+pub use keys::ServerKeys;
 pub use layer::Layer;
 use layer::{INPUTS, Place, RESPONSES};
-use product::Part;
+use product::{Part, add_at};
 pub use shape::{Left, Shape};
 use term::fold;
 
@@ -65,21 +67,6 @@ pub fn client(
     let known = clear::products(layer.shape, a.words(), b.words());
     let phases = receive_phases(channel, layer, key, worker.threads)?;
     layer.rescaling().client(&phases, layer.response_bits, &known)
-}
-
-/// The client's keys on the server.
-#[derive(Clone, Copy, Debug)]
-pub struct ServerKeys<'a> {
-    /// Of the degree of the layer.
-    pub public: &'a PublicKey,
-    /// For layers that are folded.
-    pub unfold: Option<&'a UnfoldKey>,
-}
-
-impl<'a> From<&'a PublicKey> for ServerKeys<'a> {
-    fn from(public: &'a PublicKey) -> Self {
-        Self { public, unfold: None }
-    }
 }
 
 /// The server's side: multiplies by its shares, masks.
@@ -191,13 +178,4 @@ fn receive_phases(
         add_at(&mut phases, to.into_iter(), opened);
     })?;
     Ok(phases)
-}
-
-/// Adds `values` to the entries `to`, mod 2^64.
-fn add_at(all: &mut [u64], to: impl Iterator<Item = usize>, values: &[u64]) {
-    for (index, value) in to.zip(values) {
-        if let Some(slot) = all.get_mut(index) {
-            *slot = slot.wrapping_add(*value);
-        }
-    }
 }

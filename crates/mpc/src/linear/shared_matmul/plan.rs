@@ -4,10 +4,14 @@
 use graph::Rounding;
 use he::rlwe::{self, EXACT_BITS, MOST_LEVELS, Params, UnfoldKey, Weights, noise};
 use pricing::fixed::lattice::transform::{MULTIPLIER, OPERAND, PRODUCT, RESPONSE};
+use wire::{Error, Result};
 
 use super::layer::Layer;
-use super::shape::{Left, Shape};
+use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term};
+
+/// Widest P: products in the clear are mod 2^32, and so are multipliers.
+const WIDEST: u32 = 32;
 
 /// Most blocks from the client, and most responses.
 const MOST_BLOCKS: usize = 1 << 20;
@@ -15,19 +19,48 @@ const MOST_BLOCKS: usize = 1 << 20;
 /// What the client's own products add to the error: they are exact, phases are not.
 const COARSE: f64 = 1.0 / (1 << noise::STOCHASTIC_SPARE) as f64;
 
-/// Widths of the result.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Precision {
-    pub(super) plain_bits: u32,
-    pub(super) out_bits: u32,
-    pub(super) rounding: Rounding,
-}
 
 /// Bytes and work.
 type Price = (u64, usize);
 
+impl Layer {
+    /// Plans products that are divided by `2^shift` for results of `out_bits`. Stochastic
+    /// rounding yields shares mod 2^out_bits, exact rounding shares mod
+    /// 2^(out_bits + shift + 4), see [`super`].
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for empty or gigantic matrices, an accumulator of more than
+    /// 32 bits, or when no secure parameters hold the precision.
+    pub fn new(
+        shape: Shape,
+        left: Left,
+        shift: u32,
+        out_bits: u32,
+        rounding: Rounding,
+    ) -> Result<Self> {
+        let precision = precision(shape, shift, out_bits, rounding)?;
+        plain(shape, left, precision).ok_or_else(|| refusal(shape, precision))
+    }
+
+    /// The same with factors folded, for servers that hold keys of [`Layer::levels`]. Takes
+    /// fewer bytes and more work, and more precision.
+    ///
+    /// # Errors
+    /// As [`Layer::new`], more often.
+    pub fn folded(
+        shape: Shape,
+        left: Left,
+        shift: u32,
+        out_bits: u32,
+        rounding: Rounding,
+    ) -> Result<Self> {
+        let precision = precision(shape, shift, out_bits, rounding)?;
+        unfolded(shape, left, precision).ok_or_else(|| refusal(shape, precision))
+    }
+}
+
 /// The best plan that sends both factors block by block.
-pub(super) fn plain(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
+fn plain(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
     let mut best: Option<(Price, Layer)> = None;
     for (degree, _) in rlwe::TABLE {
         for block in blocks(shape.sizes(), degree, 1) {
@@ -44,7 +77,7 @@ pub(super) fn plain(shape: Shape, left: Left, precision: Precision) -> Option<La
 }
 
 /// The best plan that sends the left factor of each term folded.
-pub(super) fn unfolded(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
+fn unfolded(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
     let mut best: Option<(Price, Layer)> = None;
     for (degree, most) in rlwe::TABLE {
         let Ok(params) = Params::new(degree, most) else { continue };
@@ -202,4 +235,24 @@ fn work(layer: &Layer) -> usize {
     });
     let all = layer.shape.batch.saturating_mul(each.sum()).saturating_add(unfolding);
     all.saturating_mul(layer.params.degree())
+}
+
+fn precision(shape: Shape, shift: u32, out_bits: u32, rounding: Rounding) -> Result<Precision> {
+    let plain_bits = out_bits.saturating_add(shift);
+    if shape.is_sound() && out_bits > 0 && plain_bits <= WIDEST {
+        return Ok(Precision { plain_bits, out_bits, rounding });
+    }
+    Err(Error::misuse(
+        "a product of matrices without values, with too many, or of more than 32 bits",
+    ))
+}
+
+fn refusal(shape: Shape, precision: Precision) -> Error {
+    let Shape { batch, rows, inner, columns } = shape;
+    Error::misuse(format!(
+        "{batch} products {rows}x{inner} times {inner}x{columns} with {}-bit accumulators need \
+         more ciphertexts or more precision than 128-bit secure parameters have; use fewer \
+         activation bits, smaller matrices or stochastic rounding",
+        precision.plain_bits
+    ))
 }

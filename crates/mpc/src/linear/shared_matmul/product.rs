@@ -6,7 +6,6 @@ use ring::word::signed;
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
-use super::add_at;
 use super::arrivals::{Arrivals, Folded};
 use super::layer::{Layer, Place};
 use super::shape::Left;
@@ -116,6 +115,15 @@ pub(super) fn respond(
         answers.push(parts);
     }
     Ok(answers)
+}
+
+/// Adds `values` to the entries `to`, mod 2^64.
+pub(super) fn add_at(all: &mut [u64], to: impl Iterator<Item = usize>, values: &[u64]) {
+    for (index, value) in to.zip(values) {
+        if let Some(slot) = all.get_mut(index) {
+            *slot = slot.wrapping_add(*value);
+        }
+    }
 }
 
 /// The server's blocks as centred multipliers.

@@ -1,5 +1,7 @@
 //! What is multiplied.
 
+use graph::Rounding;
+
 use super::term::Sizes;
 
 /// Most values of a matrix: a plan from outside is priced before it is accepted.
@@ -55,4 +57,12 @@ impl Shape {
             values.is_some_and(|values| (1..=MOST_VALUES).contains(&values))
         })
     }
+}
+
+/// Widths of the result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Precision {
+    pub(super) plain_bits: u32,
+    pub(super) out_bits: u32,
+    pub(super) rounding: Rounding,
 }

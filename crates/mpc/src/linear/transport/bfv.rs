@@ -4,7 +4,7 @@
 use he::bfv::noise::Load;
 use he::bfv::{Ciphertext, Encoder, Fresh, Params, PublicKey, Response, SecretKey};
 use ring::Random;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::{Received, Worker, chunks, misuse, seed_of, send_chunks, words_of};

@@ -1,0 +1,123 @@
+//! Batches of garbled circuits to prepare, and one party's end of prepared ones.
+
+use std::fmt;
+
+use gc::{Batch, Garbling, Ring, Tables};
+use ot::{Entry, Job};
+use ring::Bits;
+use wire::{Cost, Error, Lane, Packed, Result, Role, Segment, tags};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::bytes::labels_cost;
+
+/// Server to client: its shares less its masks.
+pub(super) type Masked = Packed<{ tags::GARBLED_MASKED }>;
+
+/// Garbled circuits to prepare: a batch whose evaluator's inputs are masks, uniform
+/// elements of a ring. Public, comparable, cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circuits {
+    pub(super) batch: Batch,
+    pub(super) masks: Ring,
+    words: usize,
+}
+
+/// One party's end of prepared circuits. Consumed by [`super::run`].
+pub struct Prepared {
+    pub(super) circuits: Circuits,
+    pub(super) end: End,
+}
+
+/// What a party holds.
+pub(super) enum End {
+    Garbler(Garbling),
+    Evaluator(Evaluator),
+}
+
+/// The server's masks, their labels and the tables.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(super) struct Evaluator {
+    /// Word after word, each for all instances.
+    pub(super) masks: Vec<u64>,
+    /// Bit after bit of them, each for all instances.
+    pub(super) labels: Vec<u128>,
+    #[zeroize(skip)]
+    pub(super) tables: Option<Tables>,
+}
+
+impl Circuits {
+    /// Circuits whose inputs are, of either party, words with as many bits as `masks`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for inputs of another width.
+    pub fn new(batch: Batch, masks: Ring) -> Result<Self> {
+        let (bits, circuit) = (masks.bits() as usize, batch.circuit());
+        let words = circuit.evaluator_bits() / bits.max(1);
+        let wanted = words.saturating_mul(bits);
+        if words == 0 || (circuit.evaluator_bits(), circuit.garbler_bits()) != (wanted, wanted) {
+            return Err(Error::misuse("garbled circuits whose inputs are not words of their ring"));
+        }
+        Ok(Self { batch, masks, words })
+    }
+
+    /// The circuit and its instances.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// The ring of the masks.
+    pub fn masks(&self) -> Ring {
+        self.masks
+    }
+
+    /// Masks of all instances.
+    pub fn values(&self) -> usize {
+        self.words * self.batch.count()
+    }
+
+    /// Transfers that [`super::prepare`] consumes; the client sends in them.
+    pub fn job(&self) -> Job {
+        Job { count: self.batch.evaluator_bits(), choice_bits: 1, entry: Entry::Pair(64, 64) }
+    }
+
+    /// Bytes that the server holds between preparing and evaluating.
+    pub fn held_bytes(&self) -> usize {
+        let inputs = self.batch.evaluator_bits().saturating_mul(16);
+        self.batch.table_bytes().saturating_add(inputs).saturating_add(8 * self.values())
+    }
+
+    /// Layout of the server's masked shares.
+    pub(super) fn masked(&self) -> Vec<Segment> {
+        vec![Segment { count: self.values(), bits: self.masks.bits() }]
+    }
+
+    /// What running them costs: masked shares one way, labels the other.
+    pub fn online_cost(&self) -> Cost {
+        let masked = Cost::message(Role::Server, Masked::body_len(&self.masked()));
+        masked.then(labels_cost(Role::Client, self.batch.garbler_bits()))
+    }
+
+    pub(super) fn lane(&self) -> Lane {
+        Lane::Planes { planes: 1, count: self.batch.evaluator_bits() }
+    }
+}
+
+impl Prepared {
+    /// What was prepared.
+    pub fn circuits(&self) -> &Circuits {
+        &self.circuits
+    }
+}
+
+/// The bits of words that lie word after word, each for all instances.
+pub(super) fn planes(words: &[u64], circuits: &Circuits) -> Vec<Bits> {
+    let instances = words.chunks_exact(circuits.batch.count());
+    let bits = circuits.masks.bits();
+    instances.flat_map(|words| (0..bits).map(|bit| Bits::of_words(words, bit))).collect()
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prepared({:?})", self.circuits)
+    }
+}
