@@ -4,6 +4,7 @@
 
 pub mod arithmetic;
 pub mod boolean;
+mod defect;
 pub mod effort;
 #[cfg(test)]
 mod functionality;

@@ -18,9 +18,10 @@ use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Column, Job, Masked, ReceiverPads, SenderPads};
 use ring::Bits;
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Lanes, Result, Role, Values};
+use wire::{Channel, Cost, Lanes, Result, Role, Values};
 use zeroize::Zeroizing;
 
+use crate::defect::defect;
 use crate::pads::Pads;
 
 /// What [`run`] costs.
@@ -31,8 +32,9 @@ pub(crate) fn cost(sender: Role, job: Job) -> Cost {
 /// This party's shares; their low l bits count. `bits` are its own.
 ///
 /// # Errors
-/// [`Error::Misuse`] when the transfers do not fit, [`Error::Peer`],
-/// [`Error::Transport`].
+/// [`Error::Misuse`](wire::Error::Misuse) when the transfers do not fit,
+/// [`Error::Peer`](wire::Error::Peer),
+/// [`Error::Transport`](wire::Error::Transport).
 pub(crate) fn run(
     channel: &mut Channel,
     sender: Role,
@@ -40,7 +42,7 @@ pub(crate) fn run(
     bits: &Bits,
     mut pads: Pads,
 ) -> Result<Vec<u64>> {
-    let none = || Error::misuse("products without their transfers");
+    let none = || defect("products came without their transfers");
     if channel.role() == sender {
         let pads = pads.send(&[job])?.pop().ok_or_else(none)?;
         send(channel, job, bits, pads)

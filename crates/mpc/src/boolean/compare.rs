@@ -24,6 +24,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
+use crate::defect::defect;
 use crate::pads::{Need, Pads};
 use crate::share::Share;
 
@@ -401,7 +402,7 @@ pub fn run(
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
-    let greater = take(plan.greater).ok_or_else(|| Error::misuse("a comparison of no bits"))?;
+    let greater = take(plan.greater).ok_or_else(|| defect("a comparison has no output"))?;
     Ok(Compared { greater, middle_zero, upper_half })
 }
 

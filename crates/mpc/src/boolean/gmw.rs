@@ -14,10 +14,11 @@
 //! carries the opening that completes a level and the one that begins the next.
 
 use ring::Bits;
-use wire::{Channel, Cost, Error, Lane, Lanes, Result, Role, Values, tags};
+use wire::{Channel, Cost, Lane, Lanes, Result, Role, Values, tags};
 use zeroize::Zeroizing;
 
 use crate::boolean::triples::{self, Triples};
+use crate::defect::defect;
 use crate::pads::{Need, Pads};
 
 /// Index of a wire.
@@ -169,7 +170,7 @@ impl Runner<'_> {
                 let (Some(a), Some(e), Some(f)) =
                     (shared(&triple.a, at), shared(&e, at), f.get(at))
                 else {
-                    return Err(Error::misuse("an opening of too few planes"));
+                    return Err(defect("an opening of a circuit has too few planes"));
                 };
                 if self.role == Role::Server {
                     b.xor(f);
@@ -181,7 +182,7 @@ impl Runner<'_> {
                 }
                 match self.wires.get_mut(partner.output) {
                     Some(wire) => *wire = product,
-                    None => return Err(Error::misuse("a gate without its output wire")),
+                    None => return Err(defect("a gate of a circuit has no output wire")),
                 }
             }
         }
@@ -190,7 +191,7 @@ impl Runner<'_> {
 
     fn read(&self, wire: Wire) -> Result<&Bits> {
         let bits = self.wires.get(wire).filter(|bits| bits.len() == self.count);
-        bits.ok_or_else(|| Error::misuse("a gate before its input"))
+        bits.ok_or_else(|| defect("a gate of a circuit stands before its input"))
     }
 
     /// One turn: completes `level - 1` and begins `level`.
@@ -200,7 +201,7 @@ impl Runner<'_> {
         if ours {
             if let Some(before) = before {
                 let theirs = self.opened.take();
-                let theirs = theirs.ok_or_else(|| Error::misuse("a turn out of order"))?;
+                let theirs = theirs.ok_or_else(|| defect("a turn of a circuit is out of order"))?;
                 let completing = self.open(before)?;
                 channel.send(&completing)?;
                 self.close(before, completing, theirs)?;
@@ -218,7 +219,7 @@ impl Runner<'_> {
             let begun =
                 if begins { Some(channel.receive::<Opening>(&shape(level))?) } else { None };
             let ours = self.opened.take();
-            let ours = ours.ok_or_else(|| Error::misuse("a turn out of order"))?;
+            let ours = ours.ok_or_else(|| defect("a turn of a circuit is out of order"))?;
             self.close(before, ours, theirs)?;
             self.opened = begun;
         } else {
@@ -260,8 +261,9 @@ fn planes(opening: Opening) -> Vec<Bits> {
 /// all wires. `first` sends first, [`Circuit::last_sender`] last.
 ///
 /// # Errors
-/// [`Error::Misuse`] when inputs or transfers do not fit, [`Error::Peer`],
-/// [`Error::Transport`].
+/// [`Error::Misuse`](wire::Error::Misuse) when inputs or transfers do not fit,
+/// [`Error::Peer`](wire::Error::Peer),
+/// [`Error::Transport`](wire::Error::Transport).
 pub fn run(
     channel: &mut Channel,
     circuit: &Circuit,

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::bytes::{receive_labels, send_labels};
 use super::circuits::{End, Evaluator, Masked, planes};
 use super::plan::Garbled;
+use crate::defect::defect;
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
@@ -21,7 +22,10 @@ const LABELS: u8 = tags::GARBLED_LABELS;
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Garbled, x: &Share, pads: Pads) -> Result<Share> {
-    run_all(channel, plan, x, pads)?.into_iter().next().ok_or_else(|| Error::misuse("no output"))
+    run_all(channel, plan, x, pads)?
+        .into_iter()
+        .next()
+        .ok_or_else(|| defect("a garbled circuit has no output"))
 }
 
 /// Like [`run`], with the shares of every output, list after list.
@@ -52,7 +56,10 @@ pub fn run_all(
             channel.send(&masked(plan, x, &held))?;
             let batch = plan.circuits.batch();
             let labels = receive_labels::<LABELS>(channel, batch.garbler_bits())?;
-            let tables = held.tables.take().ok_or_else(|| Error::misuse("tables used twice"))?;
+            let tables = held
+                .tables
+                .take()
+                .ok_or_else(|| defect("tables of a garbled circuit are used twice"))?;
             evaluate(batch, tables, &labels, &held.labels)?
         }
         _ => return Err(Error::misuse("the other party's end of a garbled circuit")),

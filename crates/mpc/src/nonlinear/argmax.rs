@@ -12,6 +12,7 @@
 use wire::{Channel, Cost, Result, Role};
 
 use crate::boolean::compare::Radix;
+use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
@@ -73,7 +74,7 @@ pub fn run(channel: &mut Channel, plan: &Argmax, values: &Share, pads: Pads) -> 
     let known = (channel.role() == Role::Server).then_some(indices.as_slice());
     let indices = Share::known(known, indices.len(), plan.index_bits);
     let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), pads)?;
-    found.pop().ok_or_else(|| wire::Error::misuse("an argmax of nothing"))
+    found.pop().ok_or_else(|| defect("an argmax has no output"))
 }
 
 impl Protocol for Argmax {

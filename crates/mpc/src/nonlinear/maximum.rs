@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::defect::defect;
 use crate::nonlinear::relu::gated;
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
@@ -220,7 +221,8 @@ impl Maximum {
         let role = channel.role();
         let differences: Vec<Share> =
             left.iter().zip(right).map(|(l, r)| l.add_scaled(r, -1)).collect();
-        let value = differences.first().ok_or_else(|| Error::misuse("a maximum of nothing"))?;
+        let value =
+            differences.first().ok_or_else(|| defect("a maximum has no value to compare"))?;
         let count = value.len();
         let found = compare::of_share(channel, &self.comparison, value, &mut pads)?;
         let mut wins = sign_of(role, value.words(), self.bits);

@@ -24,6 +24,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::square::{self, Square};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::defect::defect;
 use crate::garbled::{self, Garbled};
 use crate::nonlinear::comet::formula::{self, Program};
 use crate::pads::{Need, Pads};
@@ -241,7 +242,7 @@ pub(super) fn run(
         Moments::Circuit(plan) => {
             let both = Share::new([squares.words(), sum.words()].concat(), squares.bits());
             let found = garbled::run_all(channel, plan, &both, pads)?;
-            found.try_into().map_err(|_| Error::misuse("a factor without a mean"))
+            found.try_into().map_err(|_| defect("a factor of a layer norm came without its mean"))
         }
     }
 }

@@ -19,6 +19,7 @@ use super::inverse::{self, Inverse};
 use super::rows::{self, Rows};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
 use crate::pads::{Need, Pads};
@@ -133,7 +134,7 @@ pub fn run(channel: &mut Channel, plan: &Softmax, x: &Share, mut pads: Pads) -> 
     let role = channel.role();
     let now = pads.split(role, &plan.maximum.need())?;
     let largest = maximum::run(channel, &plan.maximum, x, None, now)?.pop();
-    let largest = largest.ok_or_else(|| Error::misuse("a maximum without output"))?;
+    let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
     let below = plan.below(x, &largest);
     let below = match &plan.clip {
         Some(clip) => relu::run(channel, clip, &below, pads.split(role, &clip.need())?)?,

@@ -18,13 +18,14 @@
 
 use he::rlwe::{PublicKey, SecretKey};
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
+use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::answers::{self, Held};
 use super::layer::Layer;
 use super::product::ServerWeights;
 use super::{Worker, check, clear, client_share, receive_phases, send_inputs, server_share};
+use crate::defect::defect;
 use crate::share::Share;
 
 type Masked = Packed<{ tags::COEFFICIENT_MASKED }>;
@@ -65,7 +66,8 @@ impl ClientAsked {
     /// Sends a fresh mask encrypted.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a key that does not fit, [`Error::Transport`].
+    /// [`Error::Misuse`](wire::Error::Misuse) for a key that does not fit,
+    /// [`Error::Transport`](wire::Error::Transport).
     pub fn ask(
         channel: &mut Channel,
         layer: &Layer,
@@ -80,8 +82,9 @@ impl ClientAsked {
     /// Receives the products.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a key that does not fit, [`Error::Peer`],
-    /// [`Error::Transport`].
+    /// [`Error::Misuse`](wire::Error::Misuse) for a key that does not fit,
+    /// [`Error::Peer`](wire::Error::Peer),
+    /// [`Error::Transport`](wire::Error::Transport).
     pub fn finish(
         self,
         channel: &mut Channel,
@@ -98,8 +101,9 @@ impl ServerAsked {
     /// Reads what [`ClientAsked::ask`] sends.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a key or weights that do not fit, [`Error::Peer`],
-    /// [`Error::Transport`].
+    /// [`Error::Misuse`](wire::Error::Misuse) for a key or weights that do not fit,
+    /// [`Error::Peer`](wire::Error::Peer),
+    /// [`Error::Transport`](wire::Error::Transport).
     pub fn read(
         channel: &mut Channel,
         layer: &Layer,
@@ -115,7 +119,7 @@ impl ServerAsked {
     /// Sends the products.
     ///
     /// # Errors
-    /// [`Error::Transport`].
+    /// [`Error::Transport`](wire::Error::Transport).
     pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<ServerAhead> {
         self.held.send(channel, layer)?;
         Ok(ServerAhead { masks: self.held.masks })
@@ -126,8 +130,9 @@ impl ClientAhead {
     /// The client's side with an input.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when shares do not fit the layer, [`Error::Peer`],
-    /// [`Error::Transport`].
+    /// [`Error::Misuse`](wire::Error::Misuse) when shares do not fit the layer,
+    /// [`Error::Peer`](wire::Error::Peer),
+    /// [`Error::Transport`](wire::Error::Transport).
     pub fn run(
         self,
         channel: &mut Channel,
@@ -148,8 +153,9 @@ impl ServerAhead {
     /// The server's side with an input.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when shares do not fit the layer, [`Error::Peer`],
-    /// [`Error::Transport`].
+    /// [`Error::Misuse`](wire::Error::Misuse) when shares do not fit the layer,
+    /// [`Error::Peer`](wire::Error::Peer),
+    /// [`Error::Transport`](wire::Error::Transport).
     pub fn run(
         mut self,
         channel: &mut Channel,
@@ -162,7 +168,7 @@ impl ServerAhead {
         let message: Masked = channel.receive(&vec![layer.masked()])?;
         let mut known = Zeroizing::new(message.concat());
         if known.len() != x.len() {
-            return Err(Error::misuse("a masked input of another length"));
+            return Err(defect("a masked input has another length than its share"));
         }
         known.iter_mut().zip(x.words()).for_each(|(known, x)| *known = known.wrapping_add(*x));
         let products = clear::convolve(&layer.conv, weights.weight()?, &known, layer.plain_bits);

@@ -3,13 +3,14 @@
 use he::rlwe::{Ciphertext, PublicKey};
 use ring::Random;
 use std::collections::VecDeque;
-use wire::{Channel, Error, Result};
+use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
 use super::layer::{INPUTS, Layer, RESPONSES};
 use super::packing::Place;
 use super::product::{ServerWeights, Tile};
 use super::{Worker, scatter};
+use crate::defect::defect;
 use crate::linear::transport::rlwe::next_ciphertext;
 use crate::linear::transport::{Received, misuse, send_chunks};
 use crate::parallel;
@@ -64,7 +65,7 @@ pub(super) fn stream(
     let mut arrivals = Arrivals::new(layer, own);
     let places: Vec<Place> = layer.packing.places().collect();
     let mut tiles = tiles(layer, &places);
-    let last = tiles.next_back().ok_or_else(|| Error::misuse("a layer without outputs"))?;
+    let last = tiles.next_back().ok_or_else(|| defect("a linear layer has no outputs"))?;
     // Nothing is sent before everything has arrived: both could wait for each other.
     let mut ready = Vec::new();
     for places in tiles {

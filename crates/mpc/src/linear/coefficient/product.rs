@@ -7,6 +7,7 @@ use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use super::layer::Layer;
+use crate::defect::defect;
 use crate::linear::transport::misuse;
 use crate::parallel;
 
@@ -321,7 +322,7 @@ impl Tile<'_> {
             self.add()?;
         }
         if self.next != self.layer.packing.input_blocks() {
-            return Err(Error::misuse("a tile before all its inputs"));
+            return Err(defect("a tile of products is read before all its inputs"));
         }
         match &mut self.sums {
             TileSums::Direct { plan, sums } => {

@@ -11,6 +11,7 @@ use super::layout::{Input, Layout, Representation};
 use super::message::{Answer, Bodies, Request};
 use super::search;
 use super::stage::{Operations, Squares, Stage};
+use crate::defect::defect;
 use crate::effort::{Effort, Kernel};
 use crate::linear::transport::{chunks, misuse};
 
@@ -106,7 +107,7 @@ impl Plan {
     /// How the results are spread.
     pub(crate) fn result(&self) -> Result<&Layout> {
         let last = self.stages.last().map(|planned| planned.stage.to());
-        last.ok_or_else(|| Error::misuse("a network without layers"))
+        last.ok_or_else(|| defect("a planned network has no layers"))
     }
 
     /// Results of one input.

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use he::rlwe::{Ciphertext, Operand, UnfoldKey};
 use ring::Random;
-use wire::{Channel, Error, Result};
+use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
 use super::layer::{INPUTS, Layer};
 use super::shape::Left;
 use super::term::fold;
+use crate::defect::defect;
 use crate::linear::transport::rlwe::next_ciphertext;
 use crate::linear::transport::{Received, Worker, misuse};
 use crate::parallel;
@@ -96,7 +97,7 @@ impl Folded<'_> {
         while self.ready.len() < count {
             let now = self.waiting.len().min(worker.threads.max(1));
             if now == 0 {
-                return Err(Error::misuse("too few folded blocks"));
+                return Err(defect("a product of matrices has too few folded blocks"));
             }
             let jobs = self.waiting.drain(..now).map(|job| (job, worker.rng.child())).collect();
             let unfold = |((cipher, count), mut rng): ((Ciphertext, usize), Random)| {

@@ -10,6 +10,7 @@ use super::arrivals::{Arrivals, Folded};
 use super::layer::{Layer, Place};
 use super::shape::Left;
 use super::term::Term;
+use crate::defect::defect;
 use crate::linear::transport::{Worker, misuse};
 use crate::parallel;
 
@@ -137,5 +138,5 @@ fn weights(layer: &Layer, blocks: &[Zeroizing<Vec<u64>>], threads: usize) -> Res
 }
 
 fn unfit() -> Error {
-    Error::misuse("blocks that do not fit their product of matrices")
+    defect("a product of matrices lacks a block")
 }

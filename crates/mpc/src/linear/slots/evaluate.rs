@@ -4,6 +4,7 @@ use wire::{Error, Result};
 
 use super::machine::{At, Counting, Evaluator, Machine, Operations, Sum};
 use super::plan::{Plan, Sequence};
+use crate::defect::defect;
 use crate::parallel;
 
 /// A layer in the course of its evaluation: pieces go in, in order, then responses
@@ -235,5 +236,5 @@ impl<E: Evaluator> Rotated<E> {
 }
 
 fn unfit() -> Error {
-    Error::misuse("ciphertexts that do not fit their layer")
+    defect("ciphertexts of a layer on slots are out of order")
 }

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::encode::WeightSlots;
 use super::layer::Layer;
 use super::machine::At;
+use crate::defect::defect;
 use crate::linear::transport::misuse;
 
 /// The server's weights, encoded once for all runs as far as memory goes.
@@ -83,7 +84,7 @@ impl ServerWeights {
             .starts
             .get(at.piece)
             .zip(plan.pieces.get(at.piece))
-            .ok_or_else(|| Error::misuse("weights that do not fit their layer"))?;
+            .ok_or_else(|| defect("a layer on slots has no such weights"))?;
         let index = start + at.response * plan.diagonals(piece) + at.diagonal;
         match self.ready.get(index) {
             Some(plains) => Ok(Plains::Ready(plains)),

@@ -111,7 +111,7 @@ impl<'a> Arrivals<'a> {
     /// The next one.
     ///
     /// # Errors
-    /// [`Error::Misuse`] after the last, [`Error::Peer`], [`Error::Transport`].
+    /// [`Error::Internal`] after the last, [`Error::Peer`], [`Error::Transport`].
     pub(in crate::linear) fn next(&mut self, channel: &mut Channel) -> Result<Ciphertext> {
         let seed = self.received.next(channel)?;
         let widths = self.params.widths();

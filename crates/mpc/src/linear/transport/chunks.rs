@@ -1,7 +1,9 @@
 //! Parts of a layer's messages, sent and received in messages of about [`CHUNK`] bytes.
 
 use ring::Seed;
-use wire::{Channel, Error, Packed, Result, Segment};
+use wire::{Channel, Packed, Result, Segment};
+
+use crate::defect::defect;
 
 /// A message is closed when it reaches this many bytes, so that sending,
 /// computing and receiving overlap.
@@ -27,7 +29,7 @@ pub(in crate::linear) fn chunks(layouts: Vec<Vec<Segment>>) -> Vec<Vec<Segment>>
 /// Sends parts of `layouts` in chunks, each part a few segments.
 ///
 /// # Errors
-/// What a part is, [`Error::Misuse`] for too few parts, [`Error::Transport`].
+/// What a part is, [`wire::Error::Internal`] for too few parts, [`wire::Error::Transport`].
 pub(in crate::linear) fn send_chunks<const TAG: u8>(
     channel: &mut Channel,
     layouts: Vec<Vec<Segment>>,
@@ -37,7 +39,9 @@ pub(in crate::linear) fn send_chunks<const TAG: u8>(
         let mut segments = Vec::with_capacity(layout.len());
         let mut rest = layout.iter();
         while rest.len() > 0 {
-            let part = parts.next().ok_or_else(|| Error::misuse("too few parts"))??;
+            let part = parts
+                .next()
+                .ok_or_else(|| defect("a layer sends fewer parts than its layouts"))??;
             segments.extend(rest.by_ref().take(part.len()).copied().zip(part));
         }
         channel.send(&Packed::<TAG>(segments))?;
@@ -60,15 +64,17 @@ impl<const TAG: u8> Received<TAG> {
     /// The next segment, of the next message if there is none left.
     ///
     /// # Errors
-    /// [`Error::Misuse`] after the last, [`Error::Peer`], [`Error::Transport`].
+    /// [`wire::Error::Internal`] after the last, [`wire::Error::Peer`],
+    /// [`wire::Error::Transport`].
     pub(in crate::linear) fn next(&mut self, channel: &mut Channel) -> Result<Vec<u64>> {
         if self.segments.len() == 0 {
             let layout = self.layouts.next();
-            let layout = layout.ok_or_else(|| Error::misuse("too few ciphertexts"))?;
+            let layout =
+                layout.ok_or_else(|| defect("a layer reads more ciphertexts than its layouts"))?;
             let message: Packed<TAG> = channel.receive(&layout)?;
             self.segments = message.into_values().collect::<Vec<_>>().into_iter();
         }
-        self.segments.next().ok_or_else(|| Error::misuse("half a ciphertext"))
+        self.segments.next().ok_or_else(|| defect("a message ends within a ciphertext"))
     }
 }
 

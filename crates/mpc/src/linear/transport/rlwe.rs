@@ -9,6 +9,7 @@ use wire::{Channel, Error, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::{Received, Worker, chunks, misuse, seed_of, send_chunks, words_of};
+use crate::defect::defect;
 use crate::parallel;
 use crate::share::Share;
 
@@ -54,7 +55,8 @@ pub(in crate::linear) fn receive_phases<const TAG: u8, P: Send>(
         let mut parts = message.into_values();
         let mut answers = Vec::new();
         while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
-            let place = places.next().ok_or_else(|| Error::misuse("too many responses"))?;
+            let place =
+                places.next().ok_or_else(|| defect("there are more responses than places"))?;
             answers.push((place, Response { c1, c0, bits }));
         }
         for opened in parallel::map(threads, answers, decrypt) {
@@ -68,8 +70,8 @@ pub(in crate::linear) fn receive_phases<const TAG: u8, P: Send>(
 /// The next ciphertext that the client sent, to which `own` mod 2^`bits` is added.
 ///
 /// # Errors
-/// [`Error::Misuse`] after the last or where `own` does not fit, [`Error::Peer`],
-/// [`Error::Transport`].
+/// [`Error::Misuse`] where `own` does not fit, [`Error::Internal`] after the last,
+/// [`Error::Peer`], [`Error::Transport`].
 pub(in crate::linear) fn next_ciphertext<const TAG: u8>(
     channel: &mut Channel,
     received: &mut Received<TAG>,

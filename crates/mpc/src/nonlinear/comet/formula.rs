@@ -23,6 +23,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::square::{self, Square};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::defect::defect;
 use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::lookup::{self, Lookup};
 use crate::pads::{Need, Pads};
@@ -275,12 +276,12 @@ fn compared(
     mut pads: Pads,
 ) -> Result<()> {
     let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
-        return Err(Error::misuse("a step under another's protocol"));
+        return Err(defect("a step of a formula is in the group of another protocol"));
     };
     let steps = plan.formula.steps.iter().skip(group.start).take(group.length);
     let moved = steps.map(|step| match step {
         Step::AtLeast(value, threshold) => Ok(values.at(*value, *bits)?.plus(role, -threshold)),
-        _ => Err(Error::misuse("a step under another's protocol")),
+        _ => Err(defect("a step of a formula is in the group of another protocol")),
     });
     let moved = joined(&moved.collect::<Result<Vec<_>>>()?);
     let found = compare::of_share(channel, comparison, &moved, &mut pads)?;
@@ -308,7 +309,7 @@ fn together_run(
         let parts: Vec<Share> = steps.iter().map(pick).collect::<Result<_>>()?;
         Ok(joined(&parts))
     };
-    let odd = || Error::misuse("a step under another's protocol");
+    let odd = || defect("a step of a formula is in the group of another protocol");
     match &group.protocol {
         Protocol::Local => match steps.first() {
             Some(Step::Affine(terms, constant)) => {

@@ -22,6 +22,7 @@ use crate::arithmetic::multiply::kept;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::defect::defect;
 use crate::nonlinear::relu::sum_of;
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
@@ -158,7 +159,7 @@ pub fn run(
     let mut parts = formula::run(channel, &plan.smooth, &moved, now)?;
     if let Some(switch) = &plan.mask {
         let mask = mask.filter(|mask| mask.len() == x.len());
-        let mask = mask.ok_or_else(|| Error::misuse("a softmax without its mask"))?;
+        let mask = mask.ok_or_else(|| defect("a softmax has no mask"))?;
         let now = pads.split(role, &switch.need())?;
         parts = masked(channel, switch, &parts, mask, now)?;
     }

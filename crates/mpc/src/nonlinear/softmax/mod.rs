@@ -35,6 +35,7 @@ use gc::{Builder, Wire};
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::defect::defect;
 use crate::garbled::{self, Garbled, Ring};
 use crate::pads::{Need, Pads};
 use crate::protocol::{Protocol, input};
@@ -136,8 +137,8 @@ pub fn run(
     let role = channel.role();
     let now = pads.split(role, &plan.top.need())?;
     let found = garbled::run_all(channel, &plan.top, logits, now)?;
-    let [label, largest] = <[Share; 2]>::try_from(found)
-        .map_err(|_| Error::misuse("a top class without its value"))?;
+    let [label, largest] =
+        <[Share; 2]>::try_from(found).map_err(|_| defect("a top class came without its value"))?;
     let differences = plan.differences(logits, &largest);
     let terms = garbled::run(channel, &plan.terms, &differences, pads)?;
     let first = if role == Role::Server { plan.amends() } else { 0 };
