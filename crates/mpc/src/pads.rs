@@ -41,7 +41,7 @@ impl Need {
         Self { circuits: vec![circuits], ..Self::default() }
     }
 
-    /// Those that `sender` sends.
+    /// The transfers that `sender` sends.
     pub fn sent_by(&self, sender: Role) -> &[Job] {
         match sender {
             Role::Client => &self.client_sends,
@@ -91,12 +91,12 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// Those in which this party sends and those in which it receives.
+    /// Holds the pads of transfers that this party sends, and of those that it receives.
     pub fn new(sending: Vec<SenderPads>, receiving: Vec<ReceiverPads>) -> Self {
         Self { sending: sending.into(), receiving: receiving.into(), circuits: VecDeque::new() }
     }
 
-    /// These and prepared circuits.
+    /// Adds prepared circuits to the pads.
     #[must_use]
     pub fn with_circuits(self, circuits: Vec<Prepared>) -> Self {
         Self { circuits: circuits.into(), ..self }

@@ -62,7 +62,7 @@ impl Share {
         Err(Error::misuse(format!("a share that does not fit its {what}")))
     }
 
-    /// The same values in a narrower ring; free.
+    /// Takes the values into a narrower ring, without a message.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a wider one, which needs a protocol.

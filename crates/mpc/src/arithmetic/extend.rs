@@ -58,7 +58,7 @@ impl Extend {
         planner::leaner(plan, |plan| (plan.need(), plan.cost()))
     }
 
-    /// The same with gates and conversion from what `sender` alone sends.
+    /// Plans the extension with gates and conversion from what `sender` alone sends.
     pub(crate) fn sent_by(
         sender: Option<Role>,
         count: usize,

@@ -43,7 +43,7 @@ pub struct Factor {
 #[derive(Clone, Debug)]
 struct Reduced {
     bits: u32,
-    /// Of a factor that is narrower than the result.
+    /// The wrap of a factor that is narrower than the result.
     wrap: Option<Wrap>,
 }
 

@@ -42,9 +42,9 @@ pub struct Side {
 /// This party's shares.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Switched {
-    /// Of the jobs in which it received.
+    /// Columns of the jobs in which this party received.
     pub received: Vec<Column>,
-    /// Of the jobs in which it sent.
+    /// Columns of the jobs in which this party sent.
     pub sent: Vec<Column>,
 }
 

@@ -47,7 +47,7 @@ impl Square {
         if !(1..=63).contains(&out_bits) || !(1..=63).contains(&of.bits) {
             return Err(Error::misuse("a square with these widths"));
         }
-        // Of x only x mod 2^(out_bits - 1) tells in the square, beyond one bit.
+        // The square mod 2^out_bits depends on x mod 2^(out_bits - 1) only; one bit is the least.
         let bits = of.bits.min(out_bits.saturating_sub(1).max(1));
         let wrap = (out_bits > bits + 1).then(|| Wrap::new(bits, of.sign, radix));
         Ok(Self { count, given: of, bits, out_bits, wrap })

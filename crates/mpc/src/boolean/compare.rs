@@ -51,7 +51,7 @@ pub enum Radix {
 }
 
 impl Radix {
-    /// Those that are chosen among where nothing is known of the link.
+    /// The widths that a plan chooses among where nothing is known of the link.
     pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
 
     /// All of them, by width.
@@ -83,8 +83,8 @@ impl Radix {
 
 /// One digit: which bits, and what is told of it beside `greater`.
 ///
-/// Of a single bit, "equal" and "zero" are sums of both parties' bits: their shares
-/// are known without a table.
+/// Whether single bits are equal, and whether a bit is zero, are sums of both parties' bits:
+/// the parties know shares of them without a table.
 #[derive(Clone, Debug)]
 struct Leaf {
     shift: u32,

@@ -53,7 +53,7 @@ pub(crate) struct Wrapped {
 }
 
 impl Wrap {
-    /// Of values of `bits`, 1 to 63.
+    /// Plans the wrap of shares of values of `bits`, 1 to 63.
     pub(crate) fn new(bits: u32, sign: Sign, radix: Radix) -> Self {
         let known = sign == Sign::NonNegative;
         let comparison = (!known).then(|| Comparison::carry(bits, radix));

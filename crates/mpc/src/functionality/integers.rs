@@ -130,7 +130,7 @@ fn lookup() -> Protocol {
     }
 }
 
-/// Of the low bits of both shares.
+/// The conversion of the low bits of both shares.
 #[allow(clippy::unwrap_used)]
 fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
     let plan = Arithmetic::new(COUNT, 12, first).unwrap().sent_by(sender);
@@ -147,11 +147,11 @@ fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
     }
 }
 
-/// Of the values and their lower `second` bits.
+/// The product of the values and their lower `second` bits.
 #[allow(clippy::unwrap_used)]
 fn multiply(name: &'static str, sign: Sign, second: u32, out_bits: u32) -> Protocol {
     let known = sign == Sign::NonNegative;
-    // Of the lower bits of a value the sign is not known.
+    // The sign of the lower bits of a value is not known.
     let second_sign = if known { Sign::Unsigned } else { sign };
     let factors = [Factor { bits: 10, sign }, Factor { bits: second, sign: second_sign }];
     let plan = Multiply::new(COUNT, factors, out_bits, Radix::Four).unwrap();

@@ -50,7 +50,7 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
     }
 }
 
-/// Of rows of eight values.
+/// The protocol `softmax` on rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn softmax(
     name: &'static str,
@@ -90,7 +90,7 @@ fn inverse() -> Protocol {
     }
 }
 
-/// Of rows of eight values.
+/// The protocol `layer_norm` on rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn layer_norm(
     name: &'static str,
@@ -129,7 +129,7 @@ fn smu() -> Protocol {
     }
 }
 
-/// Of rows of eight values.
+/// The protocol `relu_softmax` on rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn relu_softmax() -> Protocol {
     let (newton, _) = functions::Smu::least(SMOOTH).unwrap();
@@ -148,7 +148,7 @@ fn relu_softmax() -> Protocol {
     }
 }
 
-/// Of rows of eight values.
+/// The protocol `newton_norm` on rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn newton_norm() -> Protocol {
     let calibration = functions::Calibration { least: 3, unit: 16.0 };

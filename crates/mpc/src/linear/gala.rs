@@ -19,8 +19,8 @@ use wire::Result;
 
 use super::slots::{Operations, Plan, Quotients, Rows, Sequence, fewest_ciphertexts, operations};
 
-/// Of the plans of the fewest ciphertexts that take no more rotations than [`rotations`], the
-/// one of the fewest rotations, among them the one that rotates outputs.
+/// Chooses among the plans of the fewest ciphertexts that take no more rotations than
+/// [`rotations`]: the one of the fewest rotations, among them the one that rotates outputs.
 pub(super) fn plan(conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {
     let limit = rotations(conv, rows.slots)?;
     fewest_ciphertexts(limit, |divisions| {

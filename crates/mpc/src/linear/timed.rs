@@ -19,7 +19,8 @@ pub struct Timed {
     pub preparing: Duration,
     /// Rotations, products and sums.
     pub computing: Duration,
-    /// The same, then adding what was prepared, up to the bytes that are sent.
+    /// Rotations, products and sums, then adding what was prepared, up to the bytes that are
+    /// sent.
     pub online: Duration,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Responding<'a> {
     pub(super) key: &'a PublicKey,
     pub(super) encoder: &'a Encoder,
     pub(super) load: Load,
-    /// Of all responses.
+    /// The layouts of all responses.
     pub(super) layouts: Vec<Vec<Segment>>,
 }
 

@@ -31,7 +31,8 @@ pub struct Argmax {
 }
 
 impl Argmax {
-    /// Of `rows` rows of `classes` values of `bits`, together 1 to 2^20 values.
+    /// Plans the argmax of each of `rows` rows of `classes` values of `bits`; there are 1 to 2^20
+    /// values together.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for a number of rows or classes or widths out of range.

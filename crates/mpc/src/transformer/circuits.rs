@@ -120,8 +120,8 @@ fn bits_of(largest: u64) -> usize {
     (u64::BITS - largest.leading_zeros()).max(1) as usize
 }
 
-/// Of a layer norm's row the factor, and what it is moved by mod 2^element, from the sum of
-/// its squares and its sum.
+/// The factor of a layer norm's row, and what the row is moved by mod 2^element, from the sum
+/// of its squares and its sum.
 pub(super) fn factor_and_mean(
     b: &mut Builder,
     norm: &functions::LayerNorm,

@@ -35,12 +35,12 @@ pub struct Gelu {
     count: usize,
     bits: u32,
     function: functions::Gelu,
-    /// Of inputs too narrow to tell what is outside of the curve.
+    /// The extension of inputs too narrow to tell what is outside of the curve.
     widening: Option<Extend>,
     comparison: Comparison,
-    /// Of x where it is positive.
+    /// Selects x where it is positive.
     positive: Inside,
-    /// Of |x| where the curve covers it; of narrow inputs it covers all.
+    /// Selects |x| where the curve covers it. It is absent where the curve covers all inputs.
     bent: Option<Inside>,
     bump: Curve,
     extension: Option<Extend>,

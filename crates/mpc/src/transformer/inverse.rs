@@ -110,7 +110,7 @@ impl Transfers {
         let functions::inverse::Inverse { bits, out_bits, back, forth, .. } = *function;
         let [leading, drop] = function.leading;
         let known = |bits| Factor { bits, sign: Sign::NonNegative };
-        // Of both factors, and of one more bit that tells that they are not negative.
+        // Both widths have one more bit, which tells that the factors are not negative.
         let [wide, narrow] = [forth + 2, back + 2];
         let scaled = out_bits + back;
         Ok(Self {

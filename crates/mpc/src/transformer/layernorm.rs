@@ -29,7 +29,7 @@ use crate::share::Share;
 pub struct LayerNorm {
     rows: usize,
     function: functions::LayerNorm,
-    /// Of inputs, extended on the way.
+    /// The squares of the inputs, which are extended on the way.
     squares: Squares,
     moments: Moments,
     product: Factors,
@@ -47,8 +47,8 @@ impl LayerNorm {
         Self::with(rows, function, radix, |rows| Moments::new([rows; 2], function, radix))
     }
 
-    /// The same with a garbled circuit for each row's factor and mean; what is done for each
-    /// element stays by transfers.
+    /// Plans the layer with a garbled circuit for each row's factor and mean. What is done for
+    /// each element stays by oblivious transfers.
     ///
     /// # Errors
     /// As [`LayerNorm::new`], and for roots by Newton's iteration.
@@ -83,8 +83,8 @@ impl LayerNorm {
         })
     }
 
-    /// The same layer by transfers, with an inverse root for each element, as published
-    /// systems have it; for comparison.
+    /// Plans the layer by oblivious transfers, with an inverse root for each element, as
+    /// published systems have it. It exists to be compared with.
     ///
     /// # Errors
     /// As [`LayerNorm::new`].

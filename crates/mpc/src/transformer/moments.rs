@@ -44,7 +44,7 @@ pub(super) struct Transfers {
     quotient: u64,
     /// Width of variances.
     variance: u32,
-    /// Of the sums of squares, where they are needed wider.
+    /// The extension of the sums of squares, where they are needed wider.
     sum: Option<Extend>,
     squared: Square,
     root: Root,

@@ -49,7 +49,8 @@ impl Softmax {
         Self::with(rows, function, radix, reciprocal)
     }
 
-    /// The same with a garbled circuit for each row's reciprocal; the rest stays by transfers.
+    /// Plans the layer with a garbled circuit for each row's reciprocal. The rest stays by
+    /// oblivious transfers.
     ///
     /// # Errors
     /// As [`Softmax::new`].

@@ -51,7 +51,7 @@ pub(super) struct Ends<'a> {
     plan: &'a Multiply,
     wide: Wrapped,
     narrow: Wrapped,
-    /// Its summands of both factors as integers mod 2^64, offsets taken off.
+    /// This party's summands of both factors as integers mod 2^64, offsets taken off.
     integers: [Zeroizing<Vec<u64>>; 2],
 }
 

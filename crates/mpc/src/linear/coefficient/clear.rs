@@ -54,8 +54,8 @@ fn run<W: Word + zeroize::Zeroize>(conv: &Conv, weight: &[i32], x: &[u64]) -> Ve
     all
 }
 
-/// The same convolution with long rows: a pointwise one does not care where rows end, and a
-/// matrix product has rows of one value.
+/// Takes a convolution to one with long rows where that changes no result: a pointwise one
+/// does not depend on where rows end, and a matrix product has rows of one value.
 fn one_row(conv: &Conv) -> Conv {
     let mut conv = conv.clone();
     if (conv.kernel, conv.stride, conv.padding) == ([1, 1], [1, 1], [0; 4]) {

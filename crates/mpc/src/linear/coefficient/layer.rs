@@ -110,7 +110,7 @@ impl Layer {
             }
         }
         all.sort_by_key(|(bytes, labour, ..)| (*bytes, *labour));
-        // Of many, those that save a part that is worth their bytes.
+        // A packing is kept if it saves a part of the work that is worth its bytes.
         let mut least = labour(&first.packing, first.params);
         let mut chosen = vec![first];
         for (_, labour, packing, parameters) in all {

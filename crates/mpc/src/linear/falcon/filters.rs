@@ -15,7 +15,7 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// Of `weight` `[O, I/g, kh, kw]`, with `bias` `[O]`.
+    /// Takes `weight` `[O, I/g, kh, kw]`, and checks `bias` `[O]` with it.
     ///
     /// # Errors
     /// [`Error::Misuse`] for wrong lengths, or integers above `plain_bits`.

@@ -108,7 +108,7 @@ impl Layer {
         })
     }
 
-    /// The same layer under other parameters, with the packing that suits them.
+    /// Takes the layer to other parameters, with the packing that suits them.
     ///
     /// # Errors
     /// [`Error::Misuse`] when they do not hold it.

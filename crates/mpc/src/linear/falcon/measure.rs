@@ -24,7 +24,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Of `layer`, with `weight` `[O, I/g, kh, kw]`.
+    /// Prepares `layer` with `weight` `[O, I/g, kh, kw]`.
     ///
     /// # Errors
     /// As [`ServerWeights::new`].
@@ -69,7 +69,7 @@ impl Measurement {
     /// Times all that the server does, masks and flooding included.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Measurement::run`].
     pub fn timed(&self, rng: &mut Random) -> Result<Timed> {
         let (computing, products) = (self.run()?, self.products());
         let Self { layer, keys, encoding, .. } = self;

@@ -23,10 +23,10 @@ pub enum Representation {
     Stacked,
     /// Dense in an order of its own, with gaps.
     Interleaved,
-    /// Of an image, one message for each tap of the kernel that comes next: what it reads
-    /// in every window.
+    /// An image has one message for each tap of the kernel that comes next, with what the tap
+    /// reads in every window.
     Convolution,
-    /// Of many inputs one element a message, an input in each slot (CryptoNets).
+    /// A message has one element of many inputs, an input in each slot (CryptoNets).
     Batched,
 }
 

@@ -23,7 +23,7 @@ pub const SPARE_BITS: u32 = 10;
 pub enum Layer {
     /// A convolution or matrix product, exact.
     Linear {
-        /// Its geometry.
+        /// The geometry of the layer.
         conv: Conv,
         /// Signed width that holds every weight.
         weight_bits: u32,
@@ -68,10 +68,10 @@ pub struct Plan {
     pub(crate) batch: usize,
     pub(crate) input: Input,
     pub(crate) stages: Vec<Planned>,
-    /// Of the results, at the largest prime.
+    /// The noise of the results, at the largest prime.
     pub(crate) noise: Estimate,
     pub(crate) seconds: f64,
-    /// The same of LoLa's own products, where they fit.
+    /// Estimated seconds with LoLa's own products, where they fit.
     pub(crate) published: Option<f64>,
 }
 

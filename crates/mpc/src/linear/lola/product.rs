@@ -163,7 +163,7 @@ fn occupied(from: &Layout, span: usize) -> (Vec<usize>, bool) {
 /// Where the results are: `span` for each copy of the vector, from `home` on.
 fn results(from: &Layout, matrix: &Matrix, span: usize, home: usize) -> Layout {
     let (copies, row, period) = (from.copies(), from.row, from.period);
-    // Of a vector in one row the sums stay there.
+    // The sums of a vector in one row stay in that row.
     let first = if from.mirrored || from.places.iter().any(|place| place.row == 0) { 0 } else { 1 };
     let place = |output: usize| {
         let (copy, within) = (output / span % copies, output % span);

@@ -216,9 +216,9 @@ fn through(network: &Network, mut open: Vec<Sequence>) -> Vec<Sequence> {
 struct Priced {
     /// Estimated, for all plaintext primes.
     seconds: f64,
-    /// Of the results.
+    /// The noise of the results.
     noise: Estimate,
-    /// Of each stage the parameters that are left.
+    /// The parameters that are left at each stage.
     levels: Vec<Params>,
 }
 

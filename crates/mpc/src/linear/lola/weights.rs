@@ -39,7 +39,7 @@ pub struct ServerWeights {
 pub(super) struct Ready {
     encoder: Encoder,
     pub(super) work: Work,
-    /// Of each message of the results what is added, slot by slot.
+    /// What is added to each message of the results, slot by slot.
     bias: Vec<Zeroizing<Vec<u64>>>,
 }
 

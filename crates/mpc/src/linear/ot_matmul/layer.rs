@@ -24,7 +24,8 @@ enum View {
     Positions(Conv),
     /// A column for every tile, in every place of the Winograd domain.
     Tiles(Tiles),
-    /// The same, of features that are there already, to products that stay there.
+    /// A column for every tile, where the features come in the Winograd domain and the products
+    /// stay there.
     Features(Tiles),
 }
 
@@ -63,8 +64,8 @@ impl Layer {
         Self::of(View::Tiles(tiles), sides, bits, choice, images)
     }
 
-    /// Of the features of one image's tiles, `[places, I, tiles]`, to products
-    /// `[places, O, tiles]`; weights as of [`Layer::tiles`].
+    /// Plans products `[places, O, tiles]` of the features of one image's tiles,
+    /// `[places, I, tiles]`. The weights are those of [`Layer::tiles`].
     ///
     /// # Errors
     /// As [`Layer::positions`].

@@ -42,7 +42,7 @@ pub struct Product {
 /// One bit of every weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// Its position in the numbers that the server gives.
+    /// The position of the bit in the numbers that the server gives.
     pub(super) bit: u32,
     /// What it is worth mod 2^bits.
     pub(super) importance: u64,

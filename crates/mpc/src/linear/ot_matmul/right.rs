@@ -17,7 +17,7 @@ pub enum Right {
 }
 
 impl Right {
-    /// Of a ring of `bits` bits.
+    /// Takes words of a ring of `bits` bits.
     pub fn new(words: &[u64], bits: u32) -> Self {
         match bits {
             ..=16 => Self::Narrow(lanes(words)),

@@ -21,9 +21,9 @@ pub(super) const RESPONSES: u8 = tags::SHARED_RESPONSES;
 pub struct Layer {
     pub(super) shape: Shape,
     pub(super) left: Left,
-    /// One that sends both factors, or one for each factor that is sent folded.
+    /// One term sends both factors, or one term for each factor sends that factor folded.
     pub(super) terms: Vec<Term>,
-    /// Of unfolding, 0 if nothing is folded.
+    /// Levels of unfolding, 0 if nothing is folded.
     pub(super) levels: usize,
     pub(super) params: Params,
     pub(super) response_bits: u32,

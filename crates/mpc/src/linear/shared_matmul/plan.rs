@@ -42,8 +42,8 @@ impl Layer {
         plain(shape, left, precision).ok_or_else(|| refusal(shape, precision))
     }
 
-    /// The same with factors folded, for servers that hold keys of [`Layer::levels`]. Takes
-    /// fewer bytes and more work, and more precision.
+    /// Plans products with factors folded, for servers that hold keys of [`Layer::levels`].
+    /// They take fewer bytes, more work and more precision.
     ///
     /// # Errors
     /// As [`Layer::new`], more often.

@@ -17,7 +17,7 @@ use crate::parallel;
 /// Both factors of one term of one product, in the evaluation basis.
 pub(super) struct Part<'a> {
     term: &'a Term,
-    /// Of the left factor the client's share, and the server's if it is to be added.
+    /// The client's share of the left factor, with the server's if that is to be added.
     left: Vec<Operand>,
     /// The client's share of the right factor, if it sends that.
     right: Vec<Operand>,
@@ -52,7 +52,7 @@ impl<'a> Part<'a> {
         Ok(vec![Self { term, left, right, own_left, own_right }])
     }
 
-    /// The same for factors that came folded, a part for each term.
+    /// Takes the blocks of factors that came folded; there is a part for each term.
     pub(super) fn unfold(
         layer: &'a Layer,
         folded: &mut [Folded<'_>],

@@ -34,7 +34,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Of the product of the transposes.
+    /// The sizes of the product of the transposes.
     pub(super) const fn transposed(self) -> Self {
         Self { rows: self.columns, inner: self.inner, columns: self.rows }
     }
@@ -63,7 +63,7 @@ impl Term {
         Self { sizes, block, left, right, output: order(sizes.columns), transposed: false }
     }
 
-    /// The same as the transpose of `b^T * a^T`, with `b^T` on the left. The block is one
+    /// The product as the transpose of `b^T * a^T`, with `b^T` on the left. `block` is a block
     /// of the transposed product.
     pub(super) fn transposed(sizes: Sizes, block: Sizes) -> Self {
         let order = |column| Order { row: 1, column };
@@ -72,7 +72,7 @@ impl Term {
         Self { sizes, block, left, right, output: left, transposed: true }
     }
 
-    /// Of the factors `a` and `b` the left and the right one.
+    /// The left and the right factor among `a` and `b`.
     pub(super) fn factors<T>(&self, a: T, b: T) -> (T, T) {
         if self.transposed { (b, a) } else { (a, b) }
     }

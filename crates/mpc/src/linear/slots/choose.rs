@@ -24,7 +24,7 @@ pub(in crate::linear) struct Quotients {
 }
 
 impl Quotients {
-    /// Those of `conv` in rows of `slots` slots.
+    /// Counts the quotients of `conv` in rows of `slots` slots.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a channel that does not fit.
@@ -55,7 +55,7 @@ impl Quotients {
 /// and what they do.
 ///
 /// # Errors
-/// Those of `plan`.
+/// The errors that `plan` returns.
 pub(in crate::linear) fn fewest_ciphertexts(
     limit: usize,
     plan: impl Fn(usize) -> Result<(Plan, Operations)>,

@@ -32,7 +32,7 @@ pub(super) struct Part<E: Evaluator> {
     sums: Sums<E>,
 }
 
-/// Its sums of products so far.
+/// The sums of products of a response so far.
 enum Sums<E: Evaluator> {
     /// By how often they are rotated.
     Turns(Vec<Sum<E>>),

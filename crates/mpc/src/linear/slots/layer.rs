@@ -31,7 +31,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its name in reports.
+    /// The name of the protocol in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gazelle => "gazelle",
@@ -113,8 +113,8 @@ impl Layer {
         }
     }
 
-    /// The same layer under other parameters, those that a whole plan shares. Without slots
-    /// that were asked for it is packed anew.
+    /// Takes the layer to other parameters, which a whole plan shares. It is packed anew unless a
+    /// number of slots was asked for.
     ///
     /// # Errors
     /// [`Error::Misuse`] when `params` do not hold the layer.

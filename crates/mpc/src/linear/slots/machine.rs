@@ -14,7 +14,7 @@ use crate::linear::lola;
 pub struct Operations {
     /// Rotations of slots, each with a key switch.
     pub rotations: usize,
-    /// Those among the rotations that share the decomposition of their ciphertext.
+    /// Rotations among them that share the decomposition of their ciphertext.
     pub hoisted: usize,
     /// Products of a ciphertext and plain slots.
     pub multiplications: usize,

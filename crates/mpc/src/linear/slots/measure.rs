@@ -26,7 +26,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Of `layer`, with `weight` `[O, I/g, kh, kw]`.
+    /// Prepares `layer` with `weight` `[O, I/g, kh, kw]`.
     ///
     /// # Errors
     /// As [`ServerWeights::new`].
@@ -71,7 +71,7 @@ impl Measurement {
     /// Times all that the server does, masks and flooding included.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Measurement::run`].
     pub fn timed(&self, rng: &mut Random) -> Result<Timed> {
         let (computing, inputs) = (self.run()?.0, self.inputs.clone());
         let Self { layer, weights, keys, encoding, .. } = self;

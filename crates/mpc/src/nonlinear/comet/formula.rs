@@ -35,7 +35,7 @@ pub struct Program {
     count: usize,
     formula: Formula,
     bits: u32,
-    /// Of arguments that are needed wider than they come.
+    /// The extension of the arguments, where the program needs them wider than they come.
     widening: Option<Extend>,
     groups: Vec<Group>,
 }

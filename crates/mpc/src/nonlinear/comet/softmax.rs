@@ -69,8 +69,8 @@ impl ReluSoftmax {
         })
     }
 
-    /// The same layer with a division for each element, as published systems have it; for
-    /// comparison.
+    /// Plans the layer with a division for each element, as published systems have it. It exists
+    /// to be compared with.
     ///
     /// # Errors
     /// As [`ReluSoftmax::new`].

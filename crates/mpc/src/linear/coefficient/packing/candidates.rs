@@ -119,7 +119,7 @@ fn cuts(whole: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Those of [`cuts`] that are a quarter smaller than the one before.
+/// The parts of [`cuts`] that are a quarter smaller than the one before.
 fn coarse(whole: usize) -> impl Iterator<Item = usize> {
     let mut least = usize::MAX;
     cuts(whole).filter(move |part| {

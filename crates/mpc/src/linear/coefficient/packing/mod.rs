@@ -353,7 +353,7 @@ impl Packing {
         useful
     }
 
-    /// Those of one channel of one image, whose first coefficient is `at`; `plane`
+    /// Adds the outputs of one channel of one image, whose first coefficient is `at`; `plane`
     /// counts the channels of all images.
     fn outputs_of(&self, place: Place, plane: usize, at: usize, useful: &mut Vec<(usize, usize)>) {
         let (height, width) = (self.conv.out_height(), self.conv.out_width());

@@ -46,8 +46,7 @@ impl Layer {
         Ok(Self { conv: conv.clone(), packing, transform, plain_bits, encoder })
     }
 
-    /// The same layer under other parameters, those that a whole plan shares. It is packed
-    /// anew.
+    /// Takes the layer to other parameters, which a whole plan shares. It is packed anew.
     ///
     /// # Errors
     /// [`Error::Misuse`] when `params` do not hold the layer.

@@ -54,7 +54,8 @@ struct Line {
 }
 
 impl Line {
-    /// Of `length` values, with the powers of `root`, and all multiplied by `scale`.
+    /// Prepares transforms of `length` values with the powers of `root`, whose results are
+    /// multiplied by `scale`.
     fn new(prime: Prime, length: usize, root: u64, scale: u64) -> Self {
         let modulus = prime.modulus.value();
         let next = |x: &u64| Some(product(*x, root, modulus));
@@ -135,7 +136,7 @@ pub(super) struct Transform {
 }
 
 impl Transform {
-    /// Of planes of `sides` rows and columns, mod a prime that is 1 mod both.
+    /// Prepares transforms of planes of `sides` rows and columns, mod a prime that is 1 mod both.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other primes.
