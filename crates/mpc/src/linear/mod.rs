@@ -13,7 +13,4 @@ mod timed;
 mod transport;
 pub mod winograd;
 
-pub use falcon::ntt as falcon_ntt;
-pub use ot_matmul as oblivious;
-pub use shared_matmul as shared;
 pub use timed::Timed;

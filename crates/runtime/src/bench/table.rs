@@ -3,7 +3,8 @@
 
 use graph::Conv;
 use he::bfv::Params;
-use mpc::linear::{Timed, falcon, falcon_ntt, slots};
+use mpc::linear::falcon::{self, ntt};
+use mpc::linear::{Timed, slots};
 use ring::word::signed;
 use ring::{Prg, Random, Seed};
 use serde::Serialize;
@@ -78,7 +79,7 @@ pub fn compare(conv: &Conv, runs: usize) -> Result<Compared> {
     let taps = conv.group_channels().saturating_mul(conv.kernel[0]).saturating_mul(conv.kernel[1]);
     let plain_bits = 2 * BITS + taps.max(1).ilog2() + 1;
     // Whoever cannot plan the layer says so before there are weights.
-    falcon_ntt::Layer::new(conv, BITS, plain_bits)?;
+    ntt::Layer::new(conv, BITS, plain_bits)?;
     let words = Prg::new(&Seed([0; 16]), 0).uniform(taps * conv.out_channels, BITS);
     let weight = words.iter().map(|word| signed(*word, BITS) as i32).collect();
     let mut work = Work { conv, plain_bits, weight, runs, rng: random()? };
@@ -103,9 +104,9 @@ impl Work<'_> {
 
     /// At `params`, or the cheapest.
     fn falcon_ntt(&mut self, params: Option<&Params>) -> Result<Entry> {
-        let layer = falcon_ntt::Layer::new(self.conv, BITS, self.plain_bits)?;
+        let layer = ntt::Layer::new(self.conv, BITS, self.plain_bits)?;
         let layer = params.map_or(Ok(layer.clone()), |params| layer.with_params(params))?;
-        let measured = falcon_ntt::Measurement::new(&layer, &self.weight, &mut self.rng)?;
+        let measured = ntt::Measurement::new(&layer, &self.weight, &mut self.rng)?;
         let timed = self.time(|rng| measured.timed(rng))?;
         let (counts, ciphertexts) = (layer.operations().into(), layer.ciphertexts());
         Ok(Entry::of(layer.describe(), timed, counts, ciphertexts, layer.cost()))

@@ -171,7 +171,7 @@ impl Layer {
         let tiles = tiles.ok_or_else(|| Error::misuse("tiles of this kernel"))?;
         let conv = &self.shape.conv;
         let [features, _] = tiles.counts();
-        let layer = linear::oblivious::Layer::features(&tiles, product, &self.choice)?;
+        let layer = linear::ot_matmul::Layer::features(&tiles, product, &self.choice)?;
         let (products, choice) = (layer.outputs(), self.choice.clone());
         let (rounding, addend) = (Rounding::Exact, None);
         let rescale = Rescale { shift: 0, rounding, addend, out_bits: product };

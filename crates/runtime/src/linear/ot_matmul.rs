@@ -6,7 +6,7 @@ use he::rlwe::rescale;
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::Worker;
-use mpc::linear::oblivious::{
+use mpc::linear::ot_matmul::{
     self, Asked as AskedProducts, ClientAhead, Layer, ServerAhead, Source, Weights,
 };
 use mpc::{Effort, Kernel, Need, Share};
@@ -285,7 +285,7 @@ impl Preprocess for OtLayer {
             Party::Client { .. } => None,
             Party::Server { weights, .. } => Some(&weights.of::<OtWeights>(cx.node)?.weights),
         };
-        let asked = oblivious::ask(cx.channel, self.layer.product(), 0, weights, correlations)?;
+        let asked = ot_matmul::ask(cx.channel, self.layer.product(), 0, weights, correlations)?;
         Ok(Asked::new(asked))
     }
 

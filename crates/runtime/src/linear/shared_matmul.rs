@@ -5,7 +5,7 @@ use he::rlwe::UnfoldKey;
 use mpc::Share;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Worker;
-use mpc::linear::shared;
+use mpc::linear::shared_matmul;
 use wire::{Cost, Result};
 
 use super::context::{Context, Party, input};
@@ -18,7 +18,7 @@ use crate::plan::spent::Spent;
 #[derive(Debug)]
 pub struct SharedProduct {
     /// The homomorphic part.
-    pub layer: shared::Layer,
+    pub layer: shared_matmul::Layer,
     /// What is added to make the floor of an exact rescale round.
     pub half: i64,
     /// The rest of an exact rescale.
@@ -35,15 +35,15 @@ impl SharedProduct {
     pub(crate) fn new(
         matmul: &MatMul,
         [count, rows, inner, columns]: [usize; 4],
-        left: shared::Left,
+        left: shared_matmul::Left,
         out_bits: u32,
         [batch, products]: [usize; 2],
         digits: Option<Radix>,
     ) -> Result<Self> {
-        let shape = shared::Shape { batch: count * batch, rows, inner, columns };
+        let shape = shared_matmul::Shape { batch: count * batch, rows, inner, columns };
         let (shift, rounding) = (matmul.shift, matmul.rounding);
-        let folded = shared::Layer::folded(shape, left, shift, out_bits, rounding).ok();
-        let plain = shared::Layer::new(shape, left, shift, out_bits, rounding);
+        let folded = shared_matmul::Layer::folded(shape, left, shift, out_bits, rounding).ok();
+        let plain = shared_matmul::Layer::new(shape, left, shift, out_bits, rounding);
         let layer = match (folded, plain) {
             (Some(folded), Ok(plain)) if !worth_folding(&folded, &plain, products)? => plain,
             (Some(folded), _) => folded,
@@ -67,7 +67,7 @@ impl SharedProduct {
 }
 
 /// Whether as many products as this would save what keys for unfolding take.
-fn worth_folding(folded: &shared::Layer, plain: &shared::Layer, products: usize) -> Result<bool> {
+fn worth_folding(folded: &shared_matmul::Layer, plain: &shared_matmul::Layer, products: usize) -> Result<bool> {
     let layout = UnfoldKey::layout(folded.params(), folded.levels()).map_err(misuse)?;
     let keys: u64 = layout.iter().map(|(count, bits)| *count as u64 * u64::from(*bits) / 8).sum();
     let total = |cost: Cost| cost.client_to_server + cost.server_to_client;
@@ -118,12 +118,12 @@ impl LinearProtocol for SharedProduct {
         let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
         let product = match cx.party {
             Party::Client { keys, .. } => {
-                shared::client(cx.channel, &self.layer, keys.for_degree(degree)?, a, b, worker)?
+                shared_matmul::client(cx.channel, &self.layer, keys.for_degree(degree)?, a, b, worker)?
             }
             Party::Server { keys, .. } => {
                 let (public, unfold) = (keys.for_degree(degree)?, keys.for_unfolding(degree));
-                let keys = shared::ServerKeys { public, unfold };
-                shared::server(cx.channel, &self.layer, keys, a, b, worker)?
+                let keys = shared_matmul::ServerKeys { public, unfold };
+                shared_matmul::server(cx.channel, &self.layer, keys, a, b, worker)?
             }
         };
         let product = product.plus(cx.channel.role(), self.half);

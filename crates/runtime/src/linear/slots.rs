@@ -5,8 +5,9 @@ use graph::Conv;
 use he::bfv::{Params, SecretKey};
 use mpc::garbled::Ring;
 use mpc::linear::falcon::AcceptLeakage;
+use mpc::linear::falcon::{self, ntt};
 use mpc::linear::slots::{self, Operations, Protocol, ServerKeys, Worker};
-use mpc::linear::{falcon, falcon_ntt};
+use mpc::linear::falcon::{self, ntt};
 use mpc::{Effort, Kernel, Share};
 use ring::Modulus;
 use wire::{Channel, Cost, Error, Result};
@@ -35,7 +36,7 @@ pub enum Packed {
     /// GAZELLE or GALA.
     Rotated(slots::Layer),
     /// FALCON by a number-theoretic transform.
-    Transformed(falcon_ntt::Layer),
+    Transformed(ntt::Layer),
     /// FALCON as published.
     Published(falcon::Layer),
 }
@@ -56,7 +57,7 @@ pub struct SlotLayer {
 #[derive(Debug)]
 pub(crate) enum PackedWeights {
     Rotated(slots::ServerWeights),
-    Transformed(falcon_ntt::ServerWeights),
+    Transformed(ntt::ServerWeights),
     Published(falcon::ServerWeights),
 }
 
@@ -79,9 +80,7 @@ impl Packing {
             Self::Rotated(protocol) => {
                 slots::Layer::new(conv, protocol, held, plain_bits, None).map(Packed::Rotated)
             }
-            Self::Transformed => {
-                falcon_ntt::Layer::new(conv, held, plain_bits).map(Packed::Transformed)
-            }
+            Self::Transformed => ntt::Layer::new(conv, held, plain_bits).map(Packed::Transformed),
             Self::Published(leakage) => {
                 falcon::Layer::new(conv, held, plain_bits, leakage).map(Packed::Published)
             }
@@ -194,8 +193,9 @@ impl Packed {
             Self::Rotated(layer) => {
                 slots::ServerWeights::new(layer, weight, bias, memory).map(PackedWeights::Rotated)
             }
-            Self::Transformed(layer) => falcon_ntt::ServerWeights::new(layer, weight, bias, memory)
-                .map(PackedWeights::Transformed),
+            Self::Transformed(layer) => {
+                ntt::ServerWeights::new(layer, weight, bias, memory).map(PackedWeights::Transformed)
+            }
             Self::Published(layer) => falcon::ServerWeights::new(layer, weight, bias, memory)
                 .map(PackedWeights::Published),
         }
@@ -214,7 +214,7 @@ impl Packed {
     ) -> Result<Zeroizing<Vec<u64>>> {
         match self {
             Self::Rotated(layer) => slots::client(channel, layer, key, x, worker),
-            Self::Transformed(layer) => falcon_ntt::client(channel, layer, key, x, worker),
+            Self::Transformed(layer) => ntt::client(channel, layer, key, x, worker),
             Self::Published(layer) => {
                 falcon::client(channel, layer, key, &integers(x), worker).map(words)
             }
@@ -238,7 +238,7 @@ impl Packed {
                 slots::server(channel, layer, keys, weights, x, worker)
             }
             (Self::Transformed(layer), PackedWeights::Transformed(weights)) => {
-                falcon_ntt::server(channel, layer, keys, weights, x, worker)
+                ntt::server(channel, layer, keys, weights, x, worker)
             }
             (Self::Published(layer), PackedWeights::Published(weights)) => {
                 falcon::server(channel, layer, keys, weights, &integers(x), worker).map(words)

@@ -1,6 +1,6 @@
 //! What a session takes, part by part: messages and work.
 
-use mpc::linear::oblivious::MESSAGE;
+use mpc::linear::ot_matmul::MESSAGE;
 use mpc::{Effort, Kernel};
 use wire::{Cost, Phase};
 

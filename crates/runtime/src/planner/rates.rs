@@ -90,7 +90,7 @@ mod tests {
             let spent = Spent { cost, effort: Effort::of(Kernel::Stream, bytes) };
             Conditions { rates, link }.seconds(spent.beside_others())
         };
-        let first = mpc::linear::oblivious::MESSAGE as f64;
+        let first = mpc::linear::ot_matmul::MESSAGE as f64;
         assert!((on(None, alone) - bytes - first - 1.0).abs() < 1e-3);
         assert!((on(None, following) - bytes).abs() < 1e-3);
         let short = Cost::message(Role::Client, 1_000_000);

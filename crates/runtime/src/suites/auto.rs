@@ -7,7 +7,7 @@ use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::garbled::Ring;
 use mpc::linear::coefficient::Layer;
-use mpc::linear::shared::Left;
+use mpc::linear::shared_matmul::Left;
 use mpc::lookup::{Lookup, PublicTable};
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;

@@ -3,7 +3,7 @@
 //! default suite.
 
 use graph::{Graph, Linear, Node, Op, WeightBits, Winograd};
-use mpc::linear::oblivious::Layer;
+use mpc::linear::ot_matmul::Layer;
 use wire::{Error, Result};
 
 use super::auto;
