@@ -51,7 +51,7 @@ impl Share {
         &self.words
     }
 
-    /// That there are `count` values mod 2^bits, as `what` was planned for.
+    /// Checks that there are `count` values mod 2^bits, as `what` was planned for.
     ///
     /// # Errors
     /// [`Error::Misuse`] for others.

@@ -33,7 +33,7 @@ pub struct Switch {
 /// One party's side: its choices where it receives, its tables where it sends.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Side {
-    /// For each job in which this party receives, a plane for each bit of its choices.
+    /// A plane for each bit of the choices, for each job in which this party receives.
     pub choices: Vec<Vec<Bits>>,
     /// A table per job in which it sends.
     pub tables: Vec<Table>,

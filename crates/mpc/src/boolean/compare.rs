@@ -349,8 +349,8 @@ impl Comparison {
         Table::bits(columns)
     }
 
-    /// For which digits of who asks the middle of the sum is zero: the negative of the
-    /// other's share, which is its operand plus one.
+    /// The digits for which the middle of the sum is zero, if the party that asks has them: the
+    /// negative of the other's share, which is its operand plus one.
     fn next(&self, operands: &[u64]) -> Zeroizing<Vec<u64>> {
         let middle = mask(self.bits - self.low.min(self.bits - 1)) << self.low.min(63);
         let one = 1u64 << self.low.min(63);
@@ -372,7 +372,7 @@ impl Comparison {
     }
 }
 
-/// For each value of a digit whether it is the one given by its bits.
+/// Says for each value of a digit whether the digit's bits give it.
 fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
     let mut terms = vec![Bits::zeros(count).not()];
     for bit in digit {

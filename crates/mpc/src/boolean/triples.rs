@@ -27,7 +27,7 @@ use crate::pads::{Need, Pads};
 pub(crate) type Sender = Option<Role>;
 
 /// This party's half of the triples of one operand, a plane per product. The sender in
-/// transfers of one direction holds an `a` for each product, everybody else one for all.
+/// transfers of one direction holds an `a` for each product, any other party holds one for all.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Triples {
     pub(crate) a: Vec<Bits>,

@@ -39,7 +39,7 @@ pub enum Sign {
 pub(crate) struct Wrap {
     bits: u32,
     sign: Sign,
-    /// Unless the values are known not to be negative.
+    /// The comparison that finds the wrap; none where values are known not to be negative.
     comparison: Option<Comparison>,
 }
 

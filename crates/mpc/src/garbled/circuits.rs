@@ -70,7 +70,7 @@ impl Circuits {
         self.masks
     }
 
-    /// Masks of all instances.
+    /// The number of masks of all instances.
     pub fn values(&self) -> usize {
         self.words * self.batch.count()
     }

@@ -59,7 +59,7 @@ impl Function {
         self.clip.map_or(0, |clip| clip.low)
     }
 
-    /// Without the bits dropped.
+    /// The word without the bits that are dropped.
     pub(super) fn dropped(&self, moved: &[Wire]) -> Word {
         moved.iter().copied().skip(self.drop as usize).collect()
     }
@@ -74,8 +74,9 @@ impl Function {
 }
 
 impl Entrance {
-    /// For shares in `from` of values of a signed width, `-2^(width-1) <= x < 2^(width-1)`,
-    /// to which `offset` is added; more than `drop` bits of the sum remain.
+    /// The entrance of shares in `from` of values of a signed width,
+    /// `-2^(width-1) <= x < 2^(width-1)`, to which `offset` is added; more than `drop` bits of
+    /// the sum remain.
     ///
     /// # Errors
     /// [`Error::Misuse`] when the ring has no room for them.
@@ -108,7 +109,7 @@ impl Entrance {
         Ok(Self { ring, moved, width: wide, offset })
     }
 
-    /// For shares of `0 <= x < 2^width`.
+    /// The entrance of shares of `0 <= x < 2^width`.
     ///
     /// # Errors
     /// [`Error::Misuse`] when the ring has no room for them.

@@ -33,7 +33,7 @@ pub struct LayerNorm {
     squares: Squares,
     moments: Moments,
     product: Factors,
-    /// Unless results are fine enough.
+    /// The rounding of results; none where they are fine enough.
     rounding: Option<Truncate>,
     extension: Option<Extend>,
 }

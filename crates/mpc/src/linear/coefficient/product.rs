@@ -18,9 +18,9 @@ pub(super) const BATCH: usize = 8;
 /// How products are computed; follows from the layer's shape alone.
 #[derive(Debug)]
 pub(super) enum Kernel {
-    /// Weight by weight.
+    /// Products weight by weight.
     Direct(Box<Direct>),
-    /// In the evaluation basis.
+    /// Products in the evaluation basis.
     Transform,
 }
 
@@ -33,7 +33,7 @@ impl Kernel {
         }
     }
 
-    /// For people.
+    /// The kernel in words, for reports.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Direct(_) => "direct products",
@@ -45,14 +45,14 @@ impl Kernel {
 /// The server's weights, encoded once for all runs.
 pub struct ServerWeights {
     kernel: Kernel,
-    /// For the direct kernel: by group, [`TOGETHER`] output blocks, input block, power,
-    /// output block.
+    /// Weights for the direct kernel, by group, [`TOGETHER`] output blocks, input block, power
+    /// and output block.
     plain: Zeroizing<Vec<i32>>,
-    /// For the transforms: by group, output block, input block.
+    /// Weights for the transforms, by group, output block and input block.
     polynomials: Vec<Polynomial>,
     /// One per output channel, at accumulator scale.
     bias: Zeroizing<Vec<i64>>,
-    /// As they came, for products in the clear; empty unless they were asked for.
+    /// The weights as they came, for products in the clear; empty unless these were asked for.
     weight: Zeroizing<Vec<i32>>,
 }
 
@@ -137,7 +137,7 @@ impl ServerWeights {
         }
     }
 
-    /// As they came.
+    /// The weights as they came.
     ///
     /// # Errors
     /// [`Error::Misuse`] when they were not kept.

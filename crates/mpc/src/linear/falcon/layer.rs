@@ -31,12 +31,12 @@ pub struct AcceptLeakage {
 }
 
 impl AcceptLeakage {
-    /// With masks that many bits wider than results.
+    /// Accepts what masks leak that are `bits` bits wider than results.
     pub const fn hiding_bits(bits: u32) -> Self {
         Self { hidden_bits: bits }
     }
 
-    /// By how many bits masks are wider than what they hide.
+    /// How many bits masks are wider than what they hide.
     pub(crate) const fn bits(self) -> u32 {
         self.hidden_bits
     }

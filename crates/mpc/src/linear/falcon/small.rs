@@ -51,7 +51,7 @@ impl Small {
         Ok(Self { count, bits })
     }
 
-    /// What only the client knows, as integers; local, and hides nothing from nobody.
+    /// Shares of integers that only the client knows. This is local, and hides nothing.
     pub fn known(x: &Share) -> Share {
         let words = x.words().iter().map(|word| signed(*word, x.bits()) as u64);
         Share::new(words.collect(), u64::BITS)

@@ -24,7 +24,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// For a plan.
+    /// Prepares the client of a plan.
     ///
     /// # Errors
     /// None for a plan that exists.

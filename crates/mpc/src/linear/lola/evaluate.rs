@@ -14,11 +14,11 @@ use crate::parallel;
 /// What a server needs of the client's keys.
 #[derive(Debug)]
 pub struct ServerKeys {
-    /// To re-randomise answers.
+    /// The key that re-randomises answers.
     pub public: PublicKey,
-    /// For squares, where there are any.
+    /// The key for squares, where there are any.
     pub products: Option<RelinearizationKey>,
-    /// For at least the turns of [`Plan::rotations`].
+    /// Keys of at least the turns of [`Plan::rotations`].
     pub rotations: RotationKeys,
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use graph::Conv;
 
-/// No element: a slot that holds zero or something nobody reads.
+/// No element: the slot holds zero, or a value that is not read.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
 /// How a vector is spread over messages.

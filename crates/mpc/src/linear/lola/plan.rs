@@ -233,7 +233,7 @@ impl Plan {
         self.noise.budget() - f64::from(FLOODING) - 1.0
     }
 
-    /// For people: parameters, then a line for each stage.
+    /// The plan in words: parameters, then a line for each stage.
     pub fn describe(&self) -> Vec<String> {
         let (steps, swap) = self.rotations();
         let keys = steps.len() + usize::from(swap);

@@ -29,9 +29,9 @@ pub struct LayerWeights {
 
 /// Everything that a server multiplies and adds.
 pub struct ServerWeights {
-    /// By plaintext prime, by stage.
+    /// Weights by plaintext prime and stage.
     pub(super) primes: Vec<Vec<Ready>>,
-    /// For answers, by plaintext prime.
+    /// Encoders of the answers, by plaintext prime.
     pub(super) encoders: Vec<Encoder>,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Ready {
 }
 
 pub(super) enum Work {
-    /// By channel and tap.
+    /// Scalars by channel and tap.
     Scalars(Vec<Scalar>),
-    /// In the order of use.
+    /// Plaintexts in the order of use.
     Plains(Vec<Plain>),
-    /// To be encoded: the weights, and the owners of the slots of the vector.
+    /// Weights that are encoded when they are used, and the owners of the slots of the vector.
     Later(Zeroizing<Vec<i32>>, Vec<Vec<u32>>),
     /// With the integers that square and vector are multiplied by.
     Square(Box<Multiplier>, [Scalar; 2]),
@@ -71,7 +71,7 @@ impl Deref for Encoded<'_> {
     }
 }
 
-/// Which plaintext of a product by diagonals.
+/// The place of a plaintext of a product by diagonals.
 #[derive(Clone, Copy)]
 pub(super) struct Diagonal {
     pub(super) to: usize,

@@ -47,7 +47,7 @@ impl Layer {
         Self::of(View::Positions(conv.clone()), sides, bits, choice, images)
     }
 
-    /// In the Winograd domain, weights `[O, I, tile + 2, tile + 2]`.
+    /// Plans the layer in the Winograd domain, with weights `[O, I, tile + 2, tile + 2]`.
     ///
     /// # Errors
     /// As [`Layer::positions`], and for other kernels than dense 3x3 ones.

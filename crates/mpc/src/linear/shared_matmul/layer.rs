@@ -30,7 +30,7 @@ pub struct Layer {
     pub(super) precision: Precision,
 }
 
-/// Which block of the result.
+/// The place of a block of the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) item: usize,

@@ -49,7 +49,7 @@ impl Plan {
 
 /// The slots of weights.
 pub(super) struct WeightSlots {
-    /// For each shift: slots of outputs inside a channel, and the tap that they use.
+    /// Slots of outputs inside a channel, and the tap that they use, for each shift.
     uses: Vec<Vec<(usize, usize)>>,
     prime: u64,
 }
@@ -87,8 +87,8 @@ impl WeightSlots {
     }
 }
 
-/// Which kernel, counted through outputs and the inputs of their group, is multiplied with
-/// what lies at `position`, where a row has the outputs from `outputs` on.
+/// The kernel that is multiplied with what lies at `position`, where a row has the outputs from
+/// `outputs` on. Kernels are counted through outputs and the inputs of their group.
 fn pair(
     plan: &Plan,
     piece: &Piece,

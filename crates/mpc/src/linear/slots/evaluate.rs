@@ -34,11 +34,11 @@ pub(super) struct Part<E: Evaluator> {
 
 /// The sums of products of a response so far.
 enum Sums<E: Evaluator> {
-    /// By how often they are rotated.
+    /// Sums that wait for their rotations, by the number of these.
     Turns(Vec<Sum<E>>),
     /// Rotated and added up.
     Total(Option<E::Cipher>),
-    /// None: pieces are held.
+    /// No sum yet, because pieces are held.
     None,
 }
 

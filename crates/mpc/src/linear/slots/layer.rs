@@ -21,7 +21,7 @@ const SMALLEST_ROW: usize = 2048;
 /// Slots of the largest row.
 const LARGEST_ROW: usize = 16384;
 
-/// Which order of operations.
+/// The order of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// [`gazelle`].

@@ -57,7 +57,7 @@ impl std::iter::Sum for Operations {
     }
 }
 
-/// Which weights: those of all shifts of a diagonal.
+/// The place of weights: a diagonal, with all of its shifts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At {
     /// The response.

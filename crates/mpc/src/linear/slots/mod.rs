@@ -48,8 +48,8 @@ pub use weights::ServerWeights;
 /// What a server needs of the client's keys.
 #[derive(Debug)]
 pub struct ServerKeys {
-    /// To re-randomise responses.
+    /// The key that re-randomises responses.
     pub public: PublicKey,
-    /// For at least the steps of [`Layer::rotations`].
+    /// Keys of at least the steps of [`Layer::rotations`].
     pub rotations: RotationKeys,
 }

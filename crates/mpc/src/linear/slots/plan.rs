@@ -38,7 +38,7 @@ pub(in crate::linear) enum Sequence {
 }
 
 impl Sequence {
-    /// For people.
+    /// The sequence in words, for reports.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Inputs => "rotates inputs",

@@ -59,7 +59,7 @@ pub(super) fn counted_server(
     Ok((biased, machine.operations()))
 }
 
-/// Masks and sends all responses; the masks of the results.
+/// Masks and sends all responses. The masks of the results are returned.
 fn send_responses<'a>(
     channel: &mut Channel,
     layer: &Layer,

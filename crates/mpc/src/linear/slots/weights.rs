@@ -15,7 +15,7 @@ use crate::linear::transport::misuse;
 /// The server's weights, encoded once for all runs as far as memory goes.
 pub struct ServerWeights {
     slots: WeightSlots,
-    /// For the first weights, by piece, response and diagonal: a plaintext for each shift.
+    /// Plaintexts of the first weights, by piece, response and diagonal, one for each shift.
     ready: Vec<Vec<Plain>>,
     /// Where the weights of each piece begin.
     starts: Vec<usize>,

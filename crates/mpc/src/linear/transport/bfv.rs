@@ -46,8 +46,8 @@ pub(in crate::linear) fn send_inputs<T: Send>(
     send_chunks::<INPUTS>(channel, layouts, worker.map(pieces, encrypt))
 }
 
-/// Receives responses in messages of `layouts` and hands the slots of each to `each`, in order, with
-/// its number.
+/// Receives responses in messages of `layouts` and hands the slots of each to `each`, in order,
+/// with its number.
 ///
 /// # Errors
 /// [`Error::Misuse`] for a key of other parameters, [`Error::Peer`], [`Error::Transport`].
@@ -103,12 +103,12 @@ pub(in crate::linear) struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
-    /// In messages of `layouts`.
+    /// Nothing is received yet; ciphertexts of `layouts` come in chunks.
     pub(in crate::linear) fn new(params: &'a Params, layouts: Vec<Vec<Segment>>) -> Self {
         Self { params, received: Received::new(layouts) }
     }
 
-    /// The next one.
+    /// The next ciphertext.
     ///
     /// # Errors
     /// [`Error::Internal`] after the last, [`Error::Peer`], [`Error::Transport`].

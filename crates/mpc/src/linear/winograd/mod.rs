@@ -37,8 +37,8 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// For a 3x3 kernel with stride 1 and results in tiles of `tile` rows and columns, 2 or
-    /// 4; `None` for others.
+    /// Cuts results into tiles of `tile` rows and columns, 2 or 4. There is none but for dense
+    /// 3x3 kernels with stride 1.
     pub fn new(conv: &Conv, tile: usize) -> Option<Self> {
         let dense = conv.kernel == [3, 3] && conv.stride == [1, 1] && conv.dilation == [1, 1];
         let fits = dense && conv.groups == 1 && graph::winograd::TILES.contains(&tile);

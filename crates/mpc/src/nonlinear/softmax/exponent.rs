@@ -225,20 +225,20 @@ impl Product {
         let largest = piece.table.iter().max().copied().unwrap_or_default();
         let factor_bits = u64::BITS - largest.leading_zeros();
         let cut = fraction - GUARD;
-        // In column c below the cut there are as many as the factor has bits up to c.
+        // Column c below the cut has as many partial products as the factor has bits up to c.
         let column = |c: u32| f64::from((c + 1).min(factor_bits)) * 2f64.powi(c as i32);
         let omitted = (0..cut).map(column).sum::<f64>() / 2f64.powi(cut as i32);
         let constant = (1 << (GUARD - 1)) + (omitted / 2.0) as u64;
         Self { fraction, cut, factor_bits, constant, omitted }
     }
 
-    /// Partial products.
+    /// The number of partial products.
     fn kept(&self) -> usize {
         let row = |bit: u32| (self.fraction + 1).saturating_sub(self.cut.saturating_sub(bit));
         (0..self.factor_bits).map(|bit| row(bit) as usize).sum()
     }
 
-    /// In units of the last place. The constant is below one, so that no difference is
+    /// The error in units of the last place. The constant is below one, so that no difference is
     /// negative.
     fn error(&self) -> f64 {
         let unit = 2f64.powi(GUARD as i32);

@@ -125,7 +125,7 @@ impl<'a> Products<'a> {
     }
 }
 
-/// Masks and sends all responses; the masks of the results.
+/// Masks and sends all responses. The masks of the results are returned.
 fn send_responses(
     channel: &mut Channel,
     products: &mut Products<'_>,

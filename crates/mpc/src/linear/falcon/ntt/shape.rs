@@ -23,8 +23,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// That of `conv`. Output `(y, x)` lies at `(y*stride, x*stride)` of the cyclic convolution,
-    /// whose sides have room for the input, for the outputs, and for the padding of one end:
+    /// The shape of `conv`. Output `(y, x)` lies at `(y*stride, x*stride)` of the cyclic
+    /// convolution, whose sides have room for the input, for the outputs, and for the padding of one end:
     /// what is read beyond the other end comes around to the same zeros.
     ///
     /// # Errors

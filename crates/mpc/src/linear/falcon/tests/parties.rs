@@ -22,7 +22,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Without expectations.
+    /// A case without expectations.
     pub(super) fn of(layer: Layer, weights: ServerWeights, x: [Vec<i64>; 2]) -> Self {
         Self { layer, weights, x, want: Vec::new() }
     }
