@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use he::bfv::noise::Load;
 use he::bfv::{Blinding, Ciphertext, Encoder, PublicKey};
 use ring::Random;
-use wire::{Message, Result, Segment};
+use wire::{Message, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::transport::{bfv, misuse};

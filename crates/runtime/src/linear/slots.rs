@@ -7,7 +7,6 @@ use mpc::garbled::Ring;
 use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::falcon::{self, ntt};
 use mpc::linear::slots::{self, Operations, Protocol, ServerKeys, Worker};
-use mpc::linear::falcon::{self, ntt};
 use mpc::{Effort, Kernel, Share};
 use ring::Modulus;
 use wire::{Channel, Cost, Error, Result};
