@@ -52,3 +52,9 @@ impl Error {
         }
     }
 }
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The value, or in words why there is none; whoever knows the node's name adds it.
+pub type Check<T> = std::result::Result<T, String>;

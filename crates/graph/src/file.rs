@@ -7,10 +7,9 @@
 //! `format` = `tacit`, `version` = `1`, `graph` = JSON. The bytes depend on the
 //! model only.
 
-use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
+use crate::error::{Error, Result};
+use crate::ir::{Graph, Model, Node, NodeWeights};
 use crate::model::{printable, verify_model};
-use crate::winograd::Winograd;
-use crate::{Error, Result};
 use safetensors::{Dtype, tensor::Metadata};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -162,27 +161,11 @@ fn bias_name(node: &str) -> String {
 }
 
 fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
-    match &node.op {
-        Op::Linear(Linear { conv, .. }) => {
-            Some(vec![conv.out_channels, conv.group_channels(), conv.kernel[0], conv.kernel[1]])
-        }
-        Op::Winograd(layer) => {
-            let conv = &layer.conv;
-            Some(vec![conv.out_channels, conv.in_channels, layer.side(), layer.side()])
-        }
-        Op::Embedding(table) => Some(vec![table.rows, graph.output_of(node).shape[0]]),
-        _ => None,
-    }
+    node.op.operator().weighted()?.weight_shape(graph.output_of(node))
 }
 
 fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
-    match &node.op {
-        Op::Linear(Linear { conv, .. }) | Op::Winograd(Winograd { conv, .. }) => {
-            Some(vec![conv.out_channels])
-        }
-        Op::Offset => Some(vec![graph.output_of(node).len()]),
-        _ => None,
-    }
+    node.op.operator().weighted()?.bias_shape(graph.output_of(node))
 }
 
 /// A verified model from the file's bytes.

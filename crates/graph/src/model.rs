@@ -1,11 +1,10 @@
 //! Checks of the private part, and what both parties may say about the public one.
 
-use crate::choice::WeightBits;
-use crate::ir::{Graph, Linear, Model, Node, NodeWeights, Op};
-use crate::shapes::Check;
+use crate::error::{Check, Error, Result};
+use crate::interpret::unscaled;
+use crate::ir::{Graph, Model, Node};
+use crate::ops::{Known, Part, Range};
 use crate::verify::verify;
-use crate::width::{self, Known, Range};
-use crate::{Error, Result};
 use sha2::{Digest, Sha256};
 
 /// Longest JSON that [`Graph::from_json`] reads, in bytes.
@@ -20,19 +19,19 @@ pub fn verify_model(model: &Model) -> Result<()> {
     verify_shapes(model)?;
     let graph = &model.graph;
     if graph.exact.is_some() {
-        return crate::exact::check(model).map(|_| ());
+        return unscaled::check(model).map(|_| ());
     }
     let ranges = ranges(model);
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-        check_accumulator(graph, node, model.weights.get(&index), &inputs)
+        let weights = model.weights.get(&index);
+        let operator = node.op.operator();
+        (operator.fits(&graph.site(node), weights, &inputs))
             .and_then(|()| check_readers(graph, node, &inputs))
-            .and_then(|()| check_values(graph, node, &inputs))
             .map_err(|why| Error::invalid("verify", &node.name, why))?;
     }
     for (index, tensor) in graph.tensors.iter().enumerate() {
-        let writer = graph.nodes.iter().find(|node| node.output == index);
-        let need = width::width_of_values(writer, ranges[index].range, index == graph.output);
+        let need = width_of_values(graph, index, ranges[index].range);
         if need > tensor.format.bits {
             let why = format!("values need {need} bits, it has {}", tensor.format.bits);
             return Err(Error::invalid("verify", &tensor.name, why));
@@ -45,31 +44,12 @@ pub fn verify_model(model: &Model) -> Result<()> {
 pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
     verify(&model.graph)?;
     for (index, node) in model.graph.nodes.iter().enumerate() {
-        let fits = match (&node.op, model.weights.get(&index)) {
-            (Op::Linear(linear), Some(weights)) => check_weights(linear, weights),
-            (Op::Winograd(layer), Some(weights)) => {
-                let want = layer.conv.out_channels * layer.conv.in_channels * layer.places();
-                let counts = (want, layer.conv.out_channels);
-                check_counts(counts, weights).and_then(|()| check_chosen(&layer.choice, weights))
-            }
-            (Op::Offset, Some(weights)) => {
-                let want = model.graph.output_of(node).len();
-                let fits = weights.weight.is_empty() && weights.bias.len() == want;
-                fits.then_some(()).ok_or(format!("needs {want} constants"))
-            }
-            (Op::Embedding(table), Some(weights)) => {
-                let columns = model.graph.output_of(node).shape[0];
-                let want = table.rows.saturating_mul(columns);
-                let fits = weights.weight.len() == want && weights.bias.is_empty();
-                let limit = 1i64 << (table.weight_bits - 1);
-                let held = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
-                (fits && held).then_some(()).ok_or(format!("needs {want} entries of its width"))
-            }
-            (Op::Linear(_) | Op::Winograd(_) | Op::Offset | Op::Embedding(_), None) => {
-                Err("has no weights".into())
-            }
-            (_, Some(_)) => Err("has weights but is not linear".into()),
-            (_, None) => Ok(()),
+        let operator = node.op.operator();
+        let fits = match (operator.weighted(), model.weights.get(&index)) {
+            (Some(weighted), Some(weights)) => weighted.check(model.graph.output_of(node), weights),
+            (Some(_), None) => Err("has no weights".into()),
+            (None, Some(_)) => Err("has weights but is not linear".into()),
+            (None, None) => Ok(()),
         };
         fits.map_err(|why| Error::invalid("verify", &node.name, why))?;
     }
@@ -81,118 +61,46 @@ pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
     }
 }
 
-fn check_weights(linear: &Linear, weights: &NodeWeights) -> Check<()> {
-    let conv = &linear.conv;
-    let want = conv.out_channels * width::taps_per_channel(conv);
-    check_counts((want, conv.out_channels), weights)?;
-    if let Some(choice) = &linear.choice {
-        check_chosen(choice, weights)?;
+/// Width that a tensor needs for its values alone: an output's are compared with each other.
+pub(crate) fn width_of_values(graph: &Graph, tensor: usize, range: Range) -> u32 {
+    let writer = graph.nodes.iter().find(|node| node.output == tensor);
+    match writer {
+        _ if tensor == graph.output => range.difference_width(),
+        Some(node) => node.op.operator().writes(range),
+        None => range.width(),
     }
-    let limit = 1i64 << (linear.weight_bits - 1);
-    let fits = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
-    fits.then_some(()).ok_or(format!("a weight exceeds {} bits", linear.weight_bits))
-}
-
-fn check_counts((count, biases): (usize, usize), weights: &NodeWeights) -> Check<()> {
-    let fits = weights.weight.len() == count && weights.bias.len() == biases;
-    fits.then_some(()).ok_or(format!("needs {count} weights and {biases} biases"))
-}
-
-fn check_chosen(choice: &WeightBits, weights: &NodeWeights) -> Check<()> {
-    let bits = choice.choose(&weights.weight);
-    bits.map(|_| ()).map_err(|at| format!("weight {at} has no bits"))
 }
 
 /// What is known of all tensors of a model whose shapes were verified.
 pub(crate) fn ranges(model: &Model) -> Vec<Known> {
     let graph = &model.graph;
-    let mut ranges = vec![Known::from(Range::new(0, 0)); graph.tensors.len()];
-    ranges[graph.input] = width::input(graph);
+    let mut ranges = vec![Known::from(Range::ZERO); graph.tensors.len()];
+    ranges[graph.input] = input(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-        ranges[node.output] = width::output(graph, node, model.weights.get(&index), &inputs);
+        let weights = model.weights.get(&index);
+        ranges[node.output] = node.op.operator().output(&graph.site(node), weights, &inputs);
     }
     ranges
 }
 
-fn check_accumulator(
-    graph: &Graph,
-    node: &Node,
-    weights: Option<&NodeWeights>,
-    inputs: &[Known],
-) -> Check<()> {
-    let (range, bits) = match (&node.op, weights) {
-        (Op::Linear(linear), Some(weights)) => {
-            (width::accumulator(linear, weights, inputs), linear.accumulator_bits)
-        }
-        (Op::Winograd(layer), Some(weights)) => {
-            let products = width::winograd::products(layer, weights, &inputs[0]);
-            let need = products.width() + u32::from(layer.spare);
-            if need > layer.product_bits && layer.product_bits < layer.accumulator_bits {
-                return Err(format!("products need {need} bits, have {}", layer.product_bits));
-            }
-            (width::winograd::accumulator(layer, weights, inputs), layer.accumulator_bits)
-        }
-        (Op::Embedding(table), Some(weights)) => {
-            (width::entries(table, weights), table.weight_bits)
-        }
-        (Op::MatMul(matmul), _) => {
-            let inner = graph.input_of(node, 0).shape.last().copied().unwrap_or(1);
-            (width::product_accumulator(matmul, inner, inputs), matmul.accumulator_bits)
-        }
-        (Op::Sum { multipliers, accumulator_bits, shift }, _) => {
-            (width::sum_accumulator(*multipliers, *shift, inputs), *accumulator_bits)
-        }
-        _ => return Ok(()),
-    };
-    let need = range.width();
-    (need <= bits).then_some(()).ok_or(format!("accumulator needs {need} bits, has {bits}"))
+/// What is known of the graph's input.
+fn input(graph: &Graph) -> Known {
+    let of = |[low, high]: &[i64; 2]| Range::new((*low).into(), (*high).into());
+    let part = |range: &[i64; 2]| Part { length: 1, range: of(range), norm: None };
+    let parts = graph.input_rows.iter().map(part).collect();
+    Known::in_parts(of(&graph.input_range), parts)
 }
 
 fn check_readers(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
     for (tensor, range) in node.inputs.iter().map(|i| &graph.tensors[*i]).zip(inputs) {
-        let (need, have) =
-            (width::width_for_reader(node, tensor.format.signed, range.range), tensor.format.bits);
+        let need = node.op.operator().reads(tensor.format.signed, range.range);
+        let have = tensor.format.bits;
         if need > have {
             return Err(format!("needs `{}` with {need} bits, it has {have}", tensor.name));
         }
     }
     Ok(())
-}
-
-/// Values that an operator takes only within bounds of its own.
-fn check_values(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
-    match &node.op {
-        Op::Product { factor_bits } => {
-            let fits = inputs.iter().zip(factor_bits).all(|(range, bits)| range.width() <= *bits);
-            fits.then_some(()).ok_or("a factor exceeds its width".into())
-        }
-        Op::Lookup { low, values } => {
-            let table = Range::new((*low).into(), i128::from(*low) + values.len() as i128 - 1);
-            let inside = table.low <= inputs[0].low && inputs[0].high <= table.high;
-            inside.then_some(()).ok_or("looks up beyond its table".into())
-        }
-        Op::Embedding(table) => {
-            let inside = 0 <= inputs[0].low && inputs[0].high < table.rows as i128;
-            inside.then_some(()).ok_or("looks up beyond its table".into())
-        }
-        Op::Softmax { .. } => {
-            let span = i128::from(graph.softmax(node)?.span());
-            let inside = inputs[0].high - inputs[0].low <= span;
-            inside.then_some(()).ok_or(format!("differences exceed {span}"))
-        }
-        Op::Smu { smooth, .. } | Op::ReluSoftmax { smooth, .. } => {
-            let side = i128::from(smooth.offset());
-            let inside = -side <= inputs[0].low && inputs[0].high < side;
-            inside.then_some(()).ok_or(format!("values exceed {} bits", smooth.bits))
-        }
-        Op::LayerNorm { bits, .. } => {
-            let side = 1 << (bits - 2);
-            let inside = -side <= inputs[0].low && inputs[0].high < side;
-            inside.then_some(()).ok_or(format!("values exceed {bits} bits"))
-        }
-        _ => Ok(()),
-    }
 }
 
 impl Graph {

@@ -155,7 +155,7 @@ fn layers(graph: &Graph) -> Vec<LayerDescription> {
         };
         LayerDescription {
             name: node.name.clone(),
-            operator: operator(&node.op),
+            operator: node.op.operator().title(),
             input_shape: graph.input_of(node, 0).shape.clone(),
             output_shape: output.shape.clone(),
             bits: output.format.bits,
@@ -165,36 +165,6 @@ fn layers(graph: &Graph) -> Vec<LayerDescription> {
         }
     });
     rows.collect()
-}
-
-fn operator(op: &Op) -> &'static str {
-    match op {
-        Op::Linear(linear) if linear.conv.is_fully_connected() => "fully connected",
-        Op::Linear(_) => "convolution",
-        Op::Winograd(_) => "winograd convolution",
-        Op::Requantize { drop: 0 } => "change of width",
-        Op::Requantize { .. } => "requantize",
-        Op::Relu { low: 0, .. } => "relu",
-        Op::Relu { .. } => "clip",
-        Op::MaxPool(_) => "max pool",
-        Op::SumPool(_) => "average pool",
-        Op::Sum { .. } => "sum",
-        Op::Offset => "offset",
-        Op::Reshape => "reshape",
-        Op::Extend => "extend",
-        Op::Concat => "concat",
-        Op::View(_) => "view",
-        Op::Pad { .. } => "pad",
-        Op::Product { .. } => "product",
-        Op::Lookup { .. } => "table",
-        Op::Embedding(_) => "embedding",
-        Op::MatMul(_) => "matrix product",
-        Op::Softmax { .. } => "softmax",
-        Op::Gelu { .. } => "gelu",
-        Op::LayerNorm { .. } => "layer norm",
-        Op::Smu { .. } => "smooth maximum",
-        Op::ReluSoftmax { .. } => "softmax of smooth maxima",
-    }
 }
 
 /// Runs the model's integers in the clear: the oracle that private runs equal.

@@ -4,7 +4,7 @@ use super::Options;
 use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
-use crate::shapes::Shapes;
+use crate::source::shapes::Shapes;
 use crate::source::{Calibration, Means, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 use std::borrow::Cow;

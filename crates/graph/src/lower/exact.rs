@@ -2,12 +2,13 @@
 
 use super::Options;
 use super::scale::Scales;
+use crate::error::{Error, Result};
+use crate::interpret::unscaled;
 use crate::ir::{
     Exact, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION,
 };
-use crate::shapes::{Shapes, window};
+use crate::source::shapes::{Shapes, window};
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
-use crate::{Error, Result, exact};
 use std::collections::BTreeMap;
 
 /// Widest output: the results are 64-bit integers.
@@ -80,7 +81,7 @@ pub(super) fn build(
 /// By the worst case, or by what calibration saw and a margin, whichever is less.
 fn output_bits(model: &Model, seen: Option<&(f64, f64)>, margin: u32) -> Result<u32> {
     crate::model::verify_shapes(model)?;
-    let worst = exact::check(model)?.width();
+    let worst = unscaled::check(model)?.width();
     let output = &model.graph.tensors[model.graph.output];
     let calibrated = seen.map_or(u32::MAX, |(low, high)| {
         let most = low.abs().max(high.abs()) / output.format.scale;

@@ -7,8 +7,8 @@
 //! were trained with few bits stay what they are.
 
 use super::{Options, Switch, build, float_layers};
-use crate::choice::WeightBits;
 use crate::ir::Model;
+use crate::ops::choice::WeightBits;
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 

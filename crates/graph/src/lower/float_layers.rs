@@ -3,9 +3,9 @@
 
 use super::rounding::{self, FewBits, Rows};
 use super::{Options, Switch};
-use crate::choice::WeightBits;
+use crate::ops::choice::WeightBits;
+use crate::ops::winograd::transformed_kernel;
 use crate::source::{Calibration, FloatTensor, Program, SourceNode, SourceOp};
-use crate::winograd::transformed_kernel;
 use crate::{Error, Result};
 
 /// Bits of the weights of the first and the last layer.

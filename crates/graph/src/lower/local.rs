@@ -4,7 +4,7 @@
 use super::build::Builder;
 use super::scale::Clipped;
 use crate::ir::{Format, NodeWeights, Op, View, Window};
-use crate::shapes::window;
+use crate::source::shapes::window;
 use crate::source::{FloatTensor, SourceNode, SourceOp};
 use crate::{Error, Result};
 

@@ -17,7 +17,7 @@ mod widths;
 
 pub use widths::{in_graph, reassigned, variants};
 
-use crate::ir::{Graph, Model, Nonlinear, Op, Packing, Rounding};
+use crate::ir::{Graph, Model, Nonlinear, Packing, Rounding};
 use crate::source::{Calibration, Floats, Program, Source};
 use crate::{Error, Result, passes, verify_model};
 use serde::{Deserialize, Serialize};
@@ -151,15 +151,8 @@ fn check(options: &Options) -> Result<()> {
 fn make_last_exact(graph: &mut Graph) {
     let opened = crate::verify::opened(graph);
     for node in &mut graph.nodes {
-        let rounding = match &mut node.op {
-            Op::Linear(linear) => &mut linear.rounding,
-            Op::Winograd(layer) => &mut layer.rounding,
-            Op::MatMul(matmul) => &mut matmul.rounding,
-            Op::Embedding(table) => &mut table.rounding,
-            _ => continue,
-        };
         if opened[node.output] {
-            *rounding = Rounding::Exact;
+            node.op.change(|operator| operator.round_exactly());
         }
     }
 }

@@ -7,10 +7,10 @@
 
 use super::Switch;
 use super::build::{Builder, multiplier};
-use crate::choice::WeightBits;
 use crate::ir::{Conv, Format, Linear, NodeWeights, Op};
+use crate::ops::choice::WeightBits;
+use crate::ops::winograd::Winograd;
 use crate::source::{SourceNode, SourceOp};
-use crate::winograd::Winograd;
 use crate::{Error, Result};
 
 /// Signed bits of a channel's multiplier.

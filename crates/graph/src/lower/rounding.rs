@@ -3,8 +3,8 @@
 //! Each output channel has a scale of its own, the one of least error among many. Errors
 //! of weights in the Winograd domain count by how much of an image their place shows.
 
-use crate::choice::WeightBits;
-use crate::winograd::feature_rows;
+use crate::ops::choice::WeightBits;
+use crate::ops::winograd::feature_rows;
 
 /// Correlation of neighbouring pixels that errors in the Winograd domain are weighed by.
 const CORRELATION: f64 = 0.5;

@@ -187,8 +187,8 @@ impl<'a> Scales<'a> {
         let holds = |bits: &u32| {
             (low + levels(*bits)) * scale >= to * (1.0 - TOLERANCE) - slack * (1.0 + TOLERANCE)
         };
-        let bits = (least..=crate::verify::MAX_SATURATE).find(holds)?;
-        (low.abs() <= f64::from(1u32 << (bits + crate::verify::FAR_BITS)))
+        let bits = (least..=crate::ops::relu::MAX_SATURATE).find(holds)?;
+        (low.abs() <= f64::from(1u32 << (bits + crate::ops::relu::FAR_BITS)))
             .then_some(Clipped { low: low as i64, bits })
     }
 

@@ -153,7 +153,7 @@ impl Scales<'_> {
         }
         let each = input.shape.iter().skip(1).product::<usize>().max(1);
         let view = View { start: *start, strides: strides.clone() };
-        let end = crate::arrange::last_viewed(&view, shape).unwrap_or(0);
+        let end = crate::ops::arrange::last_viewed(&view, shape).unwrap_or(0);
         Some(start / each..end / each + 1)
     }
 

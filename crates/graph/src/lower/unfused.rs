@@ -10,8 +10,8 @@ use super::Switch;
 use super::widths::insert;
 use crate::ir::{Conv, Format, Linear, Model, Node, Op, Tensor};
 use crate::model::ranges;
-use crate::width::{self, Known};
-use crate::winograd::{feature_rows, output_rows};
+use crate::ops::Known;
+use crate::ops::winograd::{feature_rows, output_rows};
 use std::collections::BTreeSet;
 
 /// Takes what is `disabled` out of a graph whose widths are assigned.
@@ -77,12 +77,13 @@ fn own_widths(model: &Model, index: usize, known: &[Known]) -> Option<(u32, u32)
     let least = known[node.output].range.width().max(2);
     match &node.op {
         Op::Winograd(layer) => {
-            let results = width::winograd::accumulator(layer, weights, &inputs).width();
-            let products = width::winograd::products(layer, weights, &inputs[0]).width();
-            Some((results.max(least), products.max(2)))
+            let results = node.op.operator().sums(&model.graph.site(node), Some(weights), &inputs);
+            let products = layer.product_range(weights, &inputs[0]).width();
+            Some((results?.width().max(least), products.max(2)))
         }
         Op::Linear(linear) if linear.shift == 0 && sums_up(linear) => {
-            let results = width::accumulator(linear, weights, &inputs).width().max(least);
+            let results = node.op.operator().sums(&model.graph.site(node), Some(weights), &inputs);
+            let results = results?.width().max(least);
             Some((results, results))
         }
         _ => None,
@@ -179,7 +180,7 @@ fn separate_inputs(model: &mut Model) {
         let wide = model.graph.tensors[tensor].format.bits;
         let own = match node.op {
             Op::Relu { .. } | Op::Requantize { drop: 1.. } => {
-                width::width_of_values(Some(node), known[tensor].range, false)
+                node.op.operator().writes(known[tensor].range)
             }
             _ => wide,
         };

@@ -1,6 +1,8 @@
 //! The float graph as an importer hands it over: JSON plus named arrays.
 
-use crate::{Error, Result};
+pub mod shapes;
+
+use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

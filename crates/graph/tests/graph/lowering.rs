@@ -122,7 +122,8 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
             | Op::Gelu { .. }
             | Op::LayerNorm { .. }
             | Op::Smu { .. }
-            | Op::ReluSoftmax { .. } => {}
+            | Op::ReluSoftmax { .. }
+            | Op::Registered(_) => {}
         }
     }
     bounds

@@ -256,6 +256,7 @@ pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
             }
         }
         Op::Winograd(_) => return Err(Error::misuse("it is for suite ufo")),
+        Op::Registered(_) => return Err(Error::misuse("no protocol is known for it")),
         Op::Requantize { drop } => {
             let sign = if input.format.signed { Sign::Unknown } else { Sign::NonNegative };
             requantize(count, [bits, *drop, out_bits], sign, digits)?

@@ -1,10 +1,9 @@
 //! Share widths: every value fits, and every reader finds the width it needs.
 
-use crate::ir::{Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Op, Tensor};
-use crate::model::ranges;
-use crate::width::{self, Known};
-use crate::winograd::Winograd;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::ir::{Format, Graph, Model, Node, NodeWeights, Op, Tensor};
+use crate::model::{ranges, width_of_values};
+use crate::ops::Known;
 use pricing::fixed::message::{EXTENSION_BITS, EXTENSION_ROUNDS, INPUT_BITS};
 use std::collections::BTreeMap;
 
@@ -17,9 +16,6 @@ pub use reassign::{in_graph, reassigned, variants};
 const WIDEST: u32 = 40;
 /// Widest shares that anything else works on: sums and norms of finely scaled residuals.
 const WIDEST_LOCAL: u32 = 48;
-/// Bits from the largest deviation of a row to the smallest that a norm tells apart, and
-/// two for the range of values.
-const DEVIATIONS: u32 = 11;
 /// Bits on the wire that are worth the two rounds of an extension, under encryption and by
 /// transfers.
 const WORTH_EXTENDING: [usize; 2] = [EXTENSION_BITS, EXTENSION_ROUNDS * transfers::ROUND];
@@ -60,21 +56,13 @@ impl Needs {
         let (mut accumulators, mut products) = (BTreeMap::new(), BTreeMap::new());
         for (index, node) in graph.nodes.iter().enumerate() {
             let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-            let inner = graph.input_of(node, 0).shape.last().copied().unwrap_or(1);
-            let range = match &node.op {
-                Op::Linear(linear) => width::accumulator(linear, &model.weights[&index], &inputs),
-                Op::Winograd(layer) => {
-                    let weights = &model.weights[&index];
-                    let sums = width::winograd::products(layer, weights, &inputs[0]);
-                    products.insert(node.output, sums.width().max(2));
-                    width::winograd::accumulator(layer, weights, &inputs)
-                }
-                Op::Sum { multipliers, shift, .. } => {
-                    width::sum_accumulator(*multipliers, *shift, &inputs)
-                }
-                Op::MatMul(matmul) => width::product_accumulator(matmul, inner, &inputs),
-                _ => continue,
-            };
+            let weights = model.weights.get(&index);
+            if let (Op::Winograd(layer), Some(weights)) = (&node.op, weights) {
+                let sums = layer.product_range(weights, &inputs[0]);
+                products.insert(node.output, sums.width().max(2));
+            }
+            let sums = node.op.operator().sums(&graph.site(node), weights, &inputs);
+            let Some(range) = sums else { continue };
             accumulators.insert(node.output, range.width().max(2));
         }
         Self { ranges, accumulators, products }
@@ -99,29 +87,9 @@ impl Needs {
         let ranges = &self.ranges;
         let mut bits = values(graph, ranges);
         for node in &mut graph.nodes {
-            let input = &ranges[node.inputs[0]];
-            match &mut node.op {
-                Op::Linear(Linear { accumulator_bits, .. })
-                | Op::Winograd(Winograd { accumulator_bits, .. })
-                | Op::Sum { accumulator_bits, .. }
-                | Op::MatMul(MatMul { accumulator_bits, .. }) => {
-                    *accumulator_bits = self.accumulators[&node.output];
-                }
-                Op::Softmax { bits, .. } => {
-                    let span = input.high - input.low;
-                    // A quarter more leaves room for what differences are clipped to.
-                    *bits = (129 - (span + span / 4).leading_zeros()).max(5);
-                }
-                Op::LayerNorm { bits, least, .. } => {
-                    let side = input.high.max(-1 - input.low).max(0);
-                    *bits = (130 - side.leading_zeros()).max(5);
-                    *least = bits.saturating_sub(DEVIATIONS);
-                }
-                Op::Product { factor_bits } => {
-                    *factor_bits = [0, 1].map(|i| ranges[node.inputs[i]].width());
-                }
-                _ => {}
-            }
+            let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
+            let accumulator = self.accumulators.get(&node.output).copied();
+            node.op.change(|operator| operator.choose_widths(&inputs, accumulator));
         }
         self.spread(graph, &mut bits);
         for (tensor, bits) in graph.tensors.iter_mut().zip(bits) {
@@ -137,22 +105,16 @@ impl Needs {
             let before = bits.clone();
             for node in graph.nodes.iter_mut().rev() {
                 let out = bits[node.output];
-                if let Op::Linear(Linear { accumulator_bits, shift, .. })
-                | Op::MatMul(MatMul { accumulator_bits, shift, .. })
-                | Op::Winograd(Winograd { accumulator_bits, shift, .. })
-                | Op::Sum { accumulator_bits, shift, .. } = &mut node.op
-                {
-                    *accumulator_bits = (*accumulator_bits).max(out + *shift);
-                }
+                node.op.change(|operator| operator.widen(out));
                 if let Op::Winograd(layer) = &mut node.op {
                     transfers::choose_products(layer, self.products[&node.output]);
                 }
-                let keeps = keeps_width(&node.op);
+                let operator = node.op.operator();
+                let keeps = operator.keeps_width();
                 for input in &node.inputs {
                     let own = if keeps { out } else { 1 };
                     let signed = graph.tensors[*input].format.signed;
-                    let need =
-                        width::width_for_reader(node, signed, self.ranges[*input].range).max(own);
+                    let need = operator.reads(signed, self.ranges[*input].range).max(own);
                     bits[*input] = bits[*input].max(need);
                 }
                 if keeps {
@@ -174,31 +136,12 @@ impl Needs {
 fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
     let width = |(index, known): (usize, &Known)| {
         let writer = graph.nodes.iter().find(|node| node.output == index);
-        match writer {
-            // Their results have a width of their own.
-            Some(Node {
-                op:
-                    Op::Softmax { .. } | Op::LayerNorm { .. } | Op::Smu { .. } | Op::ReluSoftmax { .. },
-                ..
-            }) => graph.tensors[index].format.bits,
-            _ => width::width_of_values(writer, known.range, index == graph.output),
+        match writer.is_some_and(|node| node.op.operator().fixes_width()) {
+            true => graph.tensors[index].format.bits,
+            false => width_of_values(graph, index, known.range),
         }
     };
     ranges.iter().enumerate().map(width).collect()
-}
-
-/// Whether inputs and output have one width.
-fn keeps_width(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::MaxPool(_)
-            | Op::SumPool(_)
-            | Op::Reshape
-            | Op::Offset
-            | Op::Concat
-            | Op::View(_)
-            | Op::Pad { .. }
-    )
 }
 
 /// The last tensor whose readers need far wider shares than its values do, and that no
@@ -249,7 +192,7 @@ fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
             let Some(node) = graph.nodes.iter().find(|node| node.output == tensor) else {
                 continue;
             };
-            if !keeps_width(&node.op) {
+            if !node.op.operator().keeps_width() {
                 return Some(node);
             }
             tensors.extend(&node.inputs);
@@ -259,21 +202,12 @@ fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
 
 /// The width at which a node works on shares that it is given and passes on.
 fn accumulator(node: &Node) -> Option<u32> {
-    match &node.op {
-        Op::Linear(Linear { accumulator_bits, .. })
-        | Op::MatMul(MatMul { accumulator_bits, .. })
-        | Op::Sum { accumulator_bits, .. } => Some(*accumulator_bits),
-        Op::Winograd(layer) => Some(layer.product_bits),
-        _ => None,
-    }
+    node.op.operator().working_bits()
 }
 
 /// The widest shares that a node's protocol works on.
 fn widest(node: &Node) -> u32 {
-    match node.op {
-        Op::Linear(_) | Op::Winograd(_) | Op::MatMul(_) => WIDEST,
-        _ => WIDEST_LOCAL,
-    }
+    if node.op.operator().is_product() { WIDEST } else { WIDEST_LOCAL }
 }
 
 fn is_too_wide(node: &Node) -> bool {

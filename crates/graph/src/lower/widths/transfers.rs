@@ -6,9 +6,9 @@ use pricing::fixed::message::{
     COMPARED_BITS, COMPARISON_ROUNDS, EXTENDED_BITS, EXTENSION_ROUNDS, ROUND_BYTES,
 };
 
-use crate::choice::WeightBits;
 use crate::ir::{Graph, Linear, Node, Op};
-use crate::winograd::Winograd;
+use crate::ops::choice::WeightBits;
+use crate::ops::winograd::Winograd;
 
 /// Bits that a round is worth.
 pub(super) const ROUND: usize = 8 * ROUND_BYTES as usize;

@@ -1,17 +1,12 @@
 //! Shape inference for source graphs, which is also their verification.
 
-use crate::arrange::last_viewed;
-use crate::choice::WeightBits;
-use crate::ir::{Conv, MatMul, View, Window};
-use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
-use crate::{Error, Result};
+use super::{FloatTensor, Program, SourceNode, SourceOp};
+use crate::error::{Check, Error, Result};
+use crate::ops::arrange::last_viewed;
+use crate::ops::choice::WeightBits;
+use crate::ops::geometry::{Conv, View, Window, check_conv, check_window, elements};
+use crate::ops::matmul::MatMul;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Largest number of elements of one tensor.
-pub(crate) const MAX_ELEMENTS: usize = 1 << 26;
-
-/// Largest number of weights of one node.
-const MAX_WEIGHTS: usize = 1 << 28;
 
 /// Shape of every tensor by name.
 pub type Shapes = BTreeMap<String, Vec<usize>>;
@@ -308,27 +303,12 @@ fn padded(input: &[usize], before: &[usize], after: &[usize]) -> Check<Vec<usize
     Ok(axes.map(|((side, a), b)| side.saturating_add(*a).saturating_add(*b)).collect())
 }
 
-/// Ok or the reason why not.
-pub(crate) type Check<T> = std::result::Result<T, String>;
-
 fn invalid(node: &str, why: impl Into<String>) -> Error {
     Error::invalid("import", node, why)
 }
 
 fn arity(want: usize, have: usize) -> String {
     format!("has {have} inputs, needs {want}")
-}
-
-/// Number of elements of `shape`: one to three positive axes, at most
-/// [`MAX_ELEMENTS`] elements.
-pub(crate) fn elements(shape: &[usize]) -> Check<usize> {
-    let count = shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
-    match count {
-        Some(count) if (1..=MAX_ELEMENTS).contains(&count) && (1..=3).contains(&shape.len()) => {
-            Ok(count)
-        }
-        _ => Err(format!("shape {shape:?} is empty, too large or has more than three axes")),
-    }
 }
 
 /// Geometry of a pool on `input`.
@@ -344,52 +324,4 @@ pub(crate) fn window(
     let window = Window { channels, height, width, kernel, stride, padding };
     check_window(&window)?;
     Ok(window)
-}
-
-/// Positive, padding smaller than the kernel's reach, at least one position.
-pub(crate) fn check_conv(conv: &Conv) -> Check<()> {
-    let Conv { in_channels, in_height, in_width, out_channels, groups, .. } = *conv;
-    let positive = [in_channels, in_height, in_width, out_channels, groups];
-    check_taps(&positive, conv.kernel, conv.stride, conv.dilation, conv.padding)?;
-    if in_channels % groups != 0 || out_channels % groups != 0 {
-        return Err(format!("{groups} groups do not divide {in_channels} and {out_channels}"));
-    }
-    elements(&[in_channels, in_height, in_width])?;
-    elements(&[out_channels, conv.out_height(), conv.out_width()])?;
-    let taps = conv.kernel[0] * conv.kernel[1];
-    let weights = taps.checked_mul(conv.group_channels()).and_then(|n| n.checked_mul(out_channels));
-    let bounded = weights.is_some_and(|count| count <= MAX_WEIGHTS);
-    bounded.then_some(()).ok_or("too many weights".into())
-}
-
-/// As [`check_conv`]; every window then holds at least one real element.
-pub(crate) fn check_window(window: &Window) -> Check<()> {
-    let Window { channels, height, width, .. } = *window;
-    check_taps(&[channels, height, width], window.kernel, window.stride, [1, 1], window.padding)?;
-    elements(&[channels, height, width])?;
-    elements(&[channels, window.out_height(), window.out_width()])?;
-    Ok(())
-}
-
-fn check_taps(
-    sides: &[usize],
-    kernel: [usize; 2],
-    stride: [usize; 2],
-    dilation: [usize; 2],
-    [top, left, bottom, right]: [usize; 4],
-) -> Check<()> {
-    let taps = [kernel, stride, dilation].concat();
-    if sides.iter().chain(&taps).any(|v| !(1..=MAX_ELEMENTS).contains(v)) {
-        return Err("a size is zero or too large".into());
-    }
-    for (axis, pads) in [[top, bottom], [left, right]].into_iter().enumerate() {
-        let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]);
-        if reach > MAX_ELEMENTS {
-            return Err(format!("a kernel that reaches over {reach} positions"));
-        }
-        if pads.iter().any(|pad| *pad > reach) {
-            return Err(format!("padding {pads:?} is not smaller than the kernel"));
-        }
-    }
-    Ok(())
 }

@@ -5,13 +5,13 @@
 //! image. They are copied to one patch per position, and a sum is the product of
 //! a patch with the weights of an output channel.
 
-use crate::ir::{Conv, NodeWeights};
-use crate::width::taps_per_channel;
+use crate::ops::geometry::Conv;
+use crate::tensor::NodeWeights;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Products summed at a time, with one instruction for every eight of them; patches
 /// are padded with zeros to a multiple.
-pub(super) const LANES: usize = 32;
+pub(in crate::ops) const LANES: usize = 32;
 /// Positions whose patches meet the weights while these are in the cache.
 const TILE: usize = 16;
 
@@ -33,7 +33,7 @@ impl Narrow {
         // Erased when a weight does not fit, too.
         let mut narrow = Zeroizing::new(vec![0; conv.out_channels * patch]);
         let mut largest = 0;
-        let kernels = weights.weight.chunks_exact(taps_per_channel(conv));
+        let kernels = weights.weight.chunks_exact(conv.taps());
         for (kernel, narrow) in kernels.zip(narrow.chunks_exact_mut(patch)) {
             largest = kernel.iter().map(|w| i64::from(*w).abs()).sum::<i64>().max(largest);
             for (tap, weight) in kernel.iter().enumerate() {
@@ -92,7 +92,7 @@ fn run(conv: &Conv) -> usize {
 }
 
 /// Both of a length that is a multiple of [`LANES`].
-pub(super) fn dot(kernel: &[i16], patch: &[i16]) -> i32 {
+pub(in crate::ops) fn dot(kernel: &[i16], patch: &[i16]) -> i32 {
     let (kernel, patch) = (kernel.as_chunks::<LANES>().0, patch.as_chunks::<LANES>().0);
     let product = |(w, x): (&i16, &i16)| i32::from(*w) * i32::from(*x);
     let sum = |w: &[i16; LANES], x: &[i16; LANES]| w.iter().zip(x).map(product).sum::<i32>();
@@ -138,7 +138,7 @@ impl<'a> Image<'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::interpret::wide;
+    use crate::ops::linear::wide;
     use proptest::prelude::*;
 
     /// Convolutions of every kind, the groups dividing both channel counts.
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn node(conv: &Conv, seed: u64, limit: i64) -> NodeWeights {
-        let count = conv.out_channels * taps_per_channel(conv);
+        let count = conv.out_channels * conv.taps();
         let weight = values(seed, count, limit).into_iter().map(|w| w as i32).collect();
         NodeWeights { weight, bias: vec![0; conv.out_channels] }
     }

@@ -1,6 +1,13 @@
 //! Geometry of convolutions, pools and views.
 
+use crate::error::Check;
 use serde::{Deserialize, Serialize};
+
+/// Largest number of elements of one tensor.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 26;
+
+/// Largest number of weights of one node.
+const MAX_WEIGHTS: usize = 1 << 28;
 
 /// Geometry of a grouped 2-D convolution; a fully connected layer is a 1x1
 /// kernel on a 1x1 image.
@@ -64,6 +71,11 @@ impl Conv {
     pub fn group_channels(&self) -> usize {
         self.in_channels.checked_div(self.groups).unwrap_or(0)
     }
+
+    /// Weights that one output channel reads; at least 1.
+    pub(crate) fn taps(&self) -> usize {
+        (self.group_channels() * self.kernel[0] * self.kernel[1]).max(1)
+    }
 }
 
 /// Geometry of a pooling window.
@@ -122,4 +134,64 @@ fn positions(side: usize, pad: [usize; 2], kernel: usize, dilation: usize, strid
         padded.checked_sub(reach)?.checked_div(stride)?.checked_add(1)
     };
     count().unwrap_or(0)
+}
+
+/// Number of elements of `shape`: one to three positive axes, at most
+/// [`MAX_ELEMENTS`] elements.
+pub(crate) fn elements(shape: &[usize]) -> Check<usize> {
+    let count = shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
+    match count {
+        Some(count) if (1..=MAX_ELEMENTS).contains(&count) && (1..=3).contains(&shape.len()) => {
+            Ok(count)
+        }
+        _ => Err(format!("shape {shape:?} is empty, too large or has more than three axes")),
+    }
+}
+
+/// Positive, padding smaller than the kernel's reach, at least one position.
+pub(crate) fn check_conv(conv: &Conv) -> Check<()> {
+    let Conv { in_channels, in_height, in_width, out_channels, groups, .. } = *conv;
+    let positive = [in_channels, in_height, in_width, out_channels, groups];
+    check_taps(&positive, conv.kernel, conv.stride, conv.dilation, conv.padding)?;
+    if in_channels % groups != 0 || out_channels % groups != 0 {
+        return Err(format!("{groups} groups do not divide {in_channels} and {out_channels}"));
+    }
+    elements(&[in_channels, in_height, in_width])?;
+    elements(&[out_channels, conv.out_height(), conv.out_width()])?;
+    let taps = conv.kernel[0] * conv.kernel[1];
+    let weights = taps.checked_mul(conv.group_channels()).and_then(|n| n.checked_mul(out_channels));
+    let bounded = weights.is_some_and(|count| count <= MAX_WEIGHTS);
+    bounded.then_some(()).ok_or("too many weights".into())
+}
+
+/// As [`check_conv`]; every window then holds at least one real element.
+pub(crate) fn check_window(window: &Window) -> Check<()> {
+    let Window { channels, height, width, .. } = *window;
+    check_taps(&[channels, height, width], window.kernel, window.stride, [1, 1], window.padding)?;
+    elements(&[channels, height, width])?;
+    elements(&[channels, window.out_height(), window.out_width()])?;
+    Ok(())
+}
+
+fn check_taps(
+    sides: &[usize],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    dilation: [usize; 2],
+    [top, left, bottom, right]: [usize; 4],
+) -> Check<()> {
+    let taps = [kernel, stride, dilation].concat();
+    if sides.iter().chain(&taps).any(|v| !(1..=MAX_ELEMENTS).contains(v)) {
+        return Err("a size is zero or too large".into());
+    }
+    for (axis, pads) in [[top, bottom], [left, right]].into_iter().enumerate() {
+        let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]);
+        if reach > MAX_ELEMENTS {
+            return Err(format!("a kernel that reaches over {reach} positions"));
+        }
+        if pads.iter().any(|pad| *pad > reach) {
+            return Err(format!("padding {pads:?} is not smaller than the kernel"));
+        }
+    }
+    Ok(())
 }

@@ -3,8 +3,9 @@
 //! Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016);
 //! UFO, section II-E: `Y = A^T [(G W G^T) (.) (B^T X B)] A` for every tile of the image.
 
-use crate::choice::WeightBits;
-use crate::ir::{Conv, Rounding};
+use crate::ops::accumulator::Rounding;
+use crate::ops::choice::WeightBits;
+use crate::ops::geometry::Conv;
 use serde::{Deserialize, Serialize};
 
 /// A 3x3 convolution whose weights were brought to the Winograd domain and are integers

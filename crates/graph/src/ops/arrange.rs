@@ -1,16 +1,11 @@
 //! Which element of its input each element of a view, slice or padded tensor is.
 
-use crate::ir::{Graph, Node, Op, View};
+use super::geometry::View;
 
-/// For each element of the output of a [`Op::View`] or [`Op::Pad`], the element of the
-/// input that it shows; `None` for a zero. Empty for every other operator.
-pub fn arrangement(graph: &Graph, node: &Node) -> Vec<Option<usize>> {
-    let output = &graph.output_of(node).shape;
-    match &node.op {
-        Op::View(view) => viewed(view, output).into_iter().map(Some).collect(),
-        Op::Pad { before } => padded(&graph.input_of(node, 0).shape, before, output),
-        _ => Vec::new(),
-    }
+/// The elements of a tensor in an arrangement, with zeros where it shows nothing.
+pub(super) fn shown(places: Option<Vec<Option<usize>>>, x: &[i64]) -> Vec<i64> {
+    let places = places.unwrap_or_default().into_iter();
+    places.map(|place| place.map_or(0, |place| x[place])).collect()
 }
 
 /// The last element that a view of `shape` shows; `None` beyond all memory.
@@ -22,7 +17,7 @@ pub(crate) fn last_viewed(view: &View, shape: &[usize]) -> Option<usize> {
     Some(last)
 }
 
-fn viewed(view: &View, shape: &[usize]) -> Vec<usize> {
+pub(super) fn viewed(view: &View, shape: &[usize]) -> Vec<usize> {
     let axes = shape.iter().zip(&view.strides);
     axes.fold(vec![view.start], |places, (side, stride)| {
         let along = |place: usize| (0..*side).map(move |i| place + i * stride);
@@ -30,7 +25,7 @@ fn viewed(view: &View, shape: &[usize]) -> Vec<usize> {
     })
 }
 
-fn padded(input: &[usize], before: &[usize], output: &[usize]) -> Vec<Option<usize>> {
+pub(super) fn padded(input: &[usize], before: &[usize], output: &[usize]) -> Vec<Option<usize>> {
     let axes = input.iter().zip(before).zip(output);
     axes.fold(vec![Some(0)], |places, ((side, before), out)| {
         let along = |place: Option<usize>| {

@@ -5,7 +5,7 @@
 //! the same, so that of the topmost bit can be raised where a few weights are far larger
 //! than the others.
 
-use crate::shapes::Check;
+use crate::error::Check;
 use serde::{Deserialize, Serialize};
 
 /// Most bits of a weight or multiplier.
@@ -22,7 +22,7 @@ pub struct WeightBits {
     /// What each bit adds, 1 to 12 of them, none zero, below 2^20 in size.
     pub importance: Vec<i64>,
     /// What a weight without bits is.
-    #[serde(default, skip_serializing_if = "crate::ir::is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: i64,
 }
 
@@ -96,6 +96,12 @@ impl WeightBits {
         weights.iter().enumerate().map(|(at, weight)| find(*weight).ok_or(at)).collect()
     }
 
+    /// Checks that bits make every weight.
+    pub(crate) fn check_weights(&self, weights: &[i32]) -> Check<()> {
+        let bits = self.choose(weights);
+        bits.map(|_| ()).map_err(|at| format!("weight {at} has no bits"))
+    }
+
     /// Within the bounds above.
     pub(crate) fn check(&self) -> Check<()> {
         let count = self.importance.len();
@@ -106,6 +112,11 @@ impl WeightBits {
         let fits = self.importance.iter().all(|i| *i != 0 && small(*i)) && small(self.offset);
         fits.then_some(()).ok_or("a weight bit counts for nothing or for too much".into())
     }
+}
+
+/// Whether a number may be left out of JSON because it is 0.
+pub(crate) fn is_zero(value: &i64) -> bool {
+    *value == 0
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Convolutions in the Winograd domain, in 64 bits, or several times faster where weights and
 //! features have 16 bits and their sums 32.
 
-use super::narrow::{LANES, dot};
-use crate::ir::NodeWeights;
-use crate::winograd::Winograd;
+use super::layer::Winograd;
+use crate::ops::linear::narrow::{LANES, dot};
+use crate::tensor::NodeWeights;
 use zeroize::Zeroizing;
 
 /// `A^T [U (.) (B^T x B)] A`, `[out_channels, out_height, out_width]`.
@@ -67,10 +67,11 @@ fn narrow(layer: &Winograd, weights: &NodeWeights, features: &[i64]) -> Option<V
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::choice::WeightBits;
-    use crate::interpret::wide;
-    use crate::ir::{Conv, Rounding};
-    use crate::winograd::transformed_kernel;
+    use crate::ops::accumulator::Rounding;
+    use crate::ops::choice::WeightBits;
+    use crate::ops::geometry::Conv;
+    use crate::ops::linear::wide;
+    use crate::ops::winograd::layer::transformed_kernel;
     use proptest::prelude::*;
 
     fn layer(conv: &Conv, tile: usize) -> Winograd {

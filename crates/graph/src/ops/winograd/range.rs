@@ -3,9 +3,10 @@
 //! UFO bounds the growth of every transform by the norms of its matrix (lemma 1); these
 //! bounds are attained by some input, and never wider.
 
-use super::{Known, Range, half};
-use crate::ir::NodeWeights;
-use crate::winograd::{Winograd, feature_rows, output_rows};
+use super::layer::{Winograd, feature_rows, output_rows};
+use crate::ops::known::Known;
+use crate::ops::range::{Range, half};
+use crate::tensor::NodeWeights;
 
 /// Signed widths of the sums of products and of the accumulator, whatever an input of values
 /// from `low` to `high` is.
@@ -19,7 +20,7 @@ pub fn worst_case_bits(layer: &Winograd, weights: &NodeWeights, [low, high]: [i6
 pub(crate) fn products(layer: &Winograd, weights: &NodeWeights, input: &Range) -> Range {
     let inputs = layer.conv.in_channels;
     let features = features(layer, *input);
-    let mut all = Range::new(0, 0);
+    let mut all = Range::ZERO;
     for kernels in weights.weight.chunks_exact((inputs * layer.places()).max(1)) {
         for (place, feature) in features.iter().enumerate() {
             let column = kernels.iter().skip(place).step_by(layer.places());
@@ -41,7 +42,7 @@ fn features(layer: &Winograd, input: Range) -> Vec<Range> {
 
 /// All sums of values of `range`, or zeros, times `factors`.
 fn weighed(range: Range, factors: impl Iterator<Item = i128>) -> Range {
-    let range = range.join(Range::new(0, 0));
+    let range = range.join(Range::ZERO);
     let (positive, negative) =
         factors.fold((0, 0), |(up, down), f: i128| (up + f.max(0), down + f.min(0)));
     range.times(positive).plus(range.times(negative))
@@ -52,7 +53,7 @@ fn weighed(range: Range, factors: impl Iterator<Item = i128>) -> Range {
 pub(crate) fn accumulator(layer: &Winograd, weights: &NodeWeights, inputs: &[Known]) -> Range {
     let skip = match (layer.addend, inputs.get(1)) {
         (Some(factor), Some(skip)) => skip.times(i128::from(factor)),
-        _ => Range::new(0, 0),
+        _ => Range::ZERO,
     };
     let rounding = i128::from(half(layer.shift));
     let kernels = weights.weight.chunks_exact((layer.conv.in_channels * layer.places()).max(1));
@@ -60,10 +61,10 @@ pub(crate) fn accumulator(layer: &Winograd, weights: &NodeWeights, inputs: &[Kno
         let constant = i128::from(*bias) + rounding;
         let sums = effective(layer, kernels);
         let ranges = sums.map(|taps| weighed(inputs[0].range, taps.into_iter()));
-        let widest = ranges.reduce(Range::join).unwrap_or(Range::new(0, 0));
+        let widest = ranges.reduce(Range::join).unwrap_or(Range::ZERO);
         widest.plus(Range::new(constant, constant))
     });
-    sums.reduce(Range::join).unwrap_or(Range::new(0, 0)).plus(skip)
+    sums.reduce(Range::join).unwrap_or(Range::ZERO).plus(skip)
 }
 
 /// For each output of a tile the factors of all inputs that it sees, for the transformed

@@ -1,14 +1,14 @@
 //! Convolutions in 64 bits, for weights and inputs of any size.
 
-use crate::ir::{Conv, NodeWeights};
-use crate::width::taps_per_channel;
+use crate::ops::geometry::Conv;
+use crate::tensor::NodeWeights;
 use std::ops::Range;
 
 /// `W*x`, `[out_channels, out_height, out_width]`.
-pub(super) fn convolve(conv: &Conv, weights: &NodeWeights, x: &[i64]) -> Vec<i64> {
+pub(in crate::ops) fn convolve(conv: &Conv, weights: &NodeWeights, x: &[i64]) -> Vec<i64> {
     let plane = conv.out_height() * conv.out_width();
     let mut sums = vec![0i64; conv.out_channels * plane];
-    let rows = weights.weight.chunks_exact(taps_per_channel(conv));
+    let rows = weights.weight.chunks_exact(conv.taps());
     let in_plane = conv.in_height * conv.in_width;
     let group_inputs = conv.group_channels() * in_plane;
     let group_outputs = conv.out_channels / conv.groups;

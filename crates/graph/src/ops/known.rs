@@ -1,0 +1,74 @@
+//! What is known of a tensor's values: a range, and for some tensors more than that.
+
+use super::range::Range;
+
+/// What is known of a tensor's values, as a range and beyond.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The interval that holds every value.
+    pub range: Range,
+    /// The places on the first axis, in order, where their ranges differ or a norm is known.
+    parts: Vec<Part>,
+    /// Bound on the sum along the last axis, of values that are not negative.
+    row_sum: Option<i128>,
+}
+
+/// Some places on the first axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// How many places.
+    pub length: usize,
+    /// The interval that holds every value there.
+    pub range: Range,
+    /// Bound on the root of the sum of squares along the first axis.
+    pub norm: Option<f64>,
+}
+
+impl From<Range> for Known {
+    fn from(range: Range) -> Self {
+        Self { range, parts: vec![], row_sum: None }
+    }
+}
+
+impl std::ops::Deref for Known {
+    type Target = Range;
+
+    fn deref(&self) -> &Range {
+        &self.range
+    }
+}
+
+impl Known {
+    /// Values in `range`, and places on the first axis, in order.
+    pub fn in_parts(range: Range, parts: Vec<Part>) -> Self {
+        Self { parts, ..range.into() }
+    }
+
+    /// Values in `range` that are not negative, whose sums along the last axis are bounded.
+    pub fn with_row_sum(range: Range, most: i128) -> Self {
+        Self { row_sum: Some(most), ..range.into() }
+    }
+
+    /// The parts that were named; none where the range is all that is known.
+    pub fn named_parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The parts of a tensor with so many places on its first axis.
+    pub fn parts(&self, places: usize) -> Vec<Part> {
+        match self.parts[..] {
+            [] => vec![Part { length: places, range: self.range, norm: None }],
+            _ => self.parts.clone(),
+        }
+    }
+
+    /// Bound on the sum along the last axis, where one is known.
+    pub fn row_sum(&self) -> Option<i128> {
+        self.row_sum
+    }
+
+    /// What is still known after a node that keeps the first axis, or does not.
+    pub fn kept(&self, same: bool) -> Self {
+        if same { self.clone() } else { self.range.into() }
+    }
+}

@@ -1,0 +1,81 @@
+//! Softmax along the last axis.
+
+use super::checks::{ensure, same_shape, wide_enough};
+use super::known::Known;
+use super::operator::{Operator, Site};
+use super::range::Range;
+use crate::error::Check;
+use crate::functions;
+use crate::tensor::NodeWeights;
+use serde::{Deserialize, Serialize};
+
+/// Softmax along the last axis, [`crate::functions::Softmax`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Softmax {
+    /// Differences of two values of a row are below `2^(bits-1)`.
+    pub bits: u32,
+    /// Real value of one unit of the input.
+    pub scale: f64,
+}
+
+impl Softmax {
+    /// The function, of rows as long as the input's last axis.
+    ///
+    /// # Errors
+    /// What is wrong with the operator's numbers.
+    pub fn function(&self, site: &Site<'_>) -> Check<functions::Softmax> {
+        let columns = site.input().shape.last().copied().unwrap_or(0);
+        functions::Softmax::new(columns, self.bits, self.scale, site.output.format.bits)
+    }
+}
+
+impl Operator for Softmax {
+    fn kind(&self) -> &'static str {
+        "softmax"
+    }
+
+    fn verify(&self, site: &Site<'_>, _known: &[bool]) -> Check<bool> {
+        same_shape(site.input(), site.output)?;
+        self.function(site)?;
+        wide_enough(site.input(), self.bits)?;
+        Ok(false)
+    }
+
+    fn interpret(
+        &self,
+        site: &Site<'_>,
+        _weights: Option<&NodeWeights>,
+        inputs: &[&[i64]],
+    ) -> Check<Vec<i64>> {
+        let softmax = self.function(site)?;
+        let columns = site.input().shape.last().copied().unwrap_or(1);
+        Ok(inputs[0].chunks_exact(columns).flat_map(|row| softmax.clear(row)).collect())
+    }
+
+    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+        let Ok(softmax) = self.function(site) else { return Range::ZERO.into() };
+        let [low, high] = softmax.range().map(i128::from);
+        Known::with_row_sum(Range::new(low, high), softmax.row_sum().into())
+    }
+
+    fn fits(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+        let span = i128::from(self.function(site)?.span());
+        let inside = inputs[0].high - inputs[0].low <= span;
+        ensure(inside, || format!("differences exceed {span}"))
+    }
+
+    fn reads(&self, _signed: bool, _range: Range) -> u32 {
+        self.bits
+    }
+
+    fn fixes_width(&self) -> bool {
+        true
+    }
+
+    /// A quarter more than the span leaves room for what differences are clipped to.
+    fn choose_widths(&mut self, inputs: &[Known], _accumulator: Option<u32>) {
+        let span = inputs[0].high - inputs[0].low;
+        self.bits = (129 - (span + span / 4).leading_zeros()).max(5);
+    }
+}

@@ -1,0 +1,62 @@
+//! Tensors between nodes, and the server's numbers beside them.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// How a tensor's integers are shared and what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Format {
+    /// Width of the additive share: the two summands live mod `2^bits`. In `1..=63`.
+    pub bits: u32,
+    /// Real value of one unit: `real = integer * scale`. In the public part of
+    /// a graph it is 1 for every tensor but the input and the output.
+    pub scale: f64,
+    /// False when every value is known not to be negative.
+    pub signed: bool,
+}
+
+/// A value that exists between two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tensor {
+    /// Name in the imported model where it had one; unique in the graph.
+    pub name: String,
+    /// `[channels, height, width]` or `[length]`, without a batch axis.
+    pub shape: Vec<usize>,
+    /// Width, scale and sign.
+    pub format: Format,
+}
+
+impl Tensor {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements; false in every verified graph.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The server's integers of one node that has weights. `Debug` shows lengths only; the
+/// contents are erased on drop.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct NodeWeights {
+    /// A linear layer has `[out_channels, in_channels / groups, kernel rows, kernel columns]`,
+    /// row-major; in the Winograd domain `[out_channels, in_channels, tile + 2, tile + 2]`. An
+    /// embedding has its table `[rows, columns]`, an offset nothing.
+    pub weight: Vec<i32>,
+    /// A linear layer has `[out_channels]`, at the accumulator's scale, without the rounding
+    /// term. An offset has one for each element, an embedding nothing.
+    pub bias: Vec<i64>,
+}
+
+impl fmt::Debug for NodeWeights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (weights, biases) = (self.weight.len(), self.bias.len());
+        write!(f, "NodeWeights(<{weights} hidden weights, {biases} hidden biases>)")
+    }
+}
