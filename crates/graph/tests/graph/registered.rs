@@ -1,0 +1,141 @@
+//! An operator from outside the crate: registered, read, verified, interpreted and saved.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Once;
+use tacit_graph::ops::{
+    Known, Operator, Range, Registration, Site, ensure, register, same_shape, same_width,
+};
+use tacit_graph::{
+    Check, Error, Graph, Model, NodeWeights, Op, digest, interpret, interpret_batch, load, save,
+    verify_model,
+};
+
+/// `y = by - x`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mirror {
+    by: i64,
+}
+
+static MIRROR: Registration = Registration::of::<Mirror>("mirror");
+
+impl Operator for Mirror {
+    fn kind(&self) -> &'static str {
+        "mirror"
+    }
+
+    fn verify(&self, site: &Site<'_>, _known: &[bool]) -> Check<bool> {
+        same_shape(site.input(), site.output)?;
+        same_width(site.input(), site.output)?;
+        ensure(self.by.unsigned_abs() < 1 << 20, || format!("mirrors by {}", self.by))?;
+        Ok(true)
+    }
+
+    fn interpret(
+        &self,
+        _site: &Site<'_>,
+        _weights: Option<&NodeWeights>,
+        inputs: &[&[i64]],
+    ) -> Check<Vec<i64>> {
+        Ok(inputs[0].iter().map(|x| self.by.wrapping_sub(*x)).collect())
+    }
+
+    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+        let by = self.by.into();
+        inputs[0].times(-1).plus(Range::new(by, by)).into()
+    }
+
+    fn reads(&self, _signed: bool, range: Range) -> u32 {
+        range.width()
+    }
+
+    fn keeps_width(&self) -> bool {
+        true
+    }
+}
+
+fn registered() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| register(&MIRROR).unwrap());
+}
+
+/// A graph of one node: the input `[3]` in -7..=7, shares of `bits` bits.
+fn graph(op: Value, bits: u32) -> Value {
+    let tensor = |name: &str| {
+        let format = json!({"bits": bits, "scale": 1.0, "signed": true});
+        json!({"name": name, "shape": [3], "format": format})
+    };
+    json!({
+        "version": 1, "name": "test", "suite": "auto", "activation_bits": 4,
+        "input_range": [-7, 7], "tensors": [tensor("x"), tensor("y")],
+        "nodes": [{"name": "n", "op": op, "inputs": [0], "output": 1}],
+        "input": 0, "output": 1, "labels": [],
+    })
+}
+
+fn read(op: Value, bits: u32) -> tacit_graph::Result<Model> {
+    let graph = Graph::from_json(&graph(op, bits).to_string())?;
+    Ok(Model { graph, weights: BTreeMap::new() })
+}
+
+#[test]
+fn a_registered_operator_is_read_verified_and_interpreted() {
+    registered();
+    let model = read(json!({"mirror": {"by": 100}}), 9).unwrap();
+    verify_model(&model).unwrap();
+    assert_eq!(interpret(&model, &[1, -2, 7]).unwrap(), [99, 102, 93]);
+    let inputs = vec![vec![0, 0, 0], vec![-7, 7, 1]];
+    let outputs = interpret_batch(&model, &inputs).unwrap();
+    assert_eq!(outputs, [[100, 100, 100], [107, 93, 99]]);
+    assert_eq!(model.graph.nodes[0].op, Op::from(Box::new(Mirror { by: 100 }) as Box<_>));
+    let again = Graph::from_json(&model.graph.public_json()).unwrap();
+    assert_eq!(digest(&again), digest(&model.graph));
+    assert!(model.graph.public_json().contains(r#""op":{"mirror":{"by":100}}"#));
+    let path = tempfile::tempdir().unwrap().keep().join("model.tacit");
+    save(&model, &path).unwrap();
+    assert_eq!(load(&path).unwrap(), model);
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn its_checks_and_widths_count() {
+    registered();
+    let refused = |op: Value, bits: u32| match read(op, bits).map(|model| verify_model(&model)) {
+        Ok(verified) => verified.unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    let large = refused(json!({"mirror": {"by": 1 << 20}}), 40);
+    assert!(large.contains("node `n`: mirrors by 1048576"), "{large}");
+    // 107 needs eight bits, and one more because an output's values are compared.
+    let narrow = refused(json!({"mirror": {"by": 100}}), 8);
+    assert!(narrow.contains("values need 9 bits, it has 8"), "{narrow}");
+    for fields in [json!({}), json!({"by": 1, "at": 2}), json!({"by": "1"}), json!(null)] {
+        let error = refused(json!({"mirror": fields}), 9);
+        assert!(error.contains("operator `mirror`: "), "{error}");
+    }
+}
+
+#[test]
+fn names_belong_to_one_operator() {
+    registered();
+    static AGAIN: Registration = Registration::of::<Mirror>("mirror");
+    static RELU: Registration = Registration::of::<Mirror>("relu");
+    static LOUD: Registration = Registration::of::<Mirror>("MIRROR");
+    for other in [&AGAIN, &RELU, &LOUD] {
+        assert!(matches!(register(other), Err(Error::Misuse(_))), "{}", other.name);
+    }
+}
+
+#[test]
+fn unknown_operators_are_refused_by_name() {
+    for op in [json!({"hardmax": {"axis": 1}}), json!("hardmax")] {
+        let error = read(op, 9).unwrap_err();
+        assert!(matches!(&error, Error::Corrupt(why) if why.contains("`hardmax`")), "{error}");
+    }
+    let long = read(json!({"x".repeat(10_000): {}}), 9).unwrap_err().to_string();
+    assert!(long.len() < 300, "{long}");
+    let control = read(json!("\u{1b}[2J"), 9).unwrap_err().to_string();
+    assert!(!control.contains('\u{1b}'), "{control:?}");
+}
