@@ -11,6 +11,7 @@ mod lowering;
 mod models;
 mod never_rescaled;
 mod numbers;
+mod operators;
 mod registered;
 mod transformer;
 mod widths;
