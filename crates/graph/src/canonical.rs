@@ -65,7 +65,7 @@ fn sides(conv: &Conv) -> [Side; 2] {
     })
 }
 
-/// The same convolution with a canonical filter.
+/// A convolution with a canonical filter in place of its own.
 fn canonical(conv: &Conv) -> Conv {
     let sides = sides(conv);
     let [rows, columns] = sides.map(Side::margin);

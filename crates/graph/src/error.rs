@@ -27,6 +27,15 @@ pub enum Error {
         /// The invariant and what was found.
         why: String,
     },
+    /// This program has a bug: a step met what an earlier one rules out. The caller did nothing
+    /// wrong.
+    #[error("node `{node}`: {why}; this is a defect of Tacit, please report it")]
+    Internal {
+        /// Name of the node.
+        node: String,
+        /// What was met.
+        why: String,
+    },
     /// A model file is damaged, foreign or newer than this program.
     #[error("{0}")]
     Corrupt(String),
@@ -42,6 +51,10 @@ impl Error {
 
     pub(crate) fn invalid(pass: &str, node: &str, why: impl Into<String>) -> Self {
         Self::Invalid { pass: pass.into(), node: node.into(), why: why.into() }
+    }
+
+    pub(crate) fn internal(node: &str, why: impl Into<String>) -> Self {
+        Self::Internal { node: node.into(), why: why.into() }
     }
 
     /// Renames the pass of an [`Error::Invalid`]; other errors stay as they are.

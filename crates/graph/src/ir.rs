@@ -57,11 +57,11 @@ pub enum Packing {
 }
 
 /// Marks a graph of integers that are never rescaled. Tensors and accumulators have the width
-/// [`Exact::WIDTH`], which says nothing: values between input and output may be of any size,
+/// [`Unscaled::WIDTH`], which says nothing: values between input and output may be of any size,
 /// since they are known modulo more than twice the largest output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Exact {
+pub struct Unscaled {
     /// Signed width of the outputs, 2 to 62: by the worst case of the real weights, or by
     /// calibration with a margin.
     pub output_bits: u32,
@@ -70,8 +70,8 @@ pub struct Exact {
     pub packing: Option<Packing>,
 }
 
-impl Exact {
-    /// Of all tensors and accumulators.
+impl Unscaled {
+    /// Width of all tensors and accumulators.
     pub const WIDTH: u32 = 60;
 }
 
@@ -92,12 +92,13 @@ pub struct Graph {
     pub activation_bits: u32,
     /// Smallest and largest integer of the input; values outside are clipped to it.
     pub input_range: [i64; 2],
-    /// The same for each place on the input's outermost axis where they differ, else nothing.
+    /// Smallest and largest integer at each place on the input's outermost axis where they
+    /// differ, else nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_rows: Vec<[i64; 2]>,
-    /// Of a graph of integers that are never rescaled.
+    /// What a graph of integers that are never rescaled says of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exact: Option<Exact>,
+    pub exact: Option<Unscaled>,
     /// All tensors.
     pub tensors: Vec<Tensor>,
     /// All steps.

@@ -28,8 +28,8 @@ pub use error::{Check, Error, Result};
 pub use file::{load, save};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
-    Conv, Embedding, Exact, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
-    Packing, Rounding, Tensor, VERSION, View, Window,
+    Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
+    Packing, Rounding, Tensor, Unscaled, VERSION, View, Window,
 };
 pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
 pub use model::{digest, verify_model};

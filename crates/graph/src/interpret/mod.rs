@@ -26,7 +26,7 @@ pub fn interpret(model: &Model, input: &[i64]) -> Result<Vec<i64>> {
 /// [`interpret`] for many inputs, in parallel on rayon's current pool.
 ///
 /// # Errors
-/// As [`interpret`].
+/// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
 pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
     let operators = operators(model);
@@ -41,7 +41,7 @@ pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64
 /// The values of every tensor, by its index in the graph.
 ///
 /// # Errors
-/// As [`interpret`].
+/// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
 pub fn trace(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
     let operators = operators(model);
@@ -85,7 +85,7 @@ fn run(
             Some(output) => output,
             None => operator
                 .interpret(&graph.site(node), model.weights.get(&index), &inputs)
-                .map_err(|why| Error::invalid("interpret", &node.name, why))?,
+                .map_err(|why| Error::internal(&node.name, why))?,
         };
         tensors[node.output] = output;
     }

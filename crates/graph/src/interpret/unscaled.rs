@@ -4,7 +4,7 @@
 //! refuses what the protocol would get wrong: outputs beyond their width.
 
 use crate::error::{Error, Result};
-use crate::ir::{Exact, Model};
+use crate::ir::{Model, Unscaled};
 use crate::ops::Range;
 
 /// Bits within which the interpreter computes.
@@ -43,7 +43,7 @@ fn rescales(node: &str) -> Error {
 ///
 /// # Errors
 /// [`Error::Misuse`] when an output leaves its width.
-pub(crate) fn run(model: &Model, exact: &Exact, input: &[i64]) -> Result<Vec<Vec<i64>>> {
+pub(crate) fn run(model: &Model, exact: &Unscaled, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     let graph = &model.graph;
     let mut tensors = vec![Vec::new(); graph.tensors.len()];
     tensors[graph.input] = input.iter().map(|x| i128::from(*x)).collect();

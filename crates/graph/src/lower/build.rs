@@ -1,6 +1,6 @@
 //! Integer nodes out of source nodes; widths are still to be assigned.
 
-use super::Options;
+use super::options::Options;
 use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
@@ -24,8 +24,8 @@ pub(super) struct Builder<'a> {
     pub(super) weights: BTreeMap<usize, NodeWeights>,
     /// Tensor index by name.
     pub(super) index: BTreeMap<String, usize>,
-    /// Of tensors whose parts along the first axis have scales of their own, by index:
-    /// lengths and scales.
+    /// Lengths and scales of the parts along the first axis, by the index of the tensor, where
+    /// each part has a scale of its own.
     pub(super) parts: BTreeMap<usize, Vec<(usize, f64)>>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Builder<'a> {
 
     pub(super) fn conv(&self, node: &SourceNode) -> Result<Conv> {
         let conv = self.scales.program().conv(&node.op, &self.shapes[&node.inputs[0]]);
-        conv.map_err(|why| Error::invalid("lower", &node.name, why))
+        conv.map_err(|why| Error::internal(&node.name, why))
     }
 
     /// The integers of a linear node, at a shift of `least` or more.
@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
         let conv = self.conv(node)?;
         let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
         else {
-            return Err(Error::invalid("lower", &node.name, "is not linear"));
+            return Err(Error::internal(&node.name, "is not linear"));
         };
         let input = &node.inputs[0];
         let weight = self.in_one_scale(&program.floats[weight].data, self.index[input]);

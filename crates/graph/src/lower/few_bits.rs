@@ -6,7 +6,8 @@
 //! later keeps eight bits (Fig. 10). Float layers are rounded here; layers of networks that
 //! were trained with few bits stay what they are.
 
-use super::{Options, Switch, build, float_layers};
+use super::options::{Options, Switch};
+use super::{build, float_layers};
 use crate::ir::Model;
 use crate::ops::choice::WeightBits;
 use crate::source::{Calibration, Program, SourceNode, SourceOp};

@@ -1,8 +1,8 @@
 //! Float layers as layers with weights of few bits: those of dense 3x3 convolutions are
 //! rounded in the Winograd domain (UFO, section IV-A).
 
+use super::options::{Options, Switch};
 use super::rounding::{self, FewBits, Rows};
-use super::{Options, Switch};
 use crate::ops::choice::WeightBits;
 use crate::ops::winograd::transformed_kernel;
 use crate::source::{Calibration, FloatTensor, Program, SourceNode, SourceOp};

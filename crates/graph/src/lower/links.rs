@@ -79,6 +79,7 @@ fn ratio(node: &SourceNode) -> Option<f64> {
         | SourceOp::Concat {} => Some(1.0),
         SourceOp::AveragePool { kernel, .. } => Some(1.0 / (kernel[0] * kernel[1]) as f64),
         SourceOp::Scale { factor } => Some(factor.abs()),
+        SourceOp::Registered(op) => op.operator().ratio(),
         _ => None,
     }
 }

@@ -40,6 +40,7 @@ impl Builder<'_> {
             SourceOp::LayerNorm { .. } => self.layer_norm(node),
             SourceOp::Requantize { .. } => self.requantize(node),
             SourceOp::Join {} => self.join(node),
+            SourceOp::Registered(op) => self.registered(node, op.operator()),
             _ => self.local(node),
         }
     }
@@ -65,7 +66,7 @@ impl Builder<'_> {
                 (Op::View(View { start: *start, strides: strides.clone() }), scale)
             }
             SourceOp::Pad { before, .. } => (Op::Pad { before: before.clone() }, scale),
-            _ => return Err(Error::invalid("lower", &node.name, "a pass should have removed it")),
+            _ => return Err(Error::internal(&node.name, "a pass should have removed it")),
         };
         let inputs = vec![self.index[&node.inputs[0]]];
         self.write(node, op, inputs, Format { bits: 1, scale, signed });
@@ -88,7 +89,7 @@ impl Builder<'_> {
             }
             _ => Err("is not a pool".into()),
         }
-        .map_err(|why| Error::invalid("lower", &node.name, why))
+        .map_err(|why| Error::internal(&node.name, why))
     }
 
     /// A ReLU or clip; where its bounds are no integers, of a tensor rescaled for it.
@@ -225,7 +226,7 @@ impl Builder<'_> {
     /// A function of a tensor clipped to as many bits as tables have.
     fn table(&mut self, node: &SourceNode) -> Result<()> {
         let SourceOp::Table { function, alpha, beta } = node.op else {
-            return Err(Error::invalid("lower", &node.name, "is not a table"));
+            return Err(Error::internal(&node.name, "is not a table"));
         };
         let bits = self.scales.table_bits();
         let range = self.scales.around_zero(&node.inputs[0])?;

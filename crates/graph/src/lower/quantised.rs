@@ -5,8 +5,8 @@
 //! multiplied afterwards; there the residual is added, in the accumulator and without a
 //! conversion of the main branch (UFO, Fig. 12b).
 
-use super::Switch;
 use super::build::{Builder, multiplier};
+use super::options::Switch;
 use crate::ir::{Conv, Format, Linear, NodeWeights, Op};
 use crate::ops::choice::WeightBits;
 use crate::ops::winograd::Winograd;
@@ -119,7 +119,7 @@ impl Builder<'_> {
         scale: f64,
     ) -> Result<usize> {
         let SourceOp::QuantisedConv { weight, winograd, importance, offset, .. } = &node.op else {
-            return Err(Error::invalid("lower", &node.name, "has no integer weights"));
+            return Err(Error::internal(&node.name, "has no integer weights"));
         };
         let conv = self.conv(node)?;
         let choice = WeightBits { importance: importance.clone(), offset: *offset };
@@ -179,7 +179,7 @@ impl Builder<'_> {
     /// channels' own aside, in that.
     fn channels(&self, node: &SourceNode, ratio: f64, scale: f64) -> Result<Channels> {
         let SourceOp::QuantisedConv { scale: scales, bias, .. } = &node.op else {
-            return Err(Error::invalid("lower", &node.name, "has no scales"));
+            return Err(Error::internal(&node.name, "has no scales"));
         };
         let floats =
             |name: &String| self.scales.program().floats[name].data.iter().map(|v| f64::from(*v));

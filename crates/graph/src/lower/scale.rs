@@ -211,7 +211,7 @@ impl<'a> Scales<'a> {
                     (range, None) => positive(range?.1),
                 },
             )),
-            _ => Err(Error::invalid("lower", &node.name, "does not clip")),
+            _ => Err(Error::internal(&node.name, "does not clip")),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'a> Scales<'a> {
         let mut inputs = node.inputs.iter();
         let mut of = |node: &SourceNode| match inputs.next() {
             Some(input) => self.own_range(input),
-            None => Err(Error::invalid("lower", &node.name, "reads nothing")),
+            None => Err(Error::internal(&node.name, "reads nothing")),
         };
         Ok(match &node.op {
             SourceOp::Relu { maximum, .. } => {
@@ -318,7 +318,11 @@ impl<'a> Scales<'a> {
 fn computes(op: &SourceOp) -> bool {
     use SourceOp::{Add, Embedding, MatMul, Multiply, Table};
     let others = matches!(op, Add {} | Multiply {} | Table { .. } | Embedding { .. } | MatMul {});
-    op.is_product() || others
+    let registered = match op {
+        SourceOp::Registered(op) => op.operator().ratio().is_none(),
+        _ => false,
+    };
+    op.is_product() || others || registered
 }
 
 /// The largest integer of so many bits.

@@ -6,7 +6,7 @@
 //! products; these are extended in two steps before the output transform, whose results
 //! are extended for the multiplier.
 
-use super::Switch;
+use super::options::Switch;
 use super::widths::insert;
 use crate::ir::{Conv, Format, Linear, Model, Node, Op, Tensor};
 use crate::model::ranges;

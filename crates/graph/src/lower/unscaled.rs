@@ -1,11 +1,11 @@
 //! Integers without rescaling: scales multiply from layer to layer.
 
-use super::Options;
+use super::options::Options;
 use super::scale::Scales;
 use crate::error::{Error, Result};
 use crate::interpret::unscaled;
 use crate::ir::{
-    Exact, Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, VERSION,
+    Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, Unscaled, VERSION,
 };
 use crate::source::shapes::{Shapes, window};
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
@@ -47,7 +47,7 @@ pub(super) fn build(
     let scales = Scales::new(program, &calibration.ranges, options.activation_bits);
     let (scale, input_range) = scales.input()?;
     let source = &program.source;
-    let exact = Exact { output_bits: WIDEST, packing: options.packing };
+    let exact = Unscaled { output_bits: WIDEST, packing: options.packing };
     let graph = Graph {
         version: VERSION,
         name: source.name.clone(),
@@ -74,11 +74,12 @@ pub(super) fn build(
     builder.graph.output = builder.made(&source.output)?;
     let mut model = Model { graph: builder.graph, weights: builder.weights };
     let bits = output_bits(&model, calibration.ranges.get(&source.output), options.margin_bits)?;
-    model.graph.exact = Some(Exact { output_bits: bits, ..exact });
+    model.graph.exact = Some(Unscaled { output_bits: bits, ..exact });
     Ok(model)
 }
 
-/// By the worst case, or by what calibration saw and a margin, whichever is less.
+/// Width of the outputs by the worst case, or by what calibration saw and a margin, whichever
+/// is less.
 fn output_bits(model: &Model, seen: Option<&(f64, f64)>, margin: u32) -> Result<u32> {
     crate::model::verify_shapes(model)?;
     let worst = unscaled::check(model)?.width();
@@ -118,7 +119,7 @@ impl Builder<'_> {
                     return Err(Error::unsupported(&node.name, what, instead));
                 }
                 let window = window(&self.shapes[&node.inputs[0]], *kernel, *stride, *padding)
-                    .map_err(|why| Error::invalid("lower", &node.name, why))?;
+                    .map_err(|why| Error::internal(&node.name, why))?;
                 let size = window.size() as f64;
                 (Op::SumPool(window), scale / size, signed)
             }
@@ -178,7 +179,7 @@ impl Builder<'_> {
         let Some(Polynomial { of, coefficients: [c0, c1, c2], node }) =
             self.polynomials.remove(name)
         else {
-            return Err(Error::invalid("lower", name, "is read before it is written"));
+            return Err(Error::internal(name, "is read before it is written"));
         };
         let x = self.index[&of];
         let scale = self.graph.tensors[x].format.scale;
@@ -202,7 +203,7 @@ impl Builder<'_> {
         };
         let mut at = x;
         if steps[0] {
-            let op = Op::Product { factor_bits: [Exact::WIDTH; 2] };
+            let op = Op::Product { factor_bits: [Unscaled::WIDTH; 2] };
             at = self.step(names(0, "square"), op, vec![x, x], (unit, false), &of);
         } else {
             // Another unit for the same integers.
@@ -213,7 +214,7 @@ impl Builder<'_> {
         }
         if steps[1] {
             let multipliers = [c2.signum() as i64, integer(c1 * scale, f64::from(1 << 30))?];
-            let op = Op::Sum { multipliers, accumulator_bits: Exact::WIDTH, shift: 0 };
+            let op = Op::Sum { multipliers, accumulator_bits: Unscaled::WIDTH, shift: 0 };
             at = self.step(names(1, "sum"), op, vec![at, x], (unit, true), &of);
         }
         if steps[2] {
@@ -243,7 +244,7 @@ impl Builder<'_> {
 
     fn tensor(&mut self, name: &str, scale: f64, signed: bool) -> usize {
         let index = self.graph.tensors.len();
-        let format = Format { bits: Exact::WIDTH, scale, signed };
+        let format = Format { bits: Unscaled::WIDTH, scale, signed };
         let shape = self.shapes[name].clone();
         self.graph.tensors.push(Tensor { name: name.into(), shape, format });
         self.index.insert(name.into(), index);
@@ -253,10 +254,10 @@ impl Builder<'_> {
     /// Integer weights, one scale for all, and the scale of the result.
     fn linear(&mut self, node: &SourceNode, input: f64) -> Result<(Linear, NodeWeights, f64)> {
         let conv = self.program.conv(&node.op, &self.shapes[&node.inputs[0]]);
-        let conv = conv.map_err(|why| Error::invalid("lower", &node.name, why))?;
+        let conv = conv.map_err(|why| Error::internal(&node.name, why))?;
         let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
         else {
-            return Err(Error::invalid("lower", &node.name, "is not linear"));
+            return Err(Error::internal(&node.name, "is not linear"));
         };
         let bits = self.options.layer_bits.get(self.layers).copied();
         let bits = bits.unwrap_or(self.options.weight_bits);
@@ -284,7 +285,7 @@ impl Builder<'_> {
         };
         let linear = Linear {
             conv,
-            accumulator_bits: Exact::WIDTH,
+            accumulator_bits: Unscaled::WIDTH,
             weight_bits: bits,
             shift: 0,
             rounding: Rounding::Exact,

@@ -37,7 +37,7 @@ impl WeightBits {
         Self { importance, offset: 0 }
     }
 
-    /// The same with the topmost bit doubled (UFO, algorithm 1 line 5).
+    /// Two's complement with the topmost bit doubled (UFO, algorithm 1 line 5).
     pub fn reweighted(bits: u32) -> Self {
         let mut choice = Self::twos_complement(bits);
         if let Some(top) = choice.importance.last_mut() {

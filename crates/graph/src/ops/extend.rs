@@ -8,7 +8,7 @@ use crate::error::Check;
 use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
-/// The same values in wider shares. A signed input has a bit to spare.
+/// The input's values in wider shares. A signed input has a bit to spare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Extend;
 

@@ -164,7 +164,7 @@ pub(crate) fn check_conv(conv: &Conv) -> Check<()> {
     bounded.then_some(()).ok_or("too many weights".into())
 }
 
-/// As [`check_conv`]; every window then holds at least one real element.
+/// Checks a window as [`check_conv`] does; every window then holds at least one real element.
 pub(crate) fn check_window(window: &Window) -> Check<()> {
     let Window { channels, height, width, .. } = *window;
     check_taps(&[channels, height, width], window.kernel, window.stride, [1, 1], window.padding)?;

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 /// two for the range of values.
 const DEVIATIONS: u32 = 11;
 
-/// To mean 0 and deviation 1 along the first axis, [`crate::functions::LayerNorm`].
+/// Brings values to mean 0 and deviation 1 along the first axis, see
+/// [`crate::functions::LayerNorm`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerNorm {

@@ -213,7 +213,7 @@ operators! {
         "sum" Sum {
             /// Factors that bring both operands to one scale.
             multipliers: [i64; 2],
-            /// As in [`Linear`].
+            /// Signed width that holds every accumulator, as of a [`Linear`].
             accumulator_bits: u32,
             /// Low bits dropped.
             shift: u32,
@@ -249,7 +249,8 @@ operators! {
             /// Real value of one unit of input and output.
             scale: f64,
         },
-        /// To mean 0 and deviation 1 along the first axis, [`crate::functions::LayerNorm`].
+        /// Brings values to mean 0 and deviation 1 along the first axis, see
+        /// [`crate::functions::LayerNorm`].
         "layer-norm" LayerNorm {
             /// Values lie in `-2^(bits-2)..2^(bits-2)`.
             bits: u32,
@@ -285,9 +286,9 @@ operators! {
     units {
         /// Sum with constants of the server, one for each element.
         "offset" Offset,
-        /// The same elements in the same order under another shape.
+        /// The input's elements in their order under another shape.
         "reshape" Reshape,
-        /// The same values in wider shares. A signed input has a bit to spare.
+        /// The input's values in wider shares. A signed input has a bit to spare.
         "extend" Extend,
         /// The inputs one after another along the outermost axis.
         "concat" Concat,

@@ -96,7 +96,7 @@ impl Operator for ReluSoftmax {
         inside(&self.smooth, &inputs[0])
     }
 
-    /// Of a mask, which is not negative, one bit is enough.
+    /// One bit of a mask, which is not negative, is enough.
     fn reads(&self, signed: bool, _range: Range) -> u32 {
         if signed { self.smooth.bits + 1 } else { 1 }
     }

@@ -8,7 +8,7 @@ use crate::error::Check;
 use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
-/// The same elements in the same order under another shape.
+/// The input's elements in their order under another shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reshape;
 

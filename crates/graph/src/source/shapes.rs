@@ -51,6 +51,7 @@ impl Program {
             self.check_float(name)?;
         }
         let shape = match (&node.op, inputs.as_slice()) {
+            (SourceOp::Registered(op), inputs) => op.operator().shape(inputs, &self.floats)?,
             (SourceOp::Add {} | SourceOp::Multiply {}, [a, b]) if a == b => a.to_vec(),
             (SourceOp::Add {} | SourceOp::Multiply {}, [a, b]) => {
                 return Err(format!("combines {a:?} and {b:?}"));
@@ -187,6 +188,7 @@ impl Program {
             SourceOp::Softmax {} if input.last() == Some(&1) => {
                 Err("a softmax of single values".into())
             }
+            SourceOp::Registered(op) => op.operator().shape(&[input], &self.floats),
             SourceOp::Softmax {}
             | SourceOp::Gelu {}
             | SourceOp::MatMul {}

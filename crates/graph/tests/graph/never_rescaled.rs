@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tacit_graph::{
-    Calibration, Error, Exact, FloatTensor, Floats, Graph, Model, Op, Options, Source, interpret,
-    lower, verify, verify_model,
+    Calibration, Error, FloatTensor, Floats, Graph, Model, Op, Options, Source, Unscaled,
+    interpret, lower, verify, verify_model,
 };
 
 /// fc 3-2, square, fc 2-1, whose outputs calibration saw up to `seen`.
@@ -86,7 +86,7 @@ fn what_rescales_or_is_too_wide_is_no_exact_graph() {
         change(&mut graph);
         assert!(verify(&graph).is_err());
     };
-    refused(&|graph| graph.exact = Some(Exact { output_bits: 63, packing: None }));
+    refused(&|graph| graph.exact = Some(Unscaled { output_bits: 63, packing: None }));
     refused(&|graph| graph.tensors[1].format.bits = 59);
     refused(&|graph| {
         if let Op::Linear(linear) = &mut graph.nodes[0].op {

@@ -7,9 +7,10 @@ use std::sync::Once;
 use tacit_graph::ops::{
     Known, Operator, Range, Registration, Site, ensure, register, same_shape, same_width,
 };
+use tacit_graph::source::{self, Lowering, SourceOperator, SourceRegistration};
 use tacit_graph::{
-    Check, Error, Graph, Model, NodeWeights, Op, digest, interpret, interpret_batch, load, save,
-    verify_model,
+    Check, Error, Floats, Graph, Model, NodeWeights, Op, Options, Ranges, Source, digest,
+    interpret, interpret_batch, load, lower, save, verify_model,
 };
 
 /// `y = by - x`.
@@ -56,9 +57,120 @@ impl Operator for Mirror {
     }
 }
 
+/// [`Mirror`] of real numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MirrorAt {
+    by: f64,
+}
+
+static MIRROR_AT: SourceRegistration = SourceRegistration::of::<MirrorAt>("MirrorAt");
+
+impl SourceOperator for MirrorAt {
+    fn kind(&self) -> &'static str {
+        "MirrorAt"
+    }
+
+    fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
+        let [input] = inputs else { return Err(format!("mirrors {} tensors", inputs.len())) };
+        let finite = self.by.is_finite();
+        finite.then(|| input.to_vec()).ok_or("mirrors at no number".into())
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        Some(1.0)
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> tacit_graph::Result<()> {
+        step.clip(0, 8)?;
+        let scale = step.input(0)?.format.scale;
+        let by = (self.by / scale).round();
+        if by.abs() >= f64::from(1 << 20) {
+            return Err(step.refuse("mirrors far away", "calibrate with real inputs"));
+        }
+        step.write(Box::new(Mirror { by: by as i64 }), scale, true)
+    }
+}
+
 fn registered() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| register(&MIRROR).unwrap());
+    ONCE.call_once(|| {
+        register(&MIRROR).unwrap();
+        source::register(&MIRROR_AT).unwrap();
+    });
+}
+
+fn source(op: &str, by: f64) -> String {
+    json!({
+        "name": "test", "input": {"name": "x", "shape": [3]}, "output": "y",
+        "nodes": [
+            {"name": "r", "op": "Relu", "inputs": ["x"], "output": "z", "maximum": null},
+            {"name": "m", "op": op, "inputs": ["z"], "output": "y", "by": by},
+        ],
+    })
+    .to_string()
+}
+
+#[test]
+fn a_registered_source_operator_becomes_an_integer_operator() {
+    registered();
+    let text = source("MirrorAt", 0.5);
+    let source = Source::from_json(&text).unwrap();
+    let written: Value = serde_json::to_value(&source).unwrap();
+    assert_eq!(Source::from_json(&written.to_string()).unwrap(), source);
+    assert_eq!(written["nodes"][1], serde_json::from_str::<Value>(&text).unwrap()["nodes"][1]);
+    let side = |name: &str| (name.to_owned(), (-1.0, 1.0));
+    let ranges = ["x", "z", "y"].map(side).into_iter().collect::<Ranges>();
+    let model = lower(source, Floats::new(), &ranges.into(), &Options::default()).unwrap();
+    for (x, y) in evaluate(&model) {
+        assert!((0.5 - x.max(0.0) - y).abs() < 0.02, "{x} {y}");
+    }
+    let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.operator().kind()).collect();
+    assert_eq!(kinds, ["relu", "mirror"]);
+}
+
+#[test]
+fn a_registered_source_operator_has_its_input_clipped() {
+    registered();
+    let mut doubled: Value = serde_json::from_str(&source("MirrorAt", 0.5)).unwrap();
+    doubled["nodes"][0] = json!({"name": "d", "op": "Add", "inputs": ["x", "x"], "output": "z"});
+    let doubled = Source::from_json(&doubled.to_string()).unwrap();
+    let range = |(name, side): (&str, f64)| (name.to_owned(), (-side, side));
+    let ranges = [("x", 1.0), ("z", 2.0), ("y", 2.5)].map(range).into_iter().collect::<Ranges>();
+    let model = lower(doubled, Floats::new(), &ranges.into(), &Options::default()).unwrap();
+    for (x, y) in evaluate(&model) {
+        assert!((0.5 - 2.0 * x - y).abs() < 0.02, "{x} {y}");
+    }
+    let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.operator().kind()).collect();
+    assert_eq!(kinds, ["sum", "relu", "mirror"]);
+}
+
+/// Some inputs and the model's real outputs.
+fn evaluate(model: &Model) -> Vec<(f64, f64)> {
+    let inputs = [-0.25f32, 0.125, 1.0];
+    let input = model.graph.quantize_input(&inputs).unwrap();
+    let output = interpret(model, &input).unwrap();
+    let output = model.graph.dequantize_output(&output);
+    inputs.into_iter().map(f64::from).zip(output).collect()
+}
+
+#[test]
+fn source_operators_are_refused_by_name_and_by_their_own_rules() {
+    registered();
+    let unknown = Source::from_json(&source("Mirrors", 0.5)).unwrap_err().to_string();
+    assert!(unknown.contains("unknown variant `Mirrors`"), "{unknown}");
+    let extra = source("MirrorAt", 0.5).replace("\"by\"", "\"at\"");
+    let extra = Source::from_json(&extra).unwrap_err().to_string();
+    assert!(extra.contains("unknown field `at`"), "{extra}");
+    let far = Source::from_json(&source("MirrorAt", 1e9)).unwrap();
+    let ranges = Ranges::from(["x", "z"].map(|name| (name.to_owned(), (-1.0, 1.0))));
+    let error = lower(far, Floats::new(), &ranges.into(), &Options::default()).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { node, .. } if node == "m"), "{error}");
+    static RELU: SourceRegistration = SourceRegistration::of::<MirrorAt>("Relu");
+    static AGAIN: SourceRegistration = SourceRegistration::of::<MirrorAt>("MirrorAt");
+    for other in [&RELU, &AGAIN] {
+        assert!(matches!(source::register(other), Err(Error::Misuse(_))), "{}", other.name);
+    }
 }
 
 /// A graph of one node: the input `[3]` in -7..=7, shares of `bits` bits.

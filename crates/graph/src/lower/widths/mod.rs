@@ -42,11 +42,11 @@ pub(super) fn assign(model: &mut Model, by_transfers: bool) -> Result<()> {
 /// it.
 #[derive(Clone)]
 struct Needs {
-    /// By tensor.
+    /// What is known of each tensor, by its index.
     ranges: Vec<Known>,
     /// Widths of accumulators, by the tensor that is written.
     accumulators: BTreeMap<usize, u32>,
-    /// Of sums of products in the Winograd domain, likewise.
+    /// Widths of sums of products in the Winograd domain, by the tensor that is written.
     products: BTreeMap<usize, u32>,
 }
 

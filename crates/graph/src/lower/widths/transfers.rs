@@ -30,7 +30,7 @@ pub(super) fn choose_products(layer: &mut Winograd, need: u32) {
     (layer.product_bits, layer.spare) = best.unwrap_or(wide);
 }
 
-/// Of sums in a ring, extended with a bit to spare or without one if that is needed.
+/// Bits on the wire of sums in a ring, extended with a bit to spare or without one if that is needed.
 fn cost(layer: &Winograd, (bits, spare): (u32, bool)) -> usize {
     let sums = layer.places() * layer.conv.out_channels * layer.columns();
     let added = (layer.accumulator_bits - bits) as usize;

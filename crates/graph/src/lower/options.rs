@@ -1,0 +1,97 @@
+//! What the user chooses when compiling.
+
+use crate::error::{Error, Result};
+use crate::ir::{Nonlinear, Packing};
+use crate::ops::Rounding;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What the user chooses when compiling.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Choice of protocols, e.g. `auto`.
+    pub suite: String,
+    /// Protocols of what is not linear, where the suite leaves a choice.
+    pub nonlinear: Nonlinear,
+    /// Signed width of weights before the per-channel multiplier, in `2..=12`.
+    pub weight_bits: u32,
+    /// Width of quantised activations, in `2..=12`.
+    pub activation_bits: u32,
+    /// Rounding of every linear layer but the last one.
+    pub rounding: Rounding,
+    /// Name of each output, or empty.
+    pub labels: Vec<String>,
+    /// Whether norms find inverse roots by Newton's iteration; the suite says so.
+    #[serde(skip)]
+    pub newton: bool,
+    /// Nothing is rescaled: for suites that evaluate whole networks under encryption.
+    pub exact: bool,
+    /// Where nothing is rescaled, bits that outputs get beyond the largest one of calibration.
+    pub margin_bits: u32,
+    /// Where nothing is rescaled, how the input is packed; the cheapest way when absent.
+    pub packing: Option<Packing>,
+    /// Where nothing is rescaled or products are by oblivious transfer, the width of each linear
+    /// layer's weights. When empty, all have `weight_bits`, but with products by oblivious
+    /// transfer the first and the last have 8.
+    pub layer_bits: Vec<u32>,
+    /// Products by oblivious transfer: weights and activations have few bits; the suite says
+    /// so.
+    #[serde(skip)]
+    pub transfers: bool,
+    /// Where products are by oblivious transfer, the optimisations that are left out, to measure
+    /// what they are worth.
+    pub disabled: BTreeSet<Switch>,
+}
+
+/// An optimisation of products by oblivious transfer that may be left out (UFO, section IV).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// Dense 3x3 convolutions in the Winograd domain.
+    Winograd,
+    /// One conversion where several would follow one another (propositions 1 to 3).
+    Fusion,
+    /// Residuals added inside the accumulator (Fig. 12b).
+    Residual,
+    /// Signs known behind a ReLU (section IV-B3).
+    Sign,
+    /// Importances of bits that follow the weights (section V-B).
+    Reweighting,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            suite: "auto".into(),
+            nonlinear: Nonlinear::Ot,
+            weight_bits: 8,
+            activation_bits: 8,
+            rounding: Rounding::Stochastic,
+            labels: vec![],
+            newton: false,
+            exact: false,
+            margin_bits: 2,
+            packing: None,
+            layer_bits: vec![],
+            transfers: false,
+            disabled: BTreeSet::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Checks that all widths are possible.
+    pub(super) fn check(&self) -> Result<()> {
+        let Options { weight_bits, activation_bits, layer_bits, .. } = self;
+        let widths = [("weight_bits", weight_bits), ("activation_bits", activation_bits)];
+        for (name, bits) in
+            widths.into_iter().chain(layer_bits.iter().map(|bits| ("layer_bits", bits)))
+        {
+            if !(2..=12).contains(bits) {
+                return Err(Error::Misuse(format!("{name} is {bits}, must be in 2..=12")));
+            }
+        }
+        Ok(())
+    }
+}
