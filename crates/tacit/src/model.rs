@@ -270,6 +270,7 @@ pub(crate) fn refused(error: graph::Error) -> Error {
         graph::Error::Unsupported { node, what, instead } => {
             Error::Unsupported { node, instead: format!("{what}; {instead}") }
         }
+        bug @ graph::Error::Internal { .. } => Error::Internal(bug.to_string()),
         other => Error::misuse(other.to_string()),
     }
 }
