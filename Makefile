@@ -35,7 +35,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	cargo clippy --release --workspace --all-targets --features tacit-ot/testing --locked -- -D warnings
 	.venv/bin/ruff check python tests scripts bench/peers
 	.venv/bin/ruff format --check python tests scripts bench/peers
-	.venv/bin/mypy --strict python/tacit bench/peers
+	.venv/bin/mypy --strict python/tacit python/tacit_lab bench/peers
 	.venv/bin/python scripts/result_tables.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
@@ -103,8 +103,8 @@ docs: build/venv-docs/.packages
 
 # Needs $(MNIST) and about 6 GB for PyTorch; rewrites the assets shipped with the package.
 train: .venv-train/.packages
-	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST)
-	.venv-train/bin/python python/tacit/train/mnist.py --data $(MNIST) --network mlp --epochs 12
+	.venv-train/bin/python python/tacit_lab/train/mnist.py --data $(MNIST)
+	.venv-train/bin/python python/tacit_lab/train/mnist.py --data $(MNIST) --network mlp --epochs 12
 
 # A task of GLUE, with functions of its own and then unified (suite comet), into build/glue.
 TASK ?= mrpc

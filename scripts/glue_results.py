@@ -13,8 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tacit.comet.accuracy import measure
-from tacit.reproduce_comet import MODELS, RESULTS, ROOT_INPUTS
+from tacit_lab.comet.accuracy import measure
+from tacit_lab.reproduce.comet import MODELS, RESULTS, ROOT_INPUTS
 
 
 def trained(folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tacit.bench import commit, machine
+from tacit.measure.bench import commit, machine
 
 ROOT = Path(__file__).parent.parent
 RESULT = ROOT / "bench/results/operations/kernels.json"

@@ -18,10 +18,10 @@ from typing import Any
 
 from planner_matrix import FIXED, FOLDER, LINKS, MODELS, RESULT
 from real_networks import read, say
-from tacit.bench import commit, machine, random_examples
-from tacit.client import Client
+from tacit.measure.bench import commit, machine, random_examples
 from tacit.model import Model
-from tacit.pair import started
+from tacit.session.client import Client
+from tacit.session.pair import started
 
 MOST = 5
 """Settings beside the plan."""

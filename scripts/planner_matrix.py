@@ -21,9 +21,9 @@ from typing import Any
 
 from real_networks import DATA, NETWORKS, ROOT, prepare, read, say, source, tacit
 from tacit import _core
-from tacit.bench import commit, machine
-from tacit.demo import prepare as demo
-from tacit.text_demo import minilm
+from tacit.demo.digits import prepare as demo
+from tacit.demo.texts import minilm
+from tacit.measure.bench import commit, machine
 
 RESULT = ROOT / "bench/results/planner/planner.json"
 FOLDER = ROOT / "build/planner"

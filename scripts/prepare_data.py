@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from tacit.cifar import pixels
+from tacit_lab.cifar import pixels
 
 Pixels = NDArray[np.uint8]
 CALIBRATION = 300

@@ -19,9 +19,10 @@ import numpy as np
 import onnx
 import random_encoders
 from real_networks import DATA, ROOT, per_image, read, say, tacit
-from tacit import _core, corpus
-from tacit.bench import commit, machine
-from tacit.text_demo import minilm
+from tacit import _core
+from tacit.data import corpus
+from tacit.demo.texts import minilm
+from tacit.measure.bench import commit, machine
 
 RESULT = ROOT / "bench/results/models/encoders.json"
 FOLDER = ROOT / "build/encoders"

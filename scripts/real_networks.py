@@ -25,8 +25,8 @@ import onnx
 import prepare_data
 import random_resnets
 from tacit import _core
-from tacit.bench import commit, machine
-from tacit.preprocess import PRESETS, Preprocessing
+from tacit.data.preprocess import PRESETS, Preprocessing
+from tacit.measure.bench import commit, machine
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data"

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 from tacit.cli import main
-from tacit.html_report.markup import VOID
+from tacit.report.html.markup import VOID
 
 
 class Page(HTMLParser):

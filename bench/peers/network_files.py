@@ -9,13 +9,13 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from ours import tacit
-from tacit.cifar import pixels
-from tacit.demo import asset, digits, write_test_set
+from tacit.data.preprocess import PRESETS
+from tacit.demo.digits import asset, digits, write_test_set
+from tacit.demo.texts import minilm
 from tacit.errors import MisuseError
 from tacit.importers.encoder import IR_VERSION, OPSET, Graph, block
 from tacit.importers.huggingface import load, public_embedding
-from tacit.preprocess import PRESETS
-from tacit.text_demo import minilm
+from tacit_lab.cifar import pixels
 from works import Network, Prepared
 
 SEQUENCE = 32

@@ -21,9 +21,9 @@ import ratios
 import theirs
 from ratios import MODES, Cost
 from tacit import _core
-from tacit.bench import commit
-from tacit.machine import machine
-from tacit.plain import FloatModel
+from tacit.compile.float_model import FloatModel
+from tacit.measure.bench import commit
+from tacit.measure.machine import machine
 from works import NETWORKS, OPERATORS
 
 ROOT = Path(__file__).parents[2]

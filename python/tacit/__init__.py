@@ -9,13 +9,13 @@ learns nothing, and neither learns the other's data.
 from typing import TYPE_CHECKING, Any
 
 from tacit._core import __version__
-from tacit.client import Client, Prediction, Session
 from tacit.errors import MisuseError, PeerError, TacitError, TransportError, UnsupportedError
 from tacit.model import Model
-from tacit.server import Listening, Server
+from tacit.session.client import Client, Prediction, Session
+from tacit.session.server import Listening, Server
 
 if TYPE_CHECKING:
-    from tacit.compile import compile_model
+    from tacit.compile.compiler import compile_model
 
 __all__ = [
     "Client",
@@ -38,6 +38,6 @@ def __getattr__(name: str) -> Any:
     """Load the compiler, and with it onnx and onnxruntime, only when it is asked for."""
     if name != "compile_model":
         raise AttributeError(f"module `tacit` has no attribute `{name}`")
-    from tacit.compile import compile_model
+    from tacit.compile.compiler import compile_model
 
     return compile_model

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core, metadata
-from tacit.planning import Terms
-from tacit.preprocess import Preprocessing, from_json
-from tacit.text import ENTRY, Text, stored
+from tacit import _core
+from tacit.compile import metadata
+from tacit.data.preprocess import Preprocessing, from_json
+from tacit.data.text import ENTRY, Text, stored
+from tacit.session.terms import Terms
 
 SIMULATION_BATCH = 32
 Progress = Callable[[int, int], None]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tacit import metrics
-from tacit.metrics import Labels, Values
+from tacit.report import metrics
+from tacit.report.metrics import Labels, Values
 
 Measure = Literal["accuracy", "f1", "matthews", "spearman"]
 

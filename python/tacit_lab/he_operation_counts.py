@@ -1,23 +1,19 @@
-"""Homomorphic operations of layers on packed slots, counted by the code that runs them."""
+"""The server's homomorphic work on a layer, counted and timed: what the tables of GALA and FALCON compare."""
 
 import json
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from tacit import _core
-from tacit.architectures import ARCHITECTURES, Layer
-from tacit.errors import MisuseError
-
-SUMS = ("rotations", "multiplications", "additions", "ciphertexts", "responses")
+from tacit.measure.architectures import Layer
 
 
 @cache
-def count(layer: Layer, suite: str, slots: int | None = None, runs: int = 0) -> dict[str, Any]:
-    """Operations of one layer under `suite` (gazelle or gala), rotated cyclically in `slots` slots.
+def timed(layer: Layer, suite: str, slots: int | None, runs: int) -> dict[str, Any]:
+    """Operations of one layer under `suite` (gazelle or gala), and `seconds` of `runs` computations on random data.
 
-    With `runs`, `seconds` has the time of that many computations on random data, in one thread.
-    Raises `MisuseError` for other suites and for layers that no secure parameters hold.
+    They run in one thread and rotate cyclically in `slots` slots. Raises `MisuseError` for other suites and for
+    layers that no secure parameters hold.
     """
     counted: dict[str, Any] = json.loads(_core.count(json.dumps(layer.conv()), suite, slots, runs))
     return counted
@@ -30,22 +26,3 @@ def compare(conv: dict[str, Any], runs: int) -> dict[str, Any]:
     """
     compared: dict[str, Any] = json.loads(_core.compare(json.dumps(conv), runs))
     return compared
-
-
-def plan_architecture(name: str, suite: str, slots: int | None) -> dict[str, Any]:
-    """Operations of every linear layer of a published network, and their sums."""
-    if name not in ARCHITECTURES:
-        raise MisuseError(f"`{name}` is no file and none of {', '.join(ARCHITECTURES)}")
-    layers = list(ARCHITECTURES[name]())
-    # Layers of the same shape cost the same, whatever they are called.
-    rows = [{"name": layer.name, **count(layer._replace(name=""), suite, slots)} for layer in layers]
-    return {"model": name, "suite": suite, "slots": slots, "layers": rows, "operations": total(rows)}
-
-
-def total(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """Sums over layers."""
-    sums = dict.fromkeys(SUMS, 0)
-    for row in rows:
-        for key in SUMS:
-            sums[key] += row[key]
-    return sums

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tacit.reproduce import TABLES
+from tacit_lab.reproduce.tables import TABLES
 
 
 def test_a_run_leaves_tables_and_a_document_and_goes_on(tacit, tmp_path):

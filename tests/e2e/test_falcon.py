@@ -7,8 +7,8 @@ import pytest
 from conftest import ASSETS, DATA
 from tacit.compile import Options, compile_model
 from tacit.model import Model
-from tacit.pair import Pair
-from tacit.reproduce_falcon import cifar
+from tacit.session.pair import Pair
+from tacit_lab.reproduce.falcon import cifar
 
 DIGITS = ASSETS / "mnist_digits.npz"
 PAPER_MB = {"mnist": 92.5, "cifar": 1194 + 265}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from networks import Network
 from tacit.compile import Options, compile_model
+from tacit.compile.float_model import FloatModel
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
-from tacit.pair import Pair
-from tacit.plain import FloatModel
+from tacit.session.pair import Pair
 
 
 def plain_conv() -> Network:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tacit import reproduce_peers as tables
+from tacit_lab.reproduce import peers as tables
 
 
 def test_operations_are_measured_beside_each_of_the_others(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from networks import Network
 from PIL import Image
 from tacit.model import Model
-from tacit.pair import Pair
+from tacit.session.pair import Pair
 
 NAMES = ["cat", "dog, any", "[bold]fox"]
 

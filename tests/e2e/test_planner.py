@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tacit import calibration
+from tacit.measure import calibration
 
 LINKS = ("loopback", "lan", "wan")
 REFERENCE = Path(__file__).parents[2] / "crates" / "pricing" / "src" / "reference.json"

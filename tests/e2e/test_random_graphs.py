@@ -12,14 +12,14 @@ import onnx
 import onnxruntime
 import pytest
 from random_graphs import KINDS, REFUSED, Growth, grow
-from tacit.client import Client
 from tacit.compile import Options, compile_model
+from tacit.compile.float_model import FloatModel
+from tacit.compile.quantize import calibrate
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
-from tacit.plain import FloatModel
-from tacit.quantize import calibrate
-from tacit.server import Listening, Server
+from tacit.session.client import Client
+from tacit.session.server import Listening, Server
 
 GRAPHS = int(os.environ.get("TACIT_GRAPHS", "200"))
 GROUPS = 20

@@ -7,7 +7,7 @@ import pytest
 import real_networks
 from conftest import DATA
 from tacit.model import Model
-from tacit.pair import Pair
+from tacit.session.pair import Pair
 
 TEST_SET = "177777c33ba79825320efa646ad04a94bdc3c80e4ebe3bd21724f8cdfd4b9d56"
 NETWORKS = {"resnet20_cifar10": "cifar10", "mlperf_tiny_resnet8_cifar10": "raw"}

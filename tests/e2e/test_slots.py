@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ASSETS
-from tacit import reproduce_gala
+from tacit_lab.reproduce import gala
 
 DIGITS = ASSETS / "mnist_digits.npz"
 SUITES = ["gazelle", "gala"]
@@ -79,10 +79,10 @@ def test_tables_have_the_papers_numbers_and_ours(tacit):
 
 
 def test_linear_layers_take_a_part_of_the_time():
-    assert reproduce_gala.activations("mlp") == 256
-    assert reproduce_gala.activations("vgg16") == 276480
-    assert reproduce_gala.activations("resnet18") == 557056
-    content = reproduce_gala.gala_percentages(False, Path())
+    assert gala.activations("mlp") == 256
+    assert gala.activations("vgg16") == 276480
+    assert gala.activations("resnet18") == 557056
+    content = gala.gala_percentages(False, Path())
     assert [row["paper"] for row in content["rows"]] == [97.7, 98.2, 98.3, 98.5, 98.4, 98]
     assert all(0 < row["ours"] < 100 for row in content["rows"])
     networks = content["measured"][1:]
@@ -92,10 +92,10 @@ def test_linear_layers_take_a_part_of_the_time():
 
 def test_linear_layers_take_a_smaller_part_under_gala_by_operations(monkeypatch):
     """At given prices, so that nothing is timed: five products a rotation, hoisted or not, as the paper counts them."""
-    prices = reproduce_gala.Prices(product=7e-5, rotation=3.5e-4, hoisted=3.5e-4)
-    monkeypatch.setattr(reproduce_gala, "prices", lambda: prices)
-    monkeypatch.setattr(reproduce_gala, "relu_seconds", {"gc": 2e-6, "ot": 1e-6}.__getitem__)
-    networks = reproduce_gala.gala_percentages(False, Path())["measured"][1:]
+    prices = gala.Prices(product=7e-5, rotation=3.5e-4, hoisted=3.5e-4)
+    monkeypatch.setattr(gala, "prices", lambda: prices)
+    monkeypatch.setattr(gala, "relu_seconds", {"gc": 2e-6, "ot": 1e-6}.__getitem__)
+    networks = gala.gala_percentages(False, Path())["measured"][1:]
     assert len(networks) == 6
     for nonlinear in ("gc", "ot"):
         assert all(0 < entry[f"gala_{nonlinear}"] <= entry[f"gazelle_{nonlinear}"] < 100 for entry in networks)

@@ -4,9 +4,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from tacit import reproduce_ufo as tables
-from tacit.demo import asset
-from tacit.pair import Pair
+from tacit.demo.digits import asset
+from tacit.session.pair import Pair
+from tacit_lab.reproduce import ufo as tables
 
 UFO_AT_MOST = 0.6
 

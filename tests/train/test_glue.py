@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from encoders import WORDS, write
-from tacit.corpus import load as load_texts
-from tacit.glue import TASKS
-from tacit.plain import FloatModel
-from tacit.text import Text
+from tacit.compile.float_model import FloatModel
+from tacit.data.corpus import load as load_texts
+from tacit.data.text import Text
+from tacit_lab.glue import TASKS
 
 torch = pytest.importorskip("torch")
 
-from tacit.train import batches, bert, functions, glue, ranges  # noqa: E402
+from tacit_lab.train import batches, bert, functions, glue, ranges  # noqa: E402
 
 ROWS = 24
 

@@ -11,10 +11,10 @@ from onnxruntime import InferenceSession
 torch = pytest.importorskip("torch")
 
 from tacit.compile import Options, compile_model  # noqa: E402
-from tacit.data import Examples  # noqa: E402
-from tacit.evaluation import simulated  # noqa: E402
+from tacit.data.examples import Examples  # noqa: E402
+from tacit.measure.evaluation import simulated  # noqa: E402
 from tacit.model import Model  # noqa: E402
-from tacit.train import lola_cifar, square  # noqa: E402
+from tacit_lab.train import lola_cifar, square  # noqa: E402
 
 COUNT = 600
 

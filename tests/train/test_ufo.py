@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from tacit.train.ufo import directory, emulate
+from tacit_lab.train.ufo import directory, emulate
 
 torch = pytest.importorskip("torch")
 
-from tacit.train.ufo import (  # noqa: E402
+from tacit_lab.train.ufo import (  # noqa: E402
     command,
     cost,
     export,
@@ -22,8 +22,8 @@ from tacit.train.ufo import (  # noqa: E402
     widths,
     winograd,
 )
-from tacit.train.ufo.data import Images, moved  # noqa: E402
-from tacit.train.ufo.network import Network, assign  # noqa: E402
+from tacit_lab.train.ufo.data import Images, moved  # noqa: E402
+from tacit_lab.train.ufo.network import Network, assign  # noqa: E402
 
 IMAGES = 48
 

@@ -4,8 +4,9 @@ import json
 import sys
 
 import pytest
-from tacit import _core, calibration
+from tacit import _core
 from tacit.errors import TacitError
+from tacit.measure import calibration
 
 
 def pretending(tmp_path, monkeypatch, script):

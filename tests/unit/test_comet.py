@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 from encoders import LAYERS, tokens, weights, write
-from tacit import reproduce
-from tacit.comet.clear import Clear
-from tacit.comet.starts import Root, affine, branches, exact, flooding, line, line_error, unflooded
+from tacit.compile.float_model import FloatModel
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
-from tacit.plain import FloatModel
+from tacit_lab.comet.clear import Clear
+from tacit_lab.comet.starts import Root, affine, branches, exact, flooding, line, line_error, unflooded
+from tacit_lab.reproduce import tables
 
 SEQUENCE = 12
 UNIFIED = {
@@ -81,9 +81,9 @@ def test_exact_roots_compute_the_model(tmp_path):
 def test_tables_need_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MisuseError, match="run this in the repository"):
-        reproduce.reproduce("comet-table1", False, tmp_path)
+        tables.reproduce("comet-table1", False, tmp_path)
     with pytest.raises(MisuseError, match="make train-glue"):
-        reproduce.reproduce("comet-table1", True, tmp_path)
+        tables.reproduce("comet-table1", True, tmp_path)
 
 
 def test_tables_of_committed_and_of_new_models(tmp_path, monkeypatch):
@@ -96,14 +96,14 @@ def test_tables_of_committed_and_of_new_models(tmp_path, monkeypatch):
     rows = ["sentence1\tsentence2\tlabel", *(f"the cat sees a dog\ta {word} plays\t{i % 2}" for i, word in NAMES)]
     for part in ("train", "dev"):
         (tmp_path / "glue" / f"mrpc_{part}.tsv").write_text("\n".join(rows) + "\n")
-    content = reproduce.reproduce("comet-table2", True, tmp_path)
+    content = tables.reproduce("comet-table2", True, tmp_path)
     assert [row["paper"] for row in content["rows"]] == [81.58, 86.9, 88.6]
     assert all(0 <= row["ours"] <= 100 for row in content["rows"])
     results = tmp_path / "bench" / "results" / "papers"
     results.mkdir(parents=True)
     task = {"measure": "f1", "original": 0.9, "unified": 0.8}
     (results / "comet-glue.json").write_text(json.dumps({"tasks": {"mrpc": task}}))
-    ours = [row["ours"] for row in reproduce.reproduce("comet-table1", False, tmp_path)["rows"]]
+    ours = [row["ours"] for row in tables.reproduce("comet-table1", False, tmp_path)["rows"]]
     assert ours == [90, 80, -10]
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tacit.data import load
+from tacit.data.examples import load
 from tacit.errors import MisuseError
 
 SHAPE = (1, 4, 4)

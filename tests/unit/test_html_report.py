@@ -5,13 +5,13 @@ from math import log
 
 import pytest
 from report_files import BENCH, BOTH, KINDS, QUALITY, RUN, Page, made_of, measured_with, plan, session, write
-from tacit.html_report import charts
-from tacit.html_report.charts import Segment, Series
-from tacit.html_report.content import Costs, Link, Run
-from tacit.html_report.markup import Markup, element, text
-from tacit.html_report.prediction import compare
-from tacit.html_report.reading import read
-from tacit.html_report.timing import link_row
+from tacit.report.html import charts
+from tacit.report.html.charts import Segment, Series
+from tacit.report.html.content import Costs, Link, Run
+from tacit.report.html.markup import Markup, element, text
+from tacit.report.html.prediction import compare
+from tacit.report.html.reading import read
+from tacit.report.html.timing import link_row
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tacit.server import Server
+from tacit.session.server import Server
 
 
 class Core:

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 from networks import Network
-from tacit import metadata
-from tacit.compile import Options, compile_model
+from tacit.compile import Options, compile_model, metadata
+from tacit.data.preprocess import PRESETS, Preprocessing
 from tacit.errors import MisuseError
 from tacit.model import Model
-from tacit.preprocess import PRESETS, Preprocessing
 
 
 def compiled(folder, **options):

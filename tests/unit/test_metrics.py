@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tacit import metrics
+from tacit.report import metrics
 
 FOUND = np.array([1, 1, 0, 1, 0, 0, 1, 0])
 LABELS = np.array([1, 0, 0, 1, 1, 0, 1, 0])

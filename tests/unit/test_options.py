@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from tacit.client import Client
+from tacit.cli.options import class_names, interval
 from tacit.errors import MisuseError
-from tacit.network import Network, parse
-from tacit.options import class_names, interval
-from tacit.server import Listening
+from tacit.session.client import Client
+from tacit.session.network import Network, parse
+from tacit.session.server import Listening
 
 
 def test_networks():

@@ -6,10 +6,10 @@ import lzma
 import numpy as np
 import pytest
 from networks import Network
+from tacit.compile.float_model import FloatModel
 from tacit.errors import MisuseError
 from tacit.importers import packed
 from tacit.importers.onnx import import_onnx
-from tacit.plain import FloatModel
 
 PACK = {".xz": lzma.compress, ".gz": gzip.compress}
 

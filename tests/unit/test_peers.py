@@ -13,7 +13,7 @@ import ratios
 import run
 import theirs
 from ratios import Cost, Ratio
-from tacit.demo import asset
+from tacit.demo.digits import asset
 from works import NETWORKS, OPERATORS, Operator, Prepared
 
 OUTPUT = """\

@@ -5,10 +5,10 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
-from tacit import pictures
-from tacit.data import load, load_all, origins
+from tacit.data import pictures
+from tacit.data.examples import load, load_all, origins
+from tacit.data.preprocess import PRESETS, Preprocessing
 from tacit.errors import MisuseError
-from tacit.preprocess import PRESETS, Preprocessing
 
 RAW = PRESETS["raw"]
 RGB = np.random.default_rng(0).integers(0, 256, (6, 7, 3), np.uint8)

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 from PIL import Image
-from tacit.data import load
+from tacit.data.examples import load
+from tacit.data.preprocess import PRESETS, Preprocessing, from_json, parse
 from tacit.errors import MisuseError
-from tacit.preprocess import PRESETS, Preprocessing, from_json, parse
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 4, 5, 3), np.uint8)
 

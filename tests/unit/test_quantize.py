@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from networks import Network
-from tacit import plain
-from tacit.compile import Options, compile_model
+from tacit.compile import Options, compile_model, float_model
+from tacit.compile.float_model import FloatModel
+from tacit.compile.quantize import calibrate
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
-from tacit.plain import FloatModel
-from tacit.quantize import calibrate
 
 
 @pytest.fixture(params=["N", 1])
@@ -128,5 +127,5 @@ def test_batches_are_as_large_as_memory_allows(model, monkeypatch):
 
     batched = FloatModel(model).signature.batched
     assert sizes() == ([1, 64, 5] if batched else [1] * 70)
-    monkeypatch.setattr(plain, "BATCH_BYTES", 1)
+    monkeypatch.setattr(float_model, "BATCH_BYTES", 1)
     assert sizes() == [1] * 70

@@ -9,8 +9,8 @@ from conftest import ASSETS
 from report_files import KINDS, MEASURED, PAPER, RUN, Page, made_of, measured_with, planner, session, setting, write
 from tacit.cli import main
 from tacit.errors import MisuseError
-from tacit.html_report.page import page, title_of
-from tacit.html_report.reading import read
+from tacit.report.html.page import page, title_of
+from tacit.report.html.reading import read
 
 RESULTS = ASSETS.parents[2] / "bench" / "results"
 

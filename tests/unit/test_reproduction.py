@@ -7,16 +7,16 @@ from html.parser import HTMLParser
 
 import pytest
 from tacit.errors import MisuseError, TacitError
-from tacit.paper import Minutes, Table, ratio, row
-from tacit.reproduce import TABLES, reproduce
-from tacit.reproduction import conditions, figures
-from tacit.reproduction.document import document, publish
-from tacit.reproduction.html import inlined
-from tacit.reproduction.listing import listing
-from tacit.reproduction.needs import DataFile, LocalFile, Package, Stored, missing
-from tacit.reproduction.process import answer
-from tacit.reproduction.runner import Folder, Run, chosen
-from tacit.reproduction.wording import circumstances, lasting, quotient, short, status
+from tacit_lab.reproduce.harness import conditions, figures
+from tacit_lab.reproduce.harness.document import document, publish
+from tacit_lab.reproduce.harness.html import inlined
+from tacit_lab.reproduce.harness.listing import listing
+from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored, missing
+from tacit_lab.reproduce.harness.process import answer
+from tacit_lab.reproduce.harness.runner import Folder, Run, chosen
+from tacit_lab.reproduce.harness.wording import circumstances, lasting, quotient, short, status
+from tacit_lab.reproduce.paper import Minutes, Table, ratio, row
+from tacit_lab.reproduce.tables import TABLES, reproduce
 
 ROWS = [row("bytes | all", 4, 2, "MB"), row("<bars>", 0, 3, "bits")]
 

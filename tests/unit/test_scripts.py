@@ -18,8 +18,8 @@ import result_tables
 from onnx import numpy_helper
 from PIL import Image
 from source_run import evaluate
+from tacit.compile.float_model import FloatModel
 from tacit.importers.onnx import import_onnx
-from tacit.plain import FloatModel
 
 SCRIPTS = Path(prepare_data.__file__).parent
 PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}

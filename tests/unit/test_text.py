@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 from encoders import write_tokenizer
-from tacit import corpus, text
+from tacit.data import corpus, text
+from tacit.data.inputs import read
+from tacit.data.text import Text, bucket, cosines, rank, spearman
 from tacit.errors import MisuseError
-from tacit.inputs import read
-from tacit.text import Text, bucket, cosines, rank, spearman
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from tacit.train.ufo import cost, directory, emulate
+from tacit_lab.train.ufo import cost, directory, emulate
 
 
 def convolution(name: str, kernel: int, winograd: bool, stride: int = 1) -> dict:

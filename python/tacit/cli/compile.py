@@ -1,15 +1,178 @@
 """`tacit compile`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from tacit import corpus, report
-from tacit.data import load
-from tacit.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, widths
-from tacit.preprocess import parse
-from tacit.text import LONGEST_SEQUENCE
+from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, widths
+from tacit.data import corpus
+from tacit.data.examples import load
+from tacit.data.preprocess import Preprocessing, parse
+from tacit.data.text import LONGEST_SEQUENCE
+from tacit.report import terminal
+
+if TYPE_CHECKING:
+    from tacit.compile.compiler import Options
+    from tacit.compile.reading import Reading
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How to quantise a model, and for which protocols."""
+
+    suite: Annotated[
+        Suite,
+        typer.Option(
+            help="Protocols to use: auto; ufo, for weights and activations of few bits; comet, for models trained "
+            "with smooth maxima; gazelle, gala, falcon-ntt, which always round exactly; lola, one message "
+            "each way, for networks of squares; or falcon, which leaks."
+        ),
+    ] = Suite.AUTO
+    calibrate: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA.npz|TEXTS", help="Example inputs `x`, float32 (or pixels), N first; or .txt, .tsv."),
+    ] = None
+    input_range: Annotated[
+        str | None, typer.Option(metavar="LO,HI", help="Range of the input. Default: 0,1 or what DATA shows.")
+    ] = None
+    weight_bits: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=12,
+            help="Bits of a weight, before channel factors. [8; for models of text 10, for lola 5, for ufo 4]",
+        ),
+    ] = None
+    activation_bits: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=12,
+            help="Bits of an activation, more where models of text need them. [8; of lola's input 3, for ufo 6]",
+        ),
+    ] = None
+    clip_percentile: Annotated[
+        float | None,
+        typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
+    ] = None
+    no_bias_correction: Annotated[
+        bool,
+        typer.Option(
+            "--no-bias-correction",
+            help="Leave biases as they are: with DATA they make up for what rounding weights does to means of outputs.",
+        ),
+    ] = False
+    rounding: Annotated[
+        Literal["stochastic", "exact"],
+        typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
+    ] = "stochastic"
+    nonlinear: Annotated[
+        Literal["ot", "gc"] | None,
+        typer.Option(
+            help="ReLU, pools, rescaling, argmax by oblivious transfer or garbled circuits. "
+            "[falcon-ntt, falcon: gc, else: ot]"
+        ),
+    ] = None
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
+    ] = None
+    preprocess: Preprocess = None
+    sequence: Annotated[
+        int | None,
+        typer.Option(min=1, max=LONGEST_SEQUENCE, metavar="N", help="Tokens of an input, for a model that reads text."),
+    ] = None
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(metavar="tokenizer.json", help="Of a model that reads text. Default: the one beside it."),
+    ] = None
+    public_embedding: Annotated[
+        bool,
+        typer.Option(
+            "--public-embedding",
+            help="Cheaper: clients get the embedding of a directory of Hugging Face, in X.text, and look tokens up "
+            "themselves. Anyone who has X.text can read it.",
+        ),
+    ] = False
+    layer_bits: Annotated[
+        str | None, typer.Option(metavar="B,B,..", help="Of lola, ufo: bits of the weights, layer by layer.")
+    ] = None
+    margin_bits: Annotated[
+        int, typer.Option(min=0, max=16, help="Of lola: bits that outputs get beyond the largest of DATA.")
+    ] = 2
+    packing: Annotated[
+        Literal["dense", "convolution", "sparse"] | None,
+        typer.Option(help="Of lola: how clients pack inputs. Default: the cheapest way."),
+    ] = None
+    disable_pass: Annotated[
+        list[Switch] | None,
+        typer.Option(
+            metavar="PASS",
+            help="Of ufo, to measure what a pass is worth; may be repeated. winograd: 3x3 convolutions as others. "
+            "fusion: a conversion of its own for each change of width. residual: both branches converted before they "
+            "are added. sign: a ReLU's sign forgotten. reweighting: weights in two's complement.",
+        ),
+    ] = None
+    accept_leakage: AcceptLeakage = False
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range of the input, if it was named."""
+        return None if self.input_range is None else interval(self.input_range)
+
+    def preprocessing(self) -> Preprocessing | None:
+        """How pixels become inputs, if the model takes any."""
+        return None if self.preprocess is None else parse(self.preprocess)
+
+    def reads_text(self, model: Path, trained: bool) -> bool:
+        """Whether `model` reads text; `trained` says that it is a directory of a network trained with few bits."""
+        named = self.sequence is not None or self.tokenizer is not None or self.public_embedding
+        return named or self.texts is not None or (model.is_dir() and not trained)
+
+    @property
+    def texts(self) -> Path | None:
+        """The file to calibrate with, if it is one of texts."""
+        return self.calibrate if self.calibrate is not None and corpus.is_text(self.calibrate) else None
+
+    def reading(self) -> "Reading":
+        """What the compiler needs of a model that reads text."""
+        from tacit.compile.reading import Reading
+
+        lines = corpus.Corpus(()) if self.texts is None else corpus.load(self.texts)
+        texts, pairs = lines.inputs(False), lines.inputs(True)
+        return Reading(self.sequence, self.tokenizer, texts, pairs, public_embedding=self.public_embedding)
+
+    def inputs(self) -> NDArray[np.float32] | None:
+        """Example inputs to calibrate with, unless they are texts or there are none."""
+        if self.calibrate is None or self.texts is not None:
+            return None
+        return load(self.calibrate, None, self.preprocessing()).x
+
+    def options(self, model: Path, reading: "Reading | None") -> "Options":
+        """The options as the compiler reads them."""
+        from tacit.compile.compiler import Options
+        from tacit.compile.reading import own_labels
+
+        return Options(
+            suite=str(self.suite),
+            weight_bits=self.weight_bits,
+            activation_bits=self.activation_bits,
+            rounding=self.rounding,
+            labels=class_names(self.labels) if self.labels is not None else own_labels(model),
+            clip_percentile=self.clip_percentile,
+            preprocessing=self.preprocessing(),
+            bias_correction=not self.no_bias_correction,
+            nonlinear=self.nonlinear or ("gc" if self.suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
+            accept_leakage=self.accept_leakage,
+            reading=reading,
+            layer_bits=() if self.layer_bits is None else widths(self.layer_bits),
+            margin_bits=self.margin_bits,
+            packing=self.packing,
+            disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
+        )
 
 
 def compile_command(
@@ -22,99 +185,7 @@ def compile_command(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
-    suite: Annotated[
-        Suite,
-        typer.Option(
-            help="Protocols to use: auto; ufo, for weights and activations of few bits; comet, for models trained "
-            "with smooth maxima; gazelle, gala, falcon-ntt, which always round exactly; lola, one message "
-            "each way, for networks of squares; or falcon, which leaks."
-        ),
-    ] = Suite.AUTO,
-    calibrate: Annotated[
-        Path | None,
-        typer.Option(metavar="DATA.npz|TEXTS", help="Example inputs `x`, float32 (or pixels), N first; or .txt, .tsv."),
-    ] = None,
-    input_range: Annotated[
-        str | None, typer.Option(metavar="LO,HI", help="Range of the input. Default: 0,1 or what DATA shows.")
-    ] = None,
-    weight_bits: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            max=12,
-            help="Bits of a weight, before channel factors. [8; for models of text 10, for lola 5, for ufo 4]",
-        ),
-    ] = None,
-    activation_bits: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            max=12,
-            help="Bits of an activation, more where models of text need them. [8; of lola's input 3, for ufo 6]",
-        ),
-    ] = None,
-    clip_percentile: Annotated[
-        float | None,
-        typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
-    ] = None,
-    no_bias_correction: Annotated[
-        bool,
-        typer.Option(
-            "--no-bias-correction",
-            help="Leave biases as they are: with DATA they make up for what rounding weights does to means of outputs.",
-        ),
-    ] = False,
-    rounding: Annotated[
-        Literal["stochastic", "exact"],
-        typer.Option(help="exact equals `simulate` in every bit; stochastic is cheaper."),
-    ] = "stochastic",
-    nonlinear: Annotated[
-        Literal["ot", "gc"] | None,
-        typer.Option(
-            help="ReLU, pools, rescaling, argmax by oblivious transfer or garbled circuits. "
-            "[falcon-ntt, falcon: gc, else: ot]"
-        ),
-    ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Class names, one per line, or column `name` of a .tsv.")
-    ] = None,
-    preprocess: Preprocess = None,
-    sequence: Annotated[
-        int | None,
-        typer.Option(min=1, max=LONGEST_SEQUENCE, metavar="N", help="Tokens of an input, for a model that reads text."),
-    ] = None,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(metavar="tokenizer.json", help="Of a model that reads text. Default: the one beside it."),
-    ] = None,
-    public_embedding: Annotated[
-        bool,
-        typer.Option(
-            "--public-embedding",
-            help="Cheaper: clients get the embedding of a directory of Hugging Face, in X.text, and look tokens up "
-            "themselves. Anyone who has X.text can read it.",
-        ),
-    ] = False,
-    layer_bits: Annotated[
-        str | None, typer.Option(metavar="B,B,..", help="Of lola, ufo: bits of the weights, layer by layer.")
-    ] = None,
-    margin_bits: Annotated[
-        int, typer.Option(min=0, max=16, help="Of lola: bits that outputs get beyond the largest of DATA.")
-    ] = 2,
-    packing: Annotated[
-        Literal["dense", "convolution", "sparse"] | None,
-        typer.Option(help="Of lola: how clients pack inputs. Default: the cheapest way."),
-    ] = None,
-    disable_pass: Annotated[
-        list[Switch] | None,
-        typer.Option(
-            metavar="PASS",
-            help="Of ufo, to measure what a pass is worth; may be repeated. winograd: 3x3 convolutions as others. "
-            "fusion: a conversion of its own for each change of width. residual: both branches converted before they "
-            "are added. sign: a ReLU's sign forgotten. reweighting: weights in two's complement.",
-        ),
-    ] = None,
-    accept_leakage: AcceptLeakage = False,
+    options: CompileOptions,
     json: AsJson = False,
 ) -> None:
     """Quantise a trained ONNX model into a .tacit file that `serve` and `run` can use.
@@ -125,50 +196,26 @@ def compile_command(
     that reads text needs --sequence: all texts fill that many tokens, and servers learn nothing else
     of their lengths. For its clients X.text is written too.
     """
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import compile_model
     from tacit.importers.quantised import is_quantised
-    from tacit.reading import Reading, own_labels
 
-    bounds = None if input_range is None else interval(input_range)
-    preprocessing = None if preprocess is None else parse(preprocess)
-    reading, texts = None, calibrate is not None and corpus.is_text(calibrate)
     trained = is_quantised(model)
-    reads = model.is_dir() and not trained
-    if sequence is not None or tokenizer is not None or texts or public_embedding or reads:
-        lines = corpus.load(calibrate) if calibrate is not None and texts else corpus.Corpus(())
-        reading = Reading(sequence, tokenizer, lines.inputs(False), lines.inputs(True), public_embedding)
-    x = None if calibrate is None or texts else load(calibrate, None, preprocessing).x
-    if reading is not None and calibrate is None:
-        report.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")
+    reading = options.reading() if options.reads_text(model, trained) else None
+    x = options.inputs()
+    if reading is not None and options.calibrate is None:
+        terminal.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")
     elif x is None and reading is None and not trained:
-        low, high = bounds or (0.0, 1.0)
-        report.warn(
+        low, high = options.bounds or (0.0, 1.0)
+        terminal.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
         )
-    options = Options(
-        str(suite),
-        weight_bits,
-        activation_bits,
-        rounding,
-        class_names(labels) if labels is not None else own_labels(model),
-        clip_percentile,
-        preprocessing,
-        not no_bias_correction,
-        nonlinear or ("gc" if suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
-        accept_leakage,
-        reading,
-        () if layer_bits is None else widths(layer_bits),
-        margin_bits,
-        packing,
-        tuple(dict.fromkeys(switch.value for switch in disable_pass or ())),
-    )
-    summary = {"file": str(output), **compile_model(model, output, x, bounds, options)}
+    summary = {"file": str(output), **compile_model(model, output, x, options.bounds, options.options(model, reading))}
     if json:
-        report.emit_json(summary)
+        terminal.emit_json(summary)
         return
-    report.console.print(report.model_table(summary))
-    report.console.print(f"wrote {output}", highlight=False)
+    terminal.console.print(terminal.model_table(summary))
+    terminal.console.print(f"wrote {output}", highlight=False)
     if "plan" in summary:
-        report.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
+        terminal.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
     if "text" in summary:
-        report.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)
+        terminal.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)

@@ -5,26 +5,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from tacit import evaluation, report
-from tacit.client import TIMEOUT_SECONDS
+from tacit.cli.options import AsJson, ModelFile
+from tacit.cli.pair import PairOptions
+from tacit.measure import evaluation
 from tacit.model import Model
-from tacit.options import (
-    AcceptLeakage,
-    AsJson,
-    Batch,
-    ModelFile,
-    Network,
-    Offline,
-    RevealTo,
-    Threads,
-    Timeout,
-    Transfers,
-)
-from tacit.pair import Pair
+from tacit.report import terminal
 
 
-def evaluate_command(
+def evaluate(
     model: ModelFile,
+    options: PairOptions,
     data: Annotated[
         Path,
         typer.Argument(
@@ -42,14 +32,6 @@ def evaluate_command(
         Path | None,
         typer.Option("--model", metavar="M.onnx|DIR", help="Float source: for --mode plain, or to compare with."),
     ] = None,
-    reveal: RevealTo = "output",
-    ot: Transfers = "auto",
-    offline: Offline = 0,
-    batch: Batch = 1,
-    threads: Threads = None,
-    timeout: Timeout = TIMEOUT_SECONDS,
-    network: Network = None,
-    accept_leakage: AcceptLeakage = False,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run.
@@ -58,10 +40,10 @@ def evaluate_command(
     read both sentences of a pair at once. Of sentence encoders: cosines with the float embeddings, and how
     well those of pairs rank their scores.
     """
-    pair = Pair(Model(model), reveal, threads, timeout, network, ot, offline, batch, accept_leakage)
-    with report.progress("evaluating") as advance:
+    pair = options.pair(Model(model))
+    with terminal.progress("evaluating") as advance:
         content = evaluation.evaluate(mode, pair, evaluation.read(pair.model, data, limit), source, advance)
     if json:
-        report.emit_json(content)
+        terminal.emit_json(content)
     else:
-        report.show_run(content)
+        terminal.show_run(content)

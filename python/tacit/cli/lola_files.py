@@ -6,10 +6,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tacit import letters, report
-from tacit.client import classes
-from tacit.inputs import read
-from tacit.options import AsJson, InputFiles, ModelFile, Threads
+from tacit.cli.options import AsJson, InputFiles, ModelFile, Threads
+from tacit.data.inputs import read
+from tacit.report import terminal
+from tacit.session import lola_files
+from tacit.session.client import classes
 
 PlanFile = Annotated[
     Path, typer.Argument(metavar="X.plan", help="Public plan, as `compile` wrote it.", show_default=False)
@@ -17,7 +18,7 @@ PlanFile = Annotated[
 Keys = Annotated[Path, typer.Option(metavar="NAME", help="Keys, as `tacit keys` wrote them: NAME.secret, NAME.keys.")]
 
 
-def keys_command(
+def keys(
     plan: PlanFile,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME", help="Writes NAME.secret, NAME.keys.")],
     json: AsJson = False,
@@ -27,17 +28,17 @@ def keys_command(
     NAME.secret stays with the client. NAME.keys goes to the server, once: `evaluate-encrypted` takes
     it, and `predict --keys NAME` sends it to servers that do not have it yet.
     """
-    secret, evaluation = letters.generate(letters.read_plan(plan), output)
+    secret, evaluation = lola_files.generate(lola_files.read_plan(plan), output)
     if json:
         sizes = {"secret_bytes": secret.stat().st_size, "keys_bytes": evaluation.stat().st_size}
-        report.emit_json({"secret": str(secret), "keys": str(evaluation), **sizes})
+        terminal.emit_json({"secret": str(secret), "keys": str(evaluation), **sizes})
     else:
-        report.console.print(f"wrote {secret}: keep it to yourself", highlight=False)
-        size = report.size(evaluation.stat().st_size)
-        report.console.print(f"wrote {evaluation} ({size}): give it to the server", highlight=False)
+        terminal.console.print(f"wrote {secret}: keep it to yourself", highlight=False)
+        size = terminal.size(evaluation.stat().st_size)
+        terminal.console.print(f"wrote {evaluation} ({size}): give it to the server", highlight=False)
 
 
-def encrypt_command(
+def encrypt(
     plan: PlanFile,
     keys: Keys,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REQUEST", help="File to write.")],
@@ -46,13 +47,13 @@ def encrypt_command(
     json: AsJson = False,
 ) -> None:
     """Encrypt inputs into a request that `evaluate-encrypted` answers."""
-    public = letters.read_plan(plan)
+    public = lola_files.read_plan(plan)
     given = read(inputs or [], None, public.input_shape, public.preprocessing, None)
-    output.write_bytes(letters.encrypt(public, keys, given.x, threads or 1))
+    output.write_bytes(lola_files.encrypt(public, keys, given.x, threads or 1))
     wrote(output, len(given.x), json)
 
 
-def evaluate_command(
+def evaluate_encrypted(
     model: ModelFile,
     request: Annotated[Path, typer.Argument(metavar="REQUEST", help="What `encrypt` wrote.", show_default=False)],
     keys: Annotated[Path, typer.Option(metavar="NAME.keys", help="The client's evaluation keys.")],
@@ -61,25 +62,25 @@ def evaluate_command(
     json: AsJson = False,
 ) -> None:
     """Answer a request without learning what it asks or what the answer is."""
-    output.write_bytes(letters.evaluate(model, keys, request, threads or 1))
+    output.write_bytes(lola_files.evaluate(model, keys, request, threads or 1))
     wrote(output, None, json)
 
 
-def decrypt_command(
+def decrypt(
     plan: PlanFile,
     answer: Annotated[Path, typer.Argument(metavar="ANSWER", help="What the server wrote.", show_default=False)],
     keys: Keys,
     json: AsJson = False,
 ) -> None:
     """Read an answer."""
-    outputs, reading = letters.decrypt(letters.read_plan(plan), keys, answer)
+    outputs, reading = lola_files.decrypt(lola_files.read_plan(plan), keys, answer)
     labels = classes(outputs)
     if json:
-        report.emit_json({"output": labels.tolist(), "logits": outputs.tolist(), **reading})
+        terminal.emit_json({"output": labels.tolist(), "logits": outputs.tolist(), **reading})
         return
     names = [f"input {index}" for index in range(len(outputs))]
     values = np.multiply(outputs, reading["output_scale"], dtype=np.float64)
-    report.show_results(names, labels, values, reading["labels"])
+    terminal.show_results(names, labels, values, reading["labels"])
 
 
 def wrote(path: Path, inputs: int | None, json: bool) -> None:
@@ -87,6 +88,6 @@ def wrote(path: Path, inputs: int | None, json: bool) -> None:
     size = path.stat().st_size
     if json:
         counted = {} if inputs is None else {"inputs": inputs}
-        report.emit_json({"output": str(path), "bytes": size, **counted})
+        terminal.emit_json({"output": str(path), "bytes": size, **counted})
     else:
-        report.console.print(f"wrote {path} ({report.size(size)})", highlight=False)
+        terminal.console.print(f"wrote {path} ({terminal.size(size)})", highlight=False)

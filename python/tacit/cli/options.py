@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
-from tacit.preprocess import PRESETS
 
 
 class Suite(StrEnum):

@@ -1,5 +1,6 @@
-"""`tacit plan` and `tacit calibrate`: what a prediction will cost, and on what machine."""
+"""`tacit plan`: what a prediction will cost."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,22 +8,57 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from tacit import calibration, report
-from tacit.architectures import ARCHITECTURES
+from tacit.cli.options import AsJson, Batch, Offline, Protocols, RevealTo, Suite, Transfers
 from tacit.errors import MisuseError
+from tacit.measure.architectures import ARCHITECTURES
+from tacit.measure.he_operations import plan_architecture
 from tacit.model import Model
-from tacit.network import parse
-from tacit.operations import plan_architecture
-from tacit.options import AsJson, Batch, Offline, Protocols, RevealTo, Suite, Transfers
-from tacit.planning import Terms
+from tacit.report import terminal
+from tacit.session.network import parse
+from tacit.session.terms import Terms
 
-WORST = 8
-"""Measurements that `calibrate` shows, those told worst."""
 COMPILED = "as compiled"
 """Share widths of a plan that are those of the model."""
 
 
-def plan_command(
+@dataclass(frozen=True)
+class PlanOptions:
+    """What is planned, and what is shown of it."""
+
+    link: Annotated[
+        str | None, typer.Option("--network", metavar="LINK", help="Plan for loopback, lan, wan or RTTms,Mbps.")
+    ] = None
+    reveal: RevealTo = "output"
+    ot: Transfers = "auto"
+    offline: Offline = 0
+    batch: Batch = 1
+    protocols: Protocols = "auto"
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="LAYER", help="All ways to run this layer, what each costs, and why it was not taken."),
+    ] = None
+    compare: Annotated[
+        bool, typer.Option("--compare", help="All suites that can run the model, and fixed protocols, side by side.")
+    ] = False
+    suite: Annotated[Suite, typer.Option(help="Of a NAME: gazelle or gala.")] = Suite.GALA
+    slots: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Of a NAME: slots in which rotations are cyclic, a power of 2."),
+    ] = None
+
+    def terms(self) -> Terms:
+        """What the session is planned by."""
+        return Terms(
+            reveal=self.reveal,
+            ot=self.ot,
+            network=self.link,
+            offline=self.offline,
+            batch=self.batch,
+            protocols=self.protocols,
+        )
+
+
+def plan(
     model: Annotated[
         Path,
         typer.Argument(
@@ -31,26 +67,7 @@ def plan_command(
             show_default=False,
         ),
     ],
-    link: Annotated[
-        str | None, typer.Option("--network", metavar="LINK", help="Plan for loopback, lan, wan or RTTms,Mbps.")
-    ] = None,
-    reveal: RevealTo = "output",
-    ot: Transfers = "auto",
-    offline: Offline = 0,
-    batch: Batch = 1,
-    protocols: Protocols = "auto",
-    explain: Annotated[
-        str | None,
-        typer.Option(metavar="LAYER", help="All ways to run this layer, what each costs, and why it was not taken."),
-    ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="All suites that can run the model, and fixed protocols, side by side.")
-    ] = False,
-    suite: Annotated[Suite, typer.Option(help="Of a NAME: gazelle or gala.")] = Suite.GALA,
-    slots: Annotated[
-        int | None,
-        typer.Option(min=2, metavar="N", help="Of a NAME: slots in which rotations are cyclic, a power of 2."),
-    ] = None,
+    options: PlanOptions,
     json: AsJson = False,
 ) -> None:
     """Show what one prediction, or a whole batch of them, will cost, layer by layer, before running it.
@@ -61,20 +78,20 @@ def plan_command(
     CIFAR-10 shapes) the homomorphic operations of its linear layers are counted; that takes no weights.
     """
     if str(model) in ARCHITECTURES and not model.exists():
-        show_operations(str(model), suite, slots, json)
+        show_operations(str(model), options.suite, options.slots, json)
         return
-    opened = Model(model)
-    terms = Terms(reveal, ot, link, offline, batch, protocols)
-    if compare:
-        show_comparison(str(model), opened.compare_suites(terms), json)
+    opened, link = Model(model), options.link
+    if options.compare:
+        show_comparison(str(model), opened.compare_suites(options.terms()), json)
         return
-    planned = {**opened.plan(terms, explain=explain is not None or link is not None), "model": str(model)}
+    explained = options.explain is not None or link is not None
+    planned = {**opened.plan(options.terms(), explain=explained), "model": str(model)}
     if link is not None:
         planned["network_seconds"] = parse(link).seconds(planned)
-    if explain is not None:
-        show_layer(planned, explain, json)
+    if options.explain is not None:
+        show_layer(planned, options.explain, json)
     elif json:
-        report.emit_json(planned)
+        terminal.emit_json(planned)
     else:
         show_plan(planned, link)
 
@@ -83,22 +100,24 @@ def show_operations(name: str, suite: Suite, slots: int | None, json: bool) -> N
     """Homomorphic operations of a published network."""
     counted = plan_architecture(name, str(suite), slots)
     if json:
-        report.emit_json(counted)
+        terminal.emit_json(counted)
     else:
-        report.console.print(report.operation_table(counted))
+        terminal.console.print(terminal.operation_table(counted))
 
 
 def show_plan(planned: dict[str, Any], link: str | None) -> None:
     """Tables by layer and phase, and what the sources of correlations would take."""
-    report.console.print(plan_table(planned))
-    report.console.print(report.phase_table(planned))
+    terminal.console.print(plan_table(planned))
+    terminal.console.print(terminal.phase_table(planned))
     if link is None:
         return
     if planned["widths"] != COMPILED:
-        report.console.print(f"share widths of its own for this link: {planned['widths']}", highlight=False)
-    report.console.print(f"time on the wire ({link}): {report.duration(planned['network_seconds'])}", highlight=False)
-    tried = ", ".join(f"{name} {report.duration(seconds)}" for name, seconds in planned["sources"])
-    report.console.print(f"with the best protocols for each source of transfers: {tried}", highlight=False)
+        terminal.console.print(f"share widths of its own for this link: {planned['widths']}", highlight=False)
+    terminal.console.print(
+        f"time on the wire ({link}): {terminal.duration(planned['network_seconds'])}", highlight=False
+    )
+    tried = ", ".join(f"{name} {terminal.duration(seconds)}" for name, seconds in planned["sources"])
+    terminal.console.print(f"with the best protocols for each source of transfers: {tried}", highlight=False)
 
 
 def plan_table(planned: dict[str, Any]) -> Table:
@@ -106,14 +125,14 @@ def plan_table(planned: dict[str, Any]) -> Table:
     table = Table(title="Plan by layer", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("layer", "protocol", "phase"):
         table.add_column(heading, overflow="fold")
-    for heading in (*report.COST, "memory"):
+    for heading in (*terminal.COST, "memory"):
         table.add_column(heading, justify="right")
     table.add_column("runner-up", overflow="fold")
     alternatives = planned.get("alternatives", {})
     for layer in planned["layers"]:
-        memory = report.size(layer["memory_bytes"]) if "memory_bytes" in layer else "-"
+        memory = terminal.size(layer["memory_bytes"]) if "memory_bytes" in layer else "-"
         lost = runner_up(alternatives.get(layer["name"], []))
-        table.add_row(layer["name"], layer["protocol"], layer["phase"], *report.cells(layer), memory, lost)
+        table.add_row(layer["name"], layer["protocol"], layer["phase"], *terminal.cells(layer), memory, lost)
     return table
 
 
@@ -129,8 +148,8 @@ def runner_up(ways: list[dict[str, Any]]) -> str:
 def reason(way: dict[str, Any], chosen: dict[str, Any]) -> str:
     """What `way` would take more than the one that was chosen."""
     sent, rounds = way["bytes"] - chosen["bytes"], way["rounds"] - chosen["rounds"]
-    size = f"{'+' if sent >= 0 else '-'}{report.size(abs(sent))}"
-    return f"+{report.duration(max(way['slower'], 0.0))} ({size}, {rounds:+d} rounds)"
+    size = f"{'+' if sent >= 0 else '-'}{terminal.size(abs(sent))}"
+    return f"+{terminal.duration(max(way['slower'], 0.0))} ({size}, {rounds:+d} rounds)"
 
 
 def show_layer(planned: dict[str, Any], layer: str, json: bool) -> None:
@@ -140,67 +159,40 @@ def show_layer(planned: dict[str, Any], layer: str, json: bool) -> None:
         raise MisuseError(f"there is no layer `{layer}`; these are: {', '.join(known)}")
     ways = sorted(planned["alternatives"].get(layer, []), key=lambda way: float(way["slower"]))
     if json:
-        report.emit_json({"layer": known[layer], "alternatives": ways})
+        terminal.emit_json({"layer": known[layer], "alternatives": ways})
         return
     runs = next((way for way in ways if way["chosen"]), None)
     facts = known[layer]
-    sent, received = report.traffic(facts)
+    sent, received = terminal.traffic(facts)
     about = f"{facts['operator']}, {facts['protocol']}: {sent} to the server, {received} to the client"
-    report.console.print(f"{layer}: {about}, {facts['rounds']} rounds, {report.duration(facts['seconds'])}")
+    terminal.console.print(f"{layer}: {about}, {facts['rounds']} rounds, {terminal.duration(facts['seconds'])}")
     if runs is None:
-        report.console.print("There is one way to run it.")
+        terminal.console.print("There is one way to run it.")
         return
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("protocols", "bytes", "rounds", "seconds", "the whole plan"):
         table.add_column(heading, justify="left" if heading == "protocols" else "right")
     for way in ways:
-        figures = (report.size(way["bytes"]), str(way["rounds"]), report.duration(way["seconds"]))
+        figures = (terminal.size(way["bytes"]), str(way["rounds"]), terminal.duration(way["seconds"]))
         table.add_row(way["choice"], *figures, "chosen" if way is runs else reason(way, runs))
-    report.console.print(table)
+    terminal.console.print(table)
 
 
 def show_comparison(model: str, rows: list[dict[str, Any]], json: bool) -> None:
     """What every suite takes, or why it cannot run."""
     if json:
-        report.emit_json({"model": model, "suites": rows})
+        terminal.emit_json({"model": model, "suites": rows})
         return
     table = Table(title="Suites", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("suite", "protocols"):
         table.add_column(heading)
-    for heading in report.COST:
+    for heading in terminal.COST:
         table.add_column(heading, justify="right")
     for row in rows:
         cost = row.get("report")
-        cells = report.cells(cost) if cost else ("-", "-", "-", "-")
+        cells = terminal.cells(cost) if cost else ("-", "-", "-", "-")
         table.add_row(row["suite"], row["protocols"], *cells)
-    report.console.print(table)
+    terminal.console.print(table)
     for row in rows:
         if "reason" in row:
-            report.console.print(f"{row['suite']}: {row['reason']}", highlight=False)
-
-
-def calibrate_command(
-    runs: Annotated[int, typer.Option(min=1, max=20, help="Runs of each operation; the median counts.")] = 3,
-    json: AsJson = False,
-) -> None:
-    """Measure this machine for `plan` and for servers that plan: about half a minute, once.
-
-    Both parties run in fresh processes, a thread each, over TLS and loopback. Let nothing else run meanwhile. The
-    rates are kept in the user's cache folder, or in $TACIT_CACHE; without them plans reckon with those of the
-    machine that the project is measured on.
-    """
-    with report.progress("calibrating") as advance:
-        content = calibration.calibrate(runs, advance)
-    if json:
-        report.emit_json(content)
-        return
-    table = Table(title="Measurements told worst", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("operation", overflow="fold")
-    for heading in ("phase", "measured", "predicted"):
-        table.add_column(heading, justify="right")
-    worst = sorted(content["samples"], key=lambda told: -abs(told["predicted"] / told["seconds"] - 1))
-    for told in worst[:WORST]:
-        seconds = (report.duration(told[name]) for name in ("seconds", "predicted"))
-        table.add_row(told["operation"], told["phase"], *seconds)
-    report.console.print(table)
-    report.console.print(f"median error {content['median_error']:.0%}; kept in {content['file']}", highlight=False)
+            terminal.console.print(f"{row['suite']}: {row['reason']}", highlight=False)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from tacit import report
-from tacit.options import AsJson
+from tacit.cli.options import AsJson
+from tacit.report import terminal
 
 
-def report_command(
+def report(
     results: Annotated[
         list[Path],
         typer.Argument(
@@ -40,16 +40,16 @@ def report_command(
     The page is a single file that loads nothing from anywhere, reads in print and without scripts, and
     says exact numbers where it is pointed at.
     """
-    from tacit.html_report.making import FAR, make
+    from tacit.report.html.making import FAR, make
 
     content = make(results, output, title, plan, link)
     if show:
         webbrowser.open(output.absolute().as_uri())
     if json:
-        report.emit_json(content)
+        terminal.emit_json(content)
         return
-    report.console.print(f"wrote {output}", highlight=False)
+    terminal.console.print(f"wrote {output}", highlight=False)
     if content["far_from_plan"]:
-        report.console.print(
+        terminal.console.print(
             f"times more than {FAR:.0%} off the plan: {len(content['far_from_plan'])}", highlight=False
         )

@@ -1,7 +1,13 @@
-"""`tacit train`."""
+"""`tacit train`: it loads the training code from `tacit_lab`, which is a distribution of its own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from tacit.cli.expand import expand
+from tacit.cli.options import AsJson, Preprocess
 from tacit.errors import MisuseError
 
 train = typer.Typer(help="Finetune models. Needs PyTorch: tacit[train].", no_args_is_help=True)
@@ -17,10 +23,9 @@ AS_GIVEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 def glue_command(context: typer.Context) -> None:
     """Finetune an encoder on a task of GLUE, with its own functions or the unified ones of suite comet; see --help."""
     try:
-        from tacit.train.glue import main
-    except ImportError as error:
-        advice = "install tacit[train], or run make train-glue TASK=mrpc"
-        raise MisuseError(f"training needs {error.name}; {advice}") from error
+        from tacit_lab.train.glue import main
+    except ModuleNotFoundError as error:
+        raise lacking(error, ", or run make train-glue TASK=mrpc") from error
     main(context.args)
 
 
@@ -33,7 +38,42 @@ def glue_command(context: typer.Context) -> None:
 def ufo_command(context: typer.Context) -> None:
     """Train a ResNet of CIFAR-10 with low-bit weights of the Winograd domain for suite ufo; see --help."""
     try:
-        from tacit.train.ufo.command import main
-    except ImportError as error:
-        raise MisuseError(f"training needs {error.name}; install tacit[train], or run make train-ufo") from error
+        from tacit_lab.train.ufo.command import main
+    except ModuleNotFoundError as error:
+        raise lacking(error, ", or run make train-ufo") from error
     main(context.args)
+
+
+@dataclass(frozen=True)
+class SquareOptions:
+    """A network, what it is trained on, and where it goes."""
+
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="Trained network with ReLUs.", show_default=False)]
+    data: Annotated[Path, typer.Option(metavar="DATA.npz", help="Inputs `x` and class numbers `y` to train on.")]
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="X.onnx", help="File to write.")]
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 5
+    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Largest learning rate.")] = 1e-3
+    preprocess: Preprocess = None
+
+
+def square_command(options: SquareOptions, json: AsJson = False) -> None:
+    """Replace the ReLUs of a network by polynomials of degree 2, finetune it, and write it for suite lola.
+
+    Max pools become average pools. Needs PyTorch: `pip install tacit[train]`.
+    """
+    try:
+        from tacit_lab.train.square_command import square
+    except ModuleNotFoundError as error:
+        raise lacking(error) from error
+    square(options, json)
+
+
+train.command("square", epilog="Example: `tacit train square mnist.onnx --data train.npz -o square.onnx`")(
+    expand(square_command)
+)
+
+
+def lacking(error: ModuleNotFoundError, otherwise: str = "") -> MisuseError:
+    """The error for a package that is not there: how to install it, and what may be done otherwise."""
+    package = "PyTorch" if error.name == "torch" else error.name
+    return MisuseError(f"training needs {package}: pip install 'tacit[train]'{otherwise}")

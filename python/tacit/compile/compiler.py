@@ -8,15 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core, metadata
+from tacit import _core
+from tacit.compile import metadata
+from tacit.compile.quantize import calibrate
+from tacit.compile.reading import Reading, describe, of_text
+from tacit.data.preprocess import Preprocessing, parse
+from tacit.data.text import ENDING, ENTRY, write
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import Quantised, import_quantised, is_quantised
-from tacit.letters import write_plan
-from tacit.preprocess import Preprocessing, parse
-from tacit.quantize import calibrate
-from tacit.reading import Reading, describe, of_text
-from tacit.text import ENDING, ENTRY, write
+from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
 Nonlinear = Literal["ot", "gc"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compile.float_model import FloatModel
 from tacit.importers.source import Seen, Source
-from tacit.plain import FloatModel
 
 Ranges = dict[str, tuple[float, float]]
 Means = dict[str, list[float]]

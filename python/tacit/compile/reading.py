@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import corpus
+from tacit.data import corpus
+from tacit.data.text import Pooling, Text
 from tacit.errors import MisuseError
 from tacit.importers.huggingface import (
     class_labels,
@@ -20,10 +21,9 @@ from tacit.importers.huggingface import (
     public_embedding,
 )
 from tacit.importers.source import Source
-from tacit.text import Pooling, Text
 
 if TYPE_CHECKING:
-    from tacit.compile import Options
+    from tacit.compile.compiler import Options
 
 TEXT_BITS = 8
 TEXT_WEIGHT_BITS = 10

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.pictures import is_picture, pixels
+from tacit.data.preprocess import Pixels, Preprocessing
 from tacit.errors import MisuseError
-from tacit.pictures import is_picture, pixels
-from tacit.preprocess import Pixels, Preprocessing
 
 # What numpy and zipfile raise for damaged or hostile files.
 UNREADABLE = (

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import corpus, report
-from tacit.data import load_all, origins
+from tacit.data import corpus
+from tacit.data.examples import load_all, origins
+from tacit.data.preprocess import Preprocessing
+from tacit.data.text import Text
 from tacit.errors import MisuseError
-from tacit.preprocess import Preprocessing
-from tacit.text import Text
+from tacit.report import terminal
 
 ARRAYS = {".npy", ".npz"}
 
@@ -48,7 +49,7 @@ def read(
     sentences = [*given, *(line for value in texts or () for line in lines(value, classifies))]
     tokens = text.tokens(sentences)
     for warning in text.too_long(tokens.lengths):
-        report.warn(warning)
+        terminal.warn(warning)
     return Inputs(tokens.x, None, sentences, tokens.lengths)
 
 

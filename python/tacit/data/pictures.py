@@ -5,8 +5,8 @@ from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from tacit.data.preprocess import Pixels, Preprocessing
 from tacit.errors import MisuseError
-from tacit.preprocess import Pixels, Preprocessing
 
 ENDINGS = {".png", ".jpg", ".jpeg"}
 MOST_PIXELS = 1 << 26

@@ -15,9 +15,10 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import embedding, metadata
-from tacit.corpus import PAIR
-from tacit.embedding import Embedding
+from tacit.compile import metadata
+from tacit.data import embedding
+from tacit.data.corpus import PAIR
+from tacit.data.embedding import Embedding
 from tacit.errors import MisuseError
 
 Pooling = Literal["mean", "cls", "hidden", "classes"]

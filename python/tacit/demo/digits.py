@@ -11,11 +11,11 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.panel import Panel
 
-from tacit import report
-from tacit.data import Examples, load
+from tacit.data.examples import Examples, load
 from tacit.errors import MisuseError
 from tacit.model import Model
-from tacit.pair import Pair, Run
+from tacit.report import terminal
+from tacit.session.pair import Pair, Run
 
 BLOCKS = np.array([[" ", "▄"], ["▀", "█"]])
 INK = 0.4
@@ -34,7 +34,7 @@ def digits() -> Examples:
 
 def build_model(path: Path) -> Model:
     """Compile the shipped MNIST network into `path`."""
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import Options, compile_model
 
     path.parent.mkdir(parents=True, exist_ok=True)
     calibration = load(asset("mnist_calibration.npz")).x
@@ -72,16 +72,16 @@ def panels(examples: Examples, run: Run) -> Iterator[Panel]:
     """Each digit, cropped to where MNIST puts ink, with its prediction."""
     names = run.prediction.report.get("labels", [])
     for image, label in zip(examples.x[:, 0, 4:24, 4:24], run.prediction.classes, strict=True):
-        yield Panel(picture(image), title=f"predicted {report.named(names, int(label))}", expand=False)
+        yield Panel(picture(image), title=f"predicted {terminal.named(names, int(label))}", expand=False)
 
 
 def show(examples: Examples, run: Run, console: Console) -> None:
     """Print the pictures, the costs and who learned what."""
     console.print(Columns(panels(examples, run)))
-    console.print(report.layer_table(run.report))
-    console.print(report.phase_table(run.report))
-    console.print(report.knowledge_table(run.prediction.report["reveal"]))
-    for line in report.quality_lines(run.report):
+    console.print(terminal.layer_table(run.report))
+    console.print(terminal.phase_table(run.report))
+    console.print(terminal.knowledge_table(run.prediction.report["reveal"]))
+    for line in terminal.quality_lines(run.report):
         console.print(line, highlight=False)
 
 
@@ -91,7 +91,7 @@ def prepare(folder: Path, mnist: Path | None) -> Model:
     if not test_set.exists():
         count = write_test_set(test_set, mnist)
         missing = "" if count > len(digits().x) else " only: the full MNIST data set was not found"
-        report.note(f"{test_set} holds {count} test images{missing}")
+        terminal.note(f"{test_set} holds {count} test images{missing}")
     return Model(compiled) if compiled.exists() else build_model(compiled)
 
 
@@ -99,7 +99,7 @@ def run_demo(model: Model, console: Console) -> dict[str, Any]:
     """Classify the shipped digits between two processes, and show them."""
     console.print("A server process holds the weights; this process holds ten pictures; TLS between.")
     examples = digits()
-    with report.progress("classifying") as advance:
+    with terminal.progress("classifying") as advance:
         run = Pair(model).run(examples.x, examples.y, advance)
     show(examples, run, console)
     return run.report

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import onnx
 
-from tacit.embedding import Embedding
+from tacit.data.embedding import Embedding
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.directory import checked, read_json, read_list, read_weights, renamed
 from tacit.importers.encoder import Encoder, Head, Names, Weights, build, places

@@ -15,9 +15,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compile.quantize import Ranges
 from tacit.errors import MisuseError
 from tacit.importers.source import Node, Source
-from tacit.quantize import Ranges
 
 DESCRIPTION = "quantised.json"
 WEIGHTS = "weights.npz"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tacit import _core
-from tacit.data import Examples
-from tacit.machine import machine
+from tacit.data.examples import Examples
+from tacit.measure.machine import machine
 from tacit.model import Model, Progress
-from tacit.pair import Pair
+from tacit.session.pair import Pair
 
 
 def bench_model(pair: Pair, examples: Examples, repeat: int, progress: Progress | None = None) -> dict[str, Any]:

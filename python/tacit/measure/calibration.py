@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit import _core
 from tacit.errors import MisuseError, TacitError
-from tacit.machine import machine
+from tacit.measure.machine import machine
 
 FORMAT = 5
 """Changes with the kinds of work, and where a kind takes another time than before."""
@@ -47,14 +47,16 @@ def calibrate(runs: int, progress: Callable[[int, int], None] | None = None) -> 
 
 
 def measurements(runs: int, progress: Callable[[int, int], None] | None = None) -> list[dict[str, float]]:
-    """Median seconds of every operation of the workload, by `tacit.measuring` in a process without other threads.
+    """Median seconds of every operation of the workload.
+
+    `tacit.measure.workload` measures them in a process without other threads.
 
     What disturbs the machine for a while disturbs one run of many operations, not all runs of one.
     """
     count = len(json.loads(_core.wanted()))
     measured: list[dict[str, float]] = []
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tacit.measuring", str(runs)]
+    command = [sys.executable, "-m", "tacit.measure.workload", str(runs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stdout is not None
         assert child.stderr is not None

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tacit import metrics, similarity
-from tacit.corpus import Corpus, is_text
-from tacit.corpus import load as load_texts
-from tacit.data import Examples, load
+from tacit.data.corpus import Corpus, is_text
+from tacit.data.corpus import load as load_texts
+from tacit.data.examples import Examples, load
+from tacit.data.text import Text
 from tacit.errors import MisuseError
-from tacit.metrics import Values
+from tacit.measure import similarity
+from tacit.measure.similarity import reader
 from tacit.model import Model, Progress
-from tacit.pair import Pair
-from tacit.similarity import reader
-from tacit.text import Text
+from tacit.report import metrics
+from tacit.report.metrics import Values
+from tacit.session.pair import Pair
 
 MEASURES = ("f1", "matthews", "pearson", "spearman")
 
@@ -49,7 +50,7 @@ def evaluate(
 
 def plain(source: Path, examples: Examples, text: Text | None = None) -> dict[str, Any]:
     """The float model under onnxruntime, for inputs as `text` makes them if it reads text."""
-    from tacit.plain import FloatModel
+    from tacit.compile.float_model import FloatModel
 
     began = monotonic()
     model = FloatModel(source) if text is None else FloatModel(source, (), text.sequence, text.embedding is not None)

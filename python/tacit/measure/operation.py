@@ -1,6 +1,6 @@
 """One operation between two processes: the client here, the server in a process of its own, TLS between.
 
-`python -m tacit.operation OPERATION OPTIONS` (both JSON) is that server. It prints two lines of
+`python -m tacit.measure.operation OPERATION OPTIONS` (both JSON) is that server. It prints two lines of
 JSON: where it listens, and what its one session used.
 """
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit import _core
-from tacit.bench import median
-from tacit.client import TIMEOUT_SECONDS
 from tacit.errors import TacitError
+from tacit.measure.bench import median
 from tacit.model import Progress
-from tacit.pair import both, started
-from tacit.report import emit_json
-from tacit.usage import Usage
+from tacit.report.terminal import emit_json
+from tacit.session.client import TIMEOUT_SECONDS
+from tacit.session.pair import both, started
+from tacit.session.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class OperationPair:
         """
         operation = json.dumps(self.operation)
         settings = {"ot": self.ot, "offline": 1 if self.offline else None}
-        with started(["tacit.operation", operation, json.dumps({**self.options(), **settings})]) as server:
+        with started(["tacit.measure.operation", operation, json.dumps({**self.options(), **settings})]) as server:
             usage = Usage()
             options = {**self.options(), "pin": server.pin}
             measured = json.loads(_core.bench(operation, json.dumps(settings), server.address, json.dumps(options)))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.corpus import Corpus
+from tacit.data.corpus import Corpus
+from tacit.data.text import Embeddings, Text, cosines, spearman
 from tacit.errors import MisuseError
 from tacit.model import Model, Progress
-from tacit.pair import Pair
-from tacit.text import Embeddings, Text, cosines, spearman
+from tacit.session.pair import Pair
 
 
 def evaluate(
@@ -60,7 +60,7 @@ def needed(source: Path | None) -> Path:
 
 def plain(text: Text, source: Path, ids: NDArray[np.float32]) -> Embeddings:
     """Embeddings of the float model under onnxruntime for tokens above their mask."""
-    from tacit.plain import FloatModel
+    from tacit.compile.float_model import FloatModel
 
     return embedded(text, FloatModel(source, (), text.sequence)(ids).astype(np.float64), ids)
 

@@ -1,8 +1,9 @@
 """Operations between two fresh processes each, one after another: what `tacit calibrate` measures.
 
 A session of a model runs in two processes that have just started, with nothing in their caches and heaps; within one
-process that goes on and on, operations are up to a third quicker. `python -m tacit.measuring RUNS` runs all of them in
-turns, each time in a client and a server that it forks, and prints a line of JSON for each run: how long it took.
+process that goes on and on, operations are up to a third quicker. `python -m tacit.measure.workload RUNS` runs
+all of them in turns, each time in a client and a server that it forks, and prints a line of JSON for each run: how long
+it took.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit import _core
-from tacit.report import emit_json
+from tacit.report.terminal import emit_json
 
 
 def forked(body: Callable[[int], None]) -> tuple[int, int]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.text import spearman
+from tacit.data.text import spearman
 
 Labels = NDArray[np.int64]
 Values = NDArray[np.float64]

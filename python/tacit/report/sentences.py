@@ -8,9 +8,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text as Cell
 
-from tacit.inputs import Inputs
-from tacit.report import console
-from tacit.text import Embeddings, Text, unit
+from tacit.data.inputs import Inputs
+from tacit.data.text import Embeddings, Text, unit
+from tacit.report.terminal import console
 
 MOST_COMPARED = 12
 LONGEST_NAME = 48

@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.model import Progress as Callback
-from tacit.paper import ratio
 
 console = Console()
 COST = ("to server", "to client", "rounds", "time")
@@ -95,19 +94,6 @@ def layer_table(report: dict[str, Any]) -> Table:
         table.add_column(heading, justify="right")
     for layer in report["layers"]:
         table.add_row(layer["name"], layer["protocol"], layer["phase"], *cells(layer))
-    return table
-
-
-def paper_table(content: dict[str, Any]) -> Table:
-    """A row per number of a paper, with ours and their quotient."""
-    table = Table(title=content["table"], caption=content.get("note"), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("name", overflow="fold")
-    for heading in ("paper", "ours", "unit", "ours/paper"):
-        table.add_column(heading, justify="right")
-    for row in content["rows"]:
-        over = ratio(row)
-        quotient = "-" if over is None else f"{over:.2f}"
-        table.add_row(row["name"], f"{row['paper']:g}", f"{row['ours']:g}", row["unit"], quotient)
     return table
 
 

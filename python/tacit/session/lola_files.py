@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import _core, metadata
+from tacit import _core
+from tacit.compile import metadata
+from tacit.data.preprocess import Preprocessing, from_json
 from tacit.errors import MisuseError
-from tacit.preprocess import Preprocessing, from_json
 
 PLAN = ".plan"
 LONGEST_PLAN = 1 << 24

@@ -13,11 +13,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.client import TIMEOUT_SECONDS, Client, Prediction, classes
 from tacit.errors import MisuseError, TacitError, TransportError
 from tacit.model import Model, Progress
-from tacit.planning import Terms
-from tacit.usage import Usage
+from tacit.session.client import TIMEOUT_SECONDS, Client, Prediction, classes
+from tacit.session.terms import Terms
+from tacit.session.usage import Usage
 
 START_SECONDS = 180.0
 LONGEST_SECONDS = 24 * 3600.0  # both parties are ours: a long batch is no attack

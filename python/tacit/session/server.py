@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit import _core, planning
-from tacit.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
+from tacit import _core
 from tacit.errors import MisuseError
-from tacit.usage import Usage
+from tacit.session import terms
+from tacit.session.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
+from tacit.session.usage import Usage
 
 POLL_SECONDS = 0.1
 
@@ -29,7 +30,7 @@ class Listening:
     to 16384) is how many inputs a run takes, which share its rounds and ciphertexts: where inputs lack,
     zeros take their place and count towards `max_inputs`. `accept_leakage` serves a suite that leaks more
     than the result; else it is refused.
-    `protocols` chooses those of layers that are not linear (see `tacit.planning`).
+    `protocols` chooses those of layers that are not linear (see `tacit.session.terms`).
     `key_cache` is the memory in MB for evaluation keys of clients of suite lola who may come back (1024 unless given).
     The timeouts are those of `Client`; a client that exceeds one is dropped.
     """
@@ -68,8 +69,8 @@ class Listening:
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
-        chosen |= {"key_cache": self.key_cache, **planning.options(self.protocols, self.network)}
-        chosen |= {"offline": self.offline or None, "batch": planning.several(self.batch)}
+        chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.network)}
+        chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
         return json.dumps({**options, **leaking, "once": self.once})

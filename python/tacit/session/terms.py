@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tacit import calibration
+from tacit.measure import calibration
 
 
 @dataclass(frozen=True)

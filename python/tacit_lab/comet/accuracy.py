@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tacit import corpus
-from tacit.comet.clear import Clear, InverseRoot
-from tacit.comet.starts import Bounds, Root, affine, branches, flooding, line_error, unflooded
+from tacit.compile.float_model import FloatModel
+from tacit.data import corpus
+from tacit.data.text import Text
 from tacit.errors import MisuseError
-from tacit.glue import TASKS, Task
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Source
-from tacit.metrics import Values
-from tacit.plain import FloatModel
-from tacit.text import Text
+from tacit.report.metrics import Values
+
+from tacit_lab.comet.clear import Clear, InverseRoot
+from tacit_lab.comet.starts import Bounds, Root, affine, branches, flooding, line_error, unflooded
+from tacit_lab.glue import TASKS, Task
 
 LEARNED = 128
 """Training inputs that show the ranges."""

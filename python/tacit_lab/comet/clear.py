@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tacit.comet.starts import Bounds, Values, exact
 from tacit.errors import UnsupportedError
 from tacit.importers.source import Source
+
+from tacit_lab.comet.starts import Bounds, Values, exact
 
 SATURATED = 1e6
 """Fixed-point numbers do not grow for ever where an approximation diverges; nor do these."""

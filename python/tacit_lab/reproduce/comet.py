@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import MisuseError
-from tacit.glue import TASKS
-from tacit.paper import Rows, row
+
+from tacit_lab.glue import TASKS
+from tacit_lab.reproduce.paper import Rows, row
 
 RESULTS = Path("bench/results/papers/comet-glue.json")
 MODELS = Path("build/glue")
@@ -41,7 +42,7 @@ Tasks = dict[str, dict[str, Any]]
 def tasks(full: bool, data: Path, roots: Sequence[str]) -> Tasks:
     """Measures by task, of those tasks there are models of."""
     if full:
-        from tacit.comet.accuracy import measure
+        from tacit_lab.comet.accuracy import measure
 
         names = [name for name in TASKS if (MODELS / f"{name}-unified").is_dir()]
         if not names:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tacit.errors import MisuseError
-from tacit.operation import OperationPair
-from tacit.paper import Rows, row
+from tacit.measure.operation import OperationPair
+
+from tacit_lab.reproduce.paper import Rows, row
 
 Shape = tuple[int, int]
 QUICK, FULL = 16, 128

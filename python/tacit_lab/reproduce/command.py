@@ -1,101 +1,69 @@
-"""`tacit reproduce`."""
+"""What `tacit reproduce` does: list the tables of papers, make one, or make them all."""
 
 import signal
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from tacit.cli.reproduce import FOLDER, ReproduceOptions
+from tacit.errors import MisuseError
+from tacit.report import terminal
 from typer.exceptions import Exit
 
-from tacit import report
-from tacit.errors import MisuseError
-from tacit.options import AsJson
-from tacit.reproduction.conditions import DATA
+from tacit_lab.reproduce import tables
+from tacit_lab.reproduce.harness.document import document, publish
+from tacit_lab.reproduce.harness.listing import listing, listing_table
+from tacit_lab.reproduce.harness.runner import Folder, Run, chosen
+from tacit_lab.reproduce.harness.watch import watch
+from tacit_lab.reproduce.paper import paper_table
+from tacit_lab.reproduce.tables import TABLES
 
-FOLDER = Path("build/reproduction")
 
-
-def reproduce_command(
-    table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="A table; see --list.", show_default=False)
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Everything, not what fits into a minute.")] = False,
-    figure: Annotated[
-        Path | None, typer.Option(metavar="FILE.png|svg|pdf", help="Draw the figure that belongs to the table.")
-    ] = None,
-    data: Annotated[Path, typer.Option(metavar="FOLDER", help="Data sets and models, for tables of accuracy.")] = DATA,
-    listed: Annotated[bool, typer.Option("--list", help="Name all tables, what they need, and their minutes.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Every table in turn, into a folder with a document.")] = False,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Of --all: where the document goes.")
-    ] = FOLDER,
-    only: Annotated[
-        str | None, typer.Option(metavar="TABLE,..", help="Of --all: these tables.", show_default=False)
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Of --all: also what is done already.")] = False,
-    json: AsJson = False,
-) -> None:
-    """Print a table of a paper beside the numbers of this machine and code, or make them all.
-
-    Counts are exact and need no machine. Of times only ratios inside one run mean anything. With --all each
-    table runs in a process of its own, unattended; started again, tables of this commit are kept. FOLDER gets
-    reproduction.html, .md and .json; a table that fails is named there, and the exit code is 1.
-    """
-    if [table is not None, listed, every].count(True) != 1:
-        from tacit.reproduce import TABLES
-
+def reproduce(options: ReproduceOptions, json: bool) -> None:
+    """List the tables, make one, or make them all."""
+    if [options.table is not None, options.listed, options.every].count(True) != 1:
         raise MisuseError(f"say one of --list, --all or a table: {', '.join(TABLES)}")
-    if not every and (only is not None or again or output != FOLDER):
+    if not options.every and (options.only is not None or options.again or options.output != FOLDER):
         raise MisuseError("--output, --only and --again belong to --all")
-    if listed:
-        show_list(data, json)
-    elif every:
-        make_all(output, None if only is None else [name.strip() for name in only.split(",")], full, data, again, json)
+    if options.listed:
+        show_list(options.data, json)
+    elif options.every:
+        make_all(options, json)
     else:
-        show_table(str(table), full, data, figure, json)
+        show_table(str(options.table), options, json)
 
 
 def show_list(data: Path, json: bool) -> None:
     """All tables."""
-    from tacit.reproduction.listing import listing, listing_table
-
-    tables = listing(data)
+    found = listing(data)
     if json:
-        report.emit_json({"tables": tables})
+        terminal.emit_json({"tables": found})
     else:
-        report.console.print(listing_table(tables))
+        terminal.console.print(listing_table(found))
 
 
-def show_table(name: str, full: bool, data: Path, figure: Path | None, json: bool) -> None:
+def show_table(name: str, options: ReproduceOptions, json: bool) -> None:
     """One table, and its figure."""
-    from tacit.reproduce import draw, drawable, reproduce
-
+    figure = options.figure
     if figure is not None:
-        drawable(name)
-    with report.progress(name):
-        content = reproduce(name, full, data)
+        tables.drawable(name)
+    with terminal.progress(name):
+        content = tables.reproduce(name, options.full, options.data)
     if figure is not None:
-        draw(content, figure)
+        tables.draw(content, figure)
     if json:
-        report.emit_json(content)
+        terminal.emit_json(content)
         return
-    report.console.print(report.paper_table(content))
+    terminal.console.print(paper_table(content))
     if figure is not None:
-        report.console.print(f"wrote {figure}", highlight=False)
+        terminal.console.print(f"wrote {figure}", highlight=False)
 
 
-def make_all(output: Path, only: list[str] | None, full: bool, data: Path, again: bool, json: bool) -> None:
+def make_all(options: ReproduceOptions, json: bool) -> None:
     """Every table in turn; the document is written after each. Exits with 1 if any failed."""
-    from tacit.reproduce import TABLES
-    from tacit.reproduction.document import document, publish
-    from tacit.reproduction.runner import Folder, Run, chosen
-    from tacit.reproduction.watch import watch
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs must not be left behind
-    folder, selected = Folder(output), chosen(TABLES, only)
+    folder, selected = Folder(options.output), chosen(TABLES, options.selected)
     failed: list[str] = []
-    run = Run(selected, folder, full, data, again)
-    report.note(f"{len(selected)} tables, about {max(run.minutes(), 1):.0f} minutes on two idle cores")
+    run = Run(selected, folder, options.full, options.data, options.again)
+    terminal.note(f"{len(selected)} tables, about {max(run.minutes(), 1):.0f} minutes on two idle cores")
     try:
         with watch(list(selected)) as done:
             for result in run.results():
@@ -104,14 +72,16 @@ def make_all(output: Path, only: list[str] | None, full: bool, data: Path, again
                 done(result)
                 failed += [result.entry["table"]] if result.entry["status"] == "failed" else []
     except KeyboardInterrupt:
-        report.note("interrupted; the same command goes on with the tables that are left")
+        terminal.note("interrupted; the same command goes on with the tables that are left")
         raise
     found = document(folder, TABLES, selected)
     publish(folder, found)
     if json:
-        report.emit_json(found)
+        terminal.emit_json(found)
     else:
-        report.console.print(f"wrote {output / 'reproduction.html'}, .md and .json", highlight=False, soft_wrap=True)
+        terminal.console.print(
+            f"wrote {options.output / 'reproduction.html'}, .md and .json", highlight=False, soft_wrap=True
+        )
     if failed:
-        report.note(f"error: {len(failed)} of {len(selected)} tables failed: {', '.join(failed)}")
+        terminal.note(f"error: {len(failed)} of {len(selected)} tables failed: {', '.join(failed)}")
         raise Exit(1)

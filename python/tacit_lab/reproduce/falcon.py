@@ -5,17 +5,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from tacit.cifar import pixels
-from tacit.data import Examples, load
-from tacit.demo import asset, write_test_set
+from tacit.data.examples import Examples, load
+from tacit.data.preprocess import PRESETS
+from tacit.demo.digits import asset, write_test_set
 from tacit.errors import MisuseError
-from tacit.evaluation import simulated
+from tacit.measure.evaluation import simulated
+from tacit.measure.operation import OperationPair, bench_operation
 from tacit.model import Model
-from tacit.operation import OperationPair, bench_operation
-from tacit.pair import Pair
-from tacit.paper import Rows, row
-from tacit.preprocess import PRESETS
+from tacit.session.pair import Pair
+
+from tacit_lab.cifar import pixels
+from tacit_lab.reproduce.paper import Rows, row
 
 MB = 1e6
 PRIME = 1316638721
@@ -143,7 +143,7 @@ CIFAR = Network("CIFAR-10", 1194, 265, 7.20, 2.88, 81.61, 81.61)
 
 def mnist(folder: Path, data: Path, images: int | None) -> tuple[Model, Examples, Path]:
     """The shipped network of MiniONN's shape, compiled; test digits; its float source."""
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import Options, compile_model
 
     source, path, tests = asset("mnist.onnx"), folder / "mnist.tacit", folder / "digits.npz"
     write_test_set(tests, data / "mnist" / "mnist.npz")
@@ -159,7 +159,7 @@ def mnist(folder: Path, data: Path, images: int | None) -> tuple[Model, Examples
 
 def cifar(folder: Path, data: Path, images: int | None) -> tuple[Model, Examples, Path]:
     """MiniONN's CIFAR-10 network, compiled; test images; its float source."""
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import Options, compile_model
 
     archive = data / "cifar10" / "cifar10_test.npz"
     if not archive.exists():

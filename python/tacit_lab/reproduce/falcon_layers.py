@@ -8,9 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from tacit.architectures import Layer
-from tacit.operations import compare
-from tacit.paper import Rows, row
+from tacit.measure.architectures import Layer
+
+from tacit_lab.he_operation_counts import compare
+from tacit_lab.reproduce.paper import Rows, row
 
 RUNS = 3
 FULL_RUNS = 15

@@ -6,16 +6,18 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tacit.architectures import ARCHITECTURES, Layer
-from tacit.cifar import pixels
-from tacit.data import Examples
+from tacit.data.examples import Examples
+from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
-from tacit.evaluation import simulated
+from tacit.measure.architectures import ARCHITECTURES, Layer
+from tacit.measure.evaluation import simulated
+from tacit.measure.he_operations import count, plan_architecture
+from tacit.measure.operation import OperationPair, bench_operation
 from tacit.model import Model
-from tacit.operation import OperationPair, bench_operation
-from tacit.operations import count, plan_architecture
-from tacit.paper import Rows, row
-from tacit.preprocess import PRESETS
+
+from tacit_lab.cifar import pixels
+from tacit_lab.he_operation_counts import timed
+from tacit_lab.reproduce.paper import Rows, row
 
 SLOTS = 2048
 """Slots of the paper's ciphertexts."""
@@ -76,10 +78,10 @@ def gala_operations(_full: bool, _data: Path) -> dict[str, Any]:
 
 def compared(layer: Layer, slots: int | None = None, runs: int = RUNS) -> dict[str, Any]:
     """Both suites' operations and median seconds of one layer."""
-    both = {suite: count(layer, suite, slots, runs) for suite in ("gazelle", "gala")}
+    both = {suite: timed(layer, suite, slots, runs) for suite in ("gazelle", "gala")}
     typical = {suite: median(counted["seconds"]) for suite, counted in both.items()}
-    timed = {suite: {**counted, "seconds": typical[suite]} for suite, counted in both.items()}
-    return {"name": layer.name, **timed, "speedup": typical["gazelle"] / typical["gala"]}
+    costs = {suite: {**counted, "seconds": typical[suite]} for suite, counted in both.items()}
+    return {"name": layer.name, **costs, "speedup": typical["gazelle"] / typical["gala"]}
 
 
 def products(full: bool) -> Iterator[Layer]:
@@ -148,9 +150,9 @@ class Prices(NamedTuple):
 
 def prices() -> Prices:
     """Measured on layers that do almost nothing else."""
-    pointwise = count(Layer("products", 64, 64, 16, 1), "gala", None, RUNS)
-    pairs = count(Layer("rotations", 64, 64, 16, 1), "gazelle", None, RUNS)
-    taps = count(Layer("taps", 16, 1, 16, 7), "gala", None, RUNS)
+    pointwise = timed(Layer("products", 64, 64, 16, 1), "gala", None, RUNS)
+    pairs = timed(Layer("rotations", 64, 64, 16, 1), "gazelle", None, RUNS)
+    taps = timed(Layer("taps", 16, 1, 16, 7), "gala", None, RUNS)
     least = {name: min(entry["seconds"]) for name, entry in (("p", pointwise), ("r", pairs), ("t", taps))}
     saved = pairs["rotations"] - pointwise["rotations"]
     rotation = max(least["r"] - least["p"], 0.0) / max(saved, 1)
@@ -252,7 +254,7 @@ def gala_accuracy(full: bool, data: Path) -> dict[str, Any]:
 
 def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -> dict[str, Any]:
     """Accuracy of the integers and of the float model on the first test images of CIFAR-10."""
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import Options, compile_model
 
     def examples(archive: str, count: int | None) -> Examples:
         x, y = pixels(data / "cifar10" / archive)

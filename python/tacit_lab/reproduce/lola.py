@@ -8,16 +8,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tacit.cifar import pixels
-from tacit.data import Examples
-from tacit.demo import asset
+from tacit.data.examples import Examples
+from tacit.data.preprocess import PRESETS
+from tacit.demo.digits import asset
 from tacit.errors import MisuseError
-from tacit.evaluation import simulated
+from tacit.measure.evaluation import simulated
 from tacit.model import Model
-from tacit.pair import Pair
-from tacit.paper import Rows, row
-from tacit.preprocess import PRESETS
+from tacit.session.pair import Pair
+
+from tacit_lab.cifar import pixels
+from tacit_lab.reproduce.paper import Rows, row
 
 Packing = Literal["dense", "convolution", "sparse"]
 CALIBRATION = 1000
@@ -67,7 +67,7 @@ def images(data: Path, part: str, count: int | None) -> Examples:
 
 def compiled(network: Network, data: Path, folder: Path) -> Model:
     """The network for suite lola."""
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import Options, compile_model
 
     source = asset("lola_small.onnx") if network.model is None else data / "models" / network.model
     options = Options(suite="lola", layer_bits=network.layer_bits, packing=network.packing)
@@ -146,9 +146,8 @@ def last_layer(source: Path) -> tuple[str, Any]:
 def deep_features(data: Path, full: bool) -> tuple[Rows, dict[str, Any]]:
     """The last layer of ResNet-20 on what the layers before make of CIFAR-10, which the client computes."""
     import onnx
-
-    from tacit.compile import Options, compile_model
-    from tacit.plain import FloatModel
+    from tacit.compile.compiler import Options, compile_model
+    from tacit.compile.float_model import FloatModel
 
     source = data / "models" / "resnet20_cifar10.onnx"
     tensor, head = last_layer(source)
@@ -194,8 +193,8 @@ def table_3(full: bool, data: Path) -> dict[str, Any]:
 
 
 def cifar(data: Path) -> tuple[Rows, dict[str, Any]]:
-    """LoLa's network for CIFAR-10, trained by `tacit.train.lola_cifar`."""
-    from tacit.compile import Options, compile_model
+    """LoLa's network for CIFAR-10, trained by `tacit_lab.train.lola_cifar`."""
+    from tacit.compile.compiler import Options, compile_model
 
     def part(name: str, count: int | None) -> Examples:
         x, y = pixels(data / "cifar10" / name)

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tacit.reproduction.needs import Need
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as Grid
+
+from tacit_lab.reproduce.harness.needs import Need
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,3 +55,16 @@ def row(name: str, paper: float, ours: float, unit: str) -> dict[str, Any]:
 def ratio(line: dict[str, Any]) -> float | None:
     """Ours over the paper's number; None where the paper has none."""
     return line["ours"] / line["paper"] if line["paper"] else None
+
+
+def paper_table(content: dict[str, Any]) -> Grid:
+    """A row per number of a paper, with ours and their quotient."""
+    table = Grid(title=content["table"], caption=content.get("note"), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("name", overflow="fold")
+    for heading in ("paper", "ours", "unit", "ours/paper"):
+        table.add_column(heading, justify="right")
+    for row in content["rows"]:
+        over = ratio(row)
+        quotient = "-" if over is None else f"{over:.2f}"
+        table.add_row(row["name"], f"{row['paper']:g}", f"{row['ours']:g}", row["unit"], quotient)
+    return table

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tacit.cifar import pixels
-from tacit.data import load_all
-from tacit.demo import build_model, digits
+from tacit.data.examples import load_all
+from tacit.data.preprocess import PRESETS
+from tacit.demo.digits import build_model, digits
+from tacit.demo.texts import PATIENCE_SECONDS, SEQUENCE, minilm
+from tacit.measure.operation import OperationPair, bench_operation
 from tacit.model import Model
-from tacit.operation import OperationPair, bench_operation
-from tacit.pair import Pair
-from tacit.paper import Rows, row
-from tacit.preprocess import PRESETS
-from tacit.text_demo import PATIENCE_SECONDS, SEQUENCE, minilm
+from tacit.session.pair import Pair
+
+from tacit_lab.cifar import pixels
+from tacit_lab.reproduce.paper import Rows, row
 
 MB = 1e6
 SPU, CHEETAH, SCI = "SPU", "OpenCheetah", "SCI"
@@ -171,7 +171,7 @@ def resnet(depth: int) -> Callable[[Path, Path], Given]:
     """A ResNet for CIFAR-10."""
 
     def build(folder: Path, data: Path) -> Given:
-        from tacit.compile import compile_model
+        from tacit.compile.compiler import compile_model
 
         path = folder / f"resnet{depth}.tacit"
         images, _ = pixels(data / "cifar10" / "cifar10_train_50k.npz")
@@ -184,7 +184,7 @@ def resnet(depth: int) -> Callable[[Path, Path], Given]:
 
 def squeezenet(folder: Path, data: Path) -> Given:
     """SqueezeNet at 227x227, calibrated with a few photographs: traffic does not depend on them."""
-    from tacit.compile import compile_model
+    from tacit.compile.compiler import compile_model
 
     path, photographs = folder / "squeezenet.tacit", sorted((data / "imagenet" / "free_images").glob("*.jpg"))
     seen = load_all(photographs, (3, 227, 227), PRESETS["caffe-squeezenet"]).x
@@ -194,9 +194,9 @@ def squeezenet(folder: Path, data: Path) -> Given:
 
 def encoder(folder: Path, _data: Path) -> Given:
     """MiniLM with a public embedding, as the others had none."""
-    from tacit.bench import random_examples
-    from tacit.compile import Options, compile_model
-    from tacit.reading import Reading
+    from tacit.compile.compiler import Options, compile_model
+    from tacit.compile.reading import Reading
+    from tacit.measure.bench import random_examples
 
     path = folder / "minilm.tacit"
     compile_model(minilm(), path, options=Options(reading=Reading(SEQUENCE, public_embedding=True)))

@@ -8,25 +8,33 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tacit.comet.accuracy import SEED
+from tacit.demo.texts import INSTALL, PACKAGE
 from tacit.errors import MisuseError
-from tacit.paper import Minutes, Table
-from tacit.reproduce_comet import comet_table1, comet_table2, comet_table5, comet_table6, comet_table7, comet_table9
-from tacit.reproduce_comet_cost import comet_table3, comet_table4, comet_table8
-from tacit.reproduce_falcon import table_3, table_4, table_5, table_6
-from tacit.reproduce_gala import gala_accuracy, gala_conv, gala_matvec, gala_networks, gala_operations, gala_percentages
-from tacit.reproduce_layers import falcon_table2
-from tacit.reproduce_lola import table_1 as lola_table_1
-from tacit.reproduce_lola import table_3 as lola_table_3
-from tacit.reproduce_lola import table_4 as lola_table_4
-from tacit.reproduce_peers import networks, operators
-from tacit.reproduce_ufo import figure_13, figure_16, figure_17, figure_18
-from tacit.reproduce_ufo import table_4 as ufo_table_4
-from tacit.reproduce_ufo import table_5 as ufo_table_5
-from tacit.reproduction import figures
-from tacit.reproduction.conditions import conditions
-from tacit.reproduction.needs import DataFile, LocalFile, Package, Stored
-from tacit.text_demo import INSTALL, PACKAGE
+
+from tacit_lab.comet.accuracy import SEED
+from tacit_lab.reproduce.comet import comet_table1, comet_table2, comet_table5, comet_table6, comet_table7, comet_table9
+from tacit_lab.reproduce.comet_cost import comet_table3, comet_table4, comet_table8
+from tacit_lab.reproduce.falcon import table_3, table_4, table_5, table_6
+from tacit_lab.reproduce.falcon_layers import falcon_table2
+from tacit_lab.reproduce.gala import (
+    gala_accuracy,
+    gala_conv,
+    gala_matvec,
+    gala_networks,
+    gala_operations,
+    gala_percentages,
+)
+from tacit_lab.reproduce.harness import figures
+from tacit_lab.reproduce.harness.conditions import conditions
+from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored
+from tacit_lab.reproduce.lola import table_1 as lola_table_1
+from tacit_lab.reproduce.lola import table_3 as lola_table_3
+from tacit_lab.reproduce.lola import table_4 as lola_table_4
+from tacit_lab.reproduce.paper import Minutes, Table
+from tacit_lab.reproduce.peers import networks, operators
+from tacit_lab.reproduce.ufo import figure_13, figure_16, figure_17, figure_18
+from tacit_lab.reproduce.ufo import table_4 as ufo_table_4
+from tacit_lab.reproduce.ufo import table_5 as ufo_table_5
 
 MNIST, CIFAR, CALIBRATION, GLUE = (
     DataFile(name) for name in ("mnist/mnist.npz", "cifar10/cifar10_test.npz", "cifar10/cifar10_train_50k.npz", "glue")

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tacit.cifar import pixels
-from tacit.data import Examples
-from tacit.demo import asset
+from tacit.data.examples import Examples
+from tacit.data.preprocess import PRESETS
+from tacit.demo.digits import asset
 from tacit.errors import MisuseError
-from tacit.evaluation import simulated
+from tacit.measure.evaluation import simulated
+from tacit.measure.operation import OperationPair, bench_operation
 from tacit.model import Model
-from tacit.operation import OperationPair, bench_operation
-from tacit.pair import Pair
-from tacit.paper import Rows, row
-from tacit.planning import Terms
-from tacit.preprocess import PRESETS
+from tacit.session.pair import Pair
+from tacit.session.terms import Terms
+
+from tacit_lab.cifar import pixels
+from tacit_lab.reproduce.paper import Rows, row
 
 MB, GB = 1e6, 1e9
 TRAINED = "ufo_resnet20"
@@ -91,7 +91,7 @@ def table_4(_full: bool, _data: Path) -> dict[str, Any]:
 @contextmanager
 def compiled(source: Path, x: NDArray[np.float32] | None = None, **options: Any) -> Iterator[Model]:
     """A model for suite ufo."""
-    from tacit.compile import Options, compile_model
+    from tacit.compile.compiler import Options, compile_model
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.tacit"

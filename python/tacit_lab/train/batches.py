@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tacit.errors import MisuseError
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from tacit.errors import MisuseError
-from tacit.glue import Task, measured
+from tacit_lab.glue import Task, measured
 
 BUCKET = 50
 """Batches whose inputs are ordered by length together."""

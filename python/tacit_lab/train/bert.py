@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tacit.train.functions import EPSILON, Smooth, relu_softmax, smu
+from tacit_lab.train.functions import EPSILON, Smooth, relu_softmax, smu
 
 ACTIVATION = (0.0, 1.0)
 """Slope and smoothness that the unified activation starts with."""

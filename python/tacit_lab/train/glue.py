@@ -22,18 +22,18 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tacit.demo.texts import minilm
+from tacit.report import terminal
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from tacit import report
-from tacit.glue import TASKS, Task
-from tacit.text_demo import minilm
-from tacit.train.batches import Batch, Examples, read, scores
-from tacit.train.bert import Classifier, Seen, load, save
-from tacit.train.functions import Smooth
-from tacit.train.ranges import excess, spans
-from tacit.train.start import approach
+from tacit_lab.glue import TASKS, Task
+from tacit_lab.train.batches import Batch, Examples, read, scores
+from tacit_lab.train.bert import Classifier, Seen, load, save
+from tacit_lab.train.functions import Smooth
+from tacit_lab.train.ranges import excess, spans
+from tacit_lab.train.start import approach
 
 SMOOTH_RATE = 20.0
 """How much faster the numbers of unified functions learn than weights."""
@@ -139,7 +139,7 @@ def epoch(run: Run) -> float:
     options, total, steps = run.options, 0.0, run.train.steps(run.options.batch)
     torch.manual_seed(options.seed * 1000 + run.epoch)
     run.model.train()
-    with report.progress(f"epoch {run.epoch + 1} of {options.epochs}") as advance:
+    with terminal.progress(f"epoch {run.epoch + 1} of {options.epochs}") as advance:
         for done, batch in enumerate(run.train.shuffled(options.batch, options.seed * 1000 + run.epoch)):
             with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
                 loss = loss_of(run, batch)

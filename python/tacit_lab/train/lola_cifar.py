@@ -5,7 +5,7 @@ fully connected 4075-10 (LoLa, arXiv 1812.10659, section 6): 544,000 parameters.
 2 * pixel / 255 - 1. Batch norms in front of the squares keep them small while training; they are folded into the
 convolutions at the end. After every epoch a checkpoint is written, from which the same command goes on.
 
-    python -m tacit.train.lola_cifar --data ../shared/data/cifar10 --output build/lola_cifar10.onnx.xz
+    python -m tacit_lab.train.lola_cifar --data ../shared/data/cifar10 --output build/lola_cifar10.onnx.xz
 """
 
 import argparse
@@ -24,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tacit.cifar import pixels
+from tacit_lab.cifar import pixels
 
 MAPS = (83, 163)
 FEATURES = 4075

@@ -4,7 +4,7 @@ Convolution 5x5 with 5 maps and stride 2 (zeros below and on the right), square,
 845-10: 8,590 parameters (LoLa, arXiv 1812.10659, section 5). Input: float32 (N, 1, 28, 28), pixel / 256.
 NumPy only: the gradients of three layers are a few lines.
 
-    python -m tacit.train.lola_small --data ../shared/data/mnist/mnist.npz
+    python -m tacit_lab.train.lola_small --data ../shared/data/mnist/mnist.npz
 """
 
 import argparse
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 Array = NDArray[np.float32]
-ASSET = Path(__file__).resolve().parent.parent / "assets" / "lola_small.onnx"
+ASSET = Path(__file__).resolve().parents[2] / "tacit" / "assets" / "lola_small.onnx"
 MAPS, KERNEL, STRIDE, SIDE = 5, 5, 2, 13
 BATCH, AVERAGED = 128, 0.999
 

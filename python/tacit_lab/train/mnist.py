@@ -6,8 +6,8 @@ max-pool 2, fully connected 256-100, ReLU, fully connected 100-10; 33,402 parame
 128-10; 118,282 parameters.
 Input of both: float32 (N, 1, 28, 28), pixel / 255.
 
-    .venv-train/bin/python python/tacit/train/mnist.py --data ../shared/data/mnist/mnist.npz
-    .venv-train/bin/python python/tacit/train/mnist.py --network mlp --epochs 12
+    .venv-train/bin/python python/tacit_lab/train/mnist.py --data ../shared/data/mnist/mnist.npz
+    .venv-train/bin/python python/tacit_lab/train/mnist.py --network mlp --epochs 12
 
 The weights written are an exponential moving average taken at the last epoch; the test images
 are only ever used to print an accuracy.
@@ -26,7 +26,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
+ASSETS = Path(__file__).resolve().parents[2] / "tacit" / "assets"
 OPSET = 13
 CALIBRATION_IMAGES = 128
 

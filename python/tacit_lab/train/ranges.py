@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tacit.train.batches import Examples
-from tacit.train.bert import Classifier, Seen
-from tacit.train.functions import EPSILON, Smooth, smu
+from tacit_lab.train.batches import Examples
+from tacit_lab.train.bert import Classifier, Seen
+from tacit_lab.train.functions import EPSILON, Smooth, smu
 
 MEASURED = 64
 TOLERANCE = 2**-8

@@ -14,12 +14,11 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from torch import Tensor, nn
-from torch.nn import functional
-
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Node, Source
+from torch import Tensor, nn
+from torch.nn import functional
 
 OPSET = 13
 FITTED = 512

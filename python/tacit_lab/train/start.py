@@ -11,9 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tacit.train.batches import Batch
-from tacit.train.bert import Classifier, Layer, Seen
-from tacit.train.functions import relu_softmax, smu
+from tacit_lab.train.batches import Batch
+from tacit_lab.train.bert import Classifier, Layer, Seen
+from tacit_lab.train.functions import relu_softmax, smu
 
 WINDOW = 4.0
 """The largest score of a row, about."""

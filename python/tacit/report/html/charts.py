@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import floor, log, log10
 from typing import NamedTuple
 
-from tacit.html_report.markup import Markup, element, join
+from tacit.report.html.markup import Markup, element, join
 
 WIDTH = 1000.0
 BAR = 14.0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tacit.network import Network
+from tacit.session.network import Network
 
 PHASES = ("setup", "offline", "online")
 PARTIES = ("client", "server")

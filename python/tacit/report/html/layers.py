@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from tacit.html_report import charts
-from tacit.html_report.charts import Segment, Series
-from tacit.html_report.content import PHASES, Cost, Costs, Layer, Run
-from tacit.html_report.markup import Markup, element
-from tacit.html_report.table import (
+from tacit.report.html import charts
+from tacit.report.html.charts import Segment, Series
+from tacit.report.html.content import PHASES, Cost, Costs, Layer, Run
+from tacit.report.html.markup import Markup, element
+from tacit.report.html.table import (
     bar_cell,
     bytes_cell,
     cost_cells,

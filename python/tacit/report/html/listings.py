@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from tacit.html_report import charts
-from tacit.html_report.charts import Segment
-from tacit.html_report.content import Cell, Column, Listing, Paper, PaperRow
-from tacit.html_report.markup import Markup, element
-from tacit.html_report.prediction import FAR
-from tacit.html_report.table import (
+from tacit.report.html import charts
+from tacit.report.html.charts import Segment
+from tacit.report.html.content import Cell, Column, Listing, Paper, PaperRow
+from tacit.report.html.markup import Markup, element
+from tacit.report.html.prediction import FAR
+from tacit.report.html.table import (
     NONE,
     bar_cell,
     bytes_cell,

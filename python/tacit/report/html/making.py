@@ -5,10 +5,10 @@ from typing import Any
 
 from tacit import __version__
 from tacit.errors import MisuseError
-from tacit.html_report.content import Costs, Item, Run
-from tacit.html_report.page import page, title_of
-from tacit.html_report.prediction import FAR, compare
-from tacit.html_report.reading import read
+from tacit.report.html.content import Costs, Item, Run
+from tacit.report.html.page import page, title_of
+from tacit.report.html.prediction import FAR, compare
+from tacit.report.html.reading import read
 
 __all__ = ["FAR", "make"]
 

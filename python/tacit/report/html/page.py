@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from importlib.resources import files
 
-from tacit.html_report.content import Costs, Item, Listing, Paper, Run
-from tacit.html_report.listings import of_listing, of_paper
-from tacit.html_report.markup import Markup, element
-from tacit.html_report.run_section import anchor, of_run
-from tacit.html_report.side_by_side import compared
+from tacit.report.html.content import Costs, Item, Listing, Paper, Run
+from tacit.report.html.listings import of_listing, of_paper
+from tacit.report.html.markup import Markup, element
+from tacit.report.html.run_section import anchor, of_run
+from tacit.report.html.side_by_side import compared
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -25,7 +25,7 @@ def page(items: Sequence[Item], plan: Costs | None, title: str, made: str) -> st
 
 def head(title: str) -> Markup:
     """Title, style, and a policy that forbids the browser to load anything."""
-    style = Markup(files("tacit").joinpath("html_report", "style.css").read_text(encoding="utf-8"))
+    style = Markup(files("tacit").joinpath("report", "html", "style.css").read_text(encoding="utf-8"))
     return element(
         "head",
         element("meta", charset="utf-8"),

@@ -1,8 +1,8 @@
 """bench/results/planner/planner.json: the planner's plans beside fixed settings and other suites, by model and link."""
 
-from tacit.html_report.content import Cell, Column, Item, Listing
-from tacit.html_report.fields import Field
-from tacit.html_report.runs import facts_of
+from tacit.report.html.content import Cell, Column, Item, Listing
+from tacit.report.html.fields import Field
+from tacit.report.html.runs import facts_of
 
 PLANNED = "planned"
 """The setting that is the planner's."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tacit.html_report.content import PHASES, Cost, Costs
+from tacit.report.html.content import PHASES, Cost, Costs
 
 FAR = 0.3
 """A time this far from the prediction is marked."""

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tacit.html_report.content import Item, Run
-from tacit.html_report.fields import Field, load
-from tacit.html_report.planner import is_planner, planner_of
-from tacit.html_report.results import (
+from tacit.report.html.content import Item, Run
+from tacit.report.html.fields import Field, load
+from tacit.report.html.planner import is_planner, planner_of
+from tacit.report.html.results import (
     accuracy_of,
     kernels_of,
     models_of,
@@ -18,7 +18,7 @@ from tacit.html_report.results import (
     sweep_of,
     tasks_of,
 )
-from tacit.html_report.runs import run_of
+from tacit.report.html.runs import run_of
 
 KNOWN = "`run`, `predict`, `evaluate`, `bench`, `plan`, `reproduce`, `serve`, or a file of bench/results"
 

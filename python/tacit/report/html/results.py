@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import reduce
 
-from tacit.html_report.content import (
+from tacit.report.html.content import (
     PHASES,
     Cell,
     Column,
@@ -17,8 +17,8 @@ from tacit.html_report.content import (
     PaperRow,
     Run,
 )
-from tacit.html_report.fields import Field
-from tacit.html_report.runs import cost_of, facts_of, measures_of, parties_of, run_of
+from tacit.report.html.fields import Field
+from tacit.report.html.runs import cost_of, facts_of, measures_of, parties_of, run_of
 
 OPERATIONS = ("rotations", "multiplications", "additions", "ciphertexts", "responses")
 LONGEST_CELL = 60

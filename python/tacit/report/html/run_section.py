@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from tacit.html_report import charts
-from tacit.html_report.charts import Segment
-from tacit.html_report.content import PARTIES, Costs, Measure, Run
-from tacit.html_report.layers import cumulative, kinds, layers, phases
-from tacit.html_report.markup import Markup, element, join
-from tacit.html_report.prediction import compare
-from tacit.html_report.table import exactly, facts, figure, name_cell, seconds, section, table
-from tacit.html_report.timing import link, prediction
-from tacit.report import size
+from tacit.report.html import charts
+from tacit.report.html.charts import Segment
+from tacit.report.html.content import PARTIES, Costs, Measure, Run
+from tacit.report.html.layers import cumulative, kinds, layers, phases
+from tacit.report.html.markup import Markup, element, join
+from tacit.report.html.prediction import compare
+from tacit.report.html.table import exactly, facts, figure, name_cell, seconds, section, table
+from tacit.report.html.timing import link, prediction
+from tacit.report.terminal import size
 
 
 def of_run(run: Run, plan: Costs | None) -> Markup:

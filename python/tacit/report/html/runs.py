@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from tacit.html_report.content import PARTIES, PHASES, Cost, Costs, Fact, Layer, Link, Measure, Run
-from tacit.html_report.fields import Field
-from tacit.network import Network, parse
+from tacit.report.html.content import PARTIES, PHASES, Cost, Costs, Fact, Layer, Link, Measure, Run
+from tacit.report.html.fields import Field
+from tacit.session.network import Network, parse
 
 MEASURES = {
     "top1": ("top-1 accuracy", True),

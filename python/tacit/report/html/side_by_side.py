@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from tacit.html_report import charts
-from tacit.html_report.charts import Segment
-from tacit.html_report.content import PHASES, Cost, Layer, Place, Run
-from tacit.html_report.layers import cumulative
-from tacit.html_report.markup import Markup, element
-from tacit.html_report.run_section import anchor, said
-from tacit.html_report.table import (
+from tacit.report.html import charts
+from tacit.report.html.charts import Segment
+from tacit.report.html.content import PHASES, Cost, Layer, Place, Run
+from tacit.report.html.layers import cumulative
+from tacit.report.html.markup import Markup, element
+from tacit.report.html.run_section import anchor, said
+from tacit.report.html.table import (
     NONE,
     bar_cell,
     bytes_cell,
@@ -22,7 +22,7 @@ from tacit.html_report.table import (
     table,
     ways,
 )
-from tacit.report import size
+from tacit.report.terminal import size
 
 MOST_COLUMNS = 4
 """Runs whose layers fit beside each other."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from tacit.html_report.charts import Segment, bar
-from tacit.html_report.content import Cost
-from tacit.html_report.markup import Markup, element, join
-from tacit.report import duration, size
+from tacit.report.html.charts import Segment, bar
+from tacit.report.html.content import Cost
+from tacit.report.html.markup import Markup, element, join
+from tacit.report.terminal import duration, size
 
 NONE = "\N{EN DASH}"
 

@@ -1,11 +1,11 @@
 """Sections about time: what a link takes of it, and what a plan said."""
 
-from tacit.html_report import charts
-from tacit.html_report.charts import Segment
-from tacit.html_report.content import Cost, Run
-from tacit.html_report.markup import Markup, element
-from tacit.html_report.prediction import FAR, Beside, Prediction
-from tacit.html_report.table import NONE, bar_cell, figure, name_cell, paragraph, seconds_cell, section, share, table
+from tacit.report.html import charts
+from tacit.report.html.charts import Segment
+from tacit.report.html.content import Cost, Run
+from tacit.report.html.markup import Markup, element
+from tacit.report.html.prediction import FAR, Beside, Prediction
+from tacit.report.html.table import NONE, bar_cell, figure, name_cell, paragraph, seconds_cell, section, share, table
 
 
 def link(run: Run) -> Markup:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from tacit import _core
-from tacit.bench import commit
-from tacit.machine import machine
-from tacit.paper import Table
+from tacit.cli.reproduce import DATA
+from tacit.measure.bench import commit
+from tacit.measure.machine import machine
 
-DATA = Path("../shared/data")
-"""Data sets and models, unless `--data` names another folder."""
+from tacit_lab.reproduce.paper import Table
 
 
 def command(name: str, full: bool, data: Path) -> list[str]:

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tacit import _core
-from tacit.bench import commit
-from tacit.machine import machine
-from tacit.paper import Table, ratio
-from tacit.reproduction.html import page
-from tacit.reproduction.markdown import text
-from tacit.reproduction.runner import Entry, Folder, write
+from tacit.measure.bench import commit
+from tacit.measure.machine import machine
+
+from tacit_lab.reproduce.harness.html import page
+from tacit_lab.reproduce.harness.markdown import text
+from tacit_lab.reproduce.harness.runner import Entry, Folder, write
+from tacit_lab.reproduce.paper import Table, ratio
 
 Document = dict[str, Any]
 STATUSES = ("done", "failed", "skipped", "pending")

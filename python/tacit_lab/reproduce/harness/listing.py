@@ -7,8 +7,8 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
-from tacit.reproduce import TABLES
-from tacit.reproduction.needs import Need, missing
+from tacit_lab.reproduce.harness.needs import Need, missing
+from tacit_lab.reproduce.tables import TABLES
 
 
 def listing(data: Path) -> dict[str, dict[str, Any]]:

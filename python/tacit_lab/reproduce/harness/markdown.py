@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tacit.reproduction import wording
+from tacit_lab.reproduce.harness import wording
 
 
 def text(found: dict[str, Any]) -> str:

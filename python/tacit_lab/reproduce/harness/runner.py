@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from tacit.errors import MisuseError, TacitError
-from tacit.paper import Table
-from tacit.reproduction.conditions import command, conditions
-from tacit.reproduction.needs import missing
-from tacit.reproduction.process import answer
+
+from tacit_lab.reproduce.harness.conditions import command, conditions
+from tacit_lab.reproduce.harness.needs import missing
+from tacit_lab.reproduce.harness.process import answer
+from tacit_lab.reproduce.paper import Table
 
 Entry = dict[str, Any]
 """A table in the document: its conditions, `status`, and `rows`, or why there are none."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tacit.reproduction.runner import Result
-from tacit.reproduction.wording import lasting, status
+from tacit_lab.reproduce.harness.runner import Result
+from tacit_lab.reproduce.harness.wording import lasting, status
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.train.ufo.integers import DROP, largest
+from tacit_lab.train.ufo.integers import DROP, largest
 
 
 class Rectified(torch.autograd.Function):

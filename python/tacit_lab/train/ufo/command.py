@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from tacit.train.ufo import data, export, plan, start, teacher
-from tacit.train.ufo.network import Network, assign
-from tacit.train.ufo.training import Run, Settings, accuracy, estimated, settle, train
+from tacit_lab.train.ufo import data, export, plan, start, teacher
+from tacit_lab.train.ufo.network import Network, assign
+from tacit_lab.train.ufo.training import Run, Settings, accuracy, estimated, settle, train
 
 STUDENT = "resnet20_cifar10"
 SHOWN = 100

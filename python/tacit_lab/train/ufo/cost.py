@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tacit.train.ufo.integers import HIDDEN_BITS, INPUT_SIDE, Grid
+from tacit_lab.train.ufo.integers import HIDDEN_BITS, INPUT_SIDE, Grid
 
 READ = 1 << HIDDEN_BITS
 """Largest value that a convolution reads: requantising rounds up to it."""

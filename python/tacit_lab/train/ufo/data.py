@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from tacit.errors import MisuseError
 from torch import Tensor
 
-from tacit import cifar
-from tacit.errors import MisuseError
-from tacit.train.ufo.integers import INPUT_SIDE
+from tacit_lab import cifar
+from tacit_lab.train.ufo.integers import INPUT_SIDE
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)

@@ -8,11 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from tacit.train.ufo.data import PREPROCESS, bounds, input_scale
-from tacit.train.ufo.directory import Quantised
-from tacit.train.ufo.emulate import observed
-from tacit.train.ufo.integers import DROP, HIDDEN_BITS, RESIDUAL_BITS, largest
-from tacit.train.ufo.network import Block, Convolution, Network
+from tacit_lab.train.ufo.data import PREPROCESS, bounds, input_scale
+from tacit_lab.train.ufo.directory import Quantised
+from tacit_lab.train.ufo.emulate import observed
+from tacit_lab.train.ufo.integers import DROP, HIDDEN_BITS, RESIDUAL_BITS, largest
+from tacit_lab.train.ufo.network import Block, Convolution, Network
 
 UNIT = 1 / 32
 """What one unit of a tensor is whose scale nothing else decides: every scale gives the same integers."""

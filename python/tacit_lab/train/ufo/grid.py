@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.train.ufo.integers import Grid, plain, reweighted
+from tacit_lab.train.ufo.integers import Grid, plain, reweighted
 
 SCALES = 60
 """Scales of an output channel that are tried."""

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tacit.train.ufo import winograd
-from tacit.train.ufo.activations import rectified, requantised
-from tacit.train.ufo.grid import Rounded, fitted
-from tacit.train.ufo.integers import HIDDEN_BITS, RESIDUAL_BITS, Grid, plain
+from tacit_lab.train.ufo import winograd
+from tacit_lab.train.ufo.activations import rectified, requantised
+from tacit_lab.train.ufo.grid import Rounded, fitted
+from tacit_lab.train.ufo.integers import HIDDEN_BITS, RESIDUAL_BITS, Grid, plain
 
 WIDTHS = (16, 32, 64)
 CLASSES = 10

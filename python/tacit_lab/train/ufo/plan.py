@@ -7,11 +7,11 @@ from typing import Any
 
 from torch import Tensor
 
-from tacit.train.ufo import cost, sensitivity, widths
-from tacit.train.ufo.data import Images
-from tacit.train.ufo.grid import chosen, perturbation, z_score
-from tacit.train.ufo.integers import Grid, plain
-from tacit.train.ufo.teacher import Folded
+from tacit_lab.train.ufo import cost, sensitivity, widths
+from tacit_lab.train.ufo.data import Images
+from tacit_lab.train.ufo.grid import chosen, perturbation, z_score
+from tacit_lab.train.ufo.integers import Grid, plain
+from tacit_lab.train.ufo.teacher import Folded
 
 CHOICES = (2, 3, 4, 5, 6)
 

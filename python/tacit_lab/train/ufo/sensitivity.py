@@ -5,13 +5,13 @@ the mean of `v . H v` over random signs v.
 """
 
 import torch
+from tacit.report import terminal
 from torch import Tensor
 from torch.nn import functional
 
-from tacit import report
-from tacit.train.ufo import winograd
-from tacit.train.ufo.data import Images, input_scale
-from tacit.train.ufo.teacher import Folded
+from tacit_lab.train.ufo import winograd
+from tacit_lab.train.ufo.data import Images, input_scale
+from tacit_lab.train.ufo.teacher import Folded
 
 SIZE = 64
 
@@ -22,7 +22,7 @@ def traces(network: Folded, images: Images, probes: int, seed: int) -> list[floa
     weights = list(network.weights)
     totals = [0.0] * len(weights)
     batches = list(images.ordered(SIZE))
-    with report.progress("traces of the Hessian") as advance:
+    with terminal.progress("traces of the Hessian") as advance:
         for done, (x, labels) in enumerate(batches):
             loss = functional.cross_entropy(network(x * input_scale()), labels)
             first = torch.autograd.grad(loss, weights, create_graph=True)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tacit.errors import MisuseError
 from torch import Tensor, nn
 
-from tacit.errors import MisuseError
-from tacit.train.ufo import teacher
-from tacit.train.ufo.data import Images, input_scale
-from tacit.train.ufo.integers import HIDDEN_BITS, RESIDUAL_BITS, largest
-from tacit.train.ufo.network import Convolution, Network
+from tacit_lab.train.ufo import teacher
+from tacit_lab.train.ufo.data import Images, input_scale
+from tacit_lab.train.ufo.integers import HIDDEN_BITS, RESIDUAL_BITS, largest
+from tacit_lab.train.ufo.network import Convolution, Network
 
 CALIBRATED = 256
 RANGES = 50

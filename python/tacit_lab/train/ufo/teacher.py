@@ -6,10 +6,9 @@ import numpy as np
 import onnx
 import torch
 from onnx import numpy_helper
+from tacit.errors import MisuseError
 from torch import Tensor, nn
 from torch.nn import functional
-
-from tacit.errors import MisuseError
 
 
 class Folded(nn.Module):

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tacit.report import terminal
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tacit import report
-from tacit.train.ufo.data import Images, input_scale
-from tacit.train.ufo.integers import Grid
-from tacit.train.ufo.network import Network, assign, parameters
-from tacit.train.ufo.start import estimate
-from tacit.train.ufo.teacher import Folded
+from tacit_lab.train.ufo.data import Images, input_scale
+from tacit_lab.train.ufo.integers import Grid
+from tacit_lab.train.ufo.network import Network, assign, parameters
+from tacit_lab.train.ufo.start import estimate
+from tacit_lab.train.ufo.teacher import Folded
 
 RATES = {"weight": 1.0, "detail": 1.0, "g": 0.05, "norm": 5.0, "ratio": 0.2, "linear": 0.5}
 """How fast each kind of parameter learns beside the weights, which are in units of a level."""
@@ -147,7 +147,7 @@ def epoch(run: Run) -> float:
     """Train on every image once; gives the mean loss."""
     settings, total, steps = run.settings, 0.0, run.train.steps(run.settings.batch)
     run.network.train()
-    with report.progress(f"epoch {run.epoch + 1} of {settings.epochs}") as advance:
+    with terminal.progress(f"epoch {run.epoch + 1} of {settings.epochs}") as advance:
         for done, (x, labels) in enumerate(run.train.shuffled(settings.batch, settings.seed * 1000 + run.epoch)):
             loss = loss_of(run, x, labels)
             run.optimiser.zero_grad()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-
 from tacit.errors import MisuseError
 
 Table = Sequence[Sequence[float]]

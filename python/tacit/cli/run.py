@@ -1,0 +1,31 @@
+"""`tacit run`."""
+
+from tacit.cli.options import AsJson, InputFiles, ModelFile, Texts
+from tacit.cli.pair import PlannedPairOptions
+from tacit.cli.results import logits, show_prediction
+from tacit.data.inputs import read
+from tacit.model import Model
+from tacit.report import sentences, terminal
+
+
+def run(
+    model: ModelFile,
+    options: PlannedPairOptions,
+    inputs: InputFiles = None,
+    text: Texts = None,
+    json: AsJson = False,
+) -> None:
+    """Try a private prediction on this machine: client and server as two processes over TLS.
+
+    Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
+    """
+    compiled = Model(model)
+    given = read(inputs or [], text, compiled.input_shape, compiled.preprocessing, compiled.text)
+    with terminal.progress("running") as advance:
+        done = options.planned(compiled).run(given.x, given.y, advance)
+    if json:
+        fields = sentences.content(compiled.text, given, done.prediction.logits)
+        terminal.emit_json({**done.report, **logits(done.prediction), **fields})
+        return
+    show_prediction(given, compiled.text, done.prediction)
+    terminal.show_run(done.report)

@@ -1,0 +1,1 @@
+"""Inputs of models: examples, pictures and texts, and how they become numbers."""

@@ -1,0 +1,1 @@
+"""The demonstrations, with pictures and with text."""

@@ -1,0 +1,1 @@
+"""What people read: tables in the terminal and pages of HTML."""

@@ -1,0 +1,1 @@
+"""The tables of papers beside the numbers of this code."""
