@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 FILTER ?=
 PIP := bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo demo-text test check bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text test check wheel bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -38,6 +38,13 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/mypy --strict python/tacit python/tacit_lab bench/peers
 	.venv/bin/python scripts/result_tables.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
+
+# The product in one wheel, and the experiments (python/tacit_lab) in another.
+wheel: $(PACKAGES)
+	mkdir -p build/wheels
+	rm -f build/wheels/tacit-*.whl build/wheels/tacit_lab-*.whl
+	.venv/bin/maturin build --release --locked --out build/wheels
+	.venv/$(PIP) wheel --no-deps --wheel-dir build/wheels python/tacit_lab
 
 # A bench per line: the result in bench/results, then the arguments of `tacit bench`.
 define BENCHES

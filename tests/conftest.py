@@ -15,7 +15,8 @@ import pytest
 # A shell's background jobs ignore interrupts, and so would every process that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-ASSETS = Path(__file__).parents[1] / "python" / "tacit" / "assets"
+ROOT = Path(__file__).parents[1]
+ASSETS = ROOT / "python" / "tacit" / "assets"
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MNIST = DATA / "mnist" / "mnist.npz"
 

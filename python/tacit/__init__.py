@@ -35,9 +35,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the compiler, and with it onnx and onnxruntime, only when it is asked for."""
-    if name != "compile_model":
-        raise AttributeError(f"module `tacit` has no attribute `{name}`")
-    from tacit.compile.compiler import compile_model
+    """Load the compiler, and with it onnx and onnxruntime, only when it is asked for.
 
-    return compile_model
+    `text` is the module with which clients turn text into inputs.
+    """
+    if name == "compile_model":
+        from tacit.compile.compiler import compile_model
+
+        return compile_model
+    if name == "text":
+        from tacit.data import text
+
+        return text
+    raise AttributeError(f"module `tacit` has no attribute `{name}`")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tacit import __version__
+from tacit._core import __version__
 from tacit.errors import MisuseError
 from tacit.report.html.content import Costs, Item, Run
 from tacit.report.html.page import page, title_of

@@ -1,0 +1,87 @@
+"""The product and the experiments: who imports whom, and what goes into the wheel."""
+
+import sys
+import tomllib
+import zipfile
+
+import imports
+import pytest
+from conftest import ROOT
+from imports import PYTHON
+from tacit.cli import main
+
+LOADERS = {"tacit.cli.reproduce", "tacit.cli.train"}
+"""The modules of the product that may load the experiments, when their commands run."""
+WHEELS = ROOT / "build" / "wheels"
+
+
+def of_lab(names):
+    return {name for name in names if name.partition(".")[0] == "tacit_lab"}
+
+
+def product():
+    return [name for name in imports.modules() if name.partition(".")[0] == "tacit"]
+
+
+def test_only_the_two_loaders_name_the_experiments():
+    assert {name for name in product() if of_lab(imports.anywhere(name))} == LOADERS
+
+
+def test_nothing_of_the_experiments_is_loaded_with_the_product():
+    assert {name: of_lab(imports.reached(name)) for name in product() if of_lab(imports.reached(name))} == {}
+
+
+def test_no_three_modules_import_one_another():
+    assert [group for group in imports.cycles() if len(group) > 2] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("reproduce", "--list"), ("train", "ufo"), ("train", "glue"), ("train", "square", "m", "--data", "d", "-o", "o")],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_without_the_experiments_a_command_says_what_to_install(arguments, monkeypatch, capsys):
+    for name in of_lab(list(sys.modules)):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tacit_lab", None)  # so that importing it fails
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert "tacit_lab" in said
+    assert f"pip install 'tacit[{'lab' if arguments[0] == 'reproduce' else 'train'}]'" in said
+
+
+def settings(folder):
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_the_wheel_is_configured_to_hold_the_product_alone():
+    project = settings(ROOT)
+    build = project["tool"]["maturin"]
+    assert build["python-source"] == PYTHON.name
+    assert build["python-packages"] == ["tacit"]
+    assert "include" not in build
+    assert not (PYTHON / "tacit" / "train").exists()
+
+
+def test_both_distributions_have_one_version():
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
+    lab = settings(PYTHON / "tacit_lab")["project"]
+    extras = settings(ROOT)["project"]["optional-dependencies"]
+    assert lab["version"] == version
+    assert f"tacit=={version}" in lab["dependencies"]
+    assert extras["lab"] == [f"tacit-lab=={version}"]
+    assert extras["train"] == [f"tacit-lab[train]=={version}"]
+
+
+@pytest.mark.skipif(not list(WHEELS.glob("tacit-*.whl")), reason="no wheel was built: `make wheel`")
+def test_the_wheel_that_was_built_holds_every_file_of_the_product_and_none_of_the_experiments():
+    (wheel,) = WHEELS.glob("tacit-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert {name.partition("/")[0] for name in names} == {"tacit"}
+    files = {str(file.relative_to(PYTHON)) for file in imports.modules().values()}
+    assert {name for name in names if name.endswith(".py")} == {name for name in files if name.startswith("tacit/")}
+    assert {f"tacit/{name}" for name in ("py.typed", "report/html/style.css", "assets/mnist.onnx")} <= set(names)
+    assert any(name.startswith("tacit/_core.") and name.endswith((".so", ".pyd")) for name in names)
