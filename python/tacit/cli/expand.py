@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 
 def expand(function: Callable[..., None]) -> Callable[..., None]:
-    """The same command, whose parameters of a dataclass type are replaced by one option per field.
+    """Give the command a signature in which parameters of a dataclass type are replaced by one option per field.
 
     The name of a field is that of its option. Raises `ValueError` when two parameters have the same name.
     """

@@ -137,7 +137,7 @@ def compile_quantised(network: Quantised, output: Path, options: Options) -> dic
 
 
 def with_widths(options: Options) -> Options:
-    """With the suite's own widths where none are given."""
+    """Fill in the suite's own widths where none are given."""
     widths = {
         "lola": (EXACT_ACTIVATION_BITS, EXACT_WEIGHT_BITS),
         "ufo": (TRANSFERS_ACTIVATION_BITS, TRANSFERS_WEIGHT_BITS),

@@ -77,5 +77,5 @@ class Source:
         return any(node.operation["op"] == "Embedding" for node in self.nodes)
 
     def observed(self) -> dict[str, Seen]:
-        """Of each of `tensor_names`, where it is seen."""
+        """Say for each of `tensor_names` where calibration sees it."""
         return {name: self.seen.get(name, Seen(name)) for name in self.tensor_names()}

@@ -20,9 +20,9 @@ MOST_INPUTS = 1_000_000
 
 @dataclass(frozen=True)
 class Prediction:
-    """Outputs as integers (N, outputs), or class numbers (N, 1), or (N, 2) with what says their probability.
+    """What a session gave: its outputs and its report.
 
-    And the session's report.
+    The outputs are integers (N, outputs), or class numbers (N, 1), or (N, 2) with what says their probability.
     """
 
     outputs: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Prediction:
 
     @property
     def probabilities(self) -> NDArray[np.float64] | None:
-        """Of the classes (N,), right to four decimals; None unless the server reveals them."""
+        """The probabilities of the classes (N,), right to four decimals; None unless the server reveals them."""
         if self.report["reveal"] != "probability":
             return None
         certain = np.float64(self.report["certain"])
@@ -188,15 +188,15 @@ class Patient(Protocol):
 
     @property
     def connect_seconds(self) -> float:
-        """For the connection, and again for the TLS handshake."""
+        """The limit for the connection, and again for the TLS handshake."""
 
     @property
     def timeout_seconds(self) -> float:
-        """For the next byte, in either direction."""
+        """The limit for the next byte, in either direction."""
 
     @property
     def session_seconds(self) -> float:
-        """For the whole session after the handshake."""
+        """The limit for the whole session after the handshake."""
 
 
 def timeouts(party: Patient) -> dict[str, float]:

@@ -55,12 +55,12 @@ def read_plan(path: Path) -> PublicPlan:
 
 
 def secret_path(name: Path) -> Path:
-    """Of the client's own half of its keys."""
+    """The file of the client's own half of its keys."""
     return name.with_name(f"{name.name}.secret")
 
 
 def keys_path(name: Path) -> Path:
-    """Of the server's half."""
+    """The file of the server's half of the keys."""
     return name.with_name(f"{name.name}.keys")
 
 

@@ -24,7 +24,7 @@ class Terms:
     inputs: int | None = None
 
     def options(self) -> dict[str, Any]:
-        """As the core plans by them, with the rates of this machine."""
+        """The terms as the core reads them, with the rates of this machine."""
         batch = several(self.batch)
         settings = {"reveal": self.reveal, "ot": self.ot, "offline": self.offline or None, "batch": batch}
         inputs = self.batch if self.inputs is None else self.inputs

@@ -104,7 +104,7 @@ class Approximate:
         return dev.task.score(np.nan_to_num(outputs), dev.wanted)
 
     def ranges(self) -> dict[str, dict[str, float]]:
-        """Of each inverse root its bounds, and the branches of the affine start."""
+        """For each inverse root its bounds, and the branches of the affine start."""
         return {
             name: {"low": low, "high": high, "ratio": high / low, "branches": branches((low, high))}
             for name, (low, high) in self.bounds.items()

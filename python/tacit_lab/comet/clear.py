@@ -34,7 +34,7 @@ class Clear:
         self.weights = {name: value.astype(np.float32) for name, value in self.source.weights.items()}
 
     def learned(self, root: InverseRoot) -> "Clear":
-        """The same encoder with another root, within the ranges that were seen."""
+        """Give the encoder another root, within the ranges that were seen."""
         return Clear(self.source, root, self.bounds, learning=False)
 
     def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ class Root:
     error: Callable[[Bounds], float] | None = None
 
     def __call__(self, z: Values, bounds: Bounds) -> Values:
-        """Of each z; calibration saw values within `bounds`, and z is clipped to them."""
+        """The inverse root of each z; calibration saw values within `bounds`, and z is clipped to them."""
         kept = np.clip(z, *bounds)
         y = self.start(kept, bounds)
         for constant in self.constants(bounds):

@@ -27,7 +27,7 @@ class Published(NamedTuple):
     falcon: tuple[float, float]
 
     def conv(self) -> dict[str, Any]:
-        """Its geometry."""
+        """The geometry of the layer as the core reads it."""
         conv = self.layer.conv()
         return conv if self.padded else {**conv, "padding": [0] * 4}
 

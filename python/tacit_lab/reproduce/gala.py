@@ -46,7 +46,7 @@ CHANNELS = 8
 
 
 def rotations(name: str, suite: str) -> int:
-    """Of a whole network, in rows of the paper's length."""
+    """The rotations of a whole network, in rows of the paper's length."""
     return int(plan_architecture(name, suite, SLOTS)["operations"]["rotations"])
 
 
@@ -141,7 +141,7 @@ class Prices(NamedTuple):
     hoisted: float
 
     def layer(self, counted: dict[str, Any]) -> float:
-        """Of all its operations."""
+        """The seconds of all operations of a layer."""
         alone = counted["rotations"] - counted["hoisted"]
         return float(
             counted["multiplications"] * self.product + alone * self.rotation + counted["hoisted"] * self.hoisted
@@ -199,7 +199,7 @@ def activations(name: str) -> int:
 
 
 def relu_seconds(nonlinear: str) -> float:
-    """Of one ReLU among many, before and after its input is there."""
+    """The seconds of one ReLU among many, before and after its input is there."""
     operation = {"operation": "relu", "count": ACTIVATIONS, "bits": WIDTH, "nonlinear": nonlinear}
     phases = bench_operation(OperationPair(operation, threads=1), RUNS)["phases"]
     return float(sum(phases[phase]["seconds"] for phase in ("offline", "online"))) / ACTIVATIONS

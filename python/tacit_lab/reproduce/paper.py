@@ -22,7 +22,7 @@ class Minutes(NamedTuple):
     full: float
 
     def of(self, full: bool) -> float:
-        """Of one of both."""
+        """The minutes of the full table, or of the quick one."""
         return self.full if full else self.quick
 
 

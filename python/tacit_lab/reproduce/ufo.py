@@ -27,9 +27,9 @@ TRAINED = "ufo_resnet20"
 CALIBRATION, IMAGES = 64, 300
 """Training images that calibrate, and test images of the quick accuracy."""
 WEIGHT_BITS, ACTIVATION_BITS = 2, 6
-"""Of figures 13, 16 and 17."""
+"""Widths of weights and activations in figures 13, 16 and 17."""
 UNKNOWN = 0.0
-"""Where the paper's text has no number."""
+"""What stands where the paper's text has no number."""
 
 
 class Shape(NamedTuple):
@@ -48,7 +48,7 @@ class Shape(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in the table."""
+        """The shape as the table of the paper writes it."""
         return f"{self.side}x{self.side}, {self.inputs} to {self.outputs}"
 
 
@@ -133,12 +133,12 @@ def table_5(full: bool, data: Path) -> dict[str, Any]:
 
 NETWORKS = {"ResNet-20": "resnet20_cifar10.onnx", "ResNet-32": "resnet32_cifar10.onnx"}
 PASSES: tuple[str, ...] = ("winograd", "residual", "fusion", "sign")
-"""In the order in which figure 16 adds them."""
+"""The passes in the order in which figure 16 adds them."""
 FIGURE_13 = {"ResNet-20": 5.7, "ResNet-32": 5.8}
 ADDED = {"ResNet-20": 3 * (16384 + 8192 + 4096), "ResNet-32": 5 * (16384 + 8192 + 4096)}
 """Elements that the blocks of a network add up."""
 RESIDUAL_BITS, ACCUMULATOR_BITS, SHIFT = 9, 21, 8
-"""Of residuals with the bit of a sign that is known, of accumulators, and how many of these are dropped."""
+"""Bits of a residual (with that of a known sign) and of an accumulator, and how many of the latter are dropped."""
 WINOGRAD, FUSION = 0.37, 0.7
 """What is left of the communication, on average, by the text on figure 17."""
 NAIVE = 0.8
@@ -244,7 +244,7 @@ def figure_17(full: bool, data: Path) -> dict[str, Any]:
 
 
 def block_ends(source: Path) -> list[list[str]]:
-    """Of the start and of every block the names of its nodes: a block ends with the ReLU of its sum."""
+    """The names of the nodes of the start and of every block: a block ends with the ReLU of its sum."""
     from tacit.importers.onnx import import_onnx
 
     found: list[list[str]] = [[]]

@@ -35,7 +35,7 @@ class Examples:
     estimates: bool
 
     def batch(self, chosen: NDArray[np.int64]) -> Batch:
-        """Those inputs, filled up to the longest."""
+        """The chosen inputs, filled up to the longest."""
         longest = max(len(self.tokens[index]) for index in chosen)
         ids, mask = torch.zeros(len(chosen), longest, dtype=torch.long), torch.zeros(len(chosen), longest)
         for row, index in enumerate(chosen):

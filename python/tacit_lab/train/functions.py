@@ -27,7 +27,7 @@ class SmuFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of x, the slope and the smoothness."""
+        """The gradients of x, the slope and the smoothness."""
         x, slope, smoothness, half = ctx.saved_tensors
         above, narrow = gradients[0], 1 - slope.item()
         divided = above / half

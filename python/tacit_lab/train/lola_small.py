@@ -47,7 +47,7 @@ def forward(weights: Weights, x: Array) -> tuple[Array, Array, Array]:
 
 
 def gradients(weights: Weights, x: Array, y: NDArray[np.int64]) -> Weights:
-    """Of the mean cross-entropy."""
+    """The gradients of the mean cross-entropy."""
     sums, squares, logits = forward(weights, x)
     likely = np.exp(logits - logits.max(axis=1, keepdims=True))
     error = likely / likely.sum(axis=1, keepdims=True)

@@ -36,7 +36,7 @@ def outside(x: Tensor, part: Smooth, kept: Tensor, span: float) -> Tensor:
 
 
 def spans(model: Classifier, examples: Examples) -> list[dict[str, Any]]:
-    """Of each layer the least and largest argument of every inverse square root, over all tokens of the examples."""
+    """The least and largest argument of every inverse square root, by layer, over all tokens of the examples."""
     model.eval()
     found: list[dict[str, list[float]]] = [{} for _ in range(len(model.layers()) + 1)]
     with torch.no_grad():
@@ -80,7 +80,7 @@ def of_scores(scores: Tensor, part: Smooth, mask: Tensor) -> dict[str, Tensor]:
 
 
 def variances(x: Tensor, chosen: Tensor) -> Tensor:
-    """Of each token."""
+    """The variance of each token."""
     return x[chosen].float().var(dim=-1, unbiased=False)
 
 

@@ -33,7 +33,7 @@ class Known(NamedTuple):
     seen: Seen
 
     def tokens(self, values: Tensor) -> Tensor:
-        """Those of values (N, tokens, size) that are no filling."""
+        """The values of (N, tokens, size) that are no filling."""
         return values[self.mask[:, 0, 0].bool()]
 
 

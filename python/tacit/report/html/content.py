@@ -114,7 +114,7 @@ class Run:
     predicted: Costs | None = None
 
     def called(self, name: str) -> "Run":
-        """The same under another name."""
+        """The run under another name."""
         return replace(self, name=name)
 
 

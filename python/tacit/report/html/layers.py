@@ -31,7 +31,7 @@ QUANTITIES = (
 )
 FEWEST_FOR_LINES = 3
 COLOURS = 6
-"""Of lines of several runs."""
+"""How many colours the lines of several runs have."""
 
 
 def phases(run: Run) -> Markup:

@@ -54,7 +54,7 @@ def prediction(found: Prediction) -> Markup:
 
 
 def verdict(found: Prediction, timed: bool) -> Markup:
-    """In a sentence."""
+    """Say in a sentence how near the prediction was."""
     rows = (*found.phases, *found.layers)
     exact = sum(row.exact for row in rows)
     parts = [f"Bytes and rounds equal the plan's in {exact} of {len(rows)} rows."]

@@ -107,7 +107,7 @@ def peers(content: Content) -> "Figure":
 
 
 def write(figure: "Figure", path: Path) -> None:
-    """As PNG, SVG or PDF, by the name of the file; the same numbers give the same file."""
+    """Write a figure as PNG, SVG or PDF, by the name of the file; the same numbers give the same file."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.name}):

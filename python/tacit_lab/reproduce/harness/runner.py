@@ -95,7 +95,7 @@ class Run:
         return sum(table.minutes.of(self.full) for table in left if missing(table.wants(self.full), self.data) is None)
 
     def conditions(self, name: str) -> Entry:
-        """Of a table if it is made now."""
+        """The conditions of a table if it is made now."""
         return conditions(name, self.tables[name], self.full, self.data)
 
     def kept(self, name: str) -> Entry | None:

@@ -12,7 +12,7 @@ from tacit_lab.reproduce.harness.wording import lasting, status
 
 @contextmanager
 def watch(names: list[str]) -> Iterator[Callable[[Result], None]]:
-    """To be called with each result, in the order of `names`."""
+    """Show progress; the value is called with each result, in the order of `names`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     errors = Console(stderr=True)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:

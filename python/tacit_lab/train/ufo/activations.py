@@ -20,7 +20,7 @@ class Rectified(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """Of the values only."""
+        """The gradient of the values; `top` has none."""
         (values,) = ctx.saved_tensors
         return torch.ops.aten.hardtanh_backward(gradients[0], values, 0, ctx.top), None
 
@@ -30,13 +30,13 @@ class Requantised(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, drop: int) -> Tensor:
-        """Of integers."""
+        """Divide integers by 2^drop and round."""
         ctx.drop = drop
         return (values * 0.5**drop + 0.5).floor_()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """Of the integers only."""
+        """The gradient of the integers; `drop` has none."""
         return gradients[0] * 0.5**ctx.drop, None
 
 

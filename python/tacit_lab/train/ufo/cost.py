@@ -34,7 +34,7 @@ class Product:
         return self.places * self.rows * self.inner * self.columns * sent
 
     def bytes(self, grid: Grid) -> int:
-        """The same in bytes, rounded up."""
+        """The bits in bytes, rounded up."""
         return -(-self.bits(grid) // 8)
 
 
@@ -44,7 +44,7 @@ def trailing(importance: int) -> int:
 
 
 def products(blocks: int = 3) -> list[Product]:
-    """Those of the convolutions of a CIFAR ResNet of 6 n + 2 layers, in order."""
+    """The products of the convolutions of a CIFAR ResNet of 6 n + 2 layers, in order."""
     found = [Product(1, 16, 27, 1024, INPUT_SIDE, 16 * 1024)]
     before = 16
     for width, side in ((16, 32), (32, 16), (64, 8)):

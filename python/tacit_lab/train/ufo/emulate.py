@@ -39,7 +39,7 @@ def tensors(model: Quantised, x: NDArray[np.float32]) -> dict[str, Tensor]:
 
 
 def logits(model: Quantised, x: NDArray[np.float32]) -> Real:
-    """Of integer inputs x (N, *shape): (N, classes)."""
+    """The logits (N, classes) of integer inputs x (N, *shape)."""
     parts = [tensors(model, x[start : start + SIZE]) for start in range(0, len(x), SIZE)]
     return np.concatenate([part[model.nodes[-1]["output"]].real() for part in parts])
 

@@ -33,7 +33,7 @@ class Rounded(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """Of the latent weights only."""
+        """The gradient of the latent weights alone."""
         (inside,) = ctx.saved_tensors
         return gradients[0] * inside, None
 

@@ -12,14 +12,14 @@ Needs no PyTorch.
 from dataclasses import dataclass
 
 DENSE = {2: ((2, 3), -3), 3: ((2, 3, 4), -5), 4: ((2, 4, 7, 8), -10)}
-"""Of weights of so many bits, importances and offset: those of least error on the float network that, like two's
-complement, can be divided by two 0 + 1 + .. + n-1 times together, so that they cost the same."""
+"""By the bits of a weight: importances and offset of least error on the float network that, like two's complement,
+can be divided by two 0 + 1 + .. + n-1 times together, so that they cost the same."""
 INPUT_SIDE = 127
 """Largest value of the network's input, of 8 signed bits."""
 HIDDEN_BITS = 6
-"""Of what a convolution reads."""
+"""Bits of what a convolution reads."""
 RESIDUAL_BITS = 8
-"""Of what blocks add up."""
+"""Bits of what blocks add up."""
 DROP = RESIDUAL_BITS - HIDDEN_BITS
 
 
@@ -59,5 +59,5 @@ def reweighted(bits: int) -> list[Grid]:
 
 
 def largest(bits: int) -> int:
-    """Of an unsigned integer."""
+    """The largest unsigned integer of so many bits."""
     return (1 << bits) - 1

@@ -111,7 +111,7 @@ class Block(nn.Module):
         return functional.pad(x, (0, 0, 0, 0, self.added // 2, self.added - self.added // 2))
 
     def forward(self, x: Tensor) -> Tensor:
-        """From 8 bits to 8 bits."""
+        """Compute values of 8 bits from values of 8 bits."""
         y = rectified(self.first(requantised(x)), HIDDEN_BITS)
         z = self.second(y) + self.shortcut(x) * self.ratio.to(x.dtype)
         return rectified(z, RESIDUAL_BITS)
@@ -133,12 +133,12 @@ class Network(nn.Module):
         self.linear = nn.Linear(WIDTHS[-1], CLASSES)
 
     def settle(self) -> None:
-        """From now on as it is exported."""
+        """Compute from now on as the exported network does."""
         for part in self.convolutions().values():
             part.settled = True
 
     def convolutions(self) -> dict[str, Convolution]:
-        """By name, in order."""
+        """The convolutions by name, in order."""
         return {name: part for name, part in self.named_modules() if isinstance(part, Convolution)}
 
     def forward(self, x: Tensor) -> Tensor:
@@ -151,13 +151,13 @@ class Network(nn.Module):
 
 
 def assign(network: Network, grids: Sequence[Grid]) -> None:
-    """Of every convolution its grid, in order."""
+    """Give every convolution its grid, in order."""
     for convolution, grid in zip(network.convolutions().values(), grids, strict=True):
         convolution.assign(grid)
 
 
 def parameters(network: Network) -> dict[str, list[Any]]:
-    """Those that learn alike."""
+    """The parameters, grouped by what learns alike."""
     groups: dict[str, list[Any]] = {"weight": [], "detail": [], "g": [], "norm": [], "ratio": [], "linear": []}
     for name, value in named(network):
         kind = name.split(".")[-2] if ".norm." in name or name.startswith("linear") else name.split(".")[-1]

@@ -22,7 +22,7 @@ def planned(float_: Folded, images: Images, average: float, probes: int, seed: i
 
 
 def replanned(float_: Folded, traces: list[float], average: float) -> dict[str, Any]:
-    """The same with traces that are known."""
+    """The plan for traces that are known."""
     weights = [sensitivity.in_places(weight.detach(), index) for index, weight in enumerate(float_.weights)]
     options = [[chosen(weight, bits) for bits in CHOICES] for weight in weights]
     return solved(options, weights, traces, average)
@@ -54,12 +54,12 @@ def uniform(prices: list[list[int]], average: float) -> float:
 
 
 def traces_of(plan: dict[str, Any]) -> list[float]:
-    """Those that a plan was made with."""
+    """The traces that a plan was made with."""
     return [layer["trace"] for layer in plan["layers"]]
 
 
 def grids(plan: dict[str, Any]) -> list[Grid]:
-    """Those of the layers, in order."""
+    """The grids of the layers, in order."""
     return [Grid(tuple(layer["importance"]), layer["offset"]) for layer in plan["layers"]]
 
 

@@ -17,7 +17,7 @@ SIZE = 64
 
 
 def traces(network: Folded, images: Images, probes: int, seed: int) -> list[float]:
-    """Of each convolution the mean diagonal entry of the Hessian of the cross entropy."""
+    """The mean diagonal entry of the Hessian of the cross entropy, for each convolution."""
     random = torch.Generator().manual_seed(seed)
     weights = list(network.weights)
     totals = [0.0] * len(weights)

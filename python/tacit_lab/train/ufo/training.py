@@ -48,7 +48,7 @@ class Settings:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of what is computed in training; measuring is exact."""
+        """The type of what is computed in training; measuring is exact."""
         return torch.bfloat16 if self.bfloat16 else torch.float32
 
 

@@ -10,7 +10,7 @@ Table = Sequence[Sequence[float]]
 
 
 def assigned(perturbation: Table, cost: Table, bound: float) -> list[int]:
-    """Of each layer the index of its width: least sum of `perturbation` with a sum of `cost` of at most `bound`.
+    """The index of the width of each layer: least sum of `perturbation`, with a sum of `cost` of at most `bound`.
 
     Both are (layers, widths). Raises `MisuseError` when the narrowest widths cost more.
     """
