@@ -5,7 +5,6 @@
 pub mod arithmetic;
 pub mod boolean;
 mod defect;
-pub mod effort;
 #[cfg(test)]
 mod functionality;
 #[cfg(any(test, feature = "testing"))]
@@ -24,10 +23,10 @@ pub mod share;
 #[cfg(test)]
 mod testing;
 pub mod transformer;
+pub mod work;
 
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};
 pub use boolean::{compare, sign};
-pub use effort::{Effort, Kernel};
 pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, softmax};
 pub use pads::{Need, Pads};
 pub use protocol::Protocol;

@@ -8,9 +8,9 @@ use std::fmt::Debug;
 
 use wire::{Channel, Cost, Error, Result};
 
-use crate::effort::Effort;
 use crate::pads::{Need, Pads};
 use crate::share::Share;
+use pricing::Work;
 
 /// A step on shares that both parties run: the same public plan at both, the same results up to
 /// the role that the [`Channel`] tells.
@@ -28,8 +28,8 @@ pub trait Protocol: Debug + Send + Sync + Any {
     fn cost(&self) -> Cost;
 
     /// The work of one run online at both parties together, in the units of the price list.
-    fn work(&self) -> Effort {
-        crate::effort::online(&self.demand(), self.cost())
+    fn work(&self) -> Work {
+        crate::work::online(&self.demand(), self.cost())
     }
 
     /// Runs the protocol on this party's shares of its inputs, in the order in which the plan

@@ -142,7 +142,7 @@ impl Report {
             });
             if let Some((_, known)) = entries.get_mut(place) {
                 add_up(&mut known.cost, part.spent.cost);
-                known.effort += part.spent.effort;
+                known.work += part.spent.work;
             }
         }
         let usage = |spent: &Spent| {
@@ -152,7 +152,7 @@ impl Report {
             let mut sum = Spent::default();
             for (_, spent) in entries.iter().filter(|((phase, _), _)| wanted(*phase)) {
                 add_up(&mut sum.cost, spent.cost);
-                sum.effort += spent.effort;
+                sum.work += spent.work;
             }
             usage(&sum)
         };

@@ -1,7 +1,7 @@
 //! A machine's rates out of measurements of it: which operations to measure, and the fit.
 
-use runtime::bench::{Operation, efforts};
-use runtime::planner::{Effort, Rates, Sample, Work, fitted, workload};
+use runtime::bench::{Operation, work_by_phase};
+use runtime::planner::{Rates, Sample, Trial, Work, fitted, workload};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Phase, Result};
 
@@ -27,7 +27,7 @@ pub struct Took {
 /// A machine's rates, and how well they tell what they were found from.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calibrated {
-    /// Seconds of a unit of each kind of work.
+    /// Seconds of a unit of each kind of trial.
     pub rates: Rates,
     /// What was measured.
     pub samples: Vec<Told>,
@@ -55,7 +55,8 @@ const SHORTEST: f64 = 1e-3;
 /// loopback.
 pub fn wanted() -> Vec<Wanted> {
     let all = workload().into_iter();
-    all.map(|work| Wanted { operation: work.operation, ot: work.settings.ot.to_string() }).collect()
+    all.map(|trial| Wanted { operation: trial.operation, ot: trial.settings.ot.to_string() })
+        .collect()
 }
 
 /// The rates that tell best what was `measured` of [`wanted`], in its order.
@@ -69,27 +70,27 @@ pub fn calibrated(measured: &[Took]) -> Result<Calibrated> {
         return Err(Error::misuse(format!("{got} measurements of {wanted} operations")));
     }
     let mut samples: Vec<(String, &'static str, Sample)> = Vec::new();
-    for (work, took) in all.iter().zip(measured) {
-        let efforts = efforts(work.operation.clone(), work.settings)?;
-        let of = |wanted: &dyn Fn(Phase) -> bool| -> Effort {
-            efforts.iter().filter(|(phase, _)| wanted(*phase)).map(|(_, effort)| *effort).sum()
+    for (trial, took) in all.iter().zip(measured) {
+        let work_by_phase = work_by_phase(trial.operation.clone(), trial.settings)?;
+        let of = |wanted: &dyn Fn(Phase) -> bool| -> Work {
+            work_by_phase.iter().filter(|(phase, _)| wanted(*phase)).map(|(_, work)| *work).sum()
         };
-        let setup = Sample { effort: of(&|phase| phase == Phase::Setup), seconds: took.setup };
-        let run = Sample { effort: of(&|phase| phase != Phase::Setup), seconds: took.run };
-        if draws_little(&work.operation) {
-            samples.push((describe(work), "setup", setup));
+        let setup = Sample { work: of(&|phase| phase == Phase::Setup), seconds: took.setup };
+        let run = Sample { work: of(&|phase| phase != Phase::Setup), seconds: took.run };
+        if draws_little(&trial.operation) {
+            samples.push((describe(trial), "setup", setup));
         }
         if took.run > SHORTEST {
-            samples.push((describe(work), "run", run));
+            samples.push((describe(trial), "run", run));
         }
     }
     let known: Vec<Sample> = samples.iter().map(|(.., sample)| *sample).collect();
     let rates = fitted(&known, &Rates::reference());
-    let told = samples.into_iter().map(|(operation, phase, Sample { effort, seconds })| Told {
+    let told = samples.into_iter().map(|(operation, phase, Sample { work, seconds })| Told {
         operation,
         phase,
         seconds,
-        predicted: rates.seconds(&effort),
+        predicted: rates.seconds(&work),
     });
     let samples: Vec<Told> = told.collect();
     let mut errors: Vec<f64> =
@@ -108,9 +109,9 @@ fn draws_little(operation: &Operation) -> bool {
     }
 }
 
-fn describe(work: &Work) -> String {
-    let sizes = serde_json::to_string(&work.operation).unwrap_or_default();
-    format!("{sizes} {}", work.settings.ot)
+fn describe(trial: &Trial) -> String {
+    let sizes = serde_json::to_string(&trial.operation).unwrap_or_default();
+    format!("{sizes} {}", trial.settings.ot)
 }
 
 #[cfg(test)]
@@ -122,11 +123,11 @@ mod tests {
     fn a_machine_twice_as_slow_has_rates_twice_as_large() {
         let rates = Rates::reference();
         let as_told = |factor: f64| -> Vec<Took> {
-            let of = |work: Work| {
+            let of = |trial: Trial| {
                 let mut took = Took { setup: 0.0, run: 0.0 };
-                for (phase, effort) in efforts(work.operation, work.settings).unwrap() {
+                for (phase, work) in work_by_phase(trial.operation, trial.settings).unwrap() {
                     let place = if phase == Phase::Setup { &mut took.setup } else { &mut took.run };
-                    *place += factor * rates.seconds(&effort);
+                    *place += factor * rates.seconds(&work);
                 }
                 took
             };
@@ -135,7 +136,7 @@ mod tests {
         let found = calibrated(&as_told(2.0)).unwrap();
         assert!(found.median_error < 0.01, "{}", found.median_error);
         assert!(found.samples.len() > wanted().len());
-        let unit = Effort::of(runtime::planner::Kernel::Entry, 1.0);
+        let unit = Work::of(runtime::planner::Unit::Entry, 1.0);
         let ratio = found.rates.seconds(&unit) / rates.seconds(&unit);
         assert!((ratio - 2.0).abs() < 0.1, "{ratio}");
         assert!(calibrated(&as_told(1.0)[1..]).is_err());

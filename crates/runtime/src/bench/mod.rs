@@ -24,6 +24,6 @@ mod transfers;
 mod transformer;
 
 pub use operation::{Baseline, Operation, Transfers};
-pub use session::{Bench, Host, Measured, efforts};
+pub use session::{Bench, Host, Measured, work_by_phase};
 pub use slots::{Counted, Counts, count};
 pub use table::{Compared, Entry, compare};

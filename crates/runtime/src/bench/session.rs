@@ -1,6 +1,7 @@
 //! Both parties of a bench.
 
-use mpc::{Effort, Share, open};
+use mpc::{Share, open};
+use pricing::Work;
 use ring::{Random, Seed};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
@@ -147,9 +148,9 @@ impl Host {
 ///
 /// # Errors
 /// As [`Bench::new`].
-pub fn efforts(operation: Operation, settings: Settings) -> Result<Vec<(Phase, Effort)>> {
+pub fn work_by_phase(operation: Operation, settings: Settings) -> Result<Vec<(Phase, Work)>> {
     let task = Task::new(operation, settings)?;
-    let of = |Part { phase, spent, .. }| (phase, spent.effort + mpc::effort::messages(spent.cost));
+    let of = |Part { phase, spent, .. }| (phase, spent.work + mpc::work::messages(spent.cost));
     Ok(counted(task.plan.parts(1)).map(of).collect())
 }
 

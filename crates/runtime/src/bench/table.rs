@@ -62,7 +62,7 @@ pub struct Compared {
 }
 
 /// What a layer is measured with.
-struct Work<'a> {
+struct Subject<'a> {
     conv: &'a Conv,
     plain_bits: u32,
     weight: Vec<i32>,
@@ -82,7 +82,7 @@ pub fn compare(conv: &Conv, runs: usize) -> Result<Compared> {
     ntt::Layer::new(conv, BITS, plain_bits)?;
     let words = Prg::new(&Seed([0; 16]), 0).uniform(taps * conv.out_channels, BITS);
     let weight = words.iter().map(|word| signed(*word, BITS) as i32).collect();
-    let mut work = Work { conv, plain_bits, weight, runs, rng: random()? };
+    let mut work = Subject { conv, plain_bits, weight, runs, rng: random()? };
     let (falcon, params) = work.falcon()?;
     Ok(Compared {
         gazelle: work.gazelle()?,
@@ -92,7 +92,7 @@ pub fn compare(conv: &Conv, runs: usize) -> Result<Compared> {
     })
 }
 
-impl Work<'_> {
+impl Subject<'_> {
     fn gazelle(&mut self) -> Result<Entry> {
         let protocol = slots::Protocol::Gazelle;
         let layer = slots::Layer::new(self.conv, protocol, BITS, self.plain_bits, None)?;

@@ -5,8 +5,9 @@ use mpc::compare::Radix;
 use mpc::linear::coefficient::{
     self, ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, ServerWeights, Worker,
 };
-use mpc::{Effort, Kernel, Need, Share};
+use mpc::{Need, Share};
 use pricing::equivalent::LOCAL_OF_CLEAR_MULTIPLICATION;
+use pricing::{Unit, Work};
 use wire::{Error, Result, Role};
 use zeroize::Zeroizing;
 
@@ -171,14 +172,14 @@ impl LinearProtocol for CoefficientLayer {
         if self.preprocessed {
             return self.spent_preprocessed();
         }
-        Spent { cost: self.layer.cost(), effort: self.layer.effort() }
+        Spent { cost: self.layer.cost(), work: self.layer.work() }
     }
 
     fn spent_preprocessed(&self) -> Spent {
         // The server multiplies in the clear.
         let clear = LOCAL_OF_CLEAR_MULTIPLICATION * self.layer.clear_work() as f64;
         let work = self.layer.outputs() as f64 + clear;
-        Spent { cost: self.layer.prepared_cost(), effort: Effort::of(Kernel::Local, work) }
+        Spent { cost: self.layer.prepared_cost(), work: Work::of(Unit::Local, work) }
     }
 
     fn memory(&self) -> u64 {
@@ -215,7 +216,7 @@ impl Preprocess for CoefficientLayer {
     }
 
     fn parts(&self) -> Vec<(Need, [Spent; 2])> {
-        let asks = Spent { cost: self.layer.asks(), effort: self.layer.effort() };
+        let asks = Spent { cost: self.layer.asks(), work: self.layer.work() };
         vec![(Need::default(), [asks, Spent::sending(self.layer.answers())])]
     }
 

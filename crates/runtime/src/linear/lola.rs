@@ -97,7 +97,7 @@ impl LinearProtocol for EvaluatedNetwork {
     }
 
     fn spent(&self) -> Spent {
-        Spent { cost: self.plan.cost().unwrap_or(Cost::NONE), effort: self.plan.effort() }
+        Spent { cost: self.plan.cost().unwrap_or(Cost::NONE), work: self.plan.work() }
     }
 
     fn reveals(&self) -> Option<u32> {

@@ -9,7 +9,8 @@ use mpc::linear::coefficient::Worker;
 use mpc::linear::ot_matmul::{
     self, Asked as AskedProducts, ClientAhead, Layer, ServerAhead, Source, Weights,
 };
-use mpc::{Effort, Kernel, Need, Share};
+use mpc::{Need, Share};
+use pricing::{Unit, Work};
 use wire::{Channel, Error, Phase, Result, Role};
 use zeroize::Zeroizing;
 
@@ -229,8 +230,8 @@ impl LinearProtocol for OtLayer {
 
     fn spent(&self) -> Spent {
         let elements = self.layer.inputs() + self.layer.product().outputs();
-        let effort = Effort::of(Kernel::Local, elements as f64);
-        Spent { cost: self.layer.cost(), effort }
+        let work = Work::of(Unit::Local, elements as f64);
+        Spent { cost: self.layer.cost(), work }
     }
 
     fn memory(&self) -> u64 {
@@ -267,10 +268,9 @@ impl Preprocess for OtLayer {
     }
 
     fn parts(&self) -> Vec<(Need, [Spent; 2])> {
-        let costs = self.layer.ahead_costs().into_iter().zip(self.layer.efforts());
-        let spent = costs.map(|([asked, cost], effort)| {
-            [Spent::sending(asked), Spent::sending(cost).and(effort)]
-        });
+        let costs = self.layer.ahead_costs().into_iter().zip(self.layer.works());
+        let spent = costs
+            .map(|([asked, cost], work)| [Spent::sending(asked), Spent::sending(cost).and(work)]);
         self.layer.needs().into_iter().zip(spent).collect()
     }
 

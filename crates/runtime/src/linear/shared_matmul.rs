@@ -67,7 +67,11 @@ impl SharedProduct {
 }
 
 /// Whether as many products as this would save what keys for unfolding take.
-fn worth_folding(folded: &shared_matmul::Layer, plain: &shared_matmul::Layer, products: usize) -> Result<bool> {
+fn worth_folding(
+    folded: &shared_matmul::Layer,
+    plain: &shared_matmul::Layer,
+    products: usize,
+) -> Result<bool> {
     let layout = UnfoldKey::layout(folded.params(), folded.levels()).map_err(misuse)?;
     let keys: u64 = layout.iter().map(|(count, bits)| *count as u64 * u64::from(*bits) / 8).sum();
     let total = |cost: Cost| cost.client_to_server + cost.server_to_client;
@@ -96,7 +100,7 @@ impl LinearProtocol for SharedProduct {
     }
 
     fn spent(&self) -> Spent {
-        Spent { cost: self.layer.cost(), effort: self.layer.effort() }
+        Spent { cost: self.layer.cost(), work: self.layer.work() }
     }
 
     fn memory(&self) -> u64 {
@@ -117,9 +121,14 @@ impl LinearProtocol for SharedProduct {
         let degree = self.layer.params().degree();
         let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
         let product = match cx.party {
-            Party::Client { keys, .. } => {
-                shared_matmul::client(cx.channel, &self.layer, keys.for_degree(degree)?, a, b, worker)?
-            }
+            Party::Client { keys, .. } => shared_matmul::client(
+                cx.channel,
+                &self.layer,
+                keys.for_degree(degree)?,
+                a,
+                b,
+                worker,
+            )?,
             Party::Server { keys, .. } => {
                 let (public, unfold) = (keys.for_degree(degree)?, keys.for_unfolding(degree));
                 let keys = shared_matmul::ServerKeys { public, unfold };

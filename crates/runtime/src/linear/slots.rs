@@ -3,11 +3,12 @@
 
 use graph::Conv;
 use he::bfv::{Params, SecretKey};
+use mpc::Share;
 use mpc::garbled::Ring;
 use mpc::linear::falcon::AcceptLeakage;
 use mpc::linear::falcon::{self, ntt};
 use mpc::linear::slots::{self, Operations, Protocol, ServerKeys, Worker};
-use mpc::{Effort, Kernel, Share};
+use pricing::{Unit, Work};
 use ring::Modulus;
 use wire::{Channel, Cost, Error, Result};
 use zeroize::Zeroizing;
@@ -164,8 +165,8 @@ impl Packed {
     }
 
     /// What both parties do, beside the messages.
-    pub(crate) fn effort(&self) -> Effort {
-        self.operations().effort(self.params()).and(Kernel::Packed, self.cost().bytes() as f64)
+    pub(crate) fn work(&self) -> Work {
+        self.operations().work(self.params()).and(Unit::Packed, self.cost().bytes() as f64)
     }
 
     /// For people.
@@ -270,7 +271,7 @@ impl LinearProtocol for SlotLayer {
     }
 
     fn spent(&self) -> Spent {
-        Spent { cost: self.layer.cost(), effort: self.layer.effort() }
+        Spent { cost: self.layer.cost(), work: self.layer.work() }
     }
 
     fn operations(&self) -> Option<Operations> {

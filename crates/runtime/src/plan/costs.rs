@@ -1,6 +1,7 @@
 //! What steps take: correlations, messages, work, memory.
 
-use mpc::{Effort, Kernel, Need, open};
+use mpc::{Need, open};
+use pricing::{Unit, Work};
 
 use super::sliced::Sliced;
 use super::spent::Spent;
@@ -32,8 +33,8 @@ impl Step {
     pub(crate) fn first(&self) -> Spent {
         match &self.action {
             Action::Local(step) => {
-                let effort = Effort::of(Kernel::Local, step.elements() as f64);
-                Spent { effort, ..Spent::default() }
+                let work = Work::of(Unit::Local, step.elements() as f64);
+                Spent { work, ..Spent::default() }
             }
             Action::Protocol(_) => Spent::default(),
             Action::Linear(layer) => layer.spent(),

@@ -130,7 +130,7 @@ impl Sliced {
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
         self.0.iter().map(|slice| {
             let (need, cost) = (slice.plan.demand(), slice.plan.cost());
-            (need, Spent { cost, effort: slice.plan.work() })
+            (need, Spent { cost, work: slice.plan.work() })
         })
     }
 

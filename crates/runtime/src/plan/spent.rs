@@ -1,7 +1,7 @@
 //! What a session takes, part by part: messages and work.
 
 use mpc::linear::ot_matmul::MESSAGE;
-use mpc::{Effort, Kernel};
+use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
 /// What something sends and how much work it is, the messages' not included.
@@ -10,7 +10,7 @@ pub struct Spent {
     /// Messages.
     pub cost: Cost,
     /// Work, in the units of the price list.
-    pub effort: Effort,
+    pub work: Work,
 }
 
 impl Spent {
@@ -21,8 +21,8 @@ impl Spent {
 
     /// With more work.
     #[must_use]
-    pub fn and(self, effort: Effort) -> Self {
-        Self { effort: self.effort + effort, ..self }
+    pub fn and(self, work: Work) -> Self {
+        Self { work: self.work + work, ..self }
     }
 
     /// Products by transfers, of which one party takes a message while the other makes the next,
@@ -30,7 +30,7 @@ impl Spent {
     /// same direction, else all but a message's.
     #[must_use]
     pub(crate) fn beside_others(self) -> Self {
-        let streams = self.effort.units(Kernel::Stream);
+        let streams = self.work.units(Unit::Stream);
         let bytes = self.cost.bytes();
         let alone = if self.cost.rounds > 0 { bytes.min(MESSAGE) } else { 0 };
         if streams == 0.0 || alone == bytes {
@@ -38,13 +38,13 @@ impl Spent {
         }
         let beside = (bytes - alone) as f64 / 2.0;
         let made = streams * beside / bytes as f64;
-        self.and(Effort::of(Kernel::Stream, -made).and(Kernel::Byte, -beside))
+        self.and(Work::of(Unit::Stream, -made).and(Unit::Byte, -beside))
     }
 
     /// One after the other.
     #[must_use]
     pub(crate) fn then(self, next: Self) -> Self {
-        Self { cost: self.cost.then(next.cost), effort: self.effort + next.effort }
+        Self { cost: self.cost.then(next.cost), work: self.work + next.work }
     }
 }
 
@@ -60,10 +60,10 @@ pub(crate) struct Peak(u64);
 
 impl Peak {
     /// Using so many bytes at a time, of which those above the peak are new.
-    pub(crate) fn touch(&mut self, bytes: u64) -> Effort {
+    pub(crate) fn touch(&mut self, bytes: u64) -> Work {
         let new = bytes.saturating_sub(self.0);
         self.0 += new;
-        Effort::of(Kernel::Touched, new as f64)
+        Work::of(Unit::Touched, new as f64)
     }
 }
 

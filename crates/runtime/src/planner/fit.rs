@@ -1,14 +1,14 @@
 //! Rates out of measurements: least squares of relative errors, no rate below zero.
 
-use mpc::Effort;
 use pricing::Rates;
+use pricing::Work;
 use pricing::unit::COUNT;
 
 /// Work and the seconds that it took.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Everything in it, messages too.
-    pub effort: Effort,
+    pub work: Work,
     /// Seconds.
     pub seconds: f64,
 }
@@ -71,38 +71,38 @@ fn descended(shares: &[[f64; COUNT]], weights: &[f64]) -> [f64; COUNT] {
 
 /// Units by second: a row of relative errors.
 fn row(sample: &Sample) -> [f64; COUNT] {
-    sample.effort.all().map(|units| units / sample.seconds)
+    sample.work.all().map(|units| units / sample.seconds)
 }
 
 /// `before`, all rates times the median ratio of measured to expected: a slower machine is
 /// slower at what was not measured, too.
 fn scaled(samples: &[Sample], before: &Rates) -> [f64; COUNT] {
-    let ratio = |sample: &Sample| sample.seconds / before.seconds(&sample.effort);
+    let ratio = |sample: &Sample| sample.seconds / before.seconds(&sample.work);
     let mut ratios: Vec<f64> =
         samples.iter().map(ratio).filter(|ratio| ratio.is_finite()).collect();
     ratios.sort_by(f64::total_cmp);
     let middle = ratios.get(ratios.len() / 2).copied().unwrap_or(1.0);
     let named: std::collections::BTreeMap<String, f64> = (*before).into();
-    mpc::Kernel::ALL.map(|kernel| middle * named.get(kernel.name()).copied().unwrap_or_default())
+    pricing::Unit::ALL.map(|kernel| middle * named.get(kernel.name()).copied().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpc::Kernel;
+    use pricing::Unit;
 
     #[test]
     fn rates_are_found_again() {
-        let truth = |effort: &Effort| {
-            3e-9 * effort.units(Kernel::Entry)
-                + 2e-8 * effort.units(Kernel::Ferret18)
-                + 0.02 * effort.units(Kernel::Session)
+        let truth = |work: &Work| {
+            3e-9 * work.units(Unit::Entry)
+                + 2e-8 * work.units(Unit::Ferret18)
+                + 0.02 * work.units(Unit::Session)
         };
         let sample = |session: f64, entries: f64, silent: f64| {
-            let effort = Effort::of(Kernel::Session, session)
-                .and(Kernel::Entry, entries)
-                .and(Kernel::Ferret18, silent);
-            Sample { effort, seconds: truth(&effort) }
+            let work = Work::of(Unit::Session, session)
+                .and(Unit::Entry, entries)
+                .and(Unit::Ferret18, silent);
+            Sample { work, seconds: truth(&work) }
         };
         let samples = [
             sample(1.0, 0.0, 0.0),
@@ -112,10 +112,10 @@ mod tests {
         ];
         let rates = fitted(&samples.repeat(20), &Rates::reference());
         for sample in samples {
-            let found = rates.seconds(&sample.effort);
+            let found = rates.seconds(&sample.work);
             assert!((found / sample.seconds - 1.0).abs() < 0.05, "{found} {sample:?}");
         }
         // What was not seen follows the machine.
-        assert!(rates.seconds(&Effort::of(Kernel::Garbled, 1.0)) > 0.0);
+        assert!(rates.seconds(&Work::of(Unit::Garbled, 1.0)) > 0.0);
     }
 }

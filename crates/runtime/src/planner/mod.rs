@@ -1,7 +1,7 @@
 //! What a plan takes in seconds, and which plan takes least.
 //!
 //! Bytes and rounds of a plan are exact. Its seconds are a model: units of work by kind
-//! ([`mpc::Kernel`]) times what a unit takes on this machine ([`Rates`]), and time on the
+//! ([`pricing::Unit`]) times what a unit takes on this machine ([`Rates`]), and time on the
 //! link ([`Conditions`]).
 
 mod fit;
@@ -11,14 +11,14 @@ mod ways;
 mod widths;
 mod workload;
 
-pub use mpc::{Effort, Kernel};
 pub use pricing::Rates;
+pub use pricing::{Unit, Work};
 
 pub use fit::{Sample, fitted};
 pub use rates::Conditions;
 pub use search::{Alternative, Found, best, uniform};
 pub use widths::{Widths, suited};
-pub use workload::{Work, workload};
+pub use workload::{Trial, workload};
 
 use graph::{Graph, Model};
 use wire::{Error, Result};

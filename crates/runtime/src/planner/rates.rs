@@ -1,23 +1,23 @@
 //! Seconds of a plan: the rates of a machine, and a link.
 
-use mpc::{Effort, Kernel};
 use pricing::Rates;
+use pricing::{Unit, Work};
 use wire::{Cost, Link};
 
 use crate::plan::spent::Spent;
 
 /// Work that goes on while its results are on the wire: correlations, their pads, streams out of
 /// pads, circuits, and rotation keys.
-const STREAMED: [Kernel; 9] = [
-    Kernel::SoftSpoken2,
-    Kernel::SoftSpoken4,
-    Kernel::SoftSpoken8,
-    Kernel::Transfer,
-    Kernel::Entry,
-    Kernel::WideEntry,
-    Kernel::Stream,
-    Kernel::Garbled,
-    Kernel::Keyed,
+const STREAMED: [Unit; 9] = [
+    Unit::SoftSpoken2,
+    Unit::SoftSpoken4,
+    Unit::SoftSpoken8,
+    Unit::Transfer,
+    Unit::Entry,
+    Unit::WideEntry,
+    Unit::Stream,
+    Unit::Garbled,
+    Unit::Keyed,
 ];
 
 /// A machine and a link.
@@ -33,15 +33,15 @@ impl Conditions {
     /// What something takes, `cost` being as it counts where it stands: work, then its
     /// messages one after the other.
     pub(crate) fn seconds(&self, spent: Spent) -> f64 {
-        let Spent { cost, effort } = spent;
-        let messages = mpc::effort::messages(cost);
-        let work = self.rates.seconds(&(effort + messages));
+        let Spent { cost, work } = spent;
+        let messages = mpc::work::messages(cost);
+        let taken = self.rates.seconds(&(work + messages));
         // What is made in quantity is sent while the next of it is made; so is what is
         // encrypted for the wire, which is half of what a byte takes.
-        let streamed = STREAMED.iter().map(|kernel| Effort::of(*kernel, effort.units(*kernel)));
-        let bytes = Effort::of(Kernel::Byte, messages.units(Kernel::Byte) / 2.0);
-        let making = self.rates.seconds(&(streamed.sum::<Effort>() + bytes));
-        work + self.wire(cost) - making.min(self.passing(cost))
+        let streamed = STREAMED.iter().map(|unit| Work::of(*unit, work.units(*unit)));
+        let bytes = Work::of(Unit::Byte, messages.units(Unit::Byte) / 2.0);
+        let making = self.rates.seconds(&(streamed.sum::<Work>() + bytes));
+        taken + self.wire(cost) - making.min(self.passing(cost))
     }
 
     /// Time on the link: half a round trip a round, bytes at its bandwidth.
@@ -71,10 +71,10 @@ mod tests {
         assert!((on(Some(Link::WAN)).seconds(spent) - 1.02).abs() < 1e-9);
         assert!(on(None).seconds(spent).abs() < 1e-12);
         let rates = Rates::new([1e-9; COUNT]).unwrap();
-        let messages = rates.seconds(&mpc::effort::messages(cost));
+        let messages = rates.seconds(&mpc::work::messages(cost));
         let hidden = 25e-3;
         for (gates, whole) in [(0.25e9, 1.02 - hidden), (3e9, 3.02)] {
-            let spent = Spent { cost, effort: Effort::of(Kernel::Garbled, gates) };
+            let spent = Spent { cost, work: Work::of(Unit::Garbled, gates) };
             let took = Conditions { rates, link: Some(Link::WAN) }.seconds(spent);
             assert!((took - messages - whole).abs() < 1e-6, "{took}");
         }
@@ -87,7 +87,7 @@ mod tests {
         let following = Cost { rounds: 0, ..alone };
         let bytes = alone.bytes() as f64;
         let on = |link, cost| {
-            let spent = Spent { cost, effort: Effort::of(Kernel::Stream, bytes) };
+            let spent = Spent { cost, work: Work::of(Unit::Stream, bytes) };
             Conditions { rates, link }.seconds(spent.beside_others())
         };
         let first = mpc::linear::ot_matmul::MESSAGE as f64;

@@ -202,7 +202,7 @@ impl Search<'_> {
             client_sends: [need.client_sends.clone(), need.circuit_jobs()].concat(),
             server_sends: need.server_sends.clone(),
         });
-        let pads = mpc::effort::pads(&Need { circuits: Vec::new(), ..need.clone() });
+        let pads = mpc::work::pads(&Need { circuits: Vec::new(), ..need.clone() });
         let all = self.conditions.seconds(spent) - self.conditions.rates.seconds(&pads);
         Marginal { seconds: all.max(0.0) / count, bytes: spent.cost.bytes() as f64 / count }
     }
@@ -212,7 +212,7 @@ impl Search<'_> {
         let made = correlations(&way.need) * marginal.seconds;
         let prepared = Spent {
             cost: mpc::garbled::prepare_cost(&way.need.circuits),
-            effort: mpc::effort::pads(&way.need),
+            work: mpc::work::pads(&way.need),
         };
         let still = |spent: Spent| {
             Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent }.beside_others()

@@ -8,7 +8,7 @@ use crate::plan::Settings;
 
 /// One measurement.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct Trial {
     /// What runs.
     pub operation: Operation,
     /// Where its correlations come from.
@@ -16,7 +16,7 @@ pub struct Work {
 }
 
 /// All of them, the cheapest first; about half a minute on the reference machine.
-pub fn workload() -> Vec<Work> {
+pub fn workload() -> Vec<Trial> {
     let sources = [
         Source::SoftSpoken2,
         Source::SoftSpoken4,
@@ -26,7 +26,7 @@ pub fn workload() -> Vec<Work> {
     ];
     let mut all = Vec::new();
     let mut add = |source: Source, operation: Operation| {
-        all.push(Work { operation, settings: Settings { ot: source, ..Settings::default() } });
+        all.push(Trial { operation, settings: Settings { ot: source, ..Settings::default() } });
     };
     for source in sources {
         add(source, relu(1 << 12, Some(2), Nonlinear::Ot));
@@ -149,17 +149,18 @@ fn conv(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::efforts;
-    use mpc::{Effort, Kernel};
+    use crate::bench::work_by_phase;
+    use pricing::{Unit, Work};
 
     #[test]
     fn every_kind_of_work_is_measured_but_those_of_whole_models() {
-        let parts =
-            workload().into_iter().flat_map(|work| efforts(work.operation, work.settings).unwrap());
-        let all: Effort = parts.map(|(_, effort)| effort).sum();
+        let parts = workload()
+            .into_iter()
+            .flat_map(|work| work_by_phase(work.operation, work.settings).unwrap());
+        let all: Work = parts.map(|(_, work)| work).sum();
         // Factors only products of shares have.
-        let unseen = [Kernel::Factor, Kernel::Ferret18, Kernel::Ferret19];
-        for kernel in Kernel::ALL.into_iter().filter(|kernel| !unseen.contains(kernel)) {
+        let unseen = [Unit::Factor, Unit::Ferret18, Unit::Ferret19];
+        for kernel in Unit::ALL.into_iter().filter(|kernel| !unseen.contains(kernel)) {
             assert!(all.units(kernel) > 0.0, "no {}", kernel.name());
         }
     }

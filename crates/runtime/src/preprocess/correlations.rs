@@ -3,9 +3,10 @@
 //! Pads are made for a segment of steps at a time, so that the memory they take
 //! stays bounded however large the network is.
 
-use mpc::{Effort, Need, Pads, garbled};
+use mpc::{Need, Pads, garbled};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
 use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
+use pricing::Work;
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
 
@@ -106,8 +107,8 @@ impl Stock {
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
         let made = made.map(|made| made.and(made.first()));
-        let effort = made.map(mpc::effort::correlations).sum::<Effort>() + mpc::effort::pads(need);
-        Spent { cost, effort }
+        let work = made.map(mpc::work::correlations).sum::<Work>() + mpc::work::pads(need);
+        Spent { cost, work }
     }
 
     /// Correlations made so far, those that the client sends first.

@@ -1,6 +1,6 @@
 //! What a session costs before it runs, part by part in its order.
 
-use mpc::{Effort, Kernel};
+use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
 use super::{handshake, keys};
@@ -30,12 +30,12 @@ impl Plan {
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
-        let effort = Effort::of(Kernel::Session, 1.0) + keys::effort(self);
-        let setup = Spent { cost: self.setup_cost(), effort };
+        let work = Work::of(Unit::Session, 1.0) + keys::work(self);
+        let setup = Spent { cost: self.setup_cost(), work };
         let mut parts = vec![Part::new(Phase::Setup, None, setup)];
         self.run_parts(self.runs(inputs), &mut parts);
         if let Some(first) = parts.get_mut(1) {
-            first.spent.effort += Effort::of(Kernel::Start, 1.0);
+            first.spent.work += Work::of(Unit::Start, 1.0);
         }
         parts
     }

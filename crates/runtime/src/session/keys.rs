@@ -1,7 +1,7 @@
 //! The client's keys: one a session and ring degree, for all moduli of the plan.
 
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
-use mpc::{Effort, Kernel};
+use pricing::{Unit, Work};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
@@ -73,9 +73,9 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
 }
 
 /// What making and reading the keys takes; of those that are not of packed slots little.
-pub(crate) fn effort(plan: &Plan) -> Effort {
+pub(crate) fn work(plan: &Plan) -> Work {
     let coefficients = slot_keys::coefficients(plan) + evaluation::coefficients(plan);
-    Effort::of(Kernel::Keyed, coefficients as f64)
+    Work::of(Unit::Keyed, coefficients as f64)
 }
 
 /// A line per set of parameters, for people.

@@ -47,23 +47,23 @@ fn what_the_client_knows_enters_the_prime_without_a_word() {
 #[test]
 fn rotation_keys_are_work_of_the_setup_and_what_comes_first_is_counted_once() {
     let mut rng = Random::seeded(44);
-    let units = |plan: &Plan, inputs: usize, kernel: mpc::Kernel| -> f64 {
-        plan.parts(inputs).iter().map(|part| part.spent.effort.units(kernel)).sum()
+    let units = |plan: &Plan, inputs: usize, kernel: pricing::Unit| -> f64 {
+        plan.parts(inputs).iter().map(|part| part.spent.work.units(kernel)).sum()
     };
     for suite in SUITES.into_iter().chain(["auto"]) {
         let plan = Plan::new(packed(&mut rng, suite).graph, Settings::default()).unwrap();
-        let keyed = units(&plan, 1, mpc::Kernel::Keyed);
-        let first = plan.parts(1).first().map(|part| part.spent.effort).unwrap();
+        let keyed = units(&plan, 1, pricing::Unit::Keyed);
+        let first = plan.parts(1).first().map(|part| part.spent.work).unwrap();
         assert_eq!(keyed > 0.0, suite != "auto", "{suite}");
         for (kernel, once) in [
-            (mpc::Kernel::Keyed, first.units(mpc::Kernel::Keyed)),
-            (mpc::Kernel::Start, 1.0),
-            (mpc::Kernel::Touched, units(&plan, 1, mpc::Kernel::Touched)),
+            (pricing::Unit::Keyed, first.units(pricing::Unit::Keyed)),
+            (pricing::Unit::Start, 1.0),
+            (pricing::Unit::Touched, units(&plan, 1, pricing::Unit::Touched)),
         ] {
             let again = units(&plan, 3, kernel);
             assert!((again - once).abs() < 1e-9, "{suite} {}: {again} {once}", kernel.name());
         }
-        assert!(units(&plan, 1, mpc::Kernel::Touched) > 0.0);
+        assert!(units(&plan, 1, pricing::Unit::Touched) > 0.0);
     }
 }
 

@@ -11,9 +11,9 @@ use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::packing::{Packing, Place};
 use super::product;
-use crate::effort::{Effort, Kernel};
 use crate::linear::transport::chunks;
 use crate::linear::transport::rlwe::Rescaling;
+use pricing::{Unit, Work};
 
 /// The tag of ciphertexts from the client: seed and body of each.
 pub(super) const INPUTS: u8 = tags::COEFFICIENT_INPUTS;
@@ -229,18 +229,18 @@ impl Layer {
     }
 
     /// What both parties do in a run, beside the messages.
-    pub fn effort(&self) -> Effort {
+    pub fn work(&self) -> Work {
         let degree = self.params.degree() as f64;
         let (inputs, responses) = (self.packing.inputs() as f64, self.packing.responses() as f64);
         let pairs = responses * self.packing.input_blocks() as f64;
-        let both = Effort::of(Kernel::Encrypted, inputs * degree)
-            .and(Kernel::Answered, responses * degree)
-            .and(Kernel::Kept, self.outputs() as f64);
+        let both = Work::of(Unit::Encrypted, inputs * degree)
+            .and(Unit::Answered, responses * degree)
+            .and(Unit::Kept, self.outputs() as f64);
         match product::kernel(self).direct_work() {
-            Some(work) => both.and(Kernel::Direct, pairs * work as f64),
+            Some(work) => both.and(Unit::Direct, pairs * work as f64),
             None => both
-                .and(Kernel::Transformed, 2.0 * degree * (inputs + responses))
-                .and(Kernel::Pointwise, 2.0 * degree * pairs),
+                .and(Unit::Transformed, 2.0 * degree * (inputs + responses))
+                .and(Unit::Pointwise, 2.0 * degree * pairs),
         }
     }
 

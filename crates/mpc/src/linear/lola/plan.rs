@@ -12,8 +12,8 @@ use super::message::{Answer, Bodies, Request};
 use super::search;
 use super::stage::{Operations, Squares, Stage};
 use crate::defect::defect;
-use crate::effort::{Effort, Kernel};
 use crate::linear::transport::{chunks, misuse};
+use pricing::{Unit, Work};
 
 /// Bits of the noise budget that are left after flooding.
 pub const SPARE_BITS: u32 = 10;
@@ -140,9 +140,9 @@ impl Plan {
     }
 
     /// What both parties do in a run, beside the messages.
-    pub fn effort(&self) -> Effort {
+    pub fn work(&self) -> Work {
         let bytes = self.cost().map_or(0, |cost| cost.bytes());
-        Effort::of(Kernel::Slotted, 1e12 * self.seconds).and(Kernel::Packed, bytes as f64)
+        Work::of(Unit::Slotted, 1e12 * self.seconds).and(Unit::Packed, bytes as f64)
     }
 
     /// An encoder for each prime, for ciphertexts of these parameters.

@@ -9,10 +9,10 @@ use super::message::Masked;
 use super::plan::Product;
 use super::right::Right;
 use super::weights::Weights;
-use crate::effort::Effort;
 use crate::linear::winograd::Tiles;
 use crate::pads::Need;
 use crate::share::Share;
+use pricing::Work;
 
 /// Bytes of the longest masked input.
 const LONGEST: u64 = 1 << 27;
@@ -153,8 +153,8 @@ impl Layer {
     }
 
     /// What both parties do for each part of the preparation, beside pads and messages.
-    pub fn efforts(&self) -> Vec<Effort> {
-        self.product.efforts()
+    pub fn works(&self) -> Vec<Work> {
+        self.product.works()
     }
 
     /// What a run costs then.

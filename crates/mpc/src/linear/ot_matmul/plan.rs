@@ -7,8 +7,8 @@ use pricing::equivalent::STREAM_BYTES_OF_TRANSFER;
 use wire::{Cost, Error, Lane, Result, Role, Segment};
 
 use super::message::{Choices, Corrections};
-use crate::effort::{Effort, Kernel};
 use crate::pads::Need;
+use pricing::{Unit, Work};
 
 /// Transfers whose pads are held at a time.
 pub(super) const MOST_TRANSFERS: usize = 1 << 21;
@@ -160,11 +160,11 @@ impl Product {
     }
 
     /// Work of each part, in order: corrections are streams out of pads.
-    pub(super) fn efforts(&self) -> Vec<Effort> {
+    pub(super) fn works(&self) -> Vec<Work> {
         let bits: u64 = self.choices.iter().map(|choice| u64::from(choice.width)).sum();
         let each = self.choices.len() as f64 * STREAM_BYTES_OF_TRANSFER;
         let row = self.inner as f64 * (each + self.columns as f64 * bits as f64 / 8.0);
-        let streamed = |lines: &Range<usize>| Effort::of(Kernel::Stream, lines.len() as f64 * row);
+        let streamed = |lines: &Range<usize>| Work::of(Unit::Stream, lines.len() as f64 * row);
         self.parts().iter().map(streamed).collect()
     }
 

@@ -7,9 +7,9 @@ use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 use super::keys::ServerKeys;
 use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term, pairs};
-use crate::effort::{Effort, Kernel};
 use crate::linear::transport::chunks;
 use crate::linear::transport::rlwe::Rescaling;
+use pricing::{Unit, Work};
 
 /// The tag of ciphertexts from the client: seed and body of each.
 pub(super) const INPUTS: u8 = tags::SHARED_INPUTS;
@@ -101,7 +101,7 @@ impl Layer {
     }
 
     /// What both parties do in a run, beside the messages.
-    pub fn effort(&self) -> Effort {
+    pub fn work(&self) -> Work {
         let degree = self.params.degree() as f64;
         let (inputs, responses) = self.counts();
         let halves = if self.sends_right() { 2.0 } else { 1.0 };
@@ -113,12 +113,12 @@ impl Layer {
             factors += batch * (inner * columns) as f64;
             factors += (1 + self.levels) as f64 * self.blocks(term) as f64;
         }
-        Effort::of(Kernel::Encrypted, inputs as f64 * degree)
-            .and(Kernel::Answered, responses as f64 * degree)
-            .and(Kernel::Kept, self.outputs() as f64 * self.terms.len() as f64)
-            .and(Kernel::Transformed, 2.0 * degree * (inputs + responses) as f64)
-            .and(Kernel::Pointwise, 2.0 * degree * products)
-            .and(Kernel::Factor, degree * factors)
+        Work::of(Unit::Encrypted, inputs as f64 * degree)
+            .and(Unit::Answered, responses as f64 * degree)
+            .and(Unit::Kept, self.outputs() as f64 * self.terms.len() as f64)
+            .and(Unit::Transformed, 2.0 * degree * (inputs + responses) as f64)
+            .and(Unit::Pointwise, 2.0 * degree * products)
+            .and(Unit::Factor, degree * factors)
     }
 
     /// Whether `keys` can answer this layer.

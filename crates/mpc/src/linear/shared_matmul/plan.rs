@@ -19,7 +19,6 @@ const MOST_BLOCKS: usize = 1 << 20;
 /// What the client's own products add to the error: they are exact, phases are not.
 const COARSE: f64 = 1.0 / (1 << noise::STOCHASTIC_SPARE) as f64;
 
-
 /// Bytes and work.
 type Price = (u64, usize);
 

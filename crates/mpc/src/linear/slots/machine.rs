@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use he::bfv::Params;
 use wire::Result;
 
-use crate::effort::{Effort, Kernel};
 use crate::linear::lola;
+use pricing::{Unit, Work};
 
 /// Operations on ciphertexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub struct Operations {
 
 impl Operations {
     /// What they take under `params`.
-    pub fn effort(&self, params: &Params) -> Effort {
+    pub fn work(&self, params: &Params) -> Work {
         let counted = lola::Operations {
             hoisted: self.hoisted,
             rotations: self.rotations - self.hoisted.min(self.rotations) + self.swaps,
             plains: self.multiplications,
             ..lola::Operations::default()
         };
-        Effort::of(Kernel::Slotted, 1e12 * counted.seconds(params, 0))
+        Work::of(Unit::Slotted, 1e12 * counted.seconds(params, 0))
     }
 }
 

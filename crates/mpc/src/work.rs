@@ -2,29 +2,29 @@
 
 use ot::{Job, Made};
 use pricing::equivalent::WIDE_TABLE;
-pub use pricing::{Unit as Kernel, Work as Effort};
+pub use pricing::{Unit, Work};
 use wire::{Cost, Role};
 
 use crate::pads::Need;
 
 /// The work of sending and receiving the messages of a step: their bytes and rounds.
-pub fn messages(cost: Cost) -> Effort {
-    Effort::of(Kernel::Byte, cost.bytes() as f64).and(Kernel::Round, cost.rounds as f64)
+pub fn messages(cost: Cost) -> Work {
+    Work::of(Unit::Byte, cost.bytes() as f64).and(Unit::Round, cost.rounds as f64)
 }
 
 /// The work of a non-linear step online: what it consumes and what it sends.
-pub fn online(need: &Need, cost: Cost) -> Effort {
+pub fn online(need: &Need, cost: Cost) -> Work {
     let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
     // Labels are not opened bit by bit.
     let labels: u64 = need.circuits.iter().map(|c| c.online_cost().bytes()).sum();
     let sent = 8.0 * cost.bytes().saturating_sub(labels) as f64;
-    Effort::of(Kernel::Consumed, transfers(need) as f64)
-        .and(Kernel::OnlineBit, sent)
-        .and(Kernel::Evaluated, gates as f64)
+    Work::of(Unit::Consumed, transfers(need) as f64)
+        .and(Unit::OnlineBit, sent)
+        .and(Unit::Evaluated, gates as f64)
 }
 
 /// The work of making pads and garbling circuits, without that of their correlations.
-pub fn pads(need: &Need) -> Effort {
+pub fn pads(need: &Need) -> Work {
     let circuits = need.circuit_jobs();
     let jobs = need.client_sends.iter().chain(&need.server_sends).chain(&circuits);
     let (mut count, mut entries, mut wide) = (0.0, 0.0, 0.0);
@@ -34,18 +34,18 @@ pub fn pads(need: &Need) -> Effort {
         *(if narrow { &mut entries } else { &mut wide }) += job.count as f64 * job.entries() as f64;
     }
     let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
-    Effort::of(Kernel::Transfer, count)
-        .and(Kernel::Entry, entries)
-        .and(Kernel::WideEntry, wide)
-        .and(Kernel::Garbled, gates as f64)
+    Work::of(Unit::Transfer, count)
+        .and(Unit::Entry, entries)
+        .and(Unit::WideEntry, wide)
+        .and(Unit::Garbled, gates as f64)
 }
 
 /// The work of making correlations.
-pub fn correlations(made: Made) -> Effort {
-    let soft = [Kernel::SoftSpoken2, Kernel::SoftSpoken4, Kernel::SoftSpoken8];
-    let silent = [Kernel::Ferret16, Kernel::Ferret17, Kernel::Ferret18, Kernel::Ferret19];
+pub fn correlations(made: Made) -> Work {
+    let soft = [Unit::SoftSpoken2, Unit::SoftSpoken4, Unit::SoftSpoken8];
+    let silent = [Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
     let kinds = soft.into_iter().zip(made.soft).chain(silent.into_iter().zip(made.silent));
-    kinds.fold(Effort::none(), |sum, (kernel, count)| sum.and(kernel, count as f64))
+    kinds.fold(Work::none(), |sum, (kernel, count)| sum.and(kernel, count as f64))
 }
 
 fn transfers(need: &Need) -> usize {
@@ -64,10 +64,10 @@ mod tests {
             pads(&Need { client_sends: vec![job], ..Need::default() })
         };
         for (choice_bits, entries, wide) in [(4, 160.0, 0.0), (5, 0.0, 320.0), (8, 0.0, 2560.0)] {
-            let effort = made(choice_bits);
-            assert!((effort.units(Kernel::Transfer) - 10.0).abs() < 1e-9);
-            assert!((effort.units(Kernel::Entry) - entries).abs() < 1e-9);
-            assert!((effort.units(Kernel::WideEntry) - wide).abs() < 1e-9);
+            let work = made(choice_bits);
+            assert!((work.units(Unit::Transfer) - 10.0).abs() < 1e-9);
+            assert!((work.units(Unit::Entry) - entries).abs() < 1e-9);
+            assert!((work.units(Unit::WideEntry) - wide).abs() < 1e-9);
         }
     }
 
@@ -78,18 +78,18 @@ mod tests {
         let to = Ring::Power(9);
         let plan = Garbled::map(5, Ring::Power(8), 8, Function::default(), to).unwrap();
         let alone = online(&plan.need(), plan.cost());
-        assert!(alone.units(Kernel::OnlineBit).abs() < 1e-9);
+        assert!(alone.units(Unit::OnlineBit).abs() < 1e-9);
         let more = plan.cost().then(Cost::message(Role::Client, 100));
         let opened = more.bytes() - plan.cost().bytes();
         let both = online(&plan.need(), more);
-        assert!((both.units(Kernel::OnlineBit) - 8.0 * opened as f64).abs() < 1e-9);
-        assert!((both.units(Kernel::Evaluated) - plan.and_gates() as f64).abs() < 1e-9);
+        assert!((both.units(Unit::OnlineBit) - 8.0 * opened as f64).abs() < 1e-9);
+        assert!((both.units(Unit::Evaluated) - plan.and_gates() as f64).abs() < 1e-9);
     }
 
     #[test]
     fn messages_count_bytes_and_rounds() {
-        let both = Effort::of(Kernel::Byte, 2.0) + messages(Cost::message(Role::Client, 5));
-        assert!((both.units(Kernel::Byte) - 12.0).abs() < 1e-9);
-        assert!((both.units(Kernel::Round) - 1.0).abs() < 1e-9);
+        let both = Work::of(Unit::Byte, 2.0) + messages(Cost::message(Role::Client, 5));
+        assert!((both.units(Unit::Byte) - 12.0).abs() < 1e-9);
+        assert!((both.units(Unit::Round) - 1.0).abs() < 1e-9);
     }
 }
