@@ -20,7 +20,7 @@ use crate::nonlinear::argmax::{self, Argmax};
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
 use crate::open;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// One party's run of a protocol.
@@ -33,7 +33,7 @@ pub(crate) type Ideal = Box<dyn Fn(&Share, &Share) -> Vec<u64> + Sync>;
 pub(crate) struct Protocol {
     pub(crate) name: &'static str,
     pub(crate) bits: u32,
-    pub(crate) need: Need,
+    pub(crate) demand: Demand,
     pub(crate) cost: Cost,
     pub(crate) run: Run,
     pub(crate) ideal: Ideal,
@@ -86,7 +86,7 @@ fn relu(name: &'static str, plan: Relu, cap: i64) -> Protocol {
     Protocol {
         name,
         bits: 12,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| relu::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|v| (*v).clamp(0, cap)).collect()),
@@ -100,7 +100,7 @@ fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
     Protocol {
         name,
         bits: 26,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| truncate::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|v| v >> drop).collect()),
@@ -114,7 +114,7 @@ fn extend() -> Protocol {
     Protocol {
         name: "extend",
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| extend::run(channel, &plan, x, pads)),
         ideal: of_values(<[i64]>::to_vec),
@@ -131,7 +131,7 @@ fn max_pool() -> Protocol {
     Protocol {
         name: "max pool",
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             Ok(maximum::run(channel, &plan, x, None, pads)?.remove(0))
@@ -147,7 +147,7 @@ fn argmax() -> Protocol {
     Protocol {
         name: "argmax",
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| argmax::run(channel, &plan, x, pads)),
         ideal: of_values(|values| {
@@ -163,7 +163,7 @@ fn compare(name: &'static str, plan: Comparison) -> Protocol {
     Protocol {
         name,
         bits: 12,
-        need: plan.need(COUNT),
+        demand: plan.demand(COUNT),
         cost: plan.cost(COUNT),
         run: Box::new(move |channel, x, pads| {
             let operands = plan.operand(channel.role(), x.words());
@@ -180,7 +180,7 @@ fn middle() -> Protocol {
     Protocol {
         name: "compare with middle",
         bits: 12,
-        need: plan.need(COUNT),
+        demand: plan.demand(COUNT),
         cost: plan.cost(COUNT),
         run: Box::new(move |channel, x, pads| {
             let operands = plan.operand(channel.role(), x.words());
@@ -211,7 +211,7 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
     Protocol {
         name,
         bits: 3,
-        need: plan.need(COUNT),
+        demand: plan.demand(COUNT),
         cost: plan.cost(COUNT, first),
         run: Box::new(move |channel, x, pads| {
             let inputs = (0..3).map(|at| Bits::of_words(x.words(), at));
@@ -238,7 +238,7 @@ fn switch(name: &'static str, first: Role) -> Protocol {
     Protocol {
         name,
         bits: 9,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(first),
         run: Box::new(move |channel, x, pads| {
             let side = Side {
@@ -260,7 +260,7 @@ fn opening() -> Protocol {
     Protocol {
         name: "open",
         bits: 12,
-        need: Need::default(),
+        demand: Demand::default(),
         cost: open::cost(COUNT, 12),
         run: Box::new(|channel, x, _| {
             let mut words = open::to_client(channel, x)?;

@@ -20,7 +20,7 @@ fn play(protocol: &Protocol, tamper: Option<(Role, usize, Tamper)>) -> Outcomes 
     both_tampered(
         &mut rng,
         tamper,
-        &protocol.need,
+        &protocol.demand,
         |ch, pads| (protocol.run)(ch, &client, pads),
         |ch, pads| (protocol.run)(ch, &server, pads),
     )
@@ -44,9 +44,9 @@ fn conforms(protocol: &Protocol, real: Option<u64>, rng: &mut Random) {
     let ours = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &client, pads);
     let theirs = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &server, pads);
     let (c, s) = match real {
-        Some(seed) => both_real(seed, &protocol.need, ours, theirs),
+        Some(seed) => both_real(seed, &protocol.demand, ours, theirs),
         None => {
-            let outcomes = both(rng, &protocol.need, ours, theirs);
+            let outcomes = both(rng, &protocol.demand, ours, theirs);
             assert_eq!(outcomes.0.cost, protocol.cost, "{name}");
             assert_eq!(outcomes.1.cost, protocol.cost, "{name}");
             outcomes
@@ -88,7 +88,7 @@ fn output_shares_are_uniform() {
         for _ in 0..60 {
             let (c, s) = both(
                 &mut rng,
-                &protocol.need,
+                &protocol.demand,
                 |ch, pads| (protocol.run)(ch, &client, pads),
                 |ch, pads| (protocol.run)(ch, &server, pads),
             );

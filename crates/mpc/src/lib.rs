@@ -28,6 +28,6 @@ pub mod work;
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};
 pub use boolean::{compare, sign};
 pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, softmax};
-pub use pads::{Need, Pads};
+pub use pads::{Demand, Pads};
 pub use protocol::Protocol;
 pub use share::Share;

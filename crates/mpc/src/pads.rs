@@ -12,17 +12,17 @@ use crate::garbled::{Circuits, Prepared};
 /// What a step consumes, in order: random transfers by the party that sends in them, and
 /// garbled circuits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Need {
+pub struct Demand {
     /// Transfers in which the client is the sender.
     pub client_sends: Vec<Job>,
     /// Transfers in which the server is the sender.
     pub server_sends: Vec<Job>,
     /// Circuits that the client garbles and the server evaluates. Preparing them takes
-    /// transfers of its own, [`Need::circuit_jobs`].
+    /// transfers of its own, [`Demand::circuit_jobs`].
     pub circuits: Vec<Circuits>,
 }
 
-impl Need {
+impl Demand {
     /// `jobs` from `sender`.
     pub fn from(sender: Role, jobs: Vec<Job>) -> Self {
         match sender {
@@ -65,7 +65,7 @@ impl Need {
     }
 }
 
-impl Add for Need {
+impl Add for Demand {
     type Output = Self;
 
     fn add(mut self, other: Self) -> Self {
@@ -76,9 +76,9 @@ impl Add for Need {
     }
 }
 
-impl std::iter::Sum for Need {
-    fn sum<I: Iterator<Item = Self>>(needs: I) -> Self {
-        needs.fold(Self::default(), Self::add)
+impl std::iter::Sum for Demand {
+    fn sum<I: Iterator<Item = Self>>(demands: I) -> Self {
+        demands.fold(Self::default(), Self::add)
     }
 }
 
@@ -116,10 +116,10 @@ impl Pads {
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
-    pub fn split(&mut self, role: Role, need: &Need) -> Result<Self> {
-        let sending = self.send(need.sent_by(role))?;
-        let receiving = self.receive(need.sent_by(!role))?;
-        let circuits = self.circuits(&need.circuits)?;
+    pub fn split(&mut self, role: Role, demand: &Demand) -> Result<Self> {
+        let sending = self.send(demand.sent_by(role))?;
+        let receiving = self.receive(demand.sent_by(!role))?;
+        let circuits = self.circuits(&demand.circuits)?;
         Ok(Self::new(sending, receiving).with_circuits(circuits))
     }
 
@@ -127,11 +127,11 @@ impl Pads {
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
-    pub fn circuits(&mut self, need: &[Circuits]) -> Result<Vec<Prepared>> {
-        if !self.circuits.iter().take(need.len()).map(Prepared::circuits).eq(need) {
+    pub fn circuits(&mut self, demand: &[Circuits]) -> Result<Vec<Prepared>> {
+        if !self.circuits.iter().take(demand.len()).map(Prepared::circuits).eq(demand) {
             return Err(Error::misuse("a step needs other garbled circuits than were prepared"));
         }
-        Ok(self.circuits.drain(..need.len()).collect())
+        Ok(self.circuits.drain(..demand.len()).collect())
     }
 
     /// The next transfers that this party sends.

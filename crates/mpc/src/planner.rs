@@ -10,7 +10,7 @@ use wire::{Cost, Role};
 use crate::arithmetic::extend::{Extend, Sign};
 use crate::boolean::compare::{Comparison, Radix};
 use crate::nonlinear::relu::Relu;
-use crate::pads::Need;
+use crate::pads::Demand;
 
 impl Radix {
     /// The fastest for `count` comparisons of `bits` bits on the link and machine of
@@ -19,7 +19,7 @@ impl Radix {
         let bits = bits.clamp(1, 63);
         let time = |radix: &Self| {
             let plan = Comparison::carry(bits, *radix);
-            Reference::nanoseconds(&plan.need(count), plan.cost(count))
+            Reference::nanoseconds(&plan.demand(count), plan.cost(count))
         };
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
@@ -29,7 +29,7 @@ impl Radix {
     pub fn of_relu(count: usize, bits: u32, saturate: Option<u32>, out_bits: u32) -> Self {
         let time = |radix: &Self| {
             let plan = Relu::new(count, bits, saturate, out_bits, *radix);
-            plan.map_or(u64::MAX, |plan| Reference::nanoseconds(&plan.need(), plan.cost()))
+            plan.map_or(u64::MAX, |plan| Reference::nanoseconds(&plan.demand(), plan.cost()))
         };
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
@@ -40,8 +40,8 @@ impl Radix {
         let weight = |radix: &Self| {
             let plan = Extend::new(count, bits, out_bits, Sign::Unknown, *radix);
             plan.map_or(u64::MAX, |plan| {
-                let (need, cost) = (plan.need(), plan.cost());
-                bytes(&need, cost).saturating_add(cost.rounds.saturating_mul(ROUND_BYTES))
+                let (demand, cost) = (plan.demand(), plan.cost());
+                bytes(&demand, cost).saturating_add(cost.rounds.saturating_mul(ROUND_BYTES))
             })
         };
         Self::ALL.into_iter().min_by_key(weight).unwrap_or(Self::Four)
@@ -57,12 +57,12 @@ const MOST: usize = 1 << 26;
 struct Reference;
 
 impl Reference {
-    fn nanoseconds(need: &Need, cost: Cost) -> u64 {
-        let pads = sum(need, |job| job.count.saturating_mul(job.entries()));
+    fn nanoseconds(demand: &Demand, cost: Cost) -> u64 {
+        let pads = sum(demand, |job| job.count.saturating_mul(job.entries()));
         let work = [
             link::BYTE_NANOSECONDS.saturating_mul(cost.bytes()),
             link::ROUND_TRIP_NANOSECONDS.saturating_mul(cost.rounds),
-            prices::CORRELATION.saturating_mul(sum(need, Job::cots) as u64),
+            prices::CORRELATION.saturating_mul(sum(demand, Job::cots) as u64),
             prices::PAD.saturating_mul(pads as u64),
         ];
         work.into_iter().fold(0, u64::saturating_add)
@@ -70,16 +70,16 @@ impl Reference {
 }
 
 /// The sum over all transfers.
-fn sum(need: &Need, of: impl Fn(&Job) -> usize) -> usize {
-    let jobs = need.client_sends.iter().chain(&need.server_sends);
+fn sum(demand: &Demand, of: impl Fn(&Job) -> usize) -> usize {
+    let jobs = demand.client_sends.iter().chain(&demand.server_sends);
     jobs.map(of).fold(0, usize::saturating_add)
 }
 
 /// Bytes of a step on its own, those of its correlations from nothing included.
-pub(crate) fn bytes(need: &Need, cost: Cost) -> u64 {
+pub(crate) fn bytes(demand: &Demand, cost: Cost) -> u64 {
     let made = |sender| {
         let mut supply = Supply::new(Source::Auto, sender);
-        fill_cost(&mut supply, need.sent_by(sender)).bytes()
+        fill_cost(&mut supply, demand.sent_by(sender)).bytes()
     };
     cost.bytes().saturating_add(made(Role::Client)).saturating_add(made(Role::Server))
 }
@@ -93,12 +93,12 @@ pub(crate) fn bytes(need: &Need, cost: Cost) -> u64 {
 /// What `plan` returns.
 pub(crate) fn leaner<P, E>(
     plan: impl Fn(Option<Role>) -> Result<P, E>,
-    priced: impl Fn(&P) -> (Need, Cost),
+    priced: impl Fn(&P) -> (Demand, Cost),
 ) -> Result<P, E> {
     let [both, single] = [plan(None)?, plan(Some(Role::Server))?];
     let bytes = |plan: &P| {
-        let (need, cost) = priced(plan);
-        if sum(&need, Job::cots) > MOST { u64::MAX } else { bytes(&need, cost) }
+        let (demand, cost) = priced(plan);
+        if sum(&demand, Job::cots) > MOST { u64::MAX } else { bytes(&demand, cost) }
     };
     Ok(if bytes(&single) < bytes(&both) { single } else { both })
 }
@@ -148,8 +148,8 @@ mod tests {
         let count = 100_000;
         let radix = Radix::leanest(count, 8, 16);
         let plan = Extend::new(count, 8, 16, Sign::Unknown, radix).unwrap();
-        assert_eq!(plan.need().cots(Role::Client), 0);
-        assert!(bytes(&plan.need(), plan.cost()) <= 1_000_000);
+        assert_eq!(plan.demand().cots(Role::Client), 0);
+        assert!(bytes(&plan.demand(), plan.cost()) <= 1_000_000);
         assert_eq!(plan.cost().rounds, 5);
     }
 
@@ -158,7 +158,7 @@ mod tests {
         for count in [10, 10_000, 1_000_000] {
             for radix in Radix::ALL {
                 let plan = |sender| Extend::sent_by(sender, count, [8, 16], Sign::Unknown, radix);
-                let price = |plan: Extend| bytes(&plan.need(), plan.cost());
+                let price = |plan: Extend| bytes(&plan.demand(), plan.cost());
                 let least = [None, Some(Role::Server)].map(|s| price(plan(s).unwrap()));
                 let chosen = Extend::new(count, 8, 16, Sign::Unknown, radix).unwrap();
                 assert_eq!(Some(price(chosen)), least.into_iter().min());

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use wire::{Channel, Cost, Error, Result};
 
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 use pricing::Work;
 
@@ -22,7 +22,7 @@ pub trait Protocol: Debug + Send + Sync + Any {
     fn describe(&self) -> String;
 
     /// The correlations that one run consumes.
-    fn demand(&self) -> Need;
+    fn demand(&self) -> Demand;
 
     /// Bytes and rounds of one run online, exactly as the meter counts them.
     fn cost(&self) -> Cost;

@@ -9,7 +9,7 @@ use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Role};
 
 use crate::garbled::prepare;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Uniform `bits`-wide words.
@@ -32,21 +32,21 @@ pub(crate) fn split(rng: &mut Random, values: &[i64], bits: u32) -> (Share, Shar
 
 /// Deals what `need` says to both parties; circuits they prepare themselves.
 #[allow(clippy::unwrap_used)]
-pub(crate) fn deal_both(rng: &mut Random, need: &Need) -> (Pads, Pads) {
-    let (client_sends, server_receives) = deal_pads(rng, &need.client_sends);
-    let (server_sends, client_receives) = deal_pads(rng, &need.server_sends);
+pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Pads, Pads) {
+    let (client_sends, server_receives) = deal_pads(rng, &demand.client_sends);
+    let (server_sends, client_receives) = deal_pads(rng, &demand.server_sends);
     let ours = Pads::new(client_sends, client_receives);
     let theirs = Pads::new(server_sends, server_receives);
-    if need.circuits.is_empty() {
+    if demand.circuits.is_empty() {
         return (ours, theirs);
     }
-    let (sending, receiving) = deal_pads(rng, &need.circuit_jobs());
+    let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
     let transfers = [Pads::new(sending, Vec::new()), Pads::new(Vec::new(), receiving)];
     let ([sending, receiving], mut own) = (transfers, [rng.child(), rng.child()]);
     let [first, second] = &mut own;
     let (client, server) = run_pair(
-        |channel| prepare(channel, &need.circuits, sending, first).unwrap(),
-        |channel| prepare(channel, &need.circuits, receiving, second).unwrap(),
+        |channel| prepare(channel, &demand.circuits, sending, first).unwrap(),
+        |channel| prepare(channel, &demand.circuits, receiving, second).unwrap(),
     );
     (ours.with_circuits(client.value), theirs.with_circuits(server.value))
 }
@@ -54,22 +54,22 @@ pub(crate) fn deal_both(rng: &mut Random, need: &Need) -> (Pads, Pads) {
 /// Runs both parties with dealt transfers.
 pub(crate) fn both<A: Send, B: Send>(
     rng: &mut Random,
-    need: &Need,
+    demand: &Demand,
     client: impl FnOnce(&mut Channel, Pads) -> A + Send,
     server: impl FnOnce(&mut Channel, Pads) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
-    both_tampered(rng, None, need, client, server)
+    both_tampered(rng, None, demand, client, server)
 }
 
 /// Like [`both`], with one frame tampered with.
 pub(crate) fn both_tampered<A: Send, B: Send>(
     rng: &mut Random,
     tamper: Option<(Role, usize, Tamper)>,
-    need: &Need,
+    demand: &Demand,
     client: impl FnOnce(&mut Channel, Pads) -> A + Send,
     server: impl FnOnce(&mut Channel, Pads) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
-    let (ours, theirs) = deal_both(rng, need);
+    let (ours, theirs) = deal_both(rng, demand);
     run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
 #[allow(clippy::unwrap_used)]
 pub(crate) fn both_real<A: Send, B: Send>(
     seed: u64,
-    need: &Need,
+    demand: &Demand,
     client: impl FnOnce(&mut Channel, Pads) -> A + Send,
     server: impl FnOnce(&mut Channel, Pads) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
@@ -88,7 +88,7 @@ pub(crate) fn both_real<A: Send, B: Send>(
             setup_both(channel, rng, &SessionId([seed as u8; 32]), Source::SoftSpoken4).unwrap();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
-            let jobs = need.sent_by(sender);
+            let jobs = demand.sent_by(sender);
             if sender == role {
                 sending = fill_sender(channel, &mut ours, jobs).unwrap();
             } else {
@@ -97,14 +97,14 @@ pub(crate) fn both_real<A: Send, B: Send>(
         }
         let transfers = match role {
             Role::Client => {
-                Pads::new(fill_sender(channel, &mut ours, &need.circuit_jobs()).unwrap(), vec![])
+                Pads::new(fill_sender(channel, &mut ours, &demand.circuit_jobs()).unwrap(), vec![])
             }
             Role::Server => {
-                let jobs = need.circuit_jobs();
+                let jobs = demand.circuit_jobs();
                 Pads::new(vec![], fill_receiver(channel, &mut theirs, &jobs).unwrap())
             }
         };
-        let circuits = prepare(channel, &need.circuits, transfers, rng).unwrap();
+        let circuits = prepare(channel, &demand.circuits, transfers, rng).unwrap();
         Pads::new(sending, receiving).with_circuits(circuits)
     };
     run_pair(

@@ -5,7 +5,7 @@ use pricing::equivalent::WIDE_TABLE;
 pub use pricing::{Unit, Work};
 use wire::{Cost, Role};
 
-use crate::pads::Need;
+use crate::pads::Demand;
 
 /// The work of sending and receiving the messages of a step: their bytes and rounds.
 pub fn messages(cost: Cost) -> Work {
@@ -13,27 +13,27 @@ pub fn messages(cost: Cost) -> Work {
 }
 
 /// The work of a non-linear step online: what it consumes and what it sends.
-pub fn online(need: &Need, cost: Cost) -> Work {
-    let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
+pub fn online(demand: &Demand, cost: Cost) -> Work {
+    let gates: usize = demand.circuits.iter().map(|c| c.batch().and_gates()).sum();
     // Labels are not opened bit by bit.
-    let labels: u64 = need.circuits.iter().map(|c| c.online_cost().bytes()).sum();
+    let labels: u64 = demand.circuits.iter().map(|c| c.online_cost().bytes()).sum();
     let sent = 8.0 * cost.bytes().saturating_sub(labels) as f64;
-    Work::of(Unit::Consumed, transfers(need) as f64)
+    Work::of(Unit::Consumed, transfers(demand) as f64)
         .and(Unit::OnlineBit, sent)
         .and(Unit::Evaluated, gates as f64)
 }
 
 /// The work of making pads and garbling circuits, without that of their correlations.
-pub fn pads(need: &Need) -> Work {
-    let circuits = need.circuit_jobs();
-    let jobs = need.client_sends.iter().chain(&need.server_sends).chain(&circuits);
+pub fn pads(demand: &Demand) -> Work {
+    let circuits = demand.circuit_jobs();
+    let jobs = demand.client_sends.iter().chain(&demand.server_sends).chain(&circuits);
     let (mut count, mut entries, mut wide) = (0.0, 0.0, 0.0);
     for job in jobs {
         count += job.count as f64;
         let narrow = job.entries() < WIDE_TABLE;
         *(if narrow { &mut entries } else { &mut wide }) += job.count as f64 * job.entries() as f64;
     }
-    let gates: usize = need.circuits.iter().map(|c| c.batch().and_gates()).sum();
+    let gates: usize = demand.circuits.iter().map(|c| c.batch().and_gates()).sum();
     Work::of(Unit::Transfer, count)
         .and(Unit::Entry, entries)
         .and(Unit::WideEntry, wide)
@@ -48,8 +48,8 @@ pub fn correlations(made: Made) -> Work {
     kinds.fold(Work::none(), |sum, (kernel, count)| sum.and(kernel, count as f64))
 }
 
-fn transfers(need: &Need) -> usize {
-    let sent = |sender| need.sent_by(sender).iter().map(|job: &Job| job.count).sum::<usize>();
+fn transfers(demand: &Demand) -> usize {
+    let sent = |sender| demand.sent_by(sender).iter().map(|job: &Job| job.count).sum::<usize>();
     sent(Role::Client) + sent(Role::Server)
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn pads_of_wide_tables_are_counted_apart() {
         let made = |choice_bits| {
             let job = Job { count: 10, choice_bits, entry: ot::Entry::Bits(1) };
-            pads(&Need { client_sends: vec![job], ..Need::default() })
+            pads(&Demand { client_sends: vec![job], ..Demand::default() })
         };
         for (choice_bits, entries, wide) in [(4, 160.0, 0.0), (5, 0.0, 320.0), (8, 0.0, 2560.0)] {
             let work = made(choice_bits);
@@ -77,11 +77,11 @@ mod tests {
         use crate::garbled::{Function, Garbled, Ring};
         let to = Ring::Power(9);
         let plan = Garbled::map(5, Ring::Power(8), 8, Function::default(), to).unwrap();
-        let alone = online(&plan.need(), plan.cost());
+        let alone = online(&plan.demand(), plan.cost());
         assert!(alone.units(Unit::OnlineBit).abs() < 1e-9);
         let more = plan.cost().then(Cost::message(Role::Client, 100));
         let opened = more.bytes() - plan.cost().bytes();
-        let both = online(&plan.need(), more);
+        let both = online(&plan.demand(), more);
         assert!((both.units(Unit::OnlineBit) - 8.0 * opened as f64).abs() < 1e-9);
         assert!((both.units(Unit::Evaluated) - plan.and_gates() as f64).abs() < 1e-9);
     }

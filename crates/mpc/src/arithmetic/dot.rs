@@ -15,7 +15,7 @@ use wire::{Channel, Cost, Error, Result};
 
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan of inner products.
@@ -43,8 +43,8 @@ impl Dot {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.multiply.need()
+    pub fn demand(&self) -> Demand {
+        self.multiply.demand()
     }
 
     /// What [`run`] costs.
@@ -87,7 +87,7 @@ mod tests {
             let ((a, b), (c, d)) = (split(&mut rng, &x, m), split(&mut rng, &y, n));
             let (ours, theirs) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &a, &c, pads),
                 |ch, pads| run(ch, &plan, &b, &d, pads),
             );

@@ -24,7 +24,7 @@ use crate::boolean::compare::Radix;
 pub use crate::boolean::wrap::Sign;
 use crate::boolean::wrap::{self, Wrap, Wrapped};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
@@ -55,7 +55,7 @@ impl Extend {
     /// [`Error::Misuse`] for other widths.
     pub fn new(count: usize, bits: u32, out_bits: u32, sign: Sign, radix: Radix) -> Result<Self> {
         let plan = |sender| Self::sent_by(sender, count, [bits, out_bits], sign, radix);
-        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+        planner::leaner(plan, |plan| (plan.demand(), plan.cost()))
     }
 
     /// Plans the extension with gates and conversion from what `sender` alone sends.
@@ -75,12 +75,12 @@ impl Extend {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
+    pub fn demand(&self) -> Demand {
         let last = match &self.last {
-            Last::Convert(plan) => plan.need(),
-            Last::Choose(switch) => switch.need(),
+            Last::Convert(plan) => plan.demand(),
+            Last::Choose(switch) => switch.demand(),
         };
-        self.wrap.need(self.count) + last
+        self.wrap.demand(self.count) + last
     }
 
     /// What [`run`] costs.
@@ -155,8 +155,8 @@ impl Protocol for Extend {
         "wrap bit by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -179,7 +179,7 @@ mod tests {
     fn check(plan: &Extend, client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, plan, client, pads),
             |ch, pads| run(ch, plan, server, pads),
         );

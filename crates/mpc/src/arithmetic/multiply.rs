@@ -25,7 +25,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::mux::{self, Switch};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::{self, Sign, Wrap, Wrapped};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use terms::{Ends, Term, What};
@@ -148,9 +148,9 @@ impl Multiply {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let wraps: Need = self.wraps().map(|(wrap, count)| wrap.need(count)).sum();
-        wraps + self.switch().need()
+    pub fn demand(&self) -> Demand {
+        let wraps: Demand = self.wraps().map(|(wrap, count)| wrap.demand(count)).sum();
+        wraps + self.switch().demand()
     }
 
     /// What [`run`] costs.
@@ -239,8 +239,8 @@ impl Protocol for Multiply {
         "products by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {

@@ -19,7 +19,7 @@ use ring::Bits;
 use wire::{Channel, Cost, Lanes, Message, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 
 /// The jobs in which each party receives.
 #[derive(Clone, Debug, Default)]
@@ -65,11 +65,11 @@ impl Switch {
     }
 
     /// Transfers consumed.
-    pub fn need(&self) -> Need {
-        Need {
+    pub fn demand(&self) -> Demand {
+        Demand {
             client_sends: self.to_server.clone(),
             server_sends: self.to_client.clone(),
-            ..Need::default()
+            ..Demand::default()
         }
     }
 

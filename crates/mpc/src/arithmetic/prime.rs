@@ -24,7 +24,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
@@ -62,12 +62,12 @@ impl Leave {
             let conversion = conversion.sent_by(sender.unwrap_or(!asks));
             Ok(Self { count, prime, out_bits, comparison, conversion })
         };
-        planner::leaner(plan, |plan: &Self| (plan.need(), plan.cost()))
+        planner::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.comparison.need(self.count) + self.conversion.need()
+    pub fn demand(&self) -> Demand {
+        self.comparison.demand(self.count) + self.conversion.demand()
     }
 
     /// What [`leave`] costs.
@@ -103,7 +103,7 @@ pub fn leave(channel: &mut Channel, plan: &Leave, x: &Share, mut pads: Pads) -> 
     let above = server_only(role, (1 << bits) - prime);
     let shifted = Share::new(moved.words().iter().map(|word| word + above).collect(), bits);
     let operands = plan.comparison.operand(role, shifted.words());
-    let now = pads.split(role, &plan.comparison.need(x.len()))?;
+    let now = pads.split(role, &plan.comparison.demand(x.len()))?;
     let found = compare::run(channel, &plan.comparison, &operands, now)?;
     let wraps = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
     let offset = server_only(role, plan.offset());
@@ -145,8 +145,8 @@ impl Enter {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.extension.need()
+    pub fn demand(&self) -> Demand {
+        self.extension.demand()
     }
 
     /// What [`enter`] costs.
@@ -187,8 +187,8 @@ impl Protocol for Enter {
         "wrap bit by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -209,8 +209,8 @@ impl Protocol for Leave {
         "comparison with the prime by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -247,7 +247,7 @@ mod tests {
                 let plan = Leave::new(client.len(), modulus, out_bits, radix).unwrap();
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| leave(ch, &plan, &client, pads),
                     |ch, pads| leave(ch, &plan, &server, pads),
                 );
@@ -277,14 +277,14 @@ mod tests {
                 let enters = Enter::new(values.len(), bits, modulus, sign, Radix::Four).unwrap();
                 let leaves = Leave::new(values.len(), modulus, 32, Radix::Four).unwrap();
                 let through = |ch: &mut Channel, share: &Share, mut pads: Pads| {
-                    let now = pads.split(ch.role(), &enters.need()).unwrap();
+                    let now = pads.split(ch.role(), &enters.demand()).unwrap();
                     let inside = enter(ch, &enters, share, now).unwrap();
                     assert!(inside.words().iter().all(|word| *word < prime));
                     leave(ch, &leaves, &inside, pads).unwrap()
                 };
                 let (c, s) = both(
                     &mut rng,
-                    &(enters.need() + leaves.need()),
+                    &(enters.demand() + leaves.demand()),
                     |ch, pads| through(ch, &client, pads),
                     |ch, pads| through(ch, &server, pads),
                 );

@@ -22,7 +22,7 @@ use crate::arithmetic::multiply::{Factor, add_terms, kept};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::{self, Wrap, Wrapped};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 
@@ -81,9 +81,9 @@ impl Square {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let wrap = self.wrap.as_ref().map(|wrap| wrap.need(self.count)).unwrap_or_default();
-        wrap + self.switch().need()
+    pub fn demand(&self) -> Demand {
+        let wrap = self.wrap.as_ref().map(|wrap| wrap.demand(self.count)).unwrap_or_default();
+        wrap + self.switch().demand()
     }
 
     /// What [`run`] costs.
@@ -162,8 +162,8 @@ impl Protocol for Square {
         "products by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -189,7 +189,7 @@ mod tests {
     fn check(plan: &Square, client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, plan, client, pads),
             |ch, pads| run(ch, plan, server, pads),
         );

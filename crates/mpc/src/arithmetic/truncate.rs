@@ -19,7 +19,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
@@ -43,7 +43,7 @@ impl Truncate {
     /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.
     pub fn new(count: usize, bits: u32, drop: u32, out_bits: u32, radix: Radix) -> Result<Self> {
         let plan = |sender| Self::sent_by(sender, count, [bits, drop, out_bits], radix);
-        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+        planner::leaner(plan, |plan| (plan.demand(), plan.cost()))
     }
 
     fn sent_by(
@@ -86,16 +86,16 @@ impl Truncate {
             }
             Ok(plan)
         };
-        planner::leaner(plan, |plan: &Self| (plan.need(), plan.cost()))
+        planner::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
     }
 
-    fn reducing(&self) -> Need {
-        self.comparison.need(self.count) + self.conversion.need()
+    fn reducing(&self) -> Demand {
+        self.comparison.demand(self.count) + self.conversion.demand()
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.reducing() + self.extension.as_ref().map(Extend::need).unwrap_or_default()
+    pub fn demand(&self) -> Demand {
+        self.reducing() + self.extension.as_ref().map(Extend::demand).unwrap_or_default()
     }
 
     /// What [`run`] costs.
@@ -136,8 +136,8 @@ impl Protocol for Truncate {
         "exact truncation by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -171,7 +171,7 @@ mod tests {
                 let plan = plan.unwrap();
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, &client, pads),
                     |ch, pads| run(ch, &plan, &server, pads),
                 );
@@ -196,7 +196,7 @@ mod tests {
                 let plan = plan.unwrap();
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, &client, pads),
                     |ch, pads| run(ch, &plan, &server, pads),
                 );
@@ -233,7 +233,7 @@ mod tests {
                 let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, &client, pads),
                     |ch, pads| run(ch, &plan, &server, pads),
                 );

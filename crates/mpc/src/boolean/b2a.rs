@@ -19,7 +19,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::product;
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan of a conversion.
@@ -66,8 +66,8 @@ impl Arithmetic {
     }
 
     /// Transfers consumed.
-    pub fn need(&self) -> Need {
-        self.switch().need()
+    pub fn demand(&self) -> Demand {
+        self.switch().demand()
     }
 
     /// What [`run`] costs.
@@ -130,10 +130,10 @@ mod tests {
         for (out_bits, (asks, sender)) in (1..=64).flat_map(|b| sides.clone().map(move |s| (b, s)))
         {
             let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap().sent_by(sender);
-            assert!(plan.need().sent_by(!sender).is_empty());
+            assert!(plan.demand().sent_by(!sender).is_empty());
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, pads),
                 |ch, pads| run(ch, &plan, &server, pads),
             );

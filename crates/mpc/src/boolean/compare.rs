@@ -25,7 +25,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
 use crate::defect::defect;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Digit width of the leaves.
@@ -313,8 +313,8 @@ impl Comparison {
     }
 
     /// Transfers for `count` comparisons.
-    pub fn need(&self, count: usize) -> Need {
-        Need::from(!self.asks, self.jobs(count)) + self.circuit.need(count)
+    pub fn demand(&self, count: usize) -> Demand {
+        Demand::from(!self.asks, self.jobs(count)) + self.circuit.demand(count)
     }
 
     /// What [`run`] costs.
@@ -419,7 +419,7 @@ pub(crate) fn of_share(
 ) -> Result<Compared> {
     let role = channel.role();
     let operands = plan.operand(role, x.words());
-    let now = pads.split(role, &plan.need(x.len()))?;
+    let now = pads.split(role, &plan.demand(x.len()))?;
     run(channel, plan, &operands, now)
 }
 

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::boolean::triples::{self, Triples};
 use crate::defect::defect;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 
 /// Index of a wire.
 pub type Wire = usize;
@@ -76,12 +76,12 @@ impl Circuit {
     }
 
     /// Transfers for `count` elements.
-    pub fn need(&self, count: usize) -> Need {
+    pub fn demand(&self, count: usize) -> Demand {
         self.levels.iter().flatten().map(|gate| self.gate_need(gate, count)).sum()
     }
 
-    fn gate_need(&self, gate: &Gate, count: usize) -> Need {
-        triples::need(self.sender, gate.partners.len(), count)
+    fn gate_need(&self, gate: &Gate, count: usize) -> Demand {
+        triples::demand(self.sender, gate.partners.len(), count)
     }
 
     /// Who sends last when `first` sends first; that party may go on at once.
@@ -324,7 +324,7 @@ mod tests {
             let circuit = circuit(sender);
             let (c, s) = both(
                 &mut rng,
-                &circuit.need(count),
+                &circuit.demand(count),
                 |ch, pads| run(ch, &circuit, client.clone(), pads, first),
                 |ch, pads| run(ch, &circuit, server.clone(), pads, first),
             );

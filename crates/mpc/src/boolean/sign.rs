@@ -18,7 +18,7 @@ use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
@@ -59,7 +59,7 @@ impl Signs {
             return Err(Error::misuse("signs with these widths"));
         }
         let plan = |sender| Self::sent_by(sender, count, [bits, out_bits], told, radix);
-        planner::leaner(plan, |plan| (plan.need(), plan.cost()))
+        planner::leaner(plan, |plan| (plan.demand(), plan.cost()))
     }
 
     /// With gates and conversion from what `sender` alone sends.
@@ -90,12 +90,12 @@ impl Signs {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
+    pub fn demand(&self) -> Demand {
         let last = match &self.last {
-            Last::Convert(plan) => plan.need(),
-            Last::Choose(switch) => switch.need(),
+            Last::Convert(plan) => plan.demand(),
+            Last::Choose(switch) => switch.demand(),
         };
-        self.comparison.need(self.count) + last
+        self.comparison.demand(self.count) + last
     }
 
     /// What [`run`] costs.
@@ -155,8 +155,8 @@ impl Protocol for Signs {
         "comparison by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -186,7 +186,7 @@ mod tests {
                 let plan = Signs::new(values.len(), bits, told, out_bits, radix).unwrap();
                 let (c, s) = both(
                     rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, client, pads),
                     |ch, pads| run(ch, &plan, server, pads),
                 );

@@ -21,7 +21,7 @@ use ring::Bits;
 use wire::{Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 
 /// Who sends in the transfers behind triples: each party in its turn, or one alone.
 pub(crate) type Sender = Option<Role>;
@@ -36,12 +36,12 @@ pub(crate) struct Triples {
 }
 
 /// Transfers for `count` operands with `products` each.
-pub(crate) fn need(sender: Sender, products: usize, count: usize) -> Need {
+pub(crate) fn demand(sender: Sender, products: usize, count: usize) -> Demand {
     let job = |bits| Job { count, choice_bits: 1, entry: Entry::Bits(bits) };
     let first = vec![job(products as u32)];
     match sender {
-        None => Need::both(first),
-        Some(sender) => Need::from(sender, [first, vec![job(1); products]].concat()),
+        None => Demand::both(first),
+        Some(sender) => Demand::from(sender, [first, vec![job(1); products]].concat()),
     }
 }
 
@@ -55,9 +55,14 @@ impl Triples {
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] when others or fewer are there.
-    pub(crate) fn take(role: Role, sender: Sender, need: &Need, pads: &mut Pads) -> Result<Self> {
-        let sent = pads.send(need.sent_by(role))?.into_iter().map(sent);
-        let received = pads.receive(need.sent_by(!role))?.into_iter().map(received);
+    pub(crate) fn take(
+        role: Role,
+        sender: Sender,
+        demand: &Demand,
+        pads: &mut Pads,
+    ) -> Result<Self> {
+        let sent = pads.send(demand.sent_by(role))?.into_iter().map(sent);
+        let received = pads.receive(demand.sent_by(!role))?.into_iter().map(received);
         let mut terms = sent.chain(received);
         let first = terms.next().unwrap_or_default();
         let rest = terms.fold(Term::default(), Term::join);

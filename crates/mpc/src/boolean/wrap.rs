@@ -20,7 +20,7 @@ use wire::{Channel, Cost, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::boolean::compare::{self, Comparison, Radix};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::{Share, server_only};
 
 /// What is known of the values.
@@ -67,8 +67,8 @@ impl Wrap {
     }
 
     /// Correlations consumed for `count` values.
-    pub(crate) fn need(&self, count: usize) -> Need {
-        self.comparison.as_ref().map(|c| c.need(count)).unwrap_or_default()
+    pub(crate) fn demand(&self, count: usize) -> Demand {
+        self.comparison.as_ref().map(|c| c.demand(count)).unwrap_or_default()
     }
 
     /// What [`run`] costs for `count` values.
@@ -115,7 +115,7 @@ pub(crate) fn run(
         None => Bits::of_words(&wrapped.words, plan.bits - 1),
         Some(comparison) => {
             let operands = comparison.operand(role, &wrapped.words);
-            let now = pads.split(role, &comparison.need(x.len()))?;
+            let now = pads.split(role, &comparison.demand(x.len()))?;
             let mut found = compare::run(channel, comparison, &operands, now)?;
             std::mem::take(&mut found.greater)
         }
@@ -146,7 +146,7 @@ mod tests {
             let plan = Wrap::new(bits, sign, Radix::Four);
             let (c, s) = both(
                 &mut rng,
-                &plan.need(client.len()),
+                &plan.demand(client.len()),
                 |ch, mut pads| run(ch, &plan, &client, &mut pads),
                 |ch, mut pads| run(ch, &plan, &server, &mut pads),
             );

@@ -4,7 +4,7 @@ use ring::Random;
 
 use super::{COUNT, Protocol, of_values};
 use crate::garbled::{self, Clip, Function, Garbled, Ring, prepare, prepare_cost};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use wire::Role;
 
 const RELU: Function = Function { drop: 3, floor: false, clip: Some(Clip { low: 0, saturate: 6 }) };
@@ -26,7 +26,7 @@ fn protocol(name: &'static str, plan: Garbled, ideal: fn(&[i64]) -> Vec<i64>) ->
     Protocol {
         name,
         bits: 12,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| garbled::run(channel, &plan, x, pads)),
         ideal: of_values(ideal),
@@ -65,10 +65,10 @@ fn top() -> Protocol {
 /// The offline phase and the online phase in one.
 fn prepared() -> Protocol {
     let plan = plan();
-    let circuits = plan.need().circuits;
+    let circuits = plan.demand().circuits;
     Protocol {
         name: "garbled relu, prepared",
-        need: Need::from(Role::Client, plan.need().circuit_jobs()),
+        demand: Demand::from(Role::Client, plan.demand().circuit_jobs()),
         cost: prepare_cost(&circuits).then(plan.cost()),
         run: Box::new(move |channel, x, pads| {
             let rng = &mut Random::seeded(60 + u64::from(channel.role() == Role::Server));

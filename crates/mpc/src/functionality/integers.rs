@@ -80,7 +80,7 @@ fn extend(name: &'static str, sign: Sign) -> Protocol {
     Protocol {
         name,
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             let x = given(channel.role(), x, sign);
@@ -97,7 +97,7 @@ fn truncate(sign: Sign, name: &'static str) -> Protocol {
     Protocol {
         name,
         bits: 20,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             let x = given(channel.role(), x, sign);
@@ -116,7 +116,7 @@ fn lookup() -> Protocol {
     Protocol {
         name: "lookup",
         bits: 7,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             let table = match channel.role() {
@@ -137,7 +137,7 @@ fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
     Protocol {
         name,
         bits: 12,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             b2a::run(channel, &plan, &Bits::of_words(x.words(), 0), pads)
@@ -162,7 +162,7 @@ fn multiply(name: &'static str, sign: Sign, second: u32, out_bits: u32) -> Proto
     Protocol {
         name,
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             let x = given(channel.role(), x, sign);
@@ -182,7 +182,7 @@ fn square(name: &'static str, sign: Sign, radix: Radix) -> Protocol {
     Protocol {
         name,
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             let x = given(channel.role(), x, sign);
@@ -201,7 +201,7 @@ fn dot() -> Protocol {
     Protocol {
         name: "dot",
         bits: 9,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| dot::run(channel, &plan, x, x, pads)),
         ideal: of_values(|values| {
@@ -215,7 +215,7 @@ fn slope(name: &'static str, plan: Slope, ideal: fn(i64) -> i64) -> Protocol {
     Protocol {
         name,
         bits: 12,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| leaky_relu::run(channel, &plan, x, pads)),
         ideal: of_each(ideal),
@@ -229,7 +229,7 @@ fn clip(bounds: [i64; 2], out_bits: u32) -> Protocol {
     Protocol {
         name: "clip",
         bits: 12,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| clip::run(channel, &plan, x, pads)),
         ideal: of_each(move |y| y.clamp(bounds[0], bounds[1])),
@@ -243,7 +243,7 @@ fn signs(name: &'static str, told: Told, ideal: fn(i64) -> i64) -> Protocol {
     Protocol {
         name,
         bits: 12,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| sign::run(channel, &plan, x, pads)),
         ideal: of_each(ideal),
@@ -267,7 +267,7 @@ fn leave() -> Protocol {
     Protocol {
         name: "leave a prime",
         bits: 14,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| {
             let x = Share::new(reduced(x), modulus().bits());
@@ -291,10 +291,10 @@ fn enter() -> Protocol {
     Protocol {
         name: "enter a prime",
         bits: 10,
-        need: enter.need() + leave.need(),
+        demand: enter.demand() + leave.demand(),
         cost: enter.cost().then(leave.cost()),
         run: Box::new(move |channel, x, mut pads| {
-            let now = pads.split(channel.role(), &enter.need())?;
+            let now = pads.split(channel.role(), &enter.demand())?;
             let inside = prime::enter(channel, &enter, x, now)?;
             prime::leave(channel, &leave, &inside, pads)
         }),

@@ -30,11 +30,11 @@ fn weights() -> Vec<i32> {
 pub(super) fn product() -> Protocol {
     let plan = Product::new(SIDES, BITS, &IMPORTANCE, OFFSET).unwrap();
     let ready = Weights::new(&plan, weights(), &chosen()).unwrap();
-    let (needs, costs) = (plan.needs(), plan.costs());
+    let (demands, costs) = (plan.demands(), plan.costs());
     Protocol {
         name: "product by transfers",
         bits: BITS,
-        need: needs.into_iter().sum(),
+        demand: demands.into_iter().sum(),
         cost: costs.into_iter().flatten().collect(),
         run: Box::new(move |channel, x, pads| {
             if x.len() != plan.inputs() {

@@ -42,7 +42,7 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
     Protocol {
         name,
         bits,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| gelu::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
@@ -61,7 +61,7 @@ fn softmax(
     Protocol {
         name,
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| softmax::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
@@ -79,7 +79,7 @@ fn inverse() -> Protocol {
     Protocol {
         name: "inverse root",
         bits,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, y, pads| {
             let y = y.plus(channel.role(), quarter);
@@ -102,7 +102,7 @@ fn layer_norm(
     Protocol {
         name,
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| layernorm::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
@@ -121,7 +121,7 @@ fn smu() -> Protocol {
     Protocol {
         name: "smooth maximum",
         bits: SMOOTH.bits + 1,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| smu::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
@@ -138,7 +138,7 @@ fn relu_softmax() -> Protocol {
     Protocol {
         name: "softmax of smooth maxima",
         bits: SMOOTH.bits + 1,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| relu::run(channel, &plan, x, None, pads)),
         ideal: of_values(move |values| {
@@ -158,7 +158,7 @@ fn newton_norm() -> Protocol {
     Protocol {
         name: "layer norm by Newton's iteration",
         bits: 10,
-        need: plan.need(),
+        demand: plan.demand(),
         cost: plan.cost(),
         run: Box::new(move |channel, x, pads| layernorm::run(channel, &plan, x, pads)),
         ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),

@@ -20,7 +20,7 @@ fn plan() -> Option<Garbled> {
 
 /// Tags and bodies of what a party hears, offline and online.
 fn frames(role: Role, plan: &Garbled) -> Vec<(u8, usize)> {
-    let batch = plan.need().circuits.first().map(|circuits| circuits.batch().clone());
+    let batch = plan.demand().circuits.first().map(|circuits| circuits.batch().clone());
     let (bits, tables) =
         batch.map_or((0, 0), |batch| (batch.evaluator_bits(), batch.table_bytes()));
     match role {
@@ -58,13 +58,13 @@ pub fn garbled_step(data: &[u8]) {
 }
 
 fn step(channel: &mut Channel, plan: &Garbled) -> Result<Share> {
-    let (need, rng) = (plan.need(), &mut Random::seeded(1));
-    let (sending, receiving) = deal_pads(rng, &need.circuit_jobs());
+    let (demand, rng) = (plan.demand(), &mut Random::seeded(1));
+    let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
     let transfers = match channel.role() {
         Role::Client => Pads::new(sending, Vec::new()),
         Role::Server => Pads::new(Vec::new(), receiving),
     };
-    let prepared = prepare(channel, &need.circuits, transfers, rng)?;
+    let prepared = prepare(channel, &demand.circuits, transfers, rng)?;
     let x = Share::new(vec![5; COUNT], 10);
     garbled::run(channel, plan, &x, Pads::default().with_circuits(prepared))
 }
@@ -100,7 +100,7 @@ mod tests {
     #[allow(clippy::unwrap_used)]
     fn frames_are_what_the_step_waits_for() {
         let plan = plan().unwrap();
-        let cost = garbled::prepare_cost(&plan.need().circuits).then(plan.cost());
+        let cost = garbled::prepare_cost(&plan.demand().circuits).then(plan.cost());
         for (role, wanted) in
             [(Role::Server, cost.client_to_server), (Role::Client, cost.server_to_client)]
         {

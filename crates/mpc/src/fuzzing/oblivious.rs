@@ -30,7 +30,7 @@ pub fn transfer_corrections(data: &[u8]) {
     let stream = if filled { frame(rest) } else { rest.to_vec() };
     let mut channel = fed(Role::Server, &stream, BODY.max(HEADER_LEN as usize));
     let Ok(weights) = Weights::new(&plan, vec![-1; 9], &[3; 9]) else { return };
-    let jobs: Vec<_> = plan.needs().into_iter().flat_map(|need| need.client_sends).collect();
+    let jobs: Vec<_> = plan.demands().into_iter().flat_map(|demand| demand.client_sends).collect();
     let (_, receiving) = deal_pads(&mut Random::seeded(1), &jobs);
     let pads = Pads::new(Vec::new(), receiving);
     let Ok(asked) = ask(&mut channel, &plan, 0, Some(&weights), pads) else { return };

@@ -9,7 +9,7 @@ use super::bytes::{receive_labels, send_labels};
 use super::circuits::{End, Evaluator, Masked, planes};
 use super::plan::Garbled;
 use crate::defect::defect;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -42,7 +42,7 @@ pub fn run_all(
     if !x.words().iter().fold(true, |all, word| all & plan.from.contains(*word)) {
         return Err(Error::misuse("shares beyond their prime"));
     }
-    let prepared = pads.circuits(&plan.need().circuits)?.pop();
+    let prepared = pads.circuits(&plan.demand().circuits)?.pop();
     let shares = match (channel.role(), prepared.map(|prepared| prepared.end)) {
         (Role::Client, Some(End::Garbler(garbling))) => {
             let masked: Masked = channel.receive(&plan.layout())?;
@@ -123,8 +123,8 @@ impl Protocol for Garbled {
         "garbled circuits".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {

@@ -7,7 +7,7 @@ use wire::{Cost, Error, Result, Segment};
 
 use super::circuits::Circuits;
 use super::shape::{Entrance, Function};
-use crate::pads::Need;
+use crate::pads::Demand;
 
 /// Most values that go into one plan.
 const MOST_VALUES: usize = 1 << 24;
@@ -169,8 +169,8 @@ impl Garbled {
     }
 
     /// The batch of circuits consumed.
-    pub fn need(&self) -> Need {
-        Need::circuit(self.circuits.clone())
+    pub fn demand(&self) -> Demand {
+        Demand::circuit(self.circuits.clone())
     }
 
     /// What [`super::run`] costs.

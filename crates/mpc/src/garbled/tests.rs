@@ -62,7 +62,7 @@ fn split(rng: &mut Random, values: &[i64], ring: Ring) -> (Share, Share) {
 fn play(rng: &mut Random, plan: &Garbled, client: &Share, server: &Share) -> Vec<Vec<u64>> {
     let (c, s) = both(
         rng,
-        &plan.need(),
+        &plan.demand(),
         |ch, pads| run_all(ch, plan, client, pads),
         |ch, pads| run_all(ch, plan, server, pads),
     );
@@ -221,13 +221,13 @@ fn pooling_before_relu_saves_three_relus_of_four() {
     }
 }
 
-fn prepared(ch: &mut wire::Channel, need: &crate::Need, mut rng: Random) -> Vec<Prepared> {
-    let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &need.circuit_jobs());
+fn prepared(ch: &mut wire::Channel, demand: &crate::Demand, mut rng: Random) -> Vec<Prepared> {
+    let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &demand.circuit_jobs());
     let transfers = match ch.role() {
         wire::Role::Client => Pads::new(sending, vec![]),
         wire::Role::Server => Pads::new(vec![], receiving),
     };
-    prepare(ch, &need.circuits, transfers, &mut rng).unwrap()
+    prepare(ch, &demand.circuits, transfers, &mut rng).unwrap()
 }
 
 #[test]
@@ -239,22 +239,22 @@ fn real_transfers_and_several_circuits_in_one_preparation() {
     let (client, server) = split(&mut rng, &values, from);
     let relu = Garbled::map(values.len(), from, 9, then, Ring::Power(8)).unwrap();
     let top = Garbled::top(1, values.len(), Ring::Power(8), 6, Ring::Power(6), None).unwrap();
-    let need = relu.need() + top.need();
-    assert_eq!(need.circuit_jobs().len(), 2);
+    let demand = relu.demand() + top.demand();
+    assert_eq!(demand.circuit_jobs().len(), 2);
     let (c, s) = wire::testing::run_pair(
-        |ch| prepared(ch, &need, Random::seeded(1)),
-        |ch| prepared(ch, &need, Random::seeded(2)),
+        |ch| prepared(ch, &demand, Random::seeded(1)),
+        |ch| prepared(ch, &demand, Random::seeded(2)),
     );
-    assert_eq!((c.cost, s.cost), (prepare_cost(&need.circuits), c.cost));
+    assert_eq!((c.cost, s.cost), (prepare_cost(&demand.circuits), c.cost));
     assert_eq!((c.cost.rounds, prepare_cost(&[]).rounds), (2, 0));
-    assert!(need.table_bytes() > 32 * (relu.and_gates() + top.and_gates()));
+    assert!(demand.table_bytes() > 32 * (relu.and_gates() + top.and_gates()));
     let through = |ch: &mut wire::Channel, share: &Share, mut pads: Pads| {
-        let now = pads.split(ch.role(), &relu.need()).unwrap();
+        let now = pads.split(ch.role(), &relu.demand()).unwrap();
         let rectified = run(ch, &relu, share, now).unwrap();
         run(ch, &top, &rectified, pads).unwrap()
     };
     let (c, s) =
-        both_real(5, &need, |ch, p| through(ch, &client, p), |ch, p| through(ch, &server, p));
+        both_real(5, &demand, |ch, p| through(ch, &client, p), |ch, p| through(ch, &server, p));
     let at = opened(Ring::Power(6), &c.value, &s.value);
     let wanted: Vec<i64> = values.iter().map(|x| applied(then, *x)).collect();
     let largest = wanted.iter().max().unwrap();
@@ -271,7 +271,7 @@ fn other_circuits_than_prepared_are_misuse() {
     let x = Share::new(vec![1, 2, 3], 8);
     let (c, s) = both(
         &mut rng,
-        &two.need(),
+        &two.demand(),
         |ch, pads| run(ch, &three, &x, pads),
         |ch, pads| run(ch, &three, &x.narrow(7).unwrap(), pads),
     );

@@ -14,7 +14,7 @@ use wire::{Channel, Cost, Result, Role};
 use crate::boolean::compare::Radix;
 use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -54,8 +54,8 @@ impl Argmax {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.maximum.need()
+    pub fn demand(&self) -> Demand {
+        self.maximum.demand()
     }
 
     /// What [`run`] costs.
@@ -87,8 +87,8 @@ impl Protocol for Argmax {
         "comparison by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -123,7 +123,7 @@ mod tests {
             let plan = Argmax::new(1, values.len(), 8, Radix::Four).unwrap();
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, pads),
                 |ch, pads| run(ch, &plan, &server, pads),
             );
@@ -144,7 +144,7 @@ mod tests {
         let plan = Argmax::new(4, 5, 8, Radix::Four).unwrap();
         let (c, s) = both(
             &mut rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, &plan, &client, pads),
             |ch, pads| run(ch, &plan, &server, pads),
         );

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::nonlinear::relu::{gated, sum_of};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan: values from `bits` to `out_bits`, with an upper end below
@@ -30,9 +30,9 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// Correlations consumed.
-    pub(crate) fn need(&self) -> Need {
-        let lift = self.lift().as_ref().map(Switch::need);
-        self.switch().need() + lift.unwrap_or_default()
+    pub(crate) fn demand(&self) -> Demand {
+        let lift = self.lift().as_ref().map(Switch::demand);
+        self.switch().demand() + lift.unwrap_or_default()
     }
 
     /// What [`Inside::run`] costs when `first` sends first.
@@ -94,7 +94,7 @@ impl Inside {
     ) -> Result<Share> {
         let (role, plan) = (channel.role(), self.switch());
         let side = self.side(role, y, positive, inside);
-        let now = pads.split(role, &plan.need())?;
+        let now = pads.split(role, &plan.demand())?;
         let switched = mux::run(channel, &plan, first, side, now)?;
         let chosen = sum_of(self.count, self.inner(), &switched);
         let Some(lift) = self.lift() else { return Ok(chosen) };

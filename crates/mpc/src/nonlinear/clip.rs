@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::nonlinear::clamp::Inside;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::{Share, server_only, sign_of};
 
 /// The public plan of one clipped layer.
@@ -63,8 +63,8 @@ impl Clip {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.comparison.need(2 * self.count) + self.inside.need()
+    pub fn demand(&self) -> Demand {
+        self.comparison.demand(2 * self.count) + self.inside.demand()
     }
 
     /// What [`run`] costs.
@@ -128,7 +128,7 @@ mod tests {
     fn check(plan: &Clip, bounds: [i64; 2], client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, plan, client, pads),
             |ch, pads| run(ch, plan, server, pads),
         );

@@ -26,7 +26,7 @@ use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::nonlinear::relu::gated;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::{Share, sign_of};
 
 /// The public plan of one layer.
@@ -108,13 +108,13 @@ impl Slope {
         Switch { to_client, to_server: vec![gated] }
     }
 
-    fn choosing(&self) -> Need {
-        self.comparison.need(self.count) + self.switch().need()
+    fn choosing(&self) -> Demand {
+        self.comparison.demand(self.count) + self.switch().demand()
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.choosing() + self.truncate.as_ref().map(Truncate::need).unwrap_or_default()
+    pub fn demand(&self) -> Demand {
+        self.choosing() + self.truncate.as_ref().map(Truncate::demand).unwrap_or_default()
     }
 
     /// What [`run`] costs.
@@ -212,7 +212,7 @@ mod tests {
         let plan = Slope::new(client.len(), client.bits(), slopes, shift, out_bits, radix).unwrap();
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, &plan, client, pads),
             |ch, pads| run(ch, &plan, server, pads),
         );

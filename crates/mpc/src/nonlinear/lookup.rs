@@ -21,7 +21,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -72,8 +72,8 @@ impl Lookup {
     }
 
     /// Transfers consumed.
-    pub fn need(&self) -> Need {
-        self.switch().need()
+    pub fn demand(&self) -> Demand {
+        self.switch().demand()
     }
 
     /// What [`run`] costs.
@@ -182,8 +182,8 @@ impl Protocol for PublicTable {
         "table by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.lookup.need()
+    fn demand(&self) -> Demand {
+        self.lookup.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -217,7 +217,7 @@ mod tests {
         let tables = |role| if role == plan.holder() { table } else { &[] };
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, plan, client, tables(Role::Client), pads),
             |ch, pads| run(ch, plan, server, tables(Role::Server), pads),
         );

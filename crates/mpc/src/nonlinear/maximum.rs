@@ -21,7 +21,7 @@ use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::defect::defect;
 use crate::nonlinear::relu::gated;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -191,12 +191,12 @@ impl Maximum {
         Switch { to_client: jobs.clone(), to_server: jobs }
     }
 
-    fn level_need(&self, count: usize) -> Need {
-        self.comparison.need(count) + self.switch(count).need()
+    fn level_need(&self, count: usize) -> Demand {
+        self.comparison.demand(count) + self.switch(count).demand()
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
+    pub fn demand(&self) -> Demand {
         self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
     }
 
@@ -304,8 +304,8 @@ impl Protocol for Maximum {
         "comparison by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -332,7 +332,7 @@ mod tests {
         let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, &plan, &client, None, pads),
             |ch, pads| run(ch, &plan, &server, None, pads),
         );
@@ -391,7 +391,7 @@ mod tests {
             let plan = Maximum::new(tournament, bits, None, Radix::Four).unwrap();
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, None, pads),
                 |ch, pads| run(ch, &plan, &server, None, pads),
             );

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 use crate::arithmetic::mux;
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::nonlinear::clamp::Inside;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -68,8 +68,8 @@ impl Relu {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.comparison.need(self.count) + self.inside.need()
+    pub fn demand(&self) -> Demand {
+        self.comparison.demand(self.count) + self.inside.demand()
     }
 
     /// What [`run`] costs.
@@ -135,8 +135,8 @@ impl Protocol for Relu {
         "comparison by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -159,7 +159,7 @@ mod tests {
     fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
         let (c, s) = both(
             rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, plan, client, pads),
             |ch, pads| run(ch, plan, server, pads),
         );

@@ -20,7 +20,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::nonlinear::lookup::{self, Lookup};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -77,12 +77,12 @@ impl Curve {
     }
 
     /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
+    pub(super) fn demand(&self) -> Demand {
         match self {
-            Self::Whole(table) => table.need(),
+            Self::Whole(table) => table.demand(),
             Self::Lines(lines) => {
-                let tables = lines.start.need() + lines.slope.need();
-                lines.upper.need() + tables + lines.product.need() + lines.rounding.need()
+                let tables = lines.start.demand() + lines.slope.demand();
+                lines.upper.demand() + tables + lines.product.demand() + lines.rounding.demand()
             }
         }
     }
@@ -118,14 +118,14 @@ pub(super) fn run(channel: &mut Channel, plan: &Curve, z: &Share, mut pads: Pads
         Curve::Whole(table) => return digits::run(channel, table, z, pads),
         Curve::Lines(lines) => lines,
     };
-    let now = pads.split(role, &lines.upper.need())?;
+    let now = pads.split(role, &lines.upper.demand())?;
     let piece = truncate::run(channel, &lines.upper, z, now)?;
-    let now = pads.split(role, &lines.start.need())?;
+    let now = pads.split(role, &lines.start.demand())?;
     let start = lookup::run(channel, &lines.start, &piece, held(role, &lines.lines.starts), now)?;
     let slopes: Vec<u64> = lines.lines.slopes.iter().map(|slope| *slope as u64).collect();
-    let now = pads.split(role, &lines.slope.need())?;
+    let now = pads.split(role, &lines.slope.demand())?;
     let slope = lookup::run(channel, &lines.slope, &piece, held(role, &slopes), now)?;
-    let now = pads.split(role, &lines.product.need())?;
+    let now = pads.split(role, &lines.product.demand())?;
     let low = z.narrow(lines.lines.drop)?;
     let rise = multiply::run(channel, &lines.product, &slope, &low, now)?;
     truncate::run(channel, &lines.rounding, &start.add_scaled(&rise, 1), pads)

@@ -19,7 +19,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -61,8 +61,8 @@ impl Digits {
     }
 
     /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
-        self.lookup().need() + self.products().need()
+    pub(super) fn demand(&self) -> Demand {
+        self.lookup().demand() + self.products().demand()
     }
 
     /// What [`run`] costs.
@@ -129,7 +129,7 @@ pub(super) fn run(
             Side { choices: Vec::new(), tables: vec![plan.turned(&planes)] }
         }
     };
-    let now = pads.split(role, &plan.lookup().need())?;
+    let now = pads.split(role, &plan.lookup().demand())?;
     let found = mux::run(channel, &plan.lookup(), Role::Client, side, now)?;
     let found = found.received.first().or(found.sent.first());
     let planes = found.map_or(&[][..], |column| column.planes.as_slice());
@@ -167,7 +167,7 @@ mod tests {
             let plan = Digits::new(client.len(), entries, out_bits).unwrap();
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, pads),
                 |ch, pads| run(ch, &plan, &server, pads),
             );

@@ -27,7 +27,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::nonlinear::lookup::{self, Lookup};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -74,9 +74,9 @@ impl Exponent {
     }
 
     /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
-        let upper = self.upper.need() + self.lookup.need();
-        upper + self.extension.need() + self.switch().need()
+    pub(super) fn demand(&self) -> Demand {
+        let upper = self.upper.demand() + self.lookup.demand();
+        upper + self.extension.demand() + self.switch().demand()
     }
 
     /// What [`run`] costs.
@@ -115,11 +115,11 @@ pub(super) fn run(
         Role::Client => &[][..],
         Role::Server => &plan.function.values,
     };
-    let now = pads.split(role, &plan.upper.need())?;
+    let now = pads.split(role, &plan.upper.demand())?;
     let upper = truncate::run(channel, &plan.upper, d, now)?;
-    let now = pads.split(role, &plan.lookup.need())?;
+    let now = pads.split(role, &plan.lookup.demand())?;
     let narrow = lookup::run(channel, &plan.lookup, &upper, table, now)?;
-    let now = pads.split(role, &plan.extension.need())?;
+    let now = pads.split(role, &plan.extension.demand())?;
     let values = extend::run(channel, &plan.extension, &narrow, now)?;
     let side = plan.side(d, &values);
     let switched = mux::run(channel, &plan.switch(), Role::Client, side, pads)?;
@@ -145,7 +145,7 @@ mod tests {
             let (client, server) = split(&mut rng, &values, bits);
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, pads),
                 |ch, pads| run(ch, &plan, &server, pads),
             );

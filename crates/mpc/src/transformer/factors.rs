@@ -10,7 +10,7 @@ use super::rows::{self, Rows};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::Sign;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan of products of `rows` times `cols` elements.
@@ -60,10 +60,10 @@ impl Factors {
     }
 
     /// Correlations consumed.
-    pub(crate) fn need(&self) -> Need {
+    pub(crate) fn demand(&self) -> Demand {
         match &self.product {
-            Product::Rows(plan) => plan.need(),
-            Product::Elements(plan) => plan.need(),
+            Product::Rows(plan) => plan.demand(),
+            Product::Elements(plan) => plan.demand(),
         }
     }
 

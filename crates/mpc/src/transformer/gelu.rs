@@ -25,7 +25,7 @@ use super::curve::{self, Curve};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::nonlinear::clamp::Inside;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -96,12 +96,12 @@ impl Gelu {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::need).unwrap_or_default();
-        let bent = self.bent.as_ref().map(|plan| plan.need()).unwrap_or_default();
-        let first = extend(&self.widening) + self.comparison.need(self.count);
-        let chosen = first + self.positive.need() + bent;
-        chosen + self.bump.need() + extend(&self.extension)
+    pub fn demand(&self) -> Demand {
+        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::demand).unwrap_or_default();
+        let bent = self.bent.as_ref().map(|plan| plan.demand()).unwrap_or_default();
+        let first = extend(&self.widening) + self.comparison.demand(self.count);
+        let chosen = first + self.positive.demand() + bent;
+        chosen + self.bump.demand() + extend(&self.extension)
     }
 
     /// What [`run`] costs.
@@ -142,7 +142,7 @@ impl Gelu {
         bit: &Bits,
         pads: &mut Pads,
     ) -> Result<Share> {
-        let now = pads.split(channel.role(), &plan.need())?;
+        let now = pads.split(channel.role(), &plan.demand())?;
         plan.run(channel, self.comparison.last_sender(), x.words(), [bit, bit], now)
     }
 }
@@ -157,7 +157,7 @@ pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Pads) -> Res
     let (role, magnitude) = (channel.role(), plan.function.magnitude);
     let x = match &plan.widening {
         Some(widening) => {
-            let now = pads.split(role, &widening.need())?;
+            let now = pads.split(role, &widening.demand())?;
             extend::run(channel, widening, x, now)?
         }
         None => x.clone(),
@@ -170,7 +170,7 @@ pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Pads) -> Res
     if let Some(choice) = &plan.bent {
         absolute = plan.chosen(channel, choice, &absolute, bent, &mut pads)?;
     }
-    let now = pads.split(role, &plan.bump.need())?;
+    let now = pads.split(role, &plan.bump.demand())?;
     let bump = curve::run(channel, &plan.bump, &absolute, now)?;
     let result = positive.add_scaled(&bump, -1);
     let Some(extension) = &plan.extension else { return Ok(result) };
@@ -187,8 +187,8 @@ impl Protocol for Gelu {
         "comparison and table by OT".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -214,7 +214,7 @@ mod tests {
         let (client, server) = split(&mut rng, values, bits);
         let (c, s) = both(
             &mut rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, &plan, &client, pads),
             |ch, pads| run(ch, &plan, &server, pads),
         );

@@ -23,7 +23,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::garbled::{self, Garbled};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -89,10 +89,10 @@ impl Inverse {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
+    pub fn demand(&self) -> Demand {
         match &self.way {
-            Way::Transfers(plan) => plan.need(),
-            Way::Circuit(plan) => plan.need(),
+            Way::Transfers(plan) => plan.demand(),
+            Way::Circuit(plan) => plan.demand(),
         }
     }
 
@@ -125,9 +125,9 @@ impl Transfers {
         })
     }
 
-    fn need(&self) -> Need {
-        let leading = self.steps.need() + self.normalising.need() + self.leading.need();
-        leading + self.curve.need() + self.scaling.need() + self.rounding.need()
+    fn demand(&self) -> Demand {
+        let leading = self.steps.demand() + self.normalising.demand() + self.leading.demand();
+        leading + self.curve.demand() + self.scaling.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -157,17 +157,17 @@ fn transferred(
     let function = &plan.function;
     y.check(plan.count, function.bits, "inverse")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.steps.need())?;
+    let now = pads.split(role, &plan.steps.demand())?;
     let reached = steps::run(channel, &plan.steps, y, now)?;
     let [factor, back] =
         function.factors.each_ref().map(|values| steps::valued(role, plan.count, &reached, values));
-    let now = pads.split(role, &plan.normalising.need())?;
+    let now = pads.split(role, &plan.normalising.demand())?;
     let normal = multiply::run(channel, &plan.normalising, y, &factor, now)?;
-    let now = pads.split(role, &plan.leading.need())?;
+    let now = pads.split(role, &plan.leading.demand())?;
     let leading = truncate::run(channel, &plan.leading, &normal, now)?;
-    let now = pads.split(role, &plan.curve.need())?;
+    let now = pads.split(role, &plan.curve.demand())?;
     let value = curve::run(channel, &plan.curve, &leading, now)?;
-    let now = pads.split(role, &plan.scaling.need())?;
+    let now = pads.split(role, &plan.scaling.demand())?;
     let back = back.narrow(function.back + 2)?;
     let scaled = multiply::run(channel, &plan.scaling, &value, &back, now)?;
     truncate::run(channel, &plan.rounding, &scaled.plus(role, function.half()), pads)
@@ -205,7 +205,7 @@ mod tests {
                 let (client, server) = split(&mut rng, &values, plan.bits());
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, &client, pads),
                     |ch, pads| run(ch, &plan, &server, pads),
                 );

@@ -20,7 +20,7 @@ use super::squares::{self, Squares};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -107,11 +107,11 @@ impl LayerNorm {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let moments = self.squares.need() + self.moments.need();
-        let rounding = self.rounding.as_ref().map(Truncate::need).unwrap_or_default();
-        let extension = self.extension.as_ref().map(Extend::need).unwrap_or_default();
-        moments + self.product.need() + rounding + extension
+    pub fn demand(&self) -> Demand {
+        let moments = self.squares.demand() + self.moments.demand();
+        let rounding = self.rounding.as_ref().map(Truncate::demand).unwrap_or_default();
+        let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
+        moments + self.product.demand() + rounding + extension
     }
 
     /// What [`run`] costs.
@@ -134,7 +134,7 @@ impl LayerNorm {
         let role = channel.role();
         let rounded = match &self.rounding {
             Some(plan) => {
-                let now = pads.split(role, &plan.need())?;
+                let now = pads.split(role, &plan.demand())?;
                 truncate::run(channel, plan, &exact.plus(role, self.function.half()), now)?
             }
             None => exact.narrow(self.function.inner)?,
@@ -154,13 +154,13 @@ pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -
     x.check(plan.rows * plan.function.cols, plan.function.bits, "layer norm")?;
     let role = channel.role();
     let x = x.plus(role, plan.function.offset());
-    let now = pads.split(role, &plan.squares.need())?;
+    let now = pads.split(role, &plan.squares.demand())?;
     let [wide, squares] = squares::run(channel, &plan.squares, &x, now)?;
     let sums = [plan.sums(&squares, squares.bits()), plan.sums(&wide, plan.function.sum_bits)];
-    let now = pads.split(role, &plan.moments.need())?;
+    let now = pads.split(role, &plan.moments.demand())?;
     let sums = sums.each_ref();
     let [factor, moved] = moments::run(channel, &plan.moments, &plan.product, sums, now)?;
-    let now = pads.split(role, &plan.product.need())?;
+    let now = pads.split(role, &plan.product.demand())?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     let mut centred = Vec::with_capacity(product.len());
     for (row, moved) in product.words().chunks(plan.function.cols).zip(moved.words()) {
@@ -182,8 +182,8 @@ impl Protocol for LayerNorm {
         }
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -239,7 +239,7 @@ mod tests {
                 let (client, server) = split(&mut rng, &values, bits);
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, &client, pads),
                     |ch, pads| run(ch, &plan, &server, pads),
                 );
@@ -263,7 +263,7 @@ mod tests {
         let (client, server) = split(&mut rng, &values, 9);
         let (c, s) = both(
             &mut rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| run(ch, &plan, &client, pads),
             |ch, pads| run(ch, &plan, &server, pads),
         );

@@ -27,7 +27,7 @@ use crate::boolean::compare::Radix;
 use crate::defect::defect;
 use crate::garbled::{self, Garbled};
 use crate::nonlinear::comet::formula::{self, Program};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -70,10 +70,10 @@ impl Root {
         })
     }
 
-    fn need(&self) -> Need {
+    fn demand(&self) -> Demand {
         match self {
-            Self::Table(plan) => plan.need(),
-            Self::Newton(plan) => plan.need(),
+            Self::Table(plan) => plan.demand(),
+            Self::Newton(plan) => plan.demand(),
         }
     }
 
@@ -152,10 +152,10 @@ impl Moments {
     }
 
     /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
+    pub(super) fn demand(&self) -> Demand {
         match self {
-            Self::Transfers(plan) => plan.need(),
-            Self::Circuit(plan) => plan.need(),
+            Self::Transfers(plan) => plan.demand(),
+            Self::Circuit(plan) => plan.demand(),
         }
     }
 
@@ -169,10 +169,10 @@ impl Moments {
 }
 
 impl Transfers {
-    fn need(&self) -> Need {
-        let sum = self.sum.as_ref().map(Extend::need).unwrap_or_default();
-        let factor = sum + self.squared.need() + self.root.need();
-        factor + self.shifted.need() + self.mean.need()
+    fn demand(&self) -> Demand {
+        let sum = self.sum.as_ref().map(Extend::demand).unwrap_or_default();
+        let factor = sum + self.squared.demand() + self.root.demand();
+        factor + self.shifted.demand() + self.mean.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -192,12 +192,12 @@ impl Transfers {
         let role = channel.role();
         let squares = match &self.sum {
             Some(plan) => {
-                let now = pads.split(role, &plan.need())?;
+                let now = pads.split(role, &plan.demand())?;
                 extend::run(channel, plan, squares, now)?
             }
             None => squares.narrow(self.variance)?,
         };
-        let now = pads.split(role, &self.squared.need())?;
+        let now = pads.split(role, &self.squared.demand())?;
         let squared = square::run(channel, &self.squared, sum, now)?;
         let scaled = squares.words().iter().map(|word| word.wrapping_mul(self.cols));
         Ok(Share::new(scaled.collect(), self.variance).add_scaled(&squared, -1))
@@ -211,7 +211,7 @@ impl Transfers {
         factor: &Share,
         mut pads: Pads,
     ) -> Result<Share> {
-        let now = pads.split(channel.role(), &self.shifted.need())?;
+        let now = pads.split(channel.role(), &self.shifted.demand())?;
         let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
         let scaled = product.words().iter().map(|word| word.wrapping_mul(self.quotient)).collect();
         let scaled = Share::new(scaled, self.shifted.out_bits());
@@ -234,7 +234,7 @@ pub(super) fn run(
     match plan {
         Moments::Transfers(plan) => {
             let variance = plan.variance(channel, squares, sum, &mut pads)?;
-            let now = pads.split(channel.role(), &plan.root.need())?;
+            let now = pads.split(channel.role(), &plan.root.demand())?;
             let factor = plan.root.run(channel, &product.spread(variance), now)?;
             let moved = plan.moved(channel, sum, &product.by_row(&factor), pads)?;
             Ok([factor, moved])

@@ -22,7 +22,7 @@ use ring::{Bits, Prg, Seed};
 use wire::{Channel, Cost, Error, Lanes, Result, Role, Values};
 use zeroize::Zeroizing;
 
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Separates these streams from all others.
@@ -66,8 +66,8 @@ impl Rows {
     }
 
     /// Transfers consumed.
-    pub(crate) fn need(&self) -> Need {
-        Need::both(self.seeds())
+    pub(crate) fn demand(&self) -> Demand {
+        Demand::both(self.seeds())
     }
 
     /// What [`run`] costs.
@@ -249,7 +249,7 @@ mod tests {
             let (xs, fs) = (split(&mut rng, &x, bits), split(&mut rng, &factors, factor_bits));
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &xs.0, &fs.0, pads),
                 |ch, pads| run(ch, &plan, &xs.1, &fs.1, pads),
             );

@@ -22,7 +22,7 @@ use crate::boolean::compare::Radix;
 use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -95,10 +95,10 @@ impl Softmax {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let clip = self.clip.as_ref().map(Relu::need).unwrap_or_default();
-        let exponents = self.maximum.need() + clip + self.exponent.need();
-        exponents + self.reciprocal.need() + self.product.need() + self.rounding.need()
+    pub fn demand(&self) -> Demand {
+        let clip = self.clip.as_ref().map(Relu::demand).unwrap_or_default();
+        let exponents = self.maximum.demand() + clip + self.exponent.demand();
+        exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
     }
 
     /// What [`run`] costs.
@@ -133,19 +133,19 @@ impl Softmax {
 pub fn run(channel: &mut Channel, plan: &Softmax, x: &Share, mut pads: Pads) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "softmax")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.maximum.need())?;
+    let now = pads.split(role, &plan.maximum.demand())?;
     let largest = maximum::run(channel, &plan.maximum, x, None, now)?.pop();
     let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
     let below = plan.below(x, &largest);
     let below = match &plan.clip {
-        Some(clip) => relu::run(channel, clip, &below, pads.split(role, &clip.need())?)?,
+        Some(clip) => relu::run(channel, clip, &below, pads.split(role, &clip.demand())?)?,
         None => below.narrow(plan.function.bits - 1)?,
     };
-    let now = pads.split(role, &plan.exponent.need())?;
+    let now = pads.split(role, &plan.exponent.demand())?;
     let powers = exponent::run(channel, &plan.exponent, &below, now)?;
-    let now = pads.split(role, &plan.reciprocal.need())?;
+    let now = pads.split(role, &plan.reciprocal.demand())?;
     let factors = inverse::run(channel, &plan.reciprocal, &plan.sums(&powers), now)?;
-    let now = pads.split(role, &plan.product.need())?;
+    let now = pads.split(role, &plan.product.demand())?;
     let shares = rows::run(channel, &plan.product, &powers, &factors, now)?;
     truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), pads)
 }
@@ -162,8 +162,8 @@ impl Protocol for Softmax {
         }
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -220,7 +220,7 @@ mod tests {
                 let (client, server) = split(&mut rng, &values, bits);
                 let (c, s) = both(
                     &mut rng,
-                    &plan.need(),
+                    &plan.demand(),
                     |ch, pads| run(ch, &plan, &client, pads),
                     |ch, pads| run(ch, &plan, &server, pads),
                 );

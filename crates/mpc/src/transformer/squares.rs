@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::multiply::kept;
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -57,8 +57,8 @@ impl Squares {
     }
 
     /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
-        self.switch().need()
+    pub(super) fn demand(&self) -> Demand {
+        self.switch().demand()
     }
 
     /// What [`run`] costs.
@@ -154,7 +154,7 @@ mod tests {
             let plan = Squares::new(client.len(), bits, wide, out_bits).unwrap();
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, pads),
                 |ch, pads| run(ch, &plan, &server, pads),
             );

@@ -16,7 +16,7 @@ use wire::{Channel, Cost, Result, Role};
 
 use crate::boolean::compare::Radix;
 use crate::boolean::sign::{self, Signs, Told};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::{Share, server_only};
 
 /// The public plan.
@@ -45,8 +45,8 @@ impl Steps {
     }
 
     /// Correlations consumed.
-    pub(super) fn need(&self) -> Need {
-        self.signs.need()
+    pub(super) fn demand(&self) -> Demand {
+        self.signs.demand()
     }
 
     /// What [`run`] costs.

@@ -50,7 +50,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
     };
     if start == Start::Flooding && !accept_leakage {
         return Err(Error::misuse(
-            "start `flooding` needs shares that are not uniform, which leak; use affine, or \
+            "start `flooding` demands shares that are not uniform, which leak; use affine, or \
              --accept-leakage with data that nobody minds",
         ));
     }

@@ -101,8 +101,8 @@ fn large_operations_run_in_slices() {
         let task = Task::new(operation.clone(), Settings::default()).unwrap();
         let step = task.plan.steps().first().unwrap();
         assert!(step.feeds_itself(), "{operation:?} is in one piece");
-        for (need, _) in step.parts() {
-            assert!(pad_bytes(&need) <= MOST_BYTES + MOST_BYTES / 64, "{operation:?}");
+        for (demand, _) in step.parts() {
+            assert!(pad_bytes(&demand) <= MOST_BYTES + MOST_BYTES / 64, "{operation:?}");
         }
         check(&operation, 0);
     }

@@ -5,7 +5,7 @@ use mpc::compare::Radix;
 use mpc::linear::coefficient::{
     self, ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, ServerWeights, Worker,
 };
-use mpc::{Need, Share};
+use mpc::{Demand, Share};
 use pricing::equivalent::LOCAL_OF_CLEAR_MULTIPLICATION;
 use pricing::{Unit, Work};
 use wire::{Error, Result, Role};
@@ -215,9 +215,9 @@ impl Preprocess for CoefficientLayer {
         Exchange::Encryption
     }
 
-    fn parts(&self) -> Vec<(Need, [Spent; 2])> {
+    fn parts(&self) -> Vec<(Demand, [Spent; 2])> {
         let asks = Spent { cost: self.layer.asks(), work: self.layer.work() };
-        vec![(Need::default(), [asks, Spent::sending(self.layer.answers())])]
+        vec![(Demand::default(), [asks, Spent::sending(self.layer.answers())])]
     }
 
     fn asked_bytes(&self) -> usize {

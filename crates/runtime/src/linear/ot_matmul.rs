@@ -9,7 +9,7 @@ use mpc::linear::coefficient::Worker;
 use mpc::linear::ot_matmul::{
     self, Asked as AskedProducts, ClientAhead, Layer, ServerAhead, Source, Weights,
 };
-use mpc::{Need, Share};
+use mpc::{Demand, Share};
 use pricing::{Unit, Work};
 use wire::{Channel, Error, Phase, Result, Role};
 use zeroize::Zeroizing;
@@ -198,7 +198,7 @@ impl OtLayer {
 
     /// Whether the correlations of the preprocessing are made part by part.
     pub(crate) fn feeds_itself(&self) -> bool {
-        self.layer.needs().len() > 1
+        self.layer.demands().len() > 1
     }
 }
 
@@ -267,11 +267,11 @@ impl Preprocess for OtLayer {
         !self.feeds_itself()
     }
 
-    fn parts(&self) -> Vec<(Need, [Spent; 2])> {
+    fn parts(&self) -> Vec<(Demand, [Spent; 2])> {
         let costs = self.layer.ahead_costs().into_iter().zip(self.layer.works());
         let spent = costs
             .map(|([asked, cost], work)| [Spent::sending(asked), Spent::sending(cost).and(work)]);
-        self.layer.needs().into_iter().zip(spent).collect()
+        self.layer.demands().into_iter().zip(spent).collect()
     }
 
     fn held_bytes(&self) -> usize {
@@ -279,7 +279,7 @@ impl Preprocess for OtLayer {
     }
 
     fn ask(&self, cx: &mut Preprocessing<'_>) -> Result<Asked> {
-        let demand = self.layer.needs().into_iter().sum();
+        let demand = self.layer.demands().into_iter().sum();
         let correlations = cx.correlations.split(cx.channel.role(), &demand)?;
         let weights = match cx.party {
             Party::Client { .. } => None,
@@ -292,8 +292,8 @@ impl Preprocess for OtLayer {
     fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed> {
         let index = cx.index;
         let offline = &mut *cx.offline;
-        let feed = &mut |channel: &mut Channel, need: &Need| {
-            let correlations = offline.prepare(channel, need)?;
+        let feed = &mut |channel: &mut Channel, demand: &Demand| {
+            let correlations = offline.prepare(channel, demand)?;
             channel.enter(Phase::Offline, Some(index));
             Ok(correlations)
         };

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use mpc::linear::slots::Operations;
-use mpc::{Need, Share};
+use mpc::{Demand, Share};
 use wire::{Error, Result};
 
 use super::context::{Context, Preprocessing};
@@ -133,7 +133,7 @@ pub trait Preprocess {
     }
 
     /// By part: correlations consumed, what asking takes, and what finishing takes.
-    fn parts(&self) -> Vec<(Need, [Spent; 2])>;
+    fn parts(&self) -> Vec<(Demand, [Spent; 2])>;
 
     /// Bytes of answers that the server holds back while layers ask.
     fn asked_bytes(&self) -> usize {

@@ -1,6 +1,6 @@
 //! What steps take: correlations, messages, work, memory.
 
-use mpc::{Need, open};
+use mpc::{Demand, open};
 use pricing::{Unit, Work};
 
 use super::sliced::Sliced;
@@ -52,15 +52,16 @@ impl Step {
 
     /// In the order in which they run: correlations consumed, and what is taken online after
     /// they were made.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
-        let first = (Need::default(), self.first());
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Demand, Spent)> {
+        let first = (Demand::default(), self.first());
         std::iter::once(first).chain(self.sliced().flat_map(Sliced::parts))
     }
 
     /// Bytes that the party with more of them holds at a time: ciphertexts, or pads and
     /// circuits; not weights.
     pub(crate) fn memory(&self) -> u64 {
-        let pads = self.sliced().flat_map(Sliced::parts).map(|(need, _)| pad_bytes(&need) as u64);
+        let pads =
+            self.sliced().flat_map(Sliced::parts).map(|(demand, _)| pad_bytes(&demand) as u64);
         self.linear_memory() + pads.max().unwrap_or(0)
     }
 

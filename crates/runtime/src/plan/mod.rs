@@ -14,7 +14,7 @@ pub mod step;
 
 use graph::Graph;
 use mpc::linear::lola;
-use mpc::{Need, softmax};
+use mpc::{Demand, softmax};
 use wire::{Error, Result};
 
 use crate::linear::lola::EvaluatedNetwork;
@@ -100,9 +100,9 @@ impl Plan {
     }
 
     /// Correlations for one run, those of preprocessed layers included.
-    pub fn need(&self) -> Need {
-        let masks: Need = self.steps.iter().map(Step::preprocessing_need).sum();
-        masks + self.steps.iter().map(Step::need).sum()
+    pub fn demand(&self) -> Demand {
+        let masks: Demand = self.steps.iter().map(Step::preprocessing_demand).sum();
+        masks + self.steps.iter().map(Step::demand).sum()
     }
 
     /// What is evaluated under encryption, where that is the whole network.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use mpc::compare::Radix;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
-use mpc::{Need, Pads, Protocol, Share};
+use mpc::{Demand, Pads, Protocol, Share};
 use wire::{Channel, Cost, Phase, Result};
 
 use super::spent::Spent;
@@ -112,7 +112,7 @@ impl Sliced {
     }
 
     /// Transfers of all slices.
-    pub(crate) fn need(&self) -> Need {
+    pub(crate) fn demand(&self) -> Demand {
         self.0.iter().map(|slice| slice.plan.demand()).sum()
     }
 
@@ -127,10 +127,10 @@ impl Sliced {
     }
 
     /// Slice by slice, what it consumes and takes online.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Need, Spent)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Demand, Spent)> {
         self.0.iter().map(|slice| {
-            let (need, cost) = (slice.plan.demand(), slice.plan.cost());
-            (need, Spent { cost, work: slice.plan.work() })
+            let (demand, cost) = (slice.plan.demand(), slice.plan.cost());
+            (demand, Spent { cost, work: slice.plan.work() })
         })
     }
 
@@ -193,11 +193,11 @@ pub enum Feed<'a> {
 }
 
 impl Feed<'_> {
-    fn take(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+    fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Pads> {
         match self {
-            Self::Made(pads) => pads.split(channel.role(), need),
+            Self::Made(pads) => pads.split(channel.role(), demand),
             Self::Later(offline, step) => {
-                let pads = offline.prepare(channel, need)?;
+                let pads = offline.prepare(channel, demand)?;
                 channel.enter(Phase::Online, Some(*step));
                 Ok(pads)
             }

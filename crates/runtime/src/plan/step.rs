@@ -1,7 +1,7 @@
 //! One step of a plan: a node and what computes it.
 
 use graph::{Graph, Window};
-use mpc::Need;
+use mpc::Demand;
 use wire::{Cost, Error};
 
 use super::composed::Composed;
@@ -154,18 +154,18 @@ impl Step {
     }
 
     /// Correlations that its preprocessing consumes, all parts.
-    pub(crate) fn preprocessing_need(&self) -> Need {
+    pub(crate) fn preprocessing_demand(&self) -> Demand {
         let layer = self.linear().and_then(LinearProtocol::preprocess);
         let parts = layer.map(|layer| layer.parts()).unwrap_or_default();
-        parts.into_iter().map(|(need, _)| need).sum()
+        parts.into_iter().map(|(demand, _)| demand).sum()
     }
 
     /// Correlations of its preprocessing that are made before the segment that it is in.
-    pub(crate) fn mask_need(&self) -> Need {
+    pub(crate) fn mask_demand(&self) -> Demand {
         let layer = self.linear().and_then(LinearProtocol::preprocess);
         match layer.filter(|layer| layer.asks_together()) {
-            Some(_) => self.preprocessing_need(),
-            None => Need::default(),
+            Some(_) => self.preprocessing_demand(),
+            None => Demand::default(),
         }
     }
 
@@ -175,13 +175,13 @@ impl Step {
     }
 
     /// Correlations to be made before the segment that it is in.
-    pub(crate) fn need_ahead(&self) -> Need {
-        if self.feeds_itself() { Need::default() } else { self.need() }
+    pub(crate) fn demand_ahead(&self) -> Demand {
+        if self.feeds_itself() { Demand::default() } else { self.demand() }
     }
 
     /// Correlations that it consumes online.
-    pub fn need(&self) -> Need {
-        self.sliced().map(Sliced::need).sum()
+    pub fn demand(&self) -> Demand {
+        self.sliced().map(Sliced::demand).sum()
     }
 
     /// What it costs online.

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use graph::Graph;
-use mpc::Need;
+use mpc::Demand;
 use ot::Source;
 use pricing::fixed::link::BITS_PER_SECOND;
 use serde::Serialize;
@@ -88,18 +88,18 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
     let rest = search.seconds(&plain) - search.steps(&plain);
     let mut tried: Vec<(f64, Settings)> = sourcing(settings)
         .into_iter()
-        .map(|tried| (rest + search.least(search.marginal(&plain.need(), tried)), tried))
+        .map(|tried| (rest + search.least(search.marginal(&plain.demand(), tried)), tried))
         .collect();
     let sources = tried.iter().map(|(seconds, tried)| (name(*tried), *seconds)).collect();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut seconds, mut plan) = (search.seconds(&plain), plain);
     for (_, tried) in tried.into_iter().take(WHOLE) {
-        let mut need = plan.need();
+        let mut demand = plan.demand();
         for _ in 0..TURNS {
-            let marginal = search.marginal(&need, tried);
+            let marginal = search.marginal(&demand, tried);
             for choices in search.choose(marginal) {
                 let next = Plan::chosen(graph.clone(), tried, choices)?;
-                need = next.need();
+                demand = next.demand();
                 let taken = search.seconds(&next);
                 if taken < seconds {
                     (seconds, plan) = (taken, next);
@@ -107,7 +107,7 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
             }
         }
     }
-    let marginal = search.marginal(&plan.need(), plan.settings());
+    let marginal = search.marginal(&plan.demand(), plan.settings());
     let alternatives = search.alternatives(&plan, marginal);
     Ok(Found { plan, seconds, alternatives, sources })
 }
@@ -170,7 +170,7 @@ impl Search<'_> {
 
     /// Of the steps of a plan as everybody chooses it, without its correlations.
     fn steps(&self, plain: &Plan) -> f64 {
-        let marginal = self.marginal(&plain.need(), plain.settings());
+        let marginal = self.marginal(&plain.demand(), plain.settings());
         let priced = self.priced(marginal);
         let first: Vec<Vec<Priced>> =
             priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
@@ -192,27 +192,27 @@ impl Search<'_> {
     }
 
     /// Of the correlations that are needed, the pads not included.
-    fn marginal(&self, need: &Need, settings: Settings) -> Marginal {
-        let count = correlations(need);
+    fn marginal(&self, demand: &Demand, settings: Settings) -> Marginal {
+        let count = correlations(demand);
         if count == 0.0 {
             return Marginal::default();
         }
-        let spent = Stock::new(settings.sourcing()).prepare(&Need {
+        let spent = Stock::new(settings.sourcing()).prepare(&Demand {
             circuits: Vec::new(),
-            client_sends: [need.client_sends.clone(), need.circuit_jobs()].concat(),
-            server_sends: need.server_sends.clone(),
+            client_sends: [demand.client_sends.clone(), demand.circuit_jobs()].concat(),
+            server_sends: demand.server_sends.clone(),
         });
-        let pads = mpc::work::pads(&Need { circuits: Vec::new(), ..need.clone() });
+        let pads = mpc::work::pads(&Demand { circuits: Vec::new(), ..demand.clone() });
         let all = self.conditions.seconds(spent) - self.conditions.rates.seconds(&pads);
         Marginal { seconds: all.max(0.0) / count, bytes: spent.cost.bytes() as f64 / count }
     }
 
     /// A way without what its rounds take.
     fn price(&self, way: &Way, marginal: Marginal) -> Priced {
-        let made = correlations(&way.need) * marginal.seconds;
+        let made = correlations(&way.demand) * marginal.seconds;
         let prepared = Spent {
-            cost: mpc::garbled::prepare_cost(&way.need.circuits),
-            work: mpc::work::pads(&way.need),
+            cost: mpc::garbled::prepare_cost(&way.demand.circuits),
+            work: mpc::work::pads(&way.demand),
         };
         let still = |spent: Spent| {
             Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent }.beside_others()
@@ -310,8 +310,8 @@ impl Search<'_> {
                 let alone = if way.choice.is_early() && !early { EXCHANGE } else { 0.0 };
                 let (all, _) = self.cheapest(&priced, Some((step, at)), early);
                 let all = all + alone * self.round();
-                let made = correlations(&way.need) * marginal.bytes;
-                let tables = mpc::garbled::prepare_cost(&way.need.circuits).bytes();
+                let made = correlations(&way.demand) * marginal.bytes;
+                let tables = mpc::garbled::prepare_cost(&way.demand.circuits).bytes();
                 let chosen = runs.as_ref().is_some_and(|runs| runs.equals(way));
                 shown.push(Alternative {
                     choice: way.choice.to_string(),
@@ -329,9 +329,9 @@ impl Search<'_> {
 }
 
 /// Correlations behind transfers and circuits.
-fn correlations(need: &Need) -> f64 {
-    let circuits: usize = need.circuit_jobs().iter().map(ot::Job::cots).sum();
-    (need.cots(Role::Client) + need.cots(Role::Server) + circuits) as f64
+fn correlations(demand: &Demand) -> f64 {
+    let circuits: usize = demand.circuit_jobs().iter().map(ot::Job::cots).sum();
+    (demand.cots(Role::Client) + demand.cots(Role::Server) + circuits) as f64
 }
 
 /// 0 for nobody, 1 for the client, 2 for the server.

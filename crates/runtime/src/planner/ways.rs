@@ -1,6 +1,6 @@
 //! The ways that each step of a plan can run.
 
-use mpc::Need;
+use mpc::Demand;
 use mpc::compare::Radix;
 
 use crate::plan::Plan;
@@ -13,7 +13,7 @@ use crate::suites;
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     pub(super) choice: Choice,
-    pub(super) need: Need,
+    pub(super) demand: Demand,
     /// Online.
     pub(super) spent: Spent,
     /// Before, in an exchange with other steps.
@@ -22,14 +22,14 @@ pub(super) struct Way {
 
 impl Way {
     pub(super) fn new(choice: Choice, step: &Step) -> Self {
-        let need = step.mask_need() + step.need();
-        Self { choice, need, spent: step.spent(), before: step.before() }
+        let demand = step.mask_demand() + step.demand();
+        Self { choice, demand, spent: step.spent(), before: step.before() }
     }
 
     /// Whether it does the same.
     pub(super) fn equals(&self, other: &Self) -> bool {
-        (&self.need, self.spent.cost, self.before.cost)
-            == (&other.need, other.spent.cost, other.before.cost)
+        (&self.demand, self.spent.cost, self.before.cost)
+            == (&other.demand, other.spent.cost, other.before.cost)
     }
 }
 
@@ -45,12 +45,12 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
         ways.extend(functions.iter().map(|(choice, step)| Way::new(*choice, step)));
         for (choice, product) in products(plain, index) {
             ways.push(Way::new(choice, &product));
-            if product.mask_need() == Need::default() {
+            if product.mask_demand() == Demand::default() {
                 // What follows the products does not depend on them.
                 ways.extend(functions.iter().map(|(function, step)| {
                     let spent = product.first().then(step.after());
                     let (choice, before) = (choice.and(*function), product.before());
-                    Way { choice, need: step.need(), spent, before }
+                    Way { choice, demand: step.demand(), spent, before }
                 }));
             }
         }

@@ -3,7 +3,7 @@
 //! Pads are made for a segment of steps at a time, so that the memory they take
 //! stays bounded however large the network is.
 
-use mpc::{Need, Pads, garbled};
+use mpc::{Demand, Pads, garbled};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
 use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
 use pricing::Work;
@@ -57,13 +57,13 @@ impl Offline {
     }
 
     /// Makes the pads and garbled circuits that `need` says.
-    pub(crate) fn prepare(&mut self, channel: &mut Channel, need: &Need) -> Result<Pads> {
+    pub(crate) fn prepare(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Pads> {
         let Self { ends: Some((from, to)), rng } = self else { return Ok(Pads::default()) };
         channel.enter(Phase::Offline, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
-            let jobs = jobs(need, sender);
+            let jobs = jobs(demand, sender);
             if sender == role {
                 sending = fill_sender(channel, from, &jobs)?;
             } else {
@@ -71,10 +71,10 @@ impl Offline {
             }
         }
         let transfers = match role {
-            Role::Client => Pads::new(sending.split_off(need.client_sends.len()), Vec::new()),
-            Role::Server => Pads::new(Vec::new(), receiving.split_off(need.client_sends.len())),
+            Role::Client => Pads::new(sending.split_off(demand.client_sends.len()), Vec::new()),
+            Role::Server => Pads::new(Vec::new(), receiving.split_off(demand.client_sends.len())),
         };
-        let circuits = garbled::prepare(channel, &need.circuits, transfers, rng)?;
+        let circuits = garbled::prepare(channel, &demand.circuits, transfers, rng)?;
         Ok(Pads::new(sending, receiving).with_circuits(circuits))
     }
 
@@ -98,16 +98,16 @@ impl Stock {
     }
 
     /// What [`Offline::prepare`] takes next.
-    pub(crate) fn prepare(&mut self, need: &Need) -> Spent {
+    pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
         let before = self.made();
-        let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(need, sender));
+        let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
         let transfers = fill_cost(&mut self.client_sends, &client);
         let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
-        let cost = transfers.then(garbled::prepare_cost(&need.circuits));
+        let cost = transfers.then(garbled::prepare_cost(&demand.circuits));
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
         let made = made.map(|made| made.and(made.first()));
-        let work = made.map(mpc::work::correlations).sum::<Work>() + mpc::work::pads(need);
+        let work = made.map(mpc::work::correlations).sum::<Work>() + mpc::work::pads(demand);
         Spent { cost, work }
     }
 
@@ -118,22 +118,22 @@ impl Stock {
 }
 
 /// All transfers that `sender` sends; those behind garbled circuits come last.
-fn jobs(need: &Need, sender: Role) -> Vec<Job> {
-    let mut jobs = need.sent_by(sender).to_vec();
+fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
+    let mut jobs = demand.sent_by(sender).to_vec();
     if sender == Role::Client {
-        jobs.extend(need.circuit_jobs());
+        jobs.extend(demand.circuit_jobs());
     }
     jobs
 }
 
 /// Bytes that the party that holds more holds: of transfers the sender, of circuits the
 /// evaluator.
-pub(crate) fn pad_bytes(need: &Need) -> usize {
+pub(crate) fn pad_bytes(demand: &Demand) -> usize {
     let entry = |job: &Job| {
         let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
         planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))
     };
-    let jobs = need.client_sends.iter().chain(&need.server_sends);
-    let circuits = need.table_bytes();
+    let jobs = demand.client_sends.iter().chain(&demand.server_sends);
+    let circuits = demand.table_bytes();
     jobs.fold(circuits, |sum, job| sum.saturating_add(entry(job).saturating_mul(job.entries())))
 }

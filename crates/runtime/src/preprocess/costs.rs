@@ -1,6 +1,6 @@
 //! What preprocessing costs, part by part, in the order in which it runs.
 
-use mpc::Need;
+use mpc::Demand;
 use wire::Phase;
 
 use super::correlations::Stock;
@@ -23,9 +23,9 @@ pub(crate) fn layer_costs(
             costs.extend(layer.parts().into_iter().map(|(_, [asks, _])| part(*index, asks)));
         }
         for (index, _, layer) in group {
-            for (need, [asks, finishes]) in layer.parts() {
+            for (demand, [asks, finishes]) in layer.parts() {
                 if !layer.asks_together() {
-                    costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+                    costs.push(Part::new(Phase::Offline, None, stock.prepare(&demand)));
                     costs.push(part(*index, asks));
                 }
                 costs.push(part(*index, finishes));
@@ -37,12 +37,12 @@ pub(crate) fn layer_costs(
 
 /// What [`Preprocessor::run`](super::layers::Preprocessor::run) costs next.
 pub(crate) fn run_costs(steps: &[Step], stock: &mut Stock) -> Vec<Part> {
-    let need = steps.iter().map(Step::need).sum();
-    let mut costs = vec![Part::new(Phase::Offline, None, stock.prepare(&need))];
+    let demand = steps.iter().map(Step::demand).sum();
+    let mut costs = vec![Part::new(Phase::Offline, None, stock.prepare(&demand))];
     for segment in segments(steps) {
         let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
-        let need: Need = some.clone().map(|(_, step)| step.mask_need()).sum();
-        costs.push(Part::new(Phase::Offline, None, stock.prepare(&need)));
+        let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
+        costs.push(Part::new(Phase::Offline, None, stock.prepare(&demand)));
         let exchange = Exchange::ObliviousTransfer;
         costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, stock));
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use mpc::{Need, Pads};
+use mpc::{Demand, Pads};
 use ring::Random;
 use wire::{Channel, Phase, Result};
 
@@ -43,11 +43,11 @@ pub(crate) fn layers_of<'a>(
 
 /// The pads of some steps that are made together: first those of preprocessed layers, then those
 /// that each step needs `online`.
-pub(crate) fn need<'a>(
+pub(crate) fn demand<'a>(
     steps: impl Iterator<Item = &'a Step> + Clone,
-    online: impl Fn(&Step) -> Need,
-) -> Need {
-    let masks: Need = steps.clone().map(Step::mask_need).sum();
+    online: impl Fn(&Step) -> Demand,
+) -> Demand {
+    let masks: Demand = steps.clone().map(Step::mask_demand).sum();
     masks + steps.map(online).sum()
 }
 
@@ -133,13 +133,13 @@ impl Preprocessor<'_> {
     /// Preprocesses one run.
     pub(crate) fn run(&mut self, steps: &[Step]) -> Result<Inference> {
         self.offline.set_threads(self.party.threads());
-        let pads = self.offline.prepare(self.channel, &steps.iter().map(Step::need).sum())?;
+        let pads = self.offline.prepare(self.channel, &steps.iter().map(Step::demand).sum())?;
         let mut layers = BTreeMap::new();
         // The pads of masks are not held, and there may be many.
         for segment in segments(steps) {
             let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
-            let need: Need = some.clone().map(|(_, step)| step.mask_need()).sum();
-            let mut pads = self.offline.prepare(self.channel, &need)?;
+            let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
+            let mut pads = self.offline.prepare(self.channel, &demand)?;
             let exchange = Exchange::ObliviousTransfer;
             layers.extend(self.layers(&layers_of(some, exchange, true), exchange, &mut pads)?);
         }

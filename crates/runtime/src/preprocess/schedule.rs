@@ -64,7 +64,7 @@ pub(crate) fn run_bytes(steps: &[Step]) -> usize {
         let layer = step.linear().and_then(LinearProtocol::preprocess);
         layer.map_or(0, |layer| layer.held_bytes())
     };
-    let pads = pad_bytes(&steps.iter().map(Step::need).sum());
+    let pads = pad_bytes(&steps.iter().map(Step::demand).sum());
     steps.iter().map(layer).fold(pads, usize::saturating_add)
 }
 

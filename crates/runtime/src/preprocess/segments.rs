@@ -11,8 +11,8 @@ pub(crate) fn segments(steps: &[Step]) -> Vec<Range<usize>> {
     let mut segments = Vec::new();
     let (mut start, mut held) = (0, 0usize);
     for (index, step) in steps.iter().enumerate() {
-        let bytes = if step.feeds_itself() { MOST_BYTES } else { pad_bytes(&step.need()) };
-        let bytes = bytes.saturating_add(pad_bytes(&step.mask_need()));
+        let bytes = if step.feeds_itself() { MOST_BYTES } else { pad_bytes(&step.demand()) };
+        let bytes = bytes.saturating_add(pad_bytes(&step.mask_demand()));
         if held.saturating_add(bytes) > MOST_BYTES && index > start && held > 0 {
             segments.push(start..index);
             (start, held) = (index, 0);

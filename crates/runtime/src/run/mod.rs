@@ -3,7 +3,7 @@
 pub(crate) mod tensors;
 pub(crate) mod weights;
 
-use mpc::{Need, Pads, Share, open};
+use mpc::{Demand, Pads, Share, open};
 use ring::Random;
 use wire::{Channel, Phase, Result};
 
@@ -69,8 +69,9 @@ pub(crate) fn run_on(
     for segment in segments(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(segment.start).take(segment.len());
-        let need: Need = layers::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
-        let mut pads = offline.prepare(channel, &need)?;
+        let demand: Demand =
+            layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
+        let mut pads = offline.prepare(channel, &demand)?;
         let mut ready = std::collections::BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
             let some = layers_of(steps.clone(), exchange, false);

@@ -76,9 +76,9 @@ impl Plan {
         let segments = segments(self.steps());
         for segment in std::iter::repeat_n(&segments, runs).flatten() {
             let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
-            let need = layers::need(steps.clone().map(|(_, step)| step), Step::need_ahead);
-            let held = pad_bytes(&need) as u64;
-            let prepared = stock.prepare(&need).and(peak.touch(held));
+            let demand = layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
+            let held = pad_bytes(&demand) as u64;
+            let prepared = stock.prepare(&demand).and(peak.touch(held));
             parts.push(Part::new(Phase::Offline, None, prepared));
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
@@ -86,9 +86,10 @@ impl Plan {
             }
             for (index, step) in steps {
                 let mut touched = peak.touch(held + step.linear_memory());
-                for (need, spent) in step.parts() {
+                for (demand, spent) in step.parts() {
                     if step.feeds_itself() {
-                        let made = stock.prepare(&need).and(peak.touch(pad_bytes(&need) as u64));
+                        let made =
+                            stock.prepare(&demand).and(peak.touch(pad_bytes(&demand) as u64));
                         parts.push(Part::new(Phase::Offline, None, made));
                     }
                     let spent = spent.and(std::mem::take(&mut touched));

@@ -76,7 +76,7 @@ fn circuits_for_all_a_suite_has_leave_rows_to_transfers() {
             let node = step.node.and_then(|index| plan.graph().nodes.get(index));
             node.is_some_and(|node| wanted(&node.op))
         });
-        steps.map(|step| step.need().circuits.len()).sum::<usize>()
+        steps.map(|step| step.demand().circuits.len()).sum::<usize>()
     };
     let rows: fn(&Op) -> bool = |op| matches!(op, Op::LayerNorm { .. } | Op::Softmax { .. });
     let choices = rows_by_circuits(&model.graph);

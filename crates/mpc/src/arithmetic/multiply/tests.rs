@@ -21,7 +21,7 @@ fn value(sum: u64, factor: Factor) -> Option<i64> {
 fn check(plan: &Multiply, client: [&Share; 2], server: [&Share; 2], rng: &mut Random) {
     let (c, s) = both(
         rng,
-        &plan.need(),
+        &plan.demand(),
         |ch, pads| run(ch, plan, client[0], client[1], pads),
         |ch, pads| run(ch, plan, server[0], server[1], pads),
     );

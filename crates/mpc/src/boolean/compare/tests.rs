@@ -9,7 +9,7 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
     let operands = |role, words| plan.operand(role, words);
     let (c, s) = both(
         rng,
-        &plan.need(count),
+        &plan.demand(count),
         |ch, pads| run(ch, plan, &operands(Role::Client, client), pads),
         |ch, pads| run(ch, plan, &operands(Role::Server, server), pads),
     );

@@ -322,7 +322,7 @@ fn refusal(linear: &Linear, out_bits: u32, priced: bool) -> Error {
              use smaller layers or kernels that reach less far"
         )),
         true => Error::misuse(format!(
-            "a {plain_bits}-bit accumulator over {} weights per output needs more precision \
+            "a {plain_bits}-bit accumulator over {} weights per output demands more precision \
              than 128-bit secure parameters have; use fewer weight or activation bits, \
              or smaller layers",
             linear.conv.group_channels() * linear.conv.kernel[0] * linear.conv.kernel[1]

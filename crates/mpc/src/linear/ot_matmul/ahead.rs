@@ -23,11 +23,11 @@ use super::message::Masked;
 use super::weights::Weights;
 use super::{Asked, ask, client, known, server, without_bits};
 use crate::linear::transport::Worker;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Where the pads of each part come from.
-pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Need) -> Result<Pads>;
+pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Demand) -> Result<Pads>;
 
 /// What a preparation starts from.
 pub enum Source<'a> {
@@ -43,7 +43,7 @@ impl Source<'_> {
         &mut self,
         channel: &mut Channel,
         layer: &Layer,
-        (part, need): (usize, &Need),
+        (part, demand): (usize, &Demand),
         weights: Option<&Weights>,
     ) -> Result<Asked> {
         match self {
@@ -51,7 +51,7 @@ impl Source<'_> {
                 asked.take().ok_or_else(|| Error::misuse("choices of one part for several"))
             }
             Self::Pads(feed) => {
-                let pads = feed(channel, need)?;
+                let pads = feed(channel, demand)?;
                 ask(channel, layer.product(), part, weights, pads)
             }
         }
@@ -85,8 +85,8 @@ impl ClientAhead {
         let x = layer.spread(&mask);
         let mut products = without_bits(plan, &x);
         let mut rest = products.as_mut_slice();
-        for (part, need) in layer.needs().iter().enumerate() {
-            let asked = source.next(channel, layer, (part, need), None)?;
+        for (part, demand) in layer.demands().iter().enumerate() {
+            let asked = source.next(channel, layer, (part, demand), None)?;
             let made = client(channel, plan, part, &x, asked, worker.threads)?;
             let now = rest.split_off_mut(..made.len()).unwrap_or_default();
             now.iter_mut().zip(made.iter()).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
@@ -122,8 +122,8 @@ impl ServerAhead {
         threads: usize,
     ) -> Result<Self> {
         let mut products = Zeroizing::new(Vec::with_capacity(layer.product().outputs()));
-        for (part, need) in layer.needs().iter().enumerate() {
-            let asked = source.next(channel, layer, (part, need), Some(weights))?;
+        for (part, demand) in layer.demands().iter().enumerate() {
+            let asked = source.next(channel, layer, (part, demand), Some(weights))?;
             let made = server(channel, layer.product(), part, weights, asked, threads)?;
             products.extend_from_slice(&made);
         }

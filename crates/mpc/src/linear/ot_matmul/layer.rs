@@ -10,7 +10,7 @@ use super::plan::Product;
 use super::right::Right;
 use super::weights::Weights;
 use crate::linear::winograd::Tiles;
-use crate::pads::Need;
+use crate::pads::Demand;
 use crate::share::Share;
 use pricing::Work;
 
@@ -143,8 +143,8 @@ impl Layer {
     }
 
     /// Pads for each part of the preparation.
-    pub fn needs(&self) -> Vec<Need> {
-        self.product.needs()
+    pub fn demands(&self) -> Vec<Demand> {
+        self.product.demands()
     }
 
     /// What choices and corrections of each part of the preparation cost beside them.

@@ -7,7 +7,7 @@ use pricing::equivalent::STREAM_BYTES_OF_TRANSFER;
 use wire::{Cost, Error, Lane, Result, Role, Segment};
 
 use super::message::{Choices, Corrections};
-use crate::pads::Need;
+use crate::pads::Demand;
 use pricing::{Unit, Work};
 
 /// Transfers whose pads are held at a time.
@@ -149,9 +149,9 @@ impl Product {
     }
 
     /// The pads of each part, in order.
-    pub fn needs(&self) -> Vec<Need> {
-        let need = |lines: &Range<usize>| Need::from(Role::Client, vec![self.job(lines)]);
-        self.parts().iter().map(need).collect()
+    pub fn demands(&self) -> Vec<Demand> {
+        let demand = |lines: &Range<usize>| Demand::from(Role::Client, vec![self.job(lines)]);
+        self.parts().iter().map(demand).collect()
     }
 
     /// What choices and corrections of each part cost, in order, once its pads are there.

@@ -6,7 +6,7 @@ use ring::word::mask;
 use wire::Role;
 
 use super::*;
-use crate::pads::Need;
+use crate::pads::Demand;
 use crate::testing::{both, both_real, both_tampered};
 
 /// Weights of a kind and the numbers that choose them.
@@ -42,8 +42,8 @@ type Shares = Result<Zeroizing<Vec<u64>>>;
 fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut pads: Pads) -> Shares {
     let mut all = without_bits(plan, x);
     let mut bits = Vec::new();
-    for (part, need) in plan.needs().iter().enumerate() {
-        let pads = pads.split(Role::Client, need)?;
+    for (part, demand) in plan.demands().iter().enumerate() {
+        let pads = pads.split(Role::Client, demand)?;
         let asked = ask(ch, plan, part, None, pads)?;
         bits.extend_from_slice(&client(ch, plan, part, x, asked, 1 + part % 2)?);
     }
@@ -53,8 +53,8 @@ fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut pads: Pads) -> 
 
 fn server_share(ch: &mut Channel, plan: &Product, weights: &Weights, mut pads: Pads) -> Shares {
     let mut all = Zeroizing::new(Vec::new());
-    for (part, need) in plan.needs().iter().enumerate() {
-        let pads = pads.split(Role::Server, need)?;
+    for (part, demand) in plan.demands().iter().enumerate() {
+        let pads = pads.split(Role::Server, demand)?;
         let asked = ask(ch, plan, part, Some(weights), pads)?;
         all.extend_from_slice(&server(ch, plan, part, weights, asked, 1 + part % 2)?);
     }
@@ -68,10 +68,10 @@ fn check(seed: u64, sides: [usize; 4], bits: u32, importance: &[i64], offset: i6
     let words = rng.uniform(plan.inputs(), bits);
     let x = Right::new(&words, bits);
     let weights = Weights::new(&plan, full.clone(), &chosen).unwrap();
-    let need: Need = plan.needs().into_iter().sum();
+    let demand: Demand = plan.demands().into_iter().sum();
     let (ours, theirs) = both(
         &mut rng,
-        &need,
+        &demand,
         |ch, pads| client_share(ch, &plan, &x, pads).unwrap(),
         |ch, pads| server_share(ch, &plan, &weights, pads).unwrap(),
     );
@@ -187,7 +187,7 @@ fn real_transfers_give_the_same() {
     let weights = Weights::new(&plan, full.clone(), &chosen).unwrap();
     let (ours, theirs) = both_real(
         71,
-        &plan.needs().into_iter().sum(),
+        &plan.demands().into_iter().sum(),
         |ch, pads| client_share(ch, &plan, &x, pads).unwrap(),
         |ch, pads| server_share(ch, &plan, &weights, pads).unwrap(),
     );
@@ -204,13 +204,13 @@ fn damaged_frames_are_the_peers_fault() {
     let (full, chosen) = draw(&mut rng, plan.lines() * plan.inner, &twos(2), 0);
     let x = Right::new(&rng.uniform(plan.inputs(), 7), 7);
     let weights = Weights::new(&plan, full, &chosen).unwrap();
-    let need = plan.needs().into_iter().sum();
+    let demand = plan.demands().into_iter().sum();
     for how in [Tamper::Truncate, Tamper::Retag, Tamper::Oversize, Tamper::Close] {
         for role in [Role::Client, Role::Server] {
             let (ours, theirs) = both_tampered(
                 &mut rng,
                 Some((role, 0, how)),
-                &need,
+                &demand,
                 |ch, pads| client_share(ch, &plan, &x, pads).is_err(),
                 |ch, pads| server_share(ch, &plan, &weights, pads).is_err(),
             );

@@ -249,7 +249,7 @@ fn precision(shape: Shape, shift: u32, out_bits: u32, rounding: Rounding) -> Res
 fn refusal(shape: Shape, precision: Precision) -> Error {
     let Shape { batch, rows, inner, columns } = shape;
     Error::misuse(format!(
-        "{batch} products {rows}x{inner} times {inner}x{columns} with {}-bit accumulators need \
+        "{batch} products {rows}x{inner} times {inner}x{columns} with {}-bit accumulators demand \
          more ciphertexts or more precision than 128-bit secure parameters have; use fewer \
          activation bits, smaller matrices or stochastic rounding",
         precision.plain_bits

@@ -10,7 +10,7 @@ use ring::word::{mask, signed};
 use super::*;
 use crate::linear::ot_matmul::{ClientAhead, Layer, ServerAhead, Source};
 use crate::linear::transport::Worker;
-use crate::pads::Need;
+use crate::pads::Demand;
 use crate::share::Share;
 use crate::testing::{both, split};
 
@@ -35,21 +35,21 @@ fn run(layer: &Layer, choice: &WeightBits, weights: &[i32], x: &[i64], seed: u64
     let mut rng = Random::seeded(seed);
     let (ours, theirs) = split(&mut rng, x, BITS + 2);
     let weights = layer.weights(weights, choice).unwrap();
-    let need: Need = layer.needs().into_iter().sum();
+    let demand: Demand = layer.demands().into_iter().sum();
     let mut own = rng.child();
     let (client, server) = both(
         &mut rng,
-        &need,
+        &demand,
         |ch, mut pads| {
             let role = ch.role();
             let mut worker = Worker { rng: &mut own, threads: 2 };
-            let feed = &mut |_: &mut wire::Channel, need: &Need| pads.split(role, need);
+            let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
             let ahead = ClientAhead::prepare(ch, layer, Source::Pads(feed), &mut worker).unwrap();
             layer.results(&ahead.run(ch, layer, &ours).unwrap()).unwrap()
         },
         |ch, mut pads| {
             let role = ch.role();
-            let feed = &mut |_: &mut wire::Channel, need: &Need| pads.split(role, need);
+            let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
             let ahead = ServerAhead::prepare(ch, layer, &weights, Source::Pads(feed), 1).unwrap();
             layer.results(&ahead.run(ch, layer, &weights, &theirs, 2).unwrap()).unwrap()
         },

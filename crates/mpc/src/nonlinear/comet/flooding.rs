@@ -144,7 +144,7 @@ mod tests {
         let (client, server) = split(&mut rng, &values, 10);
         let (c, s) = both(
             &mut rng,
-            &plan.need(),
+            &plan.demand(),
             |ch, pads| smu::run(ch, &plan, &client, pads).unwrap(),
             |ch, pads| smu::run(ch, &plan, &server, pads).unwrap(),
         );

@@ -26,7 +26,7 @@ use crate::boolean::compare::{self, Comparison, Radix};
 use crate::defect::defect;
 use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::lookup::{self, Lookup};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::share::{Share, sign_of};
 
 /// The public plan of one program on many arguments.
@@ -94,9 +94,9 @@ impl Program {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let first = self.widening.as_ref().map(Extend::need).unwrap_or_default();
-        first + self.groups.iter().map(|group| group.protocol.need()).sum()
+    pub fn demand(&self) -> Demand {
+        let first = self.widening.as_ref().map(Extend::demand).unwrap_or_default();
+        first + self.groups.iter().map(|group| group.protocol.demand()).sum()
     }
 
     /// What [`run`] costs.
@@ -174,15 +174,15 @@ fn protocol(
 }
 
 impl Protocol {
-    fn need(&self) -> Need {
+    fn demand(&self) -> Demand {
         match self {
-            Self::Local => Need::default(),
-            Self::Square(plan, _) => plan.need(),
-            Self::Product(plan, _) => plan.need(),
-            Self::Shift(plan, _) => plan.need(),
-            Self::AtLeast(plan, count, _) => plan.need(*count),
-            Self::Choose(plan) => plan.need(),
-            Self::Lookup(plan, _) => plan.need(),
+            Self::Local => Demand::default(),
+            Self::Square(plan, _) => plan.demand(),
+            Self::Product(plan, _) => plan.demand(),
+            Self::Shift(plan, _) => plan.demand(),
+            Self::AtLeast(plan, count, _) => plan.demand(*count),
+            Self::Choose(plan) => plan.demand(),
+            Self::Lookup(plan, _) => plan.demand(),
         }
     }
 
@@ -242,7 +242,7 @@ pub fn run(channel: &mut Channel, plan: &Program, x: &Share, mut pads: Pads) -> 
     x.check(plan.count, plan.bits, "program")?;
     let first = match &plan.widening {
         Some(widening) => {
-            let now = pads.split(channel.role(), &widening.need())?;
+            let now = pads.split(channel.role(), &widening.demand())?;
             extend::run(channel, widening, x, now)?
         }
         None => x.clone(),
@@ -252,7 +252,7 @@ pub fn run(channel: &mut Channel, plan: &Program, x: &Share, mut pads: Pads) -> 
     let mut values = Values { shares, bits: BTreeMap::new() };
     values.shares.push(first);
     for group in &plan.groups {
-        let now = pads.split(channel.role(), &group.protocol.need())?;
+        let now = pads.split(channel.role(), &group.protocol.demand())?;
         if let Protocol::AtLeast(comparison, ..) = &group.protocol {
             compared(channel, plan, group, comparison, &mut values, now)?;
             continue;
@@ -395,7 +395,7 @@ mod tests {
             let (client, server) = split(&mut rng, &values, bits + 1);
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, pads),
                 |ch, pads| run(ch, &plan, &server, pads),
             );

@@ -16,7 +16,7 @@ use wire::{Channel, Cost, Result};
 
 use super::formula::{self, Program};
 use crate::boolean::compare::Radix;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -44,8 +44,8 @@ impl Smu {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        self.program.need()
+    pub fn demand(&self) -> Demand {
+        self.program.demand()
     }
 
     /// What [`run`] costs.
@@ -73,8 +73,8 @@ impl Protocol for Smu {
         format!("Newton's iterations by OT, {} of them", self.function().iterations)
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {

@@ -24,7 +24,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::defect::defect;
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use crate::transformer::factors::{self, Factors};
@@ -93,10 +93,10 @@ impl ReluSoftmax {
     }
 
     /// Correlations consumed.
-    pub fn need(&self) -> Need {
-        let mask = self.mask.as_ref().map(Switch::need).unwrap_or_default();
-        let parts = self.smooth.need() + mask + self.reciprocal.need();
-        parts + self.product.need() + self.rounding.need()
+    pub fn demand(&self) -> Demand {
+        let mask = self.mask.as_ref().map(Switch::demand).unwrap_or_default();
+        let parts = self.smooth.demand() + mask + self.reciprocal.demand();
+        parts + self.product.demand() + self.rounding.demand()
     }
 
     /// What [`run`] costs.
@@ -154,19 +154,19 @@ pub fn run(
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.bits(), "softmax")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.smooth.need())?;
+    let now = pads.split(role, &plan.smooth.demand())?;
     let moved = x.plus(role, plan.function.smu.real.offset());
     let mut parts = formula::run(channel, &plan.smooth, &moved, now)?;
     if let Some(switch) = &plan.mask {
         let mask = mask.filter(|mask| mask.len() == x.len());
         let mask = mask.ok_or_else(|| defect("a softmax has no mask"))?;
-        let now = pads.split(role, &switch.need())?;
+        let now = pads.split(role, &switch.demand())?;
         parts = masked(channel, switch, &parts, mask, now)?;
     }
-    let now = pads.split(role, &plan.reciprocal.need())?;
+    let now = pads.split(role, &plan.reciprocal.demand())?;
     let sums = plan.product.spread(plan.sums(&parts));
     let factor = formula::run(channel, &plan.reciprocal, &sums, now)?;
-    let now = pads.split(role, &plan.product.need())?;
+    let now = pads.split(role, &plan.product.demand())?;
     let wide = parts.narrow(plan.function.width)?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), pads)
@@ -181,8 +181,8 @@ impl Protocol for ReluSoftmax {
         format!("Newton's iterations by OT, {} of them", self.function().smu.iterations)
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {
@@ -227,7 +227,7 @@ mod tests {
             let none = Share::known(None, values.len(), 1);
             let (c, s) = both(
                 &mut rng,
-                &plan.need(),
+                &plan.demand(),
                 |ch, pads| run(ch, &plan, &client, Some(&known), pads),
                 |ch, pads| run(ch, &plan, &server, Some(&none), pads),
             );

@@ -37,7 +37,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::defect::defect;
 use crate::garbled::{self, Garbled, Ring};
-use crate::pads::{Need, Pads};
+use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use exponent::Exponent;
@@ -88,8 +88,8 @@ impl Plan {
     }
 
     /// Circuits consumed.
-    pub fn need(&self) -> Need {
-        self.top.need() + self.terms.need()
+    pub fn demand(&self) -> Demand {
+        self.top.demand() + self.terms.demand()
     }
 
     /// What [`run`] costs.
@@ -135,7 +135,7 @@ pub fn run(
     mut pads: Pads,
 ) -> Result<(Share, Share)> {
     let role = channel.role();
-    let now = pads.split(role, &plan.top.need())?;
+    let now = pads.split(role, &plan.top.demand())?;
     let found = garbled::run_all(channel, &plan.top, logits, now)?;
     let [label, largest] =
         <[Share; 2]>::try_from(found).map_err(|_| defect("a top class came without its value"))?;
@@ -178,8 +178,8 @@ impl Protocol for Plan {
         "garbled circuits".into()
     }
 
-    fn demand(&self) -> Need {
-        self.need()
+    fn demand(&self) -> Demand {
+        self.demand()
     }
 
     fn cost(&self) -> Cost {

@@ -86,7 +86,7 @@ fn probabilities_keep_their_accuracy() {
 fn ten_thousand_vectors_keep_their_accuracy() {
     for shape in SHAPES {
         let used = largest_error(shape, 10_000) * 10f64.powi(shape.1 as i32);
-        println!("{shape:?}: {used:.3} of the bound, {:?}", plan(shape).need());
+        println!("{shape:?}: {used:.3} of the bound, {:?}", plan(shape).demand());
     }
 }
 
@@ -97,8 +97,8 @@ fn the_circuit_computes_its_clear_integers() {
     for shape in SHAPES {
         let plan = plan(shape);
         let (exponent, width) = (&plan.exponent, shape.2);
-        let need = plan.terms.need();
-        let circuit = need.circuits[0].batch().circuit();
+        let demand = plan.terms.demand();
+        let circuit = demand.circuits[0].batch().circuit();
         let one = exponent.one();
         for turn in 0..40 {
             let small = if turn % 2 == 0 { width } else { 1 + turn % width };
@@ -145,7 +145,7 @@ fn play(plan: &Plan, rng: &mut Random, from: Ring, logits: &[i64]) -> (u64, u64)
     let client = Share::new(ours, from.bits());
     let (c, s) = both(
         rng,
-        &plan.need(),
+        &plan.demand(),
         |ch, pads| run(ch, plan, &client, pads),
         |ch, pads| run(ch, plan, &server, pads),
     );
@@ -187,7 +187,7 @@ fn bytes_stay_below_the_published() {
             let prime = Ring::Prime(Modulus::new(1_316_638_721).unwrap());
             for (from, width) in [(Ring::Power(24), 20), (prime, 20)] {
                 let plan = Plan::new(classes, from, width, scale, digits).unwrap();
-                let offline = prepare_cost(&plan.need().circuits);
+                let offline = prepare_cost(&plan.demand().circuits);
                 let bytes = offline.then(plan.cost()).bytes();
                 assert!(bytes < published, "{classes} {digits} {from:?}: {bytes}");
                 assert_eq!(plan.cost().rounds, 4);
