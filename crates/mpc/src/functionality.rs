@@ -16,15 +16,15 @@ use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::boolean::gmw::{self, Circuit, Gate, Partner};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::argmax::{self, Argmax};
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
 use crate::open;
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// One party's run of a protocol.
-pub(crate) type Run = Box<dyn Fn(&mut Channel, &Share, Pads) -> Result<Share> + Sync>;
+pub(crate) type Run = Box<dyn Fn(&mut Channel, &Share, Correlations) -> Result<Share> + Sync>;
 /// From both inputs (client's first) to the words that the outputs share, mod
 /// 2^(the outputs' width).
 pub(crate) type Ideal = Box<dyn Fn(&Share, &Share) -> Vec<u64> + Sync>;

@@ -4,6 +4,7 @@
 
 pub mod arithmetic;
 pub mod boolean;
+pub mod correlations;
 mod defect;
 #[cfg(test)]
 mod functionality;
@@ -15,7 +16,6 @@ mod ladder;
 pub mod linear;
 pub mod nonlinear;
 pub mod open;
-pub mod pads;
 mod parallel;
 mod planner;
 pub mod protocol;
@@ -27,7 +27,7 @@ pub mod work;
 
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};
 pub use boolean::{compare, sign};
+pub use correlations::{Correlations, Demand};
 pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, softmax};
-pub use pads::{Demand, Pads};
 pub use protocol::Protocol;
 pub use share::Share;

@@ -9,8 +9,8 @@ use wire::{Cost, Role};
 
 use crate::arithmetic::extend::{Extend, Sign};
 use crate::boolean::compare::{Comparison, Radix};
+use crate::correlations::Demand;
 use crate::nonlinear::relu::Relu;
-use crate::pads::Demand;
 
 impl Radix {
     /// The fastest for `count` comparisons of `bits` bits on the link and machine of

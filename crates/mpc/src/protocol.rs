@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use wire::{Channel, Cost, Error, Result};
 
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 use pricing::Work;
 
@@ -38,7 +38,12 @@ pub trait Protocol: Debug + Send + Sync + Any {
     /// # Errors
     /// [`Error::Misuse`] for shares or correlations that do not fit the plan, [`Error::Peer`] for
     /// messages that break the protocol, [`Error::Transport`].
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share>;
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share>;
 }
 
 impl dyn Protocol {

@@ -8,8 +8,8 @@ use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Role};
 
+use crate::correlations::{Correlations, Demand};
 use crate::garbled::prepare;
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Uniform `bits`-wide words.
@@ -32,16 +32,17 @@ pub(crate) fn split(rng: &mut Random, values: &[i64], bits: u32) -> (Share, Shar
 
 /// Deals what `need` says to both parties; circuits they prepare themselves.
 #[allow(clippy::unwrap_used)]
-pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Pads, Pads) {
+pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Correlations, Correlations) {
     let (client_sends, server_receives) = deal_pads(rng, &demand.client_sends);
     let (server_sends, client_receives) = deal_pads(rng, &demand.server_sends);
-    let ours = Pads::new(client_sends, client_receives);
-    let theirs = Pads::new(server_sends, server_receives);
+    let ours = Correlations::new(client_sends, client_receives);
+    let theirs = Correlations::new(server_sends, server_receives);
     if demand.circuits.is_empty() {
         return (ours, theirs);
     }
     let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
-    let transfers = [Pads::new(sending, Vec::new()), Pads::new(Vec::new(), receiving)];
+    let transfers =
+        [Correlations::new(sending, Vec::new()), Correlations::new(Vec::new(), receiving)];
     let ([sending, receiving], mut own) = (transfers, [rng.child(), rng.child()]);
     let [first, second] = &mut own;
     let (client, server) = run_pair(
@@ -55,8 +56,8 @@ pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Pads, Pads) {
 pub(crate) fn both<A: Send, B: Send>(
     rng: &mut Random,
     demand: &Demand,
-    client: impl FnOnce(&mut Channel, Pads) -> A + Send,
-    server: impl FnOnce(&mut Channel, Pads) -> B + Send,
+    client: impl FnOnce(&mut Channel, Correlations) -> A + Send,
+    server: impl FnOnce(&mut Channel, Correlations) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     both_tampered(rng, None, demand, client, server)
 }
@@ -66,8 +67,8 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
     rng: &mut Random,
     tamper: Option<(Role, usize, Tamper)>,
     demand: &Demand,
-    client: impl FnOnce(&mut Channel, Pads) -> A + Send,
-    server: impl FnOnce(&mut Channel, Pads) -> B + Send,
+    client: impl FnOnce(&mut Channel, Correlations) -> A + Send,
+    server: impl FnOnce(&mut Channel, Correlations) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     let (ours, theirs) = deal_both(rng, demand);
     run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
@@ -79,8 +80,8 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
 pub(crate) fn both_real<A: Send, B: Send>(
     seed: u64,
     demand: &Demand,
-    client: impl FnOnce(&mut Channel, Pads) -> A + Send,
-    server: impl FnOnce(&mut Channel, Pads) -> B + Send,
+    client: impl FnOnce(&mut Channel, Correlations) -> A + Send,
+    server: impl FnOnce(&mut Channel, Correlations) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     let make = move |channel: &mut Channel, rng: &mut Random| {
         let role = channel.role();
@@ -96,16 +97,17 @@ pub(crate) fn both_real<A: Send, B: Send>(
             }
         }
         let transfers = match role {
-            Role::Client => {
-                Pads::new(fill_sender(channel, &mut ours, &demand.circuit_jobs()).unwrap(), vec![])
-            }
+            Role::Client => Correlations::new(
+                fill_sender(channel, &mut ours, &demand.circuit_jobs()).unwrap(),
+                vec![],
+            ),
             Role::Server => {
                 let jobs = demand.circuit_jobs();
-                Pads::new(vec![], fill_receiver(channel, &mut theirs, &jobs).unwrap())
+                Correlations::new(vec![], fill_receiver(channel, &mut theirs, &jobs).unwrap())
             }
         };
         let circuits = prepare(channel, &demand.circuits, transfers, rng).unwrap();
-        Pads::new(sending, receiving).with_circuits(circuits)
+        Correlations::new(sending, receiving).with_circuits(circuits)
     };
     run_pair(
         |channel| {

@@ -5,7 +5,7 @@ use pricing::equivalent::WIDE_TABLE;
 pub use pricing::{Unit, Work};
 use wire::{Cost, Role};
 
-use crate::pads::Demand;
+use crate::correlations::Demand;
 
 /// The work of sending and receiving the messages of a step: their bytes and rounds.
 pub fn messages(cost: Cost) -> Work {

@@ -56,14 +56,14 @@ impl PadHash {
     }
 
     /// Hashes with eight keys ready at a time.
-    pub(crate) fn pads(&self, level: Level) -> Pads {
-        Pads { key: self.key, hasher: Hasher::new(level), blocks: [0; BATCH] }
+    pub(crate) fn pads(&self, level: Level) -> Correlations {
+        Correlations { key: self.key, hasher: Hasher::new(level), blocks: [0; BATCH] }
     }
 }
 
-/// Pads in the making. Wiped on drop.
+/// Correlations in the making. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Pads {
+pub(crate) struct Correlations {
     #[zeroize(skip)]
     key: u128,
     #[zeroize(skip)]
@@ -72,7 +72,7 @@ pub(crate) struct Pads {
     pub(crate) blocks: [u128; BATCH],
 }
 
-impl Pads {
+impl Correlations {
     /// Readies the keys of eight groups: the first has its first correlation at
     /// `index` of the stream, the others follow `step` correlations apart.
     pub(crate) fn set_keys(&mut self, index: u64, step: usize) {

@@ -10,7 +10,7 @@
 //! | Paper | 1-of-2^m from m correlations: Kolesnikov, Kumaresan, "Improved OT extension for transferring short secrets", CRYPTO 2013 (its code replaced by powers of X) |
 //!
 //! Correlations take 16 bytes, pads only their own bits, so correlations are
-//! hashed as soon as they are made and never stored in bulk. Pads of bits are
+//! hashed as soon as they are made and never stored in bulk. Correlations of bits are
 //! kept as planes, pads of integers as columns: the online phase works on whole
 //! vectors.
 

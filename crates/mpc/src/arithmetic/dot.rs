@@ -15,7 +15,7 @@ use wire::{Channel, Cost, Error, Result};
 
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
 /// The public plan of inner products.
@@ -57,7 +57,13 @@ impl Dot {
 ///
 /// # Errors
 /// As [`multiply::run`].
-pub fn run(channel: &mut Channel, plan: &Dot, x: &Share, y: &Share, pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Dot,
+    x: &Share,
+    y: &Share,
+    pads: Correlations,
+) -> Result<Share> {
     let products = multiply::run(channel, &plan.multiply, x, y, pads)?;
     let rows = products.words().chunks_exact(plan.inner);
     let sum = |row: &[u64]| row.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));

@@ -23,8 +23,8 @@ use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::Radix;
 pub use crate::boolean::wrap::Sign;
 use crate::boolean::wrap::{self, Wrap, Wrapped};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Demand, Pads};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
@@ -125,7 +125,12 @@ impl Last {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Extend, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Extend,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     x.check(plan.count, plan.bits, "extension")?;
     let role = channel.role();
     let wrapped = wrap::run(channel, &plan.wrap, x, &mut pads)?;
@@ -163,7 +168,12 @@ impl Protocol for Extend {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -25,7 +25,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::mux::{self, Switch};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::{self, Sign, Wrap, Wrapped};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use terms::{Ends, Term, What};
@@ -75,7 +75,7 @@ impl Reduced {
     }
 
     /// This party's summands and, of a narrow factor, its halves of the wraps.
-    fn run(&self, channel: &mut Channel, x: &Share, pads: &mut Pads) -> Result<Wrapped> {
+    fn run(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Wrapped> {
         let x = x.narrow(self.bits)?;
         match &self.wrap {
             Some(plan) => wrap::run(channel, plan, &x, pads),
@@ -164,7 +164,7 @@ impl Multiply {
         &self,
         channel: &mut Channel,
         [x, y]: [&Share; 2],
-        pads: &mut Pads,
+        pads: &mut Correlations,
     ) -> Result<[Wrapped; 2]> {
         if !self.together {
             let wide = self.wide.run(channel, x, pads)?;
@@ -207,7 +207,7 @@ pub fn run(
     plan: &Multiply,
     x: &Share,
     y: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Share> {
     let fits =
         |share: &Share, factor: Factor| (share.len(), share.bits()) == (plan.count, factor.bits);
@@ -247,7 +247,12 @@ impl Protocol for Multiply {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, input(inputs, 1)?, correlations)
     }
 }

@@ -19,7 +19,7 @@ use ring::Bits;
 use wire::{Channel, Cost, Lanes, Message, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 
 /// The jobs in which each party receives.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +106,7 @@ pub fn run(
     switch: &Switch,
     first: Role,
     mut side: Side,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Switched> {
     let role = channel.role();
     let (receives, sends) = (switch.received_by(role), switch.received_by(!role));

@@ -24,7 +24,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
@@ -91,7 +91,12 @@ impl Leave {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn leave(channel: &mut Channel, plan: &Leave, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn leave(
+    channel: &mut Channel,
+    plan: &Leave,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     let (bits, prime) = (plan.prime.bits(), plan.prime.value());
     x.check(plan.count, bits, "prime")?;
     if x.words().iter().fold(false, |any, word| any | (*word >= prime)) {
@@ -160,7 +165,7 @@ impl Enter {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, pads: Pads) -> Result<Share> {
+pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, pads: Correlations) -> Result<Share> {
     let role = channel.role();
     let moved = x.plus(role, plan.offset as i64);
     let wide = extend::run(channel, &plan.extension, &moved, pads)?;
@@ -195,7 +200,12 @@ impl Protocol for Enter {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         enter(channel, self, input(inputs, 0)?, correlations)
     }
 }
@@ -217,7 +227,12 @@ impl Protocol for Leave {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         leave(channel, self, input(inputs, 0)?, correlations)
     }
 }
@@ -276,7 +291,7 @@ mod tests {
                 let modulus = Modulus::new(prime).unwrap();
                 let enters = Enter::new(values.len(), bits, modulus, sign, Radix::Four).unwrap();
                 let leaves = Leave::new(values.len(), modulus, 32, Radix::Four).unwrap();
-                let through = |ch: &mut Channel, share: &Share, mut pads: Pads| {
+                let through = |ch: &mut Channel, share: &Share, mut pads: Correlations| {
                     let now = pads.split(ch.role(), &enters.demand()).unwrap();
                     let inside = enter(ch, &enters, share, now).unwrap();
                     assert!(inside.words().iter().all(|word| *word < prime));

@@ -21,8 +21,8 @@ use ring::word::mask;
 use wire::{Channel, Cost, Lanes, Result, Role, Values};
 use zeroize::Zeroizing;
 
+use crate::correlations::Correlations;
 use crate::defect::defect;
-use crate::pads::Pads;
 
 /// What [`run`] costs.
 pub(crate) fn cost(sender: Role, job: Job) -> Cost {
@@ -40,7 +40,7 @@ pub(crate) fn run(
     sender: Role,
     job: Job,
     bits: &Bits,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Vec<u64>> {
     let none = || defect("products came without their transfers");
     if channel.role() == sender {

@@ -22,7 +22,7 @@ use crate::arithmetic::multiply::{Factor, add_terms, kept};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::{self, Wrap, Wrapped};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 
@@ -132,7 +132,12 @@ impl Square {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Square, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Square,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     x.check(plan.count, plan.given.bits, "square")?;
     let role = channel.role();
     let x = x.narrow(plan.bits)?;
@@ -170,7 +175,12 @@ impl Protocol for Square {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -19,7 +19,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
@@ -110,7 +110,12 @@ impl Truncate {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Truncate,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     x.check(plan.count, plan.bits, "truncation")?;
     let now = pads.split(channel.role(), &plan.reducing())?;
     let reduced = reduce(channel, plan, x, now)?;
@@ -120,7 +125,12 @@ pub fn run(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) ->
     }
 }
 
-fn reduce(channel: &mut Channel, plan: &Truncate, x: &Share, mut pads: Pads) -> Result<Share> {
+fn reduce(
+    channel: &mut Channel,
+    plan: &Truncate,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     let found = compare::of_share(channel, &plan.comparison, x, &mut pads)?;
     let carry = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
@@ -144,7 +154,12 @@ impl Protocol for Truncate {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -18,8 +18,8 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::product;
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan of a conversion.
@@ -95,7 +95,12 @@ impl Arithmetic {
 /// # Errors
 /// [`Error::Misuse`] when bits or correlations do not fit the plan, [`Error::Peer`],
 /// [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Arithmetic, bits: &Bits, pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Arithmetic,
+    bits: &Bits,
+    pads: Correlations,
+) -> Result<Share> {
     if bits.len() != plan.count {
         return Err(Error::misuse("bits that do not fit their conversion"));
     }

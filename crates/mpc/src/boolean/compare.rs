@@ -24,8 +24,8 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Digit width of the leaves.
@@ -392,7 +392,7 @@ pub fn run(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Compared> {
     let leaves = match channel.role() == plan.asks {
         true => asked_leaves(channel, plan, operands, &mut pads)?,
@@ -415,7 +415,7 @@ pub(crate) fn of_share(
     channel: &mut Channel,
     plan: &Comparison,
     x: &Share,
-    pads: &mut Pads,
+    pads: &mut Correlations,
 ) -> Result<Compared> {
     let role = channel.role();
     let operands = plan.operand(role, x.words());
@@ -428,7 +428,7 @@ fn asked_leaves(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
-    pads: &mut Pads,
+    pads: &mut Correlations,
 ) -> Result<Vec<Bits>> {
     let jobs = plan.jobs(operands.len());
     let digits: Vec<Vec<Bits>> = plan.leaves.iter().map(|leaf| leaf.digit(operands)).collect();
@@ -445,7 +445,7 @@ fn told_leaves(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
-    pads: &mut Pads,
+    pads: &mut Correlations,
 ) -> Result<Vec<Bits>> {
     let (count, jobs) = (operands.len(), plan.jobs(operands.len()));
     let next = plan.next(operands);

@@ -18,8 +18,8 @@ use wire::{Channel, Cost, Lane, Lanes, Result, Role, Values, tags};
 use zeroize::Zeroizing;
 
 use crate::boolean::triples::{self, Triples};
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
-use crate::pads::{Demand, Pads};
 
 /// Index of a wire.
 pub type Wire = usize;
@@ -268,7 +268,7 @@ pub fn run(
     channel: &mut Channel,
     circuit: &Circuit,
     inputs: Vec<Bits>,
-    mut pads: Pads,
+    mut pads: Correlations,
     first: Role,
 ) -> Result<Zeroizing<Vec<Bits>>> {
     let role = channel.role();

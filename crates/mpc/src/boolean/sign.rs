@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Demand, Pads};
 use crate::planner;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
@@ -129,7 +129,12 @@ impl Signs {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Signs,
+    y: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     y.check(plan.count, plan.bits, "signs")?;
     let role = channel.role();
     let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
@@ -163,7 +168,12 @@ impl Protocol for Signs {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

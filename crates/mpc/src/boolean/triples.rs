@@ -21,7 +21,7 @@ use ring::Bits;
 use wire::{Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 
 /// Who sends in the transfers behind triples: each party in its turn, or one alone.
 pub(crate) type Sender = Option<Role>;
@@ -59,7 +59,7 @@ impl Triples {
         role: Role,
         sender: Sender,
         demand: &Demand,
-        pads: &mut Pads,
+        pads: &mut Correlations,
     ) -> Result<Self> {
         let sent = pads.send(demand.sent_by(role))?.into_iter().map(sent);
         let received = pads.receive(demand.sent_by(!role))?.into_iter().map(received);

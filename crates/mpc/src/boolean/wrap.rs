@@ -20,7 +20,7 @@ use wire::{Channel, Cost, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::boolean::compare::{self, Comparison, Radix};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::{Share, server_only};
 
 /// What is known of the values.
@@ -105,7 +105,7 @@ pub(crate) fn run(
     channel: &mut Channel,
     plan: &Wrap,
     x: &Share,
-    pads: &mut Pads,
+    pads: &mut Correlations,
 ) -> Result<Wrapped> {
     let role = channel.role();
     let offset = server_only(role, plan.offset());

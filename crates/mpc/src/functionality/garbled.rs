@@ -3,8 +3,8 @@
 use ring::Random;
 
 use super::{COUNT, Protocol, of_values};
+use crate::correlations::{Correlations, Demand};
 use crate::garbled::{self, Clip, Function, Garbled, Ring, prepare, prepare_cost};
-use crate::pads::{Demand, Pads};
 use wire::Role;
 
 const RELU: Function = Function { drop: 3, floor: false, clip: Some(Clip { low: 0, saturate: 6 }) };
@@ -73,7 +73,7 @@ fn prepared() -> Protocol {
         run: Box::new(move |channel, x, pads| {
             let rng = &mut Random::seeded(60 + u64::from(channel.role() == Role::Server));
             let prepared = prepare(channel, &circuits, pads, rng)?;
-            garbled::run(channel, &plan, x, Pads::default().with_circuits(prepared))
+            garbled::run(channel, &plan, x, Correlations::default().with_circuits(prepared))
         }),
         frames: [3, 2],
         ..relu()

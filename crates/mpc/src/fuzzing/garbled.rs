@@ -5,8 +5,8 @@ use ring::Random;
 use wire::fuzzing::fed;
 use wire::{Channel, Error, HEADER_LEN, Result, Role, tags};
 
+use crate::correlations::Correlations;
 use crate::garbled::{self, Clip, Function, Garbled, Ring, prepare};
-use crate::pads::Pads;
 use crate::share::Share;
 
 /// Values of the step.
@@ -61,12 +61,12 @@ fn step(channel: &mut Channel, plan: &Garbled) -> Result<Share> {
     let (demand, rng) = (plan.demand(), &mut Random::seeded(1));
     let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
     let transfers = match channel.role() {
-        Role::Client => Pads::new(sending, Vec::new()),
-        Role::Server => Pads::new(Vec::new(), receiving),
+        Role::Client => Correlations::new(sending, Vec::new()),
+        Role::Server => Correlations::new(Vec::new(), receiving),
     };
     let prepared = prepare(channel, &demand.circuits, transfers, rng)?;
     let x = Share::new(vec![5; COUNT], 10);
-    garbled::run(channel, plan, &x, Pads::default().with_circuits(prepared))
+    garbled::run(channel, plan, &x, Correlations::default().with_circuits(prepared))
 }
 
 /// The frames, filled with `bytes` over and over.

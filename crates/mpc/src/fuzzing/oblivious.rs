@@ -5,8 +5,8 @@ use ring::Random;
 use wire::fuzzing::fed;
 use wire::{Error, HEADER_LEN, Role, tags};
 
+use crate::correlations::Correlations;
 use crate::linear::ot_matmul::{Product, Weights, ask, server};
-use crate::pads::Pads;
 
 /// The client's one frame: the corrections of 18 transfers.
 const TAG: u8 = tags::OT_MATMUL_CORRECTIONS;
@@ -32,7 +32,7 @@ pub fn transfer_corrections(data: &[u8]) {
     let Ok(weights) = Weights::new(&plan, vec![-1; 9], &[3; 9]) else { return };
     let jobs: Vec<_> = plan.demands().into_iter().flat_map(|demand| demand.client_sends).collect();
     let (_, receiving) = deal_pads(&mut Random::seeded(1), &jobs);
-    let pads = Pads::new(Vec::new(), receiving);
+    let pads = Correlations::new(Vec::new(), receiving);
     let Ok(asked) = ask(&mut channel, &plan, 0, Some(&weights), pads) else { return };
     match server(&mut channel, &plan, 0, &weights, asked, 1) {
         Ok(share) => assert_eq!(share.len(), plan.outputs()),

@@ -14,7 +14,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::bytes::{Bytes, labels_cost, receive_labels, send_labels};
 use super::circuits::{Circuits, End, Evaluator, Prepared, planes};
-use crate::pads::Pads;
+use crate::correlations::Correlations;
 
 /// A chunk of garbled tables.
 type Chunk = Bytes<{ tags::GARBLED_TABLES }>;
@@ -31,7 +31,7 @@ const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
 pub fn prepare(
     channel: &mut Channel,
     circuits: &[Circuits],
-    transfers: Pads,
+    transfers: Correlations,
     rng: &mut Random,
 ) -> Result<Vec<Prepared>> {
     if circuits.is_empty() {
@@ -60,7 +60,7 @@ pub fn prepare_cost(circuits: &[Circuits]) -> Cost {
 fn garble(
     channel: &mut Channel,
     circuits: &[Circuits],
-    mut transfers: Pads,
+    mut transfers: Correlations,
     rng: &mut Random,
 ) -> Result<Vec<End>> {
     let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
@@ -106,7 +106,7 @@ fn labels(pads: SenderPads, asked: &Bits, delta: u128) -> (Secret, Vec<u128>) {
 fn collect(
     channel: &mut Channel,
     circuits: &[Circuits],
-    mut transfers: Pads,
+    mut transfers: Correlations,
     rng: &mut Random,
 ) -> Result<Vec<End>> {
     let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();

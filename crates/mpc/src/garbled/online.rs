@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 use super::bytes::{receive_labels, send_labels};
 use super::circuits::{End, Evaluator, Masked, planes};
 use super::plan::Garbled;
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -21,7 +21,7 @@ const LABELS: u8 = tags::GARBLED_LABELS;
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Garbled, x: &Share, pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Garbled, x: &Share, pads: Correlations) -> Result<Share> {
     run_all(channel, plan, x, pads)?
         .into_iter()
         .next()
@@ -36,7 +36,7 @@ pub fn run_all(
     channel: &mut Channel,
     plan: &Garbled,
     x: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Vec<Share>> {
     x.check(plan.inputs, plan.from.bits(), "garbled circuit")?;
     if !x.words().iter().fold(true, |all, word| all & plan.from.contains(*word)) {
@@ -131,7 +131,12 @@ impl Protocol for Garbled {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -7,7 +7,7 @@ use wire::{Cost, Error, Result, Segment};
 
 use super::circuits::Circuits;
 use super::shape::{Entrance, Function};
-use crate::pads::Demand;
+use crate::correlations::Demand;
 
 /// Most values that go into one plan.
 const MOST_VALUES: usize = 1 << 24;

@@ -7,7 +7,7 @@ use wire::Error;
 
 use super::shape::Entrance;
 use super::*;
-use crate::pads::Pads;
+use crate::correlations::Correlations;
 use crate::share::Share;
 use crate::testing::{both, both_real};
 
@@ -224,8 +224,8 @@ fn pooling_before_relu_saves_three_relus_of_four() {
 fn prepared(ch: &mut wire::Channel, demand: &crate::Demand, mut rng: Random) -> Vec<Prepared> {
     let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &demand.circuit_jobs());
     let transfers = match ch.role() {
-        wire::Role::Client => Pads::new(sending, vec![]),
-        wire::Role::Server => Pads::new(vec![], receiving),
+        wire::Role::Client => Correlations::new(sending, vec![]),
+        wire::Role::Server => Correlations::new(vec![], receiving),
     };
     prepare(ch, &demand.circuits, transfers, &mut rng).unwrap()
 }
@@ -248,7 +248,7 @@ fn real_transfers_and_several_circuits_in_one_preparation() {
     assert_eq!((c.cost, s.cost), (prepare_cost(&demand.circuits), c.cost));
     assert_eq!((c.cost.rounds, prepare_cost(&[]).rounds), (2, 0));
     assert!(demand.table_bytes() > 32 * (relu.and_gates() + top.and_gates()));
-    let through = |ch: &mut wire::Channel, share: &Share, mut pads: Pads| {
+    let through = |ch: &mut wire::Channel, share: &Share, mut pads: Correlations| {
         let now = pads.split(ch.role(), &relu.demand()).unwrap();
         let rectified = run(ch, &relu, share, now).unwrap();
         run(ch, &top, &rectified, pads).unwrap()

@@ -12,9 +12,9 @@
 use wire::{Channel, Cost, Result, Role};
 
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -69,7 +69,12 @@ impl Argmax {
 /// # Errors
 /// [`wire::Error::Misuse`] when shares or correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Argmax, values: &Share, pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Argmax,
+    values: &Share,
+    pads: Correlations,
+) -> Result<Share> {
     let rows = (0..plan.rows).flat_map(|_| 0..plan.classes);
     let indices: Vec<i64> = rows.map(|i| i as i64).collect();
     let known = (channel.role() == Role::Server).then_some(indices.as_slice());
@@ -95,7 +100,12 @@ impl Protocol for Argmax {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

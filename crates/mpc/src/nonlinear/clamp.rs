@@ -12,8 +12,8 @@ use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::{gated, sum_of};
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan: values from `bits` to `out_bits`, with an upper end below
@@ -90,7 +90,7 @@ impl Inside {
         first: Role,
         y: &[u64],
         [positive, inside]: [&Bits; 2],
-        mut pads: Pads,
+        mut pads: Correlations,
     ) -> Result<Share> {
         let (role, plan) = (channel.role(), self.switch());
         let side = self.side(role, y, positive, inside);

@@ -19,8 +19,8 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
-use crate::pads::{Demand, Pads};
 use crate::share::{Share, server_only, sign_of};
 
 /// The public plan of one clipped layer.
@@ -102,7 +102,7 @@ impl Clip {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "clip")?;
     let (role, count) = (channel.role(), plan.count);
     let distances = plan.distances(role, y);

@@ -25,8 +25,8 @@ use crate::arithmetic::multiply::{add_terms, kept};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::gated;
-use crate::pads::{Demand, Pads};
 use crate::share::{Share, sign_of};
 
 /// The public plan of one layer.
@@ -166,7 +166,12 @@ fn refused() -> Error {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Slope,
+    y: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     y.check(plan.count, plan.bits, "slopes")?;
     let role = channel.role();
     let now = pads.split(role, &plan.choosing())?;
@@ -178,7 +183,7 @@ pub fn run(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Pads) -> Re
 }
 
 /// Shares of `p*y` or `q*y`.
-fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Pads) -> Result<Share> {
+fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations) -> Result<Share> {
     let role = channel.role();
     let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
     let mut d = sign_of(role, y.words(), plan.bits);

@@ -21,7 +21,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -133,7 +133,7 @@ pub fn run(
     plan: &Lookup,
     x: &Share,
     table: &[u64],
-    pads: Pads,
+    pads: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let entries = if role == plan.chooser { table.len() } else { 1 << plan.bits };
@@ -190,7 +190,12 @@ impl Protocol for PublicTable {
         self.lookup.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         let own = channel.role() == self.lookup.holder();
         let table: &[u64] = if own { &self.values } else { &[] };
         run(channel, &self.lookup, input(inputs, 0)?, table, correlations)
@@ -274,8 +279,10 @@ mod tests {
         assert!(Lookup::new(1, 4, 65).is_err() && Lookup::new(1, 4, 0).is_err());
         let plan = Lookup::new(1, 2, 4).unwrap();
         let x = Share::new(vec![1], 2);
-        let (_, s) =
-            wire::testing::run_pair(|_| (), |ch| run(ch, &plan, &x, &[0; 3], Pads::default()));
+        let (_, s) = wire::testing::run_pair(
+            |_| (),
+            |ch| run(ch, &plan, &x, &[0; 3], Correlations::default()),
+        );
         assert!(matches!(s.value, Err(Error::Misuse(_))));
     }
 }

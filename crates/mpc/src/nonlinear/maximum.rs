@@ -19,9 +19,9 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::relu::gated;
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -216,7 +216,7 @@ impl Maximum {
         channel: &mut Channel,
         left: &[Share],
         right: &[Share],
-        mut pads: Pads,
+        mut pads: Correlations,
     ) -> Result<Vec<Share>> {
         let role = channel.role();
         let differences: Vec<Share> =
@@ -255,7 +255,7 @@ pub fn run(
     plan: &Maximum,
     value: &Share,
     payload: Option<&Share>,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Vec<Share>> {
     let inputs = plan.tournament.inputs;
     let width = payload.map(Share::bits);
@@ -312,7 +312,12 @@ impl Protocol for Maximum {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         let winners = run(channel, self, input(inputs, 0)?, None, correlations)?.pop();
         winners.ok_or_else(|| Error::misuse("a maximum without output"))
     }

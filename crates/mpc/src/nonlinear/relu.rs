@@ -25,8 +25,8 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::mux;
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -106,7 +106,7 @@ pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "ReLU")?;
     let role = channel.role();
     let mut found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
@@ -143,7 +143,12 @@ impl Protocol for Relu {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

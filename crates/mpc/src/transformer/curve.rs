@@ -19,8 +19,8 @@ use crate::arithmetic::extend::Sign;
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -112,7 +112,12 @@ fn held(role: Role, entries: &[u64]) -> &[u64] {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub(super) fn run(channel: &mut Channel, plan: &Curve, z: &Share, mut pads: Pads) -> Result<Share> {
+pub(super) fn run(
+    channel: &mut Channel,
+    plan: &Curve,
+    z: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     let role = channel.role();
     let lines = match plan {
         Curve::Whole(table) => return digits::run(channel, table, z, pads),

@@ -19,7 +19,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
 /// The public plan.
@@ -117,7 +117,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Digits,
     z: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Share> {
     z.check(plan.count, plan.bits, "table")?;
     let role = channel.role();

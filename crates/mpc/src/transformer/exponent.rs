@@ -25,9 +25,9 @@ use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -107,7 +107,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Exponent,
     d: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Share> {
     d.check(plan.count, plan.function.bits, "exponential")?;
     let role = channel.role();

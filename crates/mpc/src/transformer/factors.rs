@@ -10,7 +10,7 @@ use super::rows::{self, Rows};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::Sign;
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
 /// The public plan of products of `rows` times `cols` elements.
@@ -108,7 +108,7 @@ pub(crate) fn run(
     plan: &Factors,
     x: &Share,
     factors: &Share,
-    pads: Pads,
+    pads: Correlations,
 ) -> Result<Share> {
     match &plan.product {
         Product::Rows(plan) => rows::run(channel, plan, x, factors, pads),

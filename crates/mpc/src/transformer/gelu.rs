@@ -24,8 +24,8 @@ use zeroize::Zeroizing;
 use super::curve::{self, Curve};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -115,7 +115,7 @@ impl Gelu {
     }
 
     /// Shares of `[x >= 0]`, and of whether the curve covers x.
-    fn compared(&self, channel: &mut Channel, x: &Share, pads: &mut Pads) -> Result<Found> {
+    fn compared(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Found> {
         let role = channel.role();
         let moved = match self.bent {
             Some(_) => x.plus(role, 1 << self.function.magnitude),
@@ -140,7 +140,7 @@ impl Gelu {
         plan: &Inside,
         x: &Share,
         bit: &Bits,
-        pads: &mut Pads,
+        pads: &mut Correlations,
     ) -> Result<Share> {
         let now = pads.split(channel.role(), &plan.demand())?;
         plan.run(channel, self.comparison.last_sender(), x.words(), [bit, bit], now)
@@ -152,7 +152,7 @@ impl Gelu {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Correlations) -> Result<Share> {
     x.check(plan.count, plan.bits, "GELU")?;
     let (role, magnitude) = (channel.role(), plan.function.magnitude);
     let x = match &plan.widening {
@@ -195,7 +195,12 @@ impl Protocol for Gelu {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -22,8 +22,8 @@ use crate::arithmetic::extend::Sign;
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::garbled::{self, Garbled};
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -141,7 +141,7 @@ impl Transfers {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, pads: Correlations) -> Result<Share> {
     match &plan.way {
         Way::Transfers(plan) => transferred(channel, plan, y, pads),
         Way::Circuit(plan) => garbled::run(channel, plan, y, pads),
@@ -152,7 +152,7 @@ fn transferred(
     channel: &mut Channel,
     plan: &Transfers,
     y: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Share> {
     let function = &plan.function;
     y.check(plan.count, function.bits, "inverse")?;

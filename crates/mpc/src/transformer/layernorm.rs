@@ -20,7 +20,7 @@ use super::squares::{self, Squares};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -130,7 +130,12 @@ impl LayerNorm {
     }
 
     /// Rounds and extends results, as far as that is needed.
-    fn finished(&self, channel: &mut Channel, exact: &Share, mut pads: Pads) -> Result<Share> {
+    fn finished(
+        &self,
+        channel: &mut Channel,
+        exact: &Share,
+        mut pads: Correlations,
+    ) -> Result<Share> {
         let role = channel.role();
         let rounded = match &self.rounding {
             Some(plan) => {
@@ -150,7 +155,12 @@ impl LayerNorm {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &LayerNorm, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &LayerNorm,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "layer norm")?;
     let role = channel.role();
     let x = x.plus(role, plan.function.offset());
@@ -190,7 +200,12 @@ impl Protocol for LayerNorm {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -24,10 +24,10 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::square::{self, Square};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::garbled::{self, Garbled};
 use crate::nonlinear::comet::formula::{self, Program};
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// The public plan.
@@ -84,7 +84,7 @@ impl Root {
         }
     }
 
-    fn run(&self, channel: &mut Channel, y: &Share, pads: Pads) -> Result<Share> {
+    fn run(&self, channel: &mut Channel, y: &Share, pads: Correlations) -> Result<Share> {
         match self {
             Self::Table(plan) => inverse::run(channel, plan, y, pads),
             Self::Newton(plan) => formula::run(channel, plan, y, pads),
@@ -187,7 +187,7 @@ impl Transfers {
         channel: &mut Channel,
         squares: &Share,
         sum: &Share,
-        pads: &mut Pads,
+        pads: &mut Correlations,
     ) -> Result<Share> {
         let role = channel.role();
         let squares = match &self.sum {
@@ -209,7 +209,7 @@ impl Transfers {
         channel: &mut Channel,
         sum: &Share,
         factor: &Share,
-        mut pads: Pads,
+        mut pads: Correlations,
     ) -> Result<Share> {
         let now = pads.split(channel.role(), &self.shifted.demand())?;
         let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
@@ -229,7 +229,7 @@ pub(super) fn run(
     plan: &Moments,
     product: &Factors,
     [squares, sum]: [&Share; 2],
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<[Share; 2]> {
     match plan {
         Moments::Transfers(plan) => {

@@ -22,7 +22,7 @@ use ring::{Bits, Prg, Seed};
 use wire::{Channel, Cost, Error, Lanes, Result, Role, Values};
 use zeroize::Zeroizing;
 
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
 /// Separates these streams from all others.
@@ -199,7 +199,7 @@ pub(crate) fn run(
     plan: &Rows,
     x: &Share,
     factor: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.cols, plan.bits, "product of rows")?;
     factor.check(plan.rows, plan.factor_bits, "product of rows")?;

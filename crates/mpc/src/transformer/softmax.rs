@@ -19,10 +19,10 @@ use super::inverse::{self, Inverse};
 use super::rows::{self, Rows};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -130,7 +130,12 @@ impl Softmax {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Softmax, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Softmax,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "softmax")?;
     let role = channel.role();
     let now = pads.split(role, &plan.maximum.demand())?;
@@ -170,7 +175,12 @@ impl Protocol for Softmax {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

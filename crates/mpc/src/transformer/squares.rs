@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::multiply::kept;
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
 /// The public plan.
@@ -100,7 +100,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Squares,
     x: &Share,
-    pads: Pads,
+    pads: Correlations,
 ) -> Result<[Share; 2]> {
     x.check(plan.count, plan.bits, "square")?;
     let role = channel.role();

@@ -16,7 +16,7 @@ use wire::{Channel, Cost, Result, Role};
 
 use crate::boolean::compare::Radix;
 use crate::boolean::sign::{self, Signs, Told};
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::share::{Share, server_only};
 
 /// The public plan.
@@ -61,7 +61,12 @@ impl Steps {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub(super) fn run(channel: &mut Channel, plan: &Steps, y: &Share, pads: Pads) -> Result<Share> {
+pub(super) fn run(
+    channel: &mut Channel,
+    plan: &Steps,
+    y: &Share,
+    pads: Correlations,
+) -> Result<Share> {
     let role = channel.role();
     let mut above = Vec::with_capacity(y.len() * plan.thresholds.len());
     for threshold in &plan.thresholds {

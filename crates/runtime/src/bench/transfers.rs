@@ -9,7 +9,7 @@ const CHUNK: usize = 1 << 16;
 const SAMPLE: usize = 1 << 14;
 
 /// Server to client, after the measurement: both pads of some transfers.
-type Pads = Packed<{ tags::BENCH_PADS }>;
+type Correlations = Packed<{ tags::BENCH_PADS }>;
 
 /// The counts of the extensions that make `count`.
 pub(super) fn chunks(count: usize) -> impl ExactSizeIterator<Item = usize> {
@@ -54,13 +54,13 @@ pub(super) fn send(
 /// Opens the sample to the client.
 pub(super) fn show(channel: &mut Channel, sample: Vec<SenderBatch>) -> Result<()> {
     let pairs = sample.into_iter().flat_map(|batch| batch.random_pairs(64));
-    channel.send(&Pads::one(pairs.flatten().collect(), 64))
+    channel.send(&Correlations::one(pairs.flatten().collect(), 64))
 }
 
 /// 1 for each transfer whose pad is not the one of the pair that was chosen.
 pub(super) fn wrong(channel: &mut Channel, sample: Vec<ReceiverBatch>) -> Result<Vec<u64>> {
     let count = sample.iter().map(ReceiverBatch::len).sum::<usize>();
-    let pairs: Pads = channel.receive(&vec![Segment { count: 2 * count, bits: 64 }])?;
+    let pairs: Correlations = channel.receive(&vec![Segment { count: 2 * count, bits: 64 }])?;
     let pairs = pairs.concat();
     let opened = sample.into_iter().flat_map(|batch| {
         let (choices, pads) = batch.random(64);

@@ -1,6 +1,6 @@
 //! What a step finds when it runs: the channel, its party, randomness and correlations.
 
-use mpc::{Pads, Share};
+use mpc::{Correlations, Share};
 use ring::Random;
 use wire::{Channel, Error, Result};
 
@@ -75,7 +75,7 @@ pub struct Preprocessing<'a> {
     /// Node of the step, which has its weights.
     pub node: Option<usize>,
     /// Correlations made for this exchange.
-    pub correlations: &'a mut Pads,
+    pub correlations: &'a mut Correlations,
     pub(crate) offline: &'a mut Offline,
 }
 

@@ -298,7 +298,7 @@ impl Preprocess for OtLayer {
             Ok(correlations)
         };
         let source = match asked {
-            None => Source::Pads(feed),
+            None => Source::Correlations(feed),
             Some(asked) => Source::Asked(Some(asked.take::<AskedProducts>()?)),
         };
         match cx.party {

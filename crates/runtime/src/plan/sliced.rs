@@ -5,7 +5,7 @@ use std::ops::Range;
 use mpc::compare::Radix;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
-use mpc::{Demand, Pads, Protocol, Share};
+use mpc::{Correlations, Demand, Protocol, Share};
 use wire::{Channel, Cost, Phase, Result};
 
 use super::spent::Spent;
@@ -187,13 +187,13 @@ impl Sliced {
 /// Where a step takes its pads from.
 pub enum Feed<'a> {
     /// Made before for a whole stretch of steps.
-    Made(&'a mut Pads),
+    Made(&'a mut Correlations),
     /// Made when they are asked for, in the middle of this step.
     Later(&'a mut Offline, usize),
 }
 
 impl Feed<'_> {
-    fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Pads> {
+    fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Correlations> {
         match self {
             Self::Made(pads) => pads.split(channel.role(), demand),
             Self::Later(offline, step) => {

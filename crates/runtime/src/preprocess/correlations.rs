@@ -1,9 +1,9 @@
 //! Correlations of a session: made in both directions, hashed into the pads that steps consume.
 //!
-//! Pads are made for a segment of steps at a time, so that the memory they take
+//! Correlations are made for a segment of steps at a time, so that the memory they take
 //! stays bounded however large the network is.
 
-use mpc::{Demand, Pads, garbled};
+use mpc::{Correlations, Demand, garbled};
 use ot::pads::{fill_cost, fill_receiver, fill_sender};
 use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
 use pricing::Work;
@@ -57,8 +57,12 @@ impl Offline {
     }
 
     /// Makes the pads and garbled circuits that `need` says.
-    pub(crate) fn prepare(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Pads> {
-        let Self { ends: Some((from, to)), rng } = self else { return Ok(Pads::default()) };
+    pub(crate) fn prepare(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+    ) -> Result<Correlations> {
+        let Self { ends: Some((from, to)), rng } = self else { return Ok(Correlations::default()) };
         channel.enter(Phase::Offline, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
@@ -71,11 +75,15 @@ impl Offline {
             }
         }
         let transfers = match role {
-            Role::Client => Pads::new(sending.split_off(demand.client_sends.len()), Vec::new()),
-            Role::Server => Pads::new(Vec::new(), receiving.split_off(demand.client_sends.len())),
+            Role::Client => {
+                Correlations::new(sending.split_off(demand.client_sends.len()), Vec::new())
+            }
+            Role::Server => {
+                Correlations::new(Vec::new(), receiving.split_off(demand.client_sends.len()))
+            }
         };
         let circuits = garbled::prepare(channel, &demand.circuits, transfers, rng)?;
-        Ok(Pads::new(sending, receiving).with_circuits(circuits))
+        Ok(Correlations::new(sending, receiving).with_circuits(circuits))
     }
 
     /// The ends that this party holds.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use mpc::{Demand, Pads};
+use mpc::{Correlations, Demand};
 use ring::Random;
 use wire::{Channel, Phase, Result};
 
@@ -22,7 +22,7 @@ pub(crate) type LayerAt<'a> = (usize, &'a Step, &'a dyn Preprocess);
 
 /// One preprocessed run, consumed by the run of its inputs.
 pub(crate) struct Inference {
-    pub(crate) pads: Pads,
+    pub(crate) pads: Correlations,
     pub(crate) layers: BTreeMap<usize, Preprocessed>,
 }
 
@@ -95,7 +95,7 @@ impl Preprocessor<'_> {
         &mut self,
         layers: &[LayerAt<'_>],
         exchange: Exchange,
-        pads: &mut Pads,
+        pads: &mut Correlations,
     ) -> Result<BTreeMap<usize, Preprocessed>> {
         let mut prepared = BTreeMap::new();
         for group in groups(layers, exchange) {
@@ -116,7 +116,7 @@ impl Preprocessor<'_> {
         &'s mut self,
         index: usize,
         step: &Step,
-        pads: &'s mut Pads,
+        pads: &'s mut Correlations,
     ) -> Preprocessing<'s> {
         self.channel.enter(Phase::Offline, Some(index));
         Preprocessing {
@@ -144,7 +144,7 @@ impl Preprocessor<'_> {
             layers.extend(self.layers(&layers_of(some, exchange, true), exchange, &mut pads)?);
         }
         let linear = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
-        layers.extend(self.layers(&linear, Exchange::Encryption, &mut Pads::default())?);
+        layers.extend(self.layers(&linear, Exchange::Encryption, &mut Correlations::default())?);
         Ok(Inference { pads, layers })
     }
 }

@@ -3,7 +3,7 @@
 pub(crate) mod tensors;
 pub(crate) mod weights;
 
-use mpc::{Demand, Pads, Share, open};
+use mpc::{Correlations, Demand, Share, open};
 use ring::Random;
 use wire::{Channel, Phase, Result};
 
@@ -94,7 +94,7 @@ pub(crate) fn run_on(
 fn feed_of<'a>(
     step: &Step,
     index: usize,
-    pads: &'a mut Pads,
+    pads: &'a mut Correlations,
     offline: &'a mut Offline,
 ) -> Feed<'a> {
     if step.feeds_itself() { Feed::Later(offline, index) } else { Feed::Made(pads) }

@@ -141,8 +141,8 @@ fn misfits_are_refused() {
     let plan = Multiply::new(2, [factor(4), factor(5)], 9, Radix::Four).unwrap();
     let (x, y) = (Share::new(vec![1; 2], 4), Share::new(vec![1; 2], 5));
     let (c, s) = wire::testing::run_pair(
-        |ch| run(ch, &plan, &y, &x, Pads::default()),
-        |ch| run(ch, &plan, &x, &y, Pads::default()),
+        |ch| run(ch, &plan, &y, &x, Correlations::default()),
+        |ch| run(ch, &plan, &x, &y, Correlations::default()),
     );
     assert!(matches!(c.value, Err(Error::Misuse(_))));
     assert!(matches!(s.value, Err(Error::Misuse(_))));

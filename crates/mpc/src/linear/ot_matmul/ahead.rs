@@ -22,19 +22,19 @@ use super::layer::Layer;
 use super::message::Masked;
 use super::weights::Weights;
 use super::{Asked, ask, client, known, server, without_bits};
+use crate::correlations::{Correlations, Demand};
 use crate::linear::transport::Worker;
-use crate::pads::{Demand, Pads};
 use crate::share::Share;
 
 /// Where the pads of each part come from.
-pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Demand) -> Result<Pads>;
+pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Demand) -> Result<Correlations>;
 
 /// What a preparation starts from.
 pub enum Source<'a> {
     /// The choices of its one part, which the server has sent, until they are taken.
     Asked(Option<Asked>),
-    /// Pads for one part after another.
-    Pads(Feed<'a>),
+    /// Correlations for one part after another.
+    Correlations(Feed<'a>),
 }
 
 impl Source<'_> {
@@ -50,7 +50,7 @@ impl Source<'_> {
             Self::Asked(asked) => {
                 asked.take().ok_or_else(|| Error::misuse("choices of one part for several"))
             }
-            Self::Pads(feed) => {
+            Self::Correlations(feed) => {
                 let pads = feed(channel, demand)?;
                 ask(channel, layer.product(), part, weights, pads)
             }

@@ -9,8 +9,8 @@ use super::message::Masked;
 use super::plan::Product;
 use super::right::Right;
 use super::weights::Weights;
+use crate::correlations::Demand;
 use crate::linear::winograd::Tiles;
-use crate::pads::Demand;
 use crate::share::Share;
 use pricing::Work;
 
@@ -142,7 +142,7 @@ impl Layer {
         self.conv().is_fully_connected()
     }
 
-    /// Pads for each part of the preparation.
+    /// Correlations for each part of the preparation.
     pub fn demands(&self) -> Vec<Demand> {
         self.product.demands()
     }

@@ -41,7 +41,7 @@ use ring::word::mask;
 use wire::{Channel, Error, Lanes, Result, Values};
 use zeroize::Zeroizing;
 
-use crate::pads::Pads;
+use crate::correlations::Correlations;
 use crate::parallel;
 
 pub use ahead::{ClientAhead, Feed, ServerAhead, Source};
@@ -78,7 +78,7 @@ pub fn ask(
     plan: &Product,
     part: usize,
     weights: Option<&Weights>,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Asked> {
     let lines = lines(plan, part)?;
     let (job, layout) = (plan.job(&lines), plan.asked(&lines));

@@ -7,7 +7,7 @@ use pricing::equivalent::STREAM_BYTES_OF_TRANSFER;
 use wire::{Cost, Error, Lane, Result, Role, Segment};
 
 use super::message::{Choices, Corrections};
-use crate::pads::Demand;
+use crate::correlations::Demand;
 use pricing::{Unit, Work};
 
 /// Transfers whose pads are held at a time.

@@ -6,7 +6,7 @@ use ring::word::mask;
 use wire::Role;
 
 use super::*;
-use crate::pads::Demand;
+use crate::correlations::Demand;
 use crate::testing::{both, both_real, both_tampered};
 
 /// Weights of a kind and the numbers that choose them.
@@ -39,7 +39,7 @@ fn expected(plan: &Product, weights: &[i32], x: &[u64]) -> Vec<u64> {
 
 type Shares = Result<Zeroizing<Vec<u64>>>;
 
-fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut pads: Pads) -> Shares {
+fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut pads: Correlations) -> Shares {
     let mut all = without_bits(plan, x);
     let mut bits = Vec::new();
     for (part, demand) in plan.demands().iter().enumerate() {
@@ -51,7 +51,12 @@ fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut pads: Pads) -> 
     Ok(all)
 }
 
-fn server_share(ch: &mut Channel, plan: &Product, weights: &Weights, mut pads: Pads) -> Shares {
+fn server_share(
+    ch: &mut Channel,
+    plan: &Product,
+    weights: &Weights,
+    mut pads: Correlations,
+) -> Shares {
     let mut all = Zeroizing::new(Vec::new());
     for (part, demand) in plan.demands().iter().enumerate() {
         let pads = pads.split(Role::Server, demand)?;

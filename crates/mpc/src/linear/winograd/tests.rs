@@ -8,9 +8,9 @@ use ring::Random;
 use ring::word::{mask, signed};
 
 use super::*;
+use crate::correlations::Demand;
 use crate::linear::ot_matmul::{ClientAhead, Layer, ServerAhead, Source};
 use crate::linear::transport::Worker;
-use crate::pads::Demand;
 use crate::share::Share;
 use crate::testing::{both, split};
 
@@ -44,13 +44,15 @@ fn run(layer: &Layer, choice: &WeightBits, weights: &[i32], x: &[i64], seed: u64
             let role = ch.role();
             let mut worker = Worker { rng: &mut own, threads: 2 };
             let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
-            let ahead = ClientAhead::prepare(ch, layer, Source::Pads(feed), &mut worker).unwrap();
+            let ahead =
+                ClientAhead::prepare(ch, layer, Source::Correlations(feed), &mut worker).unwrap();
             layer.results(&ahead.run(ch, layer, &ours).unwrap()).unwrap()
         },
         |ch, mut pads| {
             let role = ch.role();
             let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
-            let ahead = ServerAhead::prepare(ch, layer, &weights, Source::Pads(feed), 1).unwrap();
+            let ahead =
+                ServerAhead::prepare(ch, layer, &weights, Source::Correlations(feed), 1).unwrap();
             layer.results(&ahead.run(ch, layer, &weights, &theirs, 2).unwrap()).unwrap()
         },
     );

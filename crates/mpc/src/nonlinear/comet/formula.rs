@@ -23,10 +23,10 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::square::{self, Square};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::lookup::{self, Lookup};
-use crate::pads::{Demand, Pads};
 use crate::share::{Share, sign_of};
 
 /// The public plan of one program on many arguments.
@@ -238,7 +238,12 @@ fn joined(parts: &[Share]) -> Share {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Program, x: &Share, mut pads: Pads) -> Result<Share> {
+pub fn run(
+    channel: &mut Channel,
+    plan: &Program,
+    x: &Share,
+    mut pads: Correlations,
+) -> Result<Share> {
     x.check(plan.count, plan.bits, "program")?;
     let first = match &plan.widening {
         Some(widening) => {
@@ -273,7 +278,7 @@ fn compared(
     group: &Group,
     comparison: &Comparison,
     values: &mut Values,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<()> {
     let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
         return Err(defect("a step of a formula is in the group of another protocol"));
@@ -300,7 +305,7 @@ fn together_run(
     plan: &Program,
     group: &Group,
     values: &Values,
-    pads: Pads,
+    pads: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let range = group.start..group.start + group.length;

@@ -16,7 +16,7 @@ use wire::{Channel, Cost, Result};
 
 use super::formula::{self, Program};
 use crate::boolean::compare::Radix;
-use crate::pads::{Demand, Pads};
+use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -59,7 +59,7 @@ impl Smu {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, pads: Pads) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, pads: Correlations) -> Result<Share> {
     let x = x.plus(channel.role(), plan.function.real.offset());
     formula::run(channel, &plan.program, &x, pads)
 }
@@ -81,7 +81,12 @@ impl Protocol for Smu {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, correlations)
     }
 }

@@ -22,9 +22,9 @@ use crate::arithmetic::multiply::kept;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::relu::sum_of;
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use crate::transformer::factors::{self, Factors};
@@ -120,7 +120,7 @@ fn masked(
     plan: &Switch,
     x: &Share,
     mask: &Share,
-    pads: Pads,
+    pads: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let mut side = Side { choices: Vec::new(), tables: Vec::new() };
@@ -150,7 +150,7 @@ pub fn run(
     plan: &ReluSoftmax,
     x: &Share,
     mask: Option<&Share>,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.bits(), "softmax")?;
     let role = channel.role();
@@ -189,7 +189,12 @@ impl Protocol for ReluSoftmax {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         run(channel, self, input(inputs, 0)?, inputs.get(1), correlations)
     }
 }

@@ -35,9 +35,9 @@ use gc::{Builder, Wire};
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::garbled::{self, Garbled, Ring};
-use crate::pads::{Demand, Pads};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 use exponent::Exponent;
@@ -132,7 +132,7 @@ pub fn run(
     channel: &mut Channel,
     plan: &Plan,
     logits: &Share,
-    mut pads: Pads,
+    mut pads: Correlations,
 ) -> Result<(Share, Share)> {
     let role = channel.role();
     let now = pads.split(role, &plan.top.demand())?;
@@ -186,7 +186,12 @@ impl Protocol for Plan {
         self.cost()
     }
 
-    fn run(&self, channel: &mut Channel, inputs: &[Share], correlations: Pads) -> Result<Share> {
+    fn run(
+        &self,
+        channel: &mut Channel,
+        inputs: &[Share],
+        correlations: Correlations,
+    ) -> Result<Share> {
         let (label, denominator) = run(channel, self, input(inputs, 0)?, correlations)?;
         let words = [label.words(), denominator.words()].concat();
         Ok(Share::new(words, denominator.bits()))

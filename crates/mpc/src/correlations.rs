@@ -84,13 +84,13 @@ impl std::iter::Sum for Demand {
 
 /// One party's ends of prepared correlations, first needed first. Consumed by value.
 #[derive(Debug, Default)]
-pub struct Pads {
+pub struct Correlations {
     sending: VecDeque<SenderPads>,
     receiving: VecDeque<ReceiverPads>,
     circuits: VecDeque<Prepared>,
 }
 
-impl Pads {
+impl Correlations {
     /// Holds the pads of transfers that this party sends, and of those that it receives.
     pub fn new(sending: Vec<SenderPads>, receiving: Vec<ReceiverPads>) -> Self {
         Self { sending: sending.into(), receiving: receiving.into(), circuits: VecDeque::new() }
