@@ -21,7 +21,7 @@ pub use linear::{
 };
 pub use plan::composed::Composed;
 pub use plan::local::{Local, WeightedSum};
-pub use plan::options::{Choice, Choices};
+pub use plan::options::{OptionsByStep, StepOptions};
 pub use plan::sliced::{Feed, Slice, Sliced};
 pub use plan::spent::Spent;
 pub use plan::step::{Action, Opening, Step};

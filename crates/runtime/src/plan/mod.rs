@@ -20,7 +20,7 @@ use wire::{Error, Result};
 use crate::linear::lola::EvaluatedNetwork;
 use crate::preprocess::schedule;
 use crate::suites;
-use options::Choices;
+use options::OptionsByStep;
 pub use settings::{Reveal, Settings};
 use step::Step;
 
@@ -29,7 +29,7 @@ use step::Step;
 pub struct Plan {
     graph: Graph,
     settings: Settings,
-    choices: Choices,
+    choices: OptionsByStep,
     steps: Vec<Step>,
 }
 
@@ -40,14 +40,14 @@ impl Plan {
     /// [`Error::Unsupported`] naming the node that no protocol fits,
     /// [`Error::Misuse`] for a graph that breaks an invariant.
     pub fn new(graph: Graph, settings: Settings) -> Result<Self> {
-        Self::chosen(graph, settings, Choices::default())
+        Self::chosen(graph, settings, OptionsByStep::default())
     }
 
     /// Plans `graph` with `choices` for some of its steps.
     ///
     /// # Errors
     /// As [`Plan::new`]; [`Error::Misuse`] for choices that a step does not have.
-    pub fn chosen(graph: Graph, settings: Settings, choices: Choices) -> Result<Self> {
+    pub fn chosen(graph: Graph, settings: Settings, choices: OptionsByStep) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         batch::check(&graph, settings.batch())?;
         let steps = suites::steps(&graph, settings, &choices)?;
@@ -57,7 +57,7 @@ impl Plan {
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
     pub fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
-        Self { graph, settings, choices: Choices::default(), steps }
+        Self { graph, settings, choices: OptionsByStep::default(), steps }
     }
 
     /// The graph.
@@ -71,7 +71,7 @@ impl Plan {
     }
 
     /// What was chosen for single steps.
-    pub fn choices(&self) -> &Choices {
+    pub fn choices(&self) -> &OptionsByStep {
         &self.choices
     }
 

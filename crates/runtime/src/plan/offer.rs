@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use wire::{Error, Result};
 
 use super::Plan;
-use super::options::Choices;
+use super::options::OptionsByStep;
 use super::settings::Settings;
 
 #[derive(Deserialize)]
@@ -14,7 +14,7 @@ use super::settings::Settings;
 struct OfferJson {
     settings: Settings,
     #[serde(default)]
-    choices: Choices,
+    choices: OptionsByStep,
     graph: Graph,
 }
 
@@ -51,7 +51,7 @@ fn printable(why: &str) -> String {
 }
 
 /// Canonical JSON of settings, choices where there are any, and public graph.
-fn offer_json(settings: &Settings, choices: &Choices, graph: &str) -> String {
+fn offer_json(settings: &Settings, choices: &OptionsByStep, graph: &str) -> String {
     let settings = serde_json::to_string(settings).unwrap_or_default();
     let chosen = match choices.is_empty() {
         true => String::new(),

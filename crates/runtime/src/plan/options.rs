@@ -11,7 +11,7 @@ use wire::{Error, Result};
 
 /// How a step runs, part by part; what is not chosen is as everybody chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct StepOptions {
     /// The products of a linear layer.
     pub products: Option<Products>,
     /// Whether the layer runs on a mask before, together with all others that do.
@@ -44,7 +44,7 @@ pub enum Function {
     Table,
 }
 
-impl Choice {
+impl StepOptions {
     /// Garbled circuits for what is not linear.
     pub const CIRCUITS: Self = Self::function(Function::Circuits);
 
@@ -99,7 +99,7 @@ impl fmt::Display for Function {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for StepOptions {
     /// Its parts, as in `packing2+ahead+digits4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ahead = self.ahead.then(|| "ahead".to_owned());
@@ -113,7 +113,7 @@ impl fmt::Display for Choice {
     }
 }
 
-impl FromStr for Choice {
+impl FromStr for StepOptions {
     type Err = Error;
 
     /// One or more of `packing1` to `packing4` or `transfers`, `ahead`, and `digits1` to
@@ -149,7 +149,7 @@ impl FromStr for Choice {
     }
 }
 
-impl TryFrom<String> for Choice {
+impl TryFrom<String> for StepOptions {
     type Error = String;
 
     fn try_from(text: String) -> std::result::Result<Self, String> {
@@ -162,21 +162,21 @@ impl TryFrom<String> for Choice {
 /// offers them with the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<usize, String>", into = "BTreeMap<usize, String>")]
-pub struct Choices(BTreeMap<usize, Choice>);
+pub struct OptionsByStep(BTreeMap<usize, StepOptions>);
 
-impl Choices {
+impl OptionsByStep {
     /// Whether everything is as everybody chooses.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// What was chosen for a step.
-    pub fn of(&self, step: usize) -> Choice {
+    pub fn of(&self, step: usize) -> StepOptions {
         self.0.get(&step).copied().unwrap_or_default()
     }
 
     /// Chooses for a step.
-    pub fn set(&mut self, step: usize, choice: Choice) {
+    pub fn set(&mut self, step: usize, choice: StepOptions) {
         match choice.is_none() {
             false => self.0.insert(step, choice),
             true => self.0.remove(&step),
@@ -195,17 +195,17 @@ impl Choices {
     }
 }
 
-impl TryFrom<BTreeMap<usize, String>> for Choices {
+impl TryFrom<BTreeMap<usize, String>> for OptionsByStep {
     type Error = String;
 
     fn try_from(named: BTreeMap<usize, String>) -> std::result::Result<Self, String> {
-        let read = named.into_iter().map(|(step, text)| Ok((step, Choice::try_from(text)?)));
+        let read = named.into_iter().map(|(step, text)| Ok((step, StepOptions::try_from(text)?)));
         read.collect::<std::result::Result<_, String>>().map(Self)
     }
 }
 
-impl From<Choices> for BTreeMap<usize, String> {
-    fn from(choices: Choices) -> Self {
+impl From<OptionsByStep> for BTreeMap<usize, String> {
+    fn from(choices: OptionsByStep) -> Self {
         choices.0.into_iter().map(|(step, choice)| (step, choice.to_string())).collect()
     }
 }
@@ -217,18 +217,19 @@ mod tests {
 
     #[test]
     fn choices_are_read_back_and_others_refused() {
-        let mut choices = Choices::default();
-        let digits = Choice::digits(Radix::of_bits(7).unwrap());
+        let mut choices = OptionsByStep::default();
+        let digits = StepOptions::digits(Radix::of_bits(7).unwrap());
         choices.set(3, digits);
-        choices.set(5, Choice::CIRCUITS);
-        choices.set(7, Choice { products: Some(Products::Packing(2)), ahead: true, ..digits });
-        choices.set(8, Choice { products: Some(Products::Transfers), ..Choice::default() });
-        choices.set(9, Choice::default());
+        choices.set(5, StepOptions::CIRCUITS);
+        choices.set(7, StepOptions { products: Some(Products::Packing(2)), ahead: true, ..digits });
+        choices
+            .set(8, StepOptions { products: Some(Products::Transfers), ..StepOptions::default() });
+        choices.set(9, StepOptions::default());
         choices.set(10, "rows5".parse().unwrap());
         let json = serde_json::to_string(&choices).unwrap();
         let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5"}"#;
         assert_eq!(json, all);
-        assert_eq!(serde_json::from_str::<Choices>(&json).unwrap(), choices);
+        assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), choices);
         for bad in [
             "digits9",
             "digits0",
@@ -245,10 +246,10 @@ mod tests {
             "digits3+digits3",
         ] {
             let json = format!(r#"{{"3":"{bad}"}}"#);
-            assert!(serde_json::from_str::<Choices>(&json).is_err(), "{bad}");
+            assert!(serde_json::from_str::<OptionsByStep>(&json).is_err(), "{bad}");
         }
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
-            assert!(serde_json::from_str::<Choices>(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
         assert!(choices.check(10).is_ok() && choices.check(9).is_err());
     }

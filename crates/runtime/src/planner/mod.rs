@@ -23,7 +23,7 @@ pub use workload::{Trial, workload};
 use graph::{Graph, Model};
 use wire::{Error, Result};
 
-use crate::plan::options::Choice;
+use crate::plan::options::StepOptions;
 use crate::plan::{Plan, Settings};
 use crate::session::offers::Offers;
 
@@ -34,7 +34,7 @@ pub enum Planning {
     #[default]
     Plain,
     /// The same for all steps that have it.
-    Uniform(Choice),
+    Uniform(StepOptions),
     /// Whatever is soonest done.
     Best(Box<Conditions>),
     /// Whatever is soonest done on the link to a client, measured when it connects, on a machine of

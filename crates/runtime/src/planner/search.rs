@@ -19,7 +19,7 @@ use wire::{Cost, Result, Role};
 
 use super::rates::Conditions;
 use super::ways::{Way, ways};
-use crate::plan::options::{Choice, Choices};
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::spent::Spent;
 use crate::plan::{Plan, Settings};
 use crate::preprocess::correlations::Stock;
@@ -51,7 +51,7 @@ struct Marginal {
 /// A way that a step could run, beside the one that was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alternative {
-    /// As in `packing2+ahead` or `digits4`; [`Choice`].
+    /// As in `packing2+ahead` or `digits4`; [`StepOptions`].
     pub choice: String,
     /// Whether it is the one that runs.
     pub chosen: bool,
@@ -125,9 +125,9 @@ fn name(settings: Settings) -> String {
 ///
 /// # Errors
 /// As [`Plan::new`].
-pub fn uniform(graph: &Graph, settings: Settings, choice: Choice) -> Result<Plan> {
+pub fn uniform(graph: &Graph, settings: Settings, choice: StepOptions) -> Result<Plan> {
     let plain = Plan::new(graph.clone(), settings)?;
-    let mut choices = Choices::default();
+    let mut choices = OptionsByStep::default();
     for (step, ways) in ways(&plain).iter().enumerate() {
         if ways.iter().any(|way| way.choice == choice) {
             choices.set(step, choice);
@@ -232,13 +232,13 @@ impl Search<'_> {
     }
 
     /// The best ways at this price; where it might be better, with some that run early, too.
-    fn choose(&self, marginal: Marginal) -> Vec<Choices> {
+    fn choose(&self, marginal: Marginal) -> Vec<OptionsByStep> {
         let priced = self.priced(marginal);
         let [plainly, early] = self.either(&priced, None);
         let better = early.0 < plainly.0;
         let mut all = Vec::new();
         for (_, trail) in std::iter::once(plainly).chain(Some(early).filter(|_| better)) {
-            let mut choices = Choices::default();
+            let mut choices = OptionsByStep::default();
             for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
                 choices.set(step, ways.get(at).map(|way| way.choice).unwrap_or_default());
             }
@@ -297,7 +297,7 @@ impl Search<'_> {
         let (least, _) = self.cheapest(&priced, None, early);
         let mut all = BTreeMap::new();
         for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
-            let runs = plan.steps().get(step).map(|step| Way::new(Choice::default(), step));
+            let runs = plan.steps().get(step).map(|step| Way::new(StepOptions::default(), step));
             let mut shown: Vec<Alternative> = Vec::new();
             for (at, way) in ways.iter().enumerate() {
                 let Some(Priced { seconds, cost, .. }) = priced.get(step).and_then(|p| p.get(at))

@@ -4,7 +4,7 @@ use mpc::Demand;
 use mpc::compare::Radix;
 
 use crate::plan::Plan;
-use crate::plan::options::{Choice, Function, Products};
+use crate::plan::options::{Function, Products, StepOptions};
 use crate::plan::spent::Spent;
 use crate::plan::step::Step;
 use crate::suites;
@@ -12,7 +12,7 @@ use crate::suites;
 /// One way to run a step.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
-    pub(super) choice: Choice,
+    pub(super) choice: StepOptions,
     pub(super) demand: Demand,
     /// Online.
     pub(super) spent: Spent,
@@ -21,7 +21,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn new(choice: Choice, step: &Step) -> Self {
+    pub(super) fn new(choice: StepOptions, step: &Step) -> Self {
         let demand = step.mask_demand() + step.demand();
         Self { choice, demand, spent: step.spent(), before: step.before() }
     }
@@ -37,7 +37,7 @@ impl Way {
 pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     let choose = suites::chooses(&plain.graph().suite);
     let all = plain.steps().iter().enumerate().map(|(index, step)| {
-        let mut ways = vec![Way::new(Choice::default(), step)];
+        let mut ways = vec![Way::new(StepOptions::default(), step)];
         if !choose {
             return ways;
         }
@@ -60,24 +60,25 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
 }
 
 /// Ways to multiply, of a linear step.
-fn products(plain: &Plan, index: usize) -> Vec<(Choice, Step)> {
+fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
     let (graph, settings) = (plain.graph(), plain.settings());
     if settings.measured {
         // Weights are made ready for one way to multiply, whatever the link.
         return Vec::new();
     }
     let packings = || (1..).zip(suites::packings(graph, settings, index).unwrap_or_default());
-    let packing = |place| Choice { products: Some(Products::Packing(place)), ..Choice::default() };
+    let packing =
+        |place| StepOptions { products: Some(Products::Packing(place)), ..StepOptions::default() };
     let mut all: Vec<_> = packings().map(|(place, step)| (packing(place), step)).collect();
     let early = settings.store() == 0;
     if early {
         all.extend(packings().map(|(place, step)| {
             // The first is what everybody takes.
-            let plain = if place == 1 { Choice::default() } else { packing(place) };
-            (Choice { ahead: true, ..plain }, step.early())
+            let plain = if place == 1 { StepOptions::default() } else { packing(place) };
+            (StepOptions { ahead: true, ..plain }, step.early())
         }));
     }
-    let transfers = Choice { products: Some(Products::Transfers), ..Choice::default() };
+    let transfers = StepOptions { products: Some(Products::Transfers), ..StepOptions::default() };
     if early && !all.is_empty() {
         let built = suites::step(graph, settings, index, transfers).ok();
         all.extend(built.map(|step| (transfers, step)));
@@ -86,14 +87,14 @@ fn products(plain: &Plan, index: usize) -> Vec<(Choice, Step)> {
 }
 
 /// Ways to compute what a step has beside products.
-fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(Choice, Step)> {
+fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)> {
     if !step.chooses() {
         return Vec::new();
     }
     let radices = || (1..=8).filter_map(|bits| Radix::of_bits(bits).ok());
     let digits = radices().flat_map(|radix| [Function::Digits(radix), Function::Rows(radix)]);
-    let digits = digits.map(Choice::function);
-    let others = [Function::Circuits, Function::Table].map(Choice::function);
+    let digits = digits.map(StepOptions::function);
+    let others = [Function::Circuits, Function::Table].map(StepOptions::function);
     let (graph, settings) = (plain.graph(), plain.settings());
     let built = |choice| Some((choice, suites::step(graph, settings, index, choice).ok()?));
     digits.chain(others).filter_map(built).collect()

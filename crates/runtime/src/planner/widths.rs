@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use wire::Result;
 
 use super::{Conditions, Found, best};
-use crate::plan::options::{Choice, Choices};
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::report::counted;
 use crate::suites;
@@ -98,8 +98,8 @@ fn sum(found: &[Found]) -> f64 {
 /// ever where it has no plan.
 fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f64 {
     let of = |(found, (_, conditions)): (&Found, &(Settings, Conditions))| {
-        let digits = Radix::of_bits(DIGITS).map(Choice::digits).unwrap_or_default();
-        let tried = [Choice::default(), digits, Choice::CIRCUITS].into_iter();
+        let digits = Radix::of_bits(DIGITS).map(StepOptions::digits).unwrap_or_default();
+        let tried = [StepOptions::default(), digits, StepOptions::CIRCUITS].into_iter();
         let plans = tried.filter_map(|new| carried(graph, &found.plan, new).ok());
         plans.map(|plan| seconds(&plan, conditions)).fold(f64::INFINITY, f64::min)
     };
@@ -107,18 +107,18 @@ fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f6
 }
 
 /// `graph` with the choices of `plan` by name, and `new` for steps that it does not have.
-fn carried(graph: &Graph, plan: &Plan, new: Choice) -> Result<Plan> {
+fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
     let (known, settings) = (plan.graph(), plan.settings());
     let names = known.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
     let names: BTreeMap<&str, usize> = names.collect();
-    let mut choices = Choices::default();
+    let mut choices = OptionsByStep::default();
     for (step, node) in graph.nodes.iter().enumerate() {
         let choice = match names.get(node.name.as_str()) {
             Some(known) => plan.choices().of(*known),
             None => new,
         };
         let has = choice.is_none() || suites::step(graph, settings, step, choice).is_ok();
-        choices.set(step, if has { choice } else { Choice::default() });
+        choices.set(step, if has { choice } else { StepOptions::default() });
     }
     choices.set(graph.nodes.len(), plan.choices().of(known.nodes.len()));
     Plan::chosen(graph.clone(), settings, choices)

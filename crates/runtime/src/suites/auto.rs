@@ -22,7 +22,7 @@ use crate::linear::shared_matmul::SharedProduct;
 use crate::plan::batch::repeated;
 use crate::plan::composed::Composed;
 use crate::plan::local::{Arrange, Concat, Narrow, Offset, Reshape, SumPool, WeightedSum};
-use crate::plan::options::{Choice, Choices, Function, Products};
+use crate::plan::options::{Function, OptionsByStep, Products, StepOptions};
 use crate::plan::settings::{Reveal, Settings};
 use crate::plan::sliced::{Sliced, max_pool, truncation};
 use crate::plan::step::{Action, Opening, Step, windows};
@@ -31,7 +31,11 @@ use crate::plan::step::{Action, Opening, Step, windows};
 /// client prices the plan of a server it does not trust.
 const MOST_CIPHERTEXTS: usize = 1 << 20;
 
-pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
+pub(crate) fn steps(
+    graph: &Graph,
+    settings: Settings,
+    choices: &OptionsByStep,
+) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -51,7 +55,7 @@ pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Res
 }
 
 /// What ends every plan: the result, or its label, for the client.
-pub(super) fn last(graph: &Graph, settings: Settings, choice: Choice) -> Result<Vec<Step>> {
+pub(super) fn last(graph: &Graph, settings: Settings, choice: StepOptions) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(2);
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
@@ -97,8 +101,8 @@ fn argmax(rows: usize, classes: usize, bits: u32, digits: Option<Radix>) -> Resu
 }
 
 /// Products by transfers, of a linear layer in a session of few of them.
-pub(super) const TRANSFERS: Choice =
-    Choice { products: Some(Products::Transfers), ahead: false, function: None };
+pub(super) const TRANSFERS: StepOptions =
+    StepOptions { products: Some(Products::Transfers), ahead: false, function: None };
 
 /// Digits of the comparisons beside circuits of rows where none are chosen: at the widths of
 /// encoders six bits take the fewest rounds, and of those the fewest bytes.
@@ -108,7 +112,7 @@ const BESIDE: Radix = Radix::R64;
 struct Circuits;
 
 /// Digits of comparisons, where they are chosen.
-fn digits_of(choice: Choice) -> Option<Radix> {
+fn digits_of(choice: StepOptions) -> Option<Radix> {
     match choice.function {
         Some(Function::Digits(radix)) => Some(radix),
         _ => None,
@@ -116,7 +120,7 @@ fn digits_of(choice: Choice) -> Option<Radix> {
 }
 
 /// Circuits, or digits of comparisons by transfers, where those are chosen.
-fn garbled(graph: &Graph, choice: Choice) -> std::result::Result<Option<Radix>, Circuits> {
+fn garbled(graph: &Graph, choice: StepOptions) -> std::result::Result<Option<Radix>, Circuits> {
     match (choice.function, graph.nonlinear) {
         (Some(Function::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
         _ => Ok(digits_of(choice)),
@@ -127,7 +131,12 @@ fn garbled(graph: &Graph, choice: Choice) -> std::result::Result<Option<Radix>, 
 ///
 /// # Errors
 /// [`Error::Misuse`] for a choice that it does not have.
-pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
+pub(super) fn chosen(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    choice: StepOptions,
+) -> Result<Action> {
     let linear = matches!(node.op, Op::Linear(_) | Op::Embedding(_));
     if !linear && (choice.products.is_some() || choice.ahead) {
         return Err(Error::misuse("a choice for linear layers"));
@@ -140,7 +149,7 @@ pub(super) fn chosen(graph: &Graph, node: &Node, batch: usize, choice: Choice) -
     match garbled(graph, choice) {
         Ok(_) => action(graph, node, batch, choice),
         Err(Circuits) => {
-            let plain = Choice { function: None, ..choice };
+            let plain = StepOptions { function: None, ..choice };
             match (circuits::action(graph, node, batch, plain)?, choice.function) {
                 (Some(action), _) => Ok(action),
                 (None, None) => action(graph, node, batch, plain),
@@ -188,7 +197,7 @@ fn linear(
     (linear, positions): (Linear, Option<[usize; 2]>),
     out_bits: u32,
     batch: usize,
-    choice: Choice,
+    choice: StepOptions,
 ) -> Result<Action> {
     let layer = match choice.products {
         None => Layer::new(&linear, out_bits, batch)?,
@@ -214,7 +223,12 @@ fn linear(
 }
 
 /// By transfers, with comparisons in digits where they are chosen.
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
+pub(super) fn action(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    choice: StepOptions,
+) -> Result<Action> {
     let digits = digits_of(choice);
     let fastest = |count, bits| digits.unwrap_or_else(|| Radix::fastest(count, bits));
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));

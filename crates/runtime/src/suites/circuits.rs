@@ -10,7 +10,7 @@ use super::auto;
 use super::transformer::{self, RowsBy};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::plan::batch::repeated;
-use crate::plan::options::Choice;
+use crate::plan::options::StepOptions;
 use crate::plan::settings::Settings;
 use crate::plan::sliced::Sliced;
 use crate::plan::step::{Action, Opening, windows};
@@ -31,7 +31,7 @@ pub(super) fn action(
     graph: &Graph,
     node: &Node,
     batch: usize,
-    plain: Choice,
+    plain: StepOptions,
 ) -> Result<Option<Action>> {
     let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
     let (bits, count) = (input.format.bits, output.len() * batch);

@@ -18,7 +18,7 @@ use super::{auto, falcon};
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::linear::small::SmallShares;
 use crate::plan::local::{Known, SumPool, WeightedSum};
-use crate::plan::options::Choice;
+use crate::plan::options::StepOptions;
 use crate::plan::settings::{Reveal, Settings};
 use crate::plan::step::{Action, Opening, Step, windows};
 
@@ -114,7 +114,7 @@ impl Planner<'_> {
             _ => {
                 let inputs = node.inputs.iter().map(|t| self.plain(*t));
                 let reads = inputs.collect::<Result<_>>()?;
-                let action = auto::action(self.graph, node, 1, Choice::default())?;
+                let action = auto::action(self.graph, node, 1, StepOptions::default())?;
                 self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
                 Ok(())
             }
@@ -172,7 +172,7 @@ impl Planner<'_> {
                 let inputs = self.graph.input_of(node, 0).len();
                 Action::local(SumPool { windows: windows(window), inputs, modulus: Some(prime) })
             }
-            _ => auto::action(self.graph, node, 1, Choice::default())?,
+            _ => auto::action(self.graph, node, 1, StepOptions::default())?,
         };
         self.steps.push(Step::of_node(self.graph, index, action));
         if let Some(ring) = ring {

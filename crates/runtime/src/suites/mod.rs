@@ -16,7 +16,7 @@ use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
 use crate::linear::slots::Packing;
-use crate::plan::options::{Choice, Choices};
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
 use crate::plan::step::Step;
 
@@ -107,7 +107,7 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
 
 /// The steps of the nodes of a graph for suite `ufo`, without an end.
 pub(crate) fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
-    ufo::of_nodes(graph, settings, &Choices::default())
+    ufo::of_nodes(graph, settings, &OptionsByStep::default())
 }
 
 /// Whether steps of `suite` can be chosen among.
@@ -123,7 +123,7 @@ pub(crate) fn step(
     graph: &Graph,
     settings: Settings,
     index: usize,
-    choice: Choice,
+    choice: StepOptions,
 ) -> Result<Step> {
     let action = match graph.nodes.get(index) {
         Some(node) if transfers(&graph.suite) => ufo::action(graph, node, settings.batch(), choice),
@@ -155,7 +155,11 @@ pub(crate) fn packings(graph: &Graph, settings: Settings, index: usize) -> Resul
 /// # Errors
 /// [`Error::Unsupported`] for a node without a protocol, [`Error::Misuse`] for choices where
 /// there are none.
-pub(crate) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
+pub(crate) fn steps(
+    graph: &Graph,
+    settings: Settings,
+    choices: &OptionsByStep,
+) -> Result<Vec<Step>> {
     check(&graph.suite)?;
     choices.check(graph.nodes.len())?;
     if !choices.is_empty() && !chooses(&graph.suite) {

@@ -19,7 +19,7 @@ use super::auto;
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::plan::composed::Composed;
 use crate::plan::local::{Known, WeightedSum};
-use crate::plan::options::Choice;
+use crate::plan::options::StepOptions;
 use crate::plan::settings::Settings;
 use crate::plan::sliced::{Sliced, truncation};
 use crate::plan::step::{Action, Step};
@@ -30,7 +30,7 @@ const MOST_KEY_BYTES: usize = 1 << 30;
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     one_by_one(settings, packing)?;
     let mut steps = of_nodes(graph, packing, true)?;
-    steps.extend(auto::last(graph, settings, Choice::default())?);
+    steps.extend(auto::last(graph, settings, StepOptions::default())?);
     Ok(steps)
 }
 
@@ -130,7 +130,7 @@ impl Planner<'_> {
         match (&node.op, self.layers.remove(&index)) {
             (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
             _ => {
-                let action = auto::action(self.graph, node, 1, Choice::default())?;
+                let action = auto::action(self.graph, node, 1, StepOptions::default())?;
                 self.steps.push(Step::of_node(self.graph, index, action));
                 Ok(())
             }

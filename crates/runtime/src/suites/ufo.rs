@@ -8,7 +8,7 @@ use wire::{Error, Result};
 
 use super::auto;
 use crate::linear::ot_matmul::{OtLayer, Rescale};
-use crate::plan::options::{Choice, Choices};
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
 use crate::plan::step::{Action, Step};
 
@@ -23,14 +23,22 @@ const MOST_AT_ONCE: usize = 1 << 26;
 /// Most bits of a weight.
 const MOST_BITS: u32 = graph::choice::MOST_CHOICES as u32;
 
-pub(super) fn steps(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
+pub(super) fn steps(
+    graph: &Graph,
+    settings: Settings,
+    choices: &OptionsByStep,
+) -> Result<Vec<Step>> {
     let mut steps = of_nodes(graph, settings, choices)?;
     steps.extend(auto::last(graph, settings, choices.of(graph.nodes.len()))?);
     Ok(steps)
 }
 
 /// The steps of all nodes.
-pub(super) fn of_nodes(graph: &Graph, settings: Settings, choices: &Choices) -> Result<Vec<Step>> {
+pub(super) fn of_nodes(
+    graph: &Graph,
+    settings: Settings,
+    choices: &OptionsByStep,
+) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let (mut pieces, mut transfers) = (0usize, 0usize);
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -51,7 +59,12 @@ pub(super) fn of_nodes(graph: &Graph, settings: Settings, choices: &Choices) -> 
     Ok(steps)
 }
 
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize, choice: Choice) -> Result<Action> {
+pub(super) fn action(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    choice: StepOptions,
+) -> Result<Action> {
     let out_bits = graph.output_of(node).format.bits;
     let step = match &node.op {
         Op::Linear(_) | Op::Winograd(_) if !choice.is_none() => {

@@ -2,7 +2,7 @@
 //! that a client refuses.
 
 use super::*;
-use crate::plan::options::{Choice, Choices};
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner::{self, Conditions, Planning, Rates};
 use crate::session::probe;
 use mpc::compare::Radix;
@@ -15,8 +15,8 @@ pub(super) fn conditions(link: Option<Link>) -> Conditions {
     Conditions { rates: Rates::reference(), link }
 }
 
-fn digits(bits: u32) -> Choice {
-    Choice::digits(Radix::of_bits(bits).unwrap())
+fn digits(bits: u32) -> StepOptions {
+    StepOptions::digits(Radix::of_bits(bits).unwrap())
 }
 
 pub(super) fn run_plan(plan: &Plan, model: &Model, values: &[f32]) -> (Answer, Report) {
@@ -30,7 +30,7 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
     let early = ["packing1", "ahead", "transfers"].map(|text| text.parse().unwrap());
-    let choices = (1..=8).map(digits).chain([Choice::CIRCUITS]).chain(early);
+    let choices = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();
     for reveal in [Reveal::Output, Reveal::Label] {
         let settings = Settings { reveal, ..Settings::default() };
@@ -58,7 +58,7 @@ fn functions_of_few_bits_are_tables() {
         graph::Options { rounding, weight_bits, activation_bits, ..graph::Options::default() };
     let model = lowered(&mut rng, &options);
     let values = inputs(&mut rng, 1);
-    let table: Choice = "table".parse().unwrap();
+    let table: StepOptions = "table".parse().unwrap();
     let plan = planner::uniform(&model.graph, Settings::default(), table).unwrap();
     assert!(!plan.choices().is_empty());
     let (answer, server) = run_plan(&plan, &model, &values);
@@ -83,7 +83,7 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
         let least = predicted(&found.plan, link);
         assert!((least.seconds.unwrap() - found.seconds).abs() < 1e-6 * found.seconds);
         assert!(found.seconds <= predicted(&plain, link).seconds.unwrap());
-        for choice in [digits(1), digits(4), digits(8), Choice::CIRCUITS] {
+        for choice in [digits(1), digits(4), digits(8), StepOptions::CIRCUITS] {
             let fixed = planner::uniform(&model.graph, settings, choice).unwrap();
             assert!(found.seconds <= predicted(&fixed, link).seconds.unwrap() * 1.0001, "{choice}");
         }
@@ -110,9 +110,9 @@ fn layers_run_ahead_where_that_saves_rounds() {
     // So many values that circuits are too much.
     let settings = Settings { batch: NonZeroU32::new(64), ..Settings::default() };
     let found = planner::best(&graph, settings, &conditions(Some(Link::WAN))).unwrap();
-    let (plan, mut late) = (found.plan, Choices::default());
+    let (plan, mut late) = (found.plan, OptionsByStep::default());
     for step in 0..plan.steps().len() {
-        late.set(step, Choice { ahead: false, ..plan.choices().of(step) });
+        late.set(step, StepOptions { ahead: false, ..plan.choices().of(step) });
     }
     assert_ne!(*plan.choices(), late);
     let late = Plan::chosen(graph, plan.settings(), late).unwrap();
@@ -124,7 +124,7 @@ fn the_end_of_a_plan_refuses_choices_that_it_does_not_have() {
     let mut rng = Random::seeded(38);
     let graph = network(&mut rng, Rounding::Stochastic).graph;
     let plan = |reveal, choice: &str| {
-        let mut choices = Choices::default();
+        let mut choices = OptionsByStep::default();
         choices.set(graph.nodes.len(), choice.parse().unwrap());
         Plan::chosen(graph.clone(), Settings { reveal, ..Settings::default() }, choices)
     };

@@ -1,7 +1,7 @@
 //! Encoders of transformers between two parties.
 
 use super::*;
-use crate::plan::options::{Choice, Choices};
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner;
 use graph::Op;
 use graph::testing::{Sizes, calibrate, encoder, smooth_encoder, tokens};
@@ -32,8 +32,8 @@ fn an_encoder_equals_the_interpreter_at_the_cost_that_was_planned() {
 }
 
 /// Norms and softmaxes of a graph by circuits, all else as everybody chooses.
-fn rows_by_circuits(graph: &graph::Graph) -> Choices {
-    let mut choices = Choices::default();
+fn rows_by_circuits(graph: &graph::Graph) -> OptionsByStep {
+    let mut choices = OptionsByStep::default();
     for (index, node) in graph.nodes.iter().enumerate() {
         if matches!(node.op, Op::LayerNorm { .. } | Op::Softmax { .. }) {
             choices.set(index, "rows4".parse().unwrap());
@@ -61,7 +61,7 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
         let plain = Plan::new(model.graph.clone(), settings).unwrap();
         assert!(rounds(&plan) + 100 < rounds(&plain), "{settings:?}");
     }
-    let all = planner::uniform(&model.graph, Settings::default(), Choice::CIRCUITS).unwrap();
+    let all = planner::uniform(&model.graph, Settings::default(), StepOptions::CIRCUITS).unwrap();
     let (answer, server) = run_planned(&all, &model, &values);
     assert_eq!(answer.results, want);
     costs_as_planned(&answer, &server.unwrap(), 2);
