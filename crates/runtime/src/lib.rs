@@ -37,6 +37,8 @@ pub mod files {
         Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
     };
 }
+pub use suites::suite::{NodePlanner, Suite};
+pub use suites::{PlanOperator, all as suites, register_operator, register_suite, steps_by_node};
 pub use suites::{
     check as check_suite, consent, hides_filters, never_rescales, rounds_exactly, transfers,
     unifies,

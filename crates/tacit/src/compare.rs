@@ -22,7 +22,6 @@ pub struct Suited {
     pub reason: Option<String>,
 }
 
-const SUITES: [&str; 7] = ["auto", "ufo", "gala", "gazelle", "falcon-ntt", "comet", "lola"];
 /// Ways to choose beside the planner's.
 const FIXED: [&str; 4] = ["plain", "digits2", "digits4", "circuits"];
 
@@ -35,7 +34,9 @@ const FIXED: [&str; 4] = ["plain", "digits2", "digits4", "circuits"];
 pub fn compare_suites(model: &Model, options: &PlanOptions) -> Result<Vec<Suited>> {
     plan(model, options)?;
     let mut rows = Vec::new();
-    let planned = SUITES.into_iter().map(|suite| (suite, options.protocols.as_str()));
+    // What leaks is compared with nothing.
+    let suites = runtime::suites().into_iter().filter(|suite| suite.leaks.is_none());
+    let planned = suites.map(|suite| (suite.name, options.protocols.as_str()));
     let fixed = FIXED.into_iter().map(|protocols| (model.graph.suite.as_str(), protocols));
     for (suite, protocols) in planned.chain(fixed) {
         let given = PlanOptions { protocols: protocols.into(), explain: false, ..options.clone() };

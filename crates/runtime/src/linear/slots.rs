@@ -21,7 +21,7 @@ use crate::plan::spent::Spent;
 
 /// The protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub enum Packing {
     /// Rotations and products, in the order of GAZELLE or GALA.
     Rotated(Protocol),
     /// Products in the transform domain.

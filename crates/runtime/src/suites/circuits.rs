@@ -6,7 +6,7 @@ use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
 use wire::{Error, Result};
 
-use super::auto;
+use super::operators;
 use super::transformer::{self, RowsBy};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::plan::batch::repeated;
@@ -39,7 +39,7 @@ pub(super) fn action(
     let source = Source { tensor: 0, count, ring: Ring::Power(bits), width: bits };
     let sliced = match &node.op {
         Op::Linear(linear) => {
-            let mut action = auto::action(graph, node, batch, plain)?;
+            let mut action = operators::action(graph, node, batch, plain)?;
             if let Action::Linear(layer) = &mut action
                 && let Some(step) = layer.downcast_mut::<CoefficientLayer>()
                 && step.truncate.is_some()
@@ -52,7 +52,7 @@ pub(super) fn action(
             return Ok(Some(action));
         }
         Op::Sum { shift, .. } => {
-            let mut action = auto::action(graph, node, batch, plain)?;
+            let mut action = operators::action(graph, node, batch, plain)?;
             if let Action::Protocol(step) = &mut action
                 && let Some(sum) = &step.sum
             {

@@ -14,7 +14,7 @@ use mpc::linear::falcon::AcceptLeakage;
 pub(super) use mpc::linear::falcon::Layer;
 use wire::{Error, Result};
 
-use super::auto;
+use super::refusal::at;
 use super::slots::{self, Facts};
 use crate::linear::slots::{Packed, Packing};
 
@@ -48,7 +48,7 @@ fn precise(graph: &Graph, index: usize, layer: &Packed) -> Result<()> {
     };
     let Op::Linear(Linear { shift, rounding, .. }) = &node.op else { return Ok(()) };
     let error = layer.error();
-    let refused = |why: String| Err(auto::at(&node.name, Error::misuse(why)));
+    let refused = |why: String| Err(at(&node.name, Error::misuse(why)));
     if error > 0.0 && *rounding == Rounding::Exact {
         return refused(
             "suite falcon rounds transforms, so only layers on single pixels are exact; compile \

@@ -13,8 +13,9 @@ use mpc::garbled::{Clip, Function, Ring};
 use wire::{Error, Result};
 
 use super::circuits::{Source, circuits, floor, probability, top};
+use super::refusal::at;
 use super::slots::{self, Facts};
-use super::{auto, falcon};
+use super::{falcon, operators};
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::linear::small::SmallShares;
 use crate::plan::local::{Known, SumPool, WeightedSum};
@@ -49,7 +50,7 @@ pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Resu
     };
     for (index, node) in graph.nodes.iter().enumerate() {
         if !planner.done.contains(&index) {
-            planner.node(index, node).map_err(|e| auto::at(&node.name, e))?;
+            planner.node(index, node).map_err(|e| at(&node.name, e))?;
         }
     }
     planner.last(settings)?;
@@ -114,7 +115,7 @@ impl Planner<'_> {
             _ => {
                 let inputs = node.inputs.iter().map(|t| self.plain(*t));
                 let reads = inputs.collect::<Result<_>>()?;
-                let action = auto::action(self.graph, node, 1, StepOptions::default())?;
+                let action = operators::action(self.graph, node, 1, StepOptions::default())?;
                 self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
                 Ok(())
             }
@@ -172,7 +173,7 @@ impl Planner<'_> {
                 let inputs = self.graph.input_of(node, 0).len();
                 Action::local(SumPool { windows: windows(window), inputs, modulus: Some(prime) })
             }
-            _ => auto::action(self.graph, node, 1, StepOptions::default())?,
+            _ => operators::action(self.graph, node, 1, StepOptions::default())?,
         };
         self.steps.push(Step::of_node(self.graph, index, action));
         if let Some(ring) = ring {

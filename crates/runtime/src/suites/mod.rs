@@ -1,17 +1,30 @@
-//! A suite chooses one protocol per operator. Nothing else knows suites by name.
+//! Suites: which protocols the nodes of a graph get. A suite is a value in a file of its own and a
+//! line in [`BUILT_IN`]; nothing else knows suites by name.
 
 mod auto;
 mod circuits;
+mod comet;
+mod ending;
 mod falcon;
+mod falcon_ntt;
+mod falcon_published;
+mod functions_by;
+mod gala;
 mod garbled;
+mod gazelle;
 pub(crate) mod lola;
+mod operators;
+mod ot_layers;
+mod packed;
+mod refusal;
+mod registered;
 mod slots;
+pub(crate) mod suite;
 mod tables;
 mod transformer;
 mod ufo;
 
-use graph::{Graph, Nonlinear};
-use mpc::linear::falcon::AcceptLeakage;
+use graph::Graph;
 use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
@@ -19,21 +32,46 @@ use crate::linear::slots::Packing;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
 use crate::plan::step::Step;
+pub use registered::{PlanOperator, register_operator, register_suite};
+use suite::Suite;
 
-/// Those of this version.
-const SUITES: [&str; 8] =
-    ["auto", "gazelle", "gala", "ufo", "lola", "comet", "falcon-ntt", "falcon"];
+/// The suites of this version, in the order in which they are compared.
+static BUILT_IN: [&Suite; 8] = [
+    &auto::SUITE,
+    &ufo::SUITE,
+    &gala::SUITE,
+    &gazelle::SUITE,
+    &falcon_ntt::SUITE,
+    &comet::SUITE,
+    &lola::SUITE,
+    &falcon_published::SUITE,
+];
+
+/// All suites: those of this version, then those that were registered.
+pub fn all() -> Vec<&'static Suite> {
+    BUILT_IN.into_iter().chain(registered::suites()).collect()
+}
+
+/// The suite of this name.
+///
+/// # Errors
+/// [`Error::Misuse`] with the names that there are.
+pub(crate) fn named(name: &str) -> Result<&'static Suite> {
+    let all = all();
+    let names = || all.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
+    let found = all.iter().find(|suite| suite.name == name).copied();
+    found.ok_or_else(|| {
+        let known = names();
+        Error::misuse(format!("suite `{name}` is not in this version; use one of {known}"))
+    })
+}
 
 /// Whether this version has `suite`.
 ///
 /// # Errors
-/// [`Error::Misuse`] with those that it has.
+/// [`Error::Misuse`] with the names that there are.
 pub fn check(suite: &str) -> Result<()> {
-    if SUITES.contains(&suite) {
-        return Ok(());
-    }
-    let known = SUITES.join(", ");
-    Err(Error::misuse(format!("suite `{suite}` is not in this version; use one of {known}")))
+    named(suite).map(|_| ())
 }
 
 /// Whether a party that `accepted` leakage, or did not, may run `suite`.
@@ -41,51 +79,41 @@ pub fn check(suite: &str) -> Result<()> {
 /// # Errors
 /// [`Error::Misuse`] with what leaks, when it may not.
 pub fn consent(suite: &str, accepted: bool) -> Result<()> {
-    if accepted || !matches!(packing(suite), Some(Packing::Published(_))) {
-        return Ok(());
+    match named(suite).ok().and_then(|suite| suite.leaks) {
+        Some(what) if !accepted => Err(Error::misuse(format!("suite `{suite}` leaks: {what}"))),
+        _ => Ok(()),
     }
-    Err(Error::misuse(format!(
-        "suite `{suite}` leaks: masks are a few bits wider than what they mask, so the server \
-         learns about inputs and activations, the client about weights; use falcon-ntt, which \
-         does not, or --accept-leakage on both sides with data that nobody minds"
-    )))
 }
 
 /// Whether the linear layers of `suite` always round exactly, whatever was asked for.
 pub fn rounds_exactly(suite: &str) -> bool {
-    !matches!(packing(suite), None | Some(Packing::Published(_)))
+    named(suite).is_ok_and(|suite| suite.rounds_exactly)
 }
 
 /// Whether `suite` keeps the sizes of filters from the client.
 pub fn hides_filters(suite: &str) -> bool {
-    matches!(packing(suite), Some(Packing::Transformed | Packing::Published(_)))
+    named(suite).is_ok_and(|suite| suite.hides_filters)
 }
 
 /// Whether `suite` computes all functions by one inverse square root, and has none for GELU
 /// and softmax.
 pub fn unifies(suite: &str) -> bool {
-    suite == "comet"
+    named(suite).is_ok_and(|suite| suite.unifies)
 }
 
 /// Whether models for `suite` are integers that are never rescaled.
 pub fn never_rescales(suite: &str) -> bool {
-    suite == "lola"
+    named(suite).is_ok_and(|suite| suite.never_rescales)
 }
 
-/// Whether the linear layers of `suite` are products by transfers.
+/// Whether the linear layers of `suite` are products by oblivious transfer.
 pub fn transfers(suite: &str) -> bool {
-    suite == "ufo"
+    named(suite).is_ok_and(|suite| suite.ot_products)
 }
 
 /// How a suite packs slots, if it does.
 pub(crate) fn packing(suite: &str) -> Option<Packing> {
-    match suite {
-        "gazelle" => Some(Packing::Rotated(Protocol::Gazelle)),
-        "gala" => Some(Packing::Rotated(Protocol::Gala)),
-        "falcon-ntt" => Some(Packing::Transformed),
-        "falcon" => Some(Packing::Published(AcceptLeakage::hiding_bits(falcon::MOST_HIDDEN))),
-        _ => None,
-    }
+    named(suite).ok().and_then(Suite::packing)
 }
 
 /// The slot-packed protocol of a suite that has one.
@@ -112,10 +140,10 @@ pub(crate) fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<St
 
 /// Whether steps of `suite` can be chosen among.
 pub(crate) fn chooses(suite: &str) -> bool {
-    matches!(suite, "auto" | "ufo" | "comet")
+    named(suite).is_ok_and(|suite| suite.nodes.is_some())
 }
 
-/// The step at `index` of the plan for `graph`, run as `choice` says.
+/// The step at `index` of the plan for `graph`, run as `options` say.
 ///
 /// # Errors
 /// [`Error::Misuse`] where it cannot be.
@@ -123,61 +151,67 @@ pub(crate) fn step(
     graph: &Graph,
     settings: Settings,
     index: usize,
-    choice: StepOptions,
+    options: StepOptions,
 ) -> Result<Step> {
-    let action = match graph.nodes.get(index) {
-        Some(node) if transfers(&graph.suite) => ufo::action(graph, node, settings.batch(), choice),
-        Some(node) => auto::chosen(graph, node, settings.batch(), choice),
-        None => {
-            let ending = auto::last(graph, settings, choice)?;
-            let step = ending.into_iter().nth(index - graph.nodes.len());
-            return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
-        }
+    let Some(node) = graph.nodes.get(index) else {
+        let ending = ending::last(graph, settings, options)?;
+        let step = ending.into_iter().nth(index - graph.nodes.len());
+        return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
     };
-    Ok(Step::of_node(graph, index, action?))
+    let nodes = named(&graph.suite)?.nodes.unwrap_or(auto::NODES);
+    Ok(Step::of_node(graph, index, (nodes.action)(graph, node, settings.batch(), options)?))
 }
 
-/// The packings of a linear step of a suite that chooses among them, first the one that
-/// everybody takes; none of another step.
+/// The packings of a linear step of a suite that chooses among them, first the default; none of
+/// another step.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there is no packing.
 pub(crate) fn packings(graph: &Graph, settings: Settings, index: usize) -> Result<Vec<Step>> {
-    let Some(node) = graph.nodes.get(index).filter(|_| !transfers(&graph.suite)) else {
+    let nodes = named(&graph.suite)?.nodes;
+    let (Some(node), Some(nodes)) = (graph.nodes.get(index), nodes) else {
         return Ok(Vec::new());
     };
-    let actions = auto::packings(graph, node, settings.batch())?.into_iter();
+    let actions = (nodes.packings)(graph, node, settings.batch())?.into_iter();
     Ok(actions.map(|action| Step::of_node(graph, index, action)).collect())
+}
+
+/// The steps of `graph` as the default suite runs them, each node under the options that
+/// `options` gives for it: what most suites of one's own are made of.
+///
+/// # Errors
+/// [`Error::Unsupported`] naming the node that no protocol fits.
+pub fn steps_by_node(
+    graph: &Graph,
+    settings: Settings,
+    options: impl Fn(&graph::Node) -> StepOptions,
+) -> Result<Vec<Step>> {
+    let mut chosen = OptionsByStep::default();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let wanted = options(node);
+        let runs = (auto::NODES.action)(graph, node, settings.batch(), wanted).is_ok();
+        chosen.set(index, if runs { wanted } else { StepOptions::default() });
+    }
+    auto::steps(graph, settings, &chosen)
 }
 
 /// The steps of `graph` under the suite it was compiled for.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for a node without a protocol, [`Error::Misuse`] for choices where
+/// [`Error::Unsupported`] for a node without a protocol, [`Error::Misuse`] for options where
 /// there are none.
 pub(crate) fn steps(
     graph: &Graph,
     settings: Settings,
-    choices: &OptionsByStep,
+    options: &OptionsByStep,
 ) -> Result<Vec<Step>> {
-    check(&graph.suite)?;
-    choices.check(graph.nodes.len())?;
-    if !choices.is_empty() && !chooses(&graph.suite) {
+    let suite = named(&graph.suite)?;
+    options.check(graph.nodes.len())?;
+    if !options.is_empty() && suite.nodes.is_none() {
         return Err(Error::misuse(format!("suite `{}` has nothing to choose", graph.suite)));
     }
-    if never_rescales(&graph.suite) {
-        return lola::steps(graph, settings);
-    }
-    if graph.exact.is_some() {
+    if graph.exact.is_some() && !suite.never_rescales {
         return Err(Error::misuse("a model that is never rescaled is for suite lola"));
     }
-    if transfers(&graph.suite) {
-        return ufo::steps(graph, settings, choices);
-    }
-    match (packing(&graph.suite), graph.nonlinear) {
-        (Some(packing), Nonlinear::Gc) => garbled::steps(graph, settings, packing),
-        (Some(Packing::Published(_)), Nonlinear::Ot) => Err(falcon::circuits_only()),
-        (Some(packing), Nonlinear::Ot) => slots::steps(graph, settings, packing),
-        (None, _) => auto::steps(graph, settings, choices),
-    }
+    (suite.steps)(graph, settings, options)
 }

@@ -15,7 +15,9 @@ use mpc::prime::{Enter, Leave};
 use ring::Modulus;
 use wire::{Error, Result};
 
-use super::auto;
+use super::ending::last;
+use super::operators;
+use super::refusal::at;
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::plan::composed::Composed;
 use crate::plan::local::{Known, WeightedSum};
@@ -30,7 +32,7 @@ const MOST_KEY_BYTES: usize = 1 << 30;
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     one_by_one(settings, packing)?;
     let mut steps = of_nodes(graph, packing, true)?;
-    steps.extend(auto::last(graph, settings, StepOptions::default())?);
+    steps.extend(last(graph, settings, StepOptions::default())?);
     Ok(steps)
 }
 
@@ -51,7 +53,7 @@ pub(super) fn of_nodes(graph: &Graph, packing: Packing, private: bool) -> Result
     let layers = layers(graph, &facts, packing)?;
     let mut planner = Planner { graph, facts, layers, steps: Vec::new(), next };
     for (index, node) in graph.nodes.iter().enumerate() {
-        planner.node(index, node).map_err(|e| auto::at(&node.name, e))?;
+        planner.node(index, node).map_err(|e| at(&node.name, e))?;
     }
     Ok(planner.steps)
 }
@@ -75,7 +77,7 @@ fn each(graph: &Graph, facts: &[Facts], packing: Packing) -> Result<BTreeMap<usi
         let held = facts.get(input(node)).map_or(1, |facts| facts.bits);
         let plain_bits = linear.accumulator_bits.max(width(graph, node, linear)).max(held);
         let layer = packing.layer(&linear.conv, held, plain_bits);
-        layers.insert(index, layer.map_err(|e| auto::at(&node.name, e))?);
+        layers.insert(index, layer.map_err(|e| at(&node.name, e))?);
     }
     Ok(layers)
 }
@@ -130,7 +132,7 @@ impl Planner<'_> {
         match (&node.op, self.layers.remove(&index)) {
             (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
             _ => {
-                let action = auto::action(self.graph, node, 1, StepOptions::default())?;
+                let action = operators::action(self.graph, node, 1, StepOptions::default())?;
                 self.steps.push(Step::of_node(self.graph, index, action));
                 Ok(())
             }

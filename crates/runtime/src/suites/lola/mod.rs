@@ -7,15 +7,26 @@ use graph::{Conv, Graph, Linear, Node, Op, Packing, Window};
 use mpc::linear::lola::{Layer, Network, Plan, Representation};
 use wire::{Error, Result};
 
-use super::auto;
+use super::refusal::at;
+use super::suite::Suite;
 use crate::linear::lola::EvaluatedNetwork;
+use crate::plan::options::OptionsByStep;
 use crate::plan::settings::{Reveal, Settings};
 use crate::plan::step::{Action, Step};
 
-/// Bits of weights of ones.
+/// The suite.
+pub(super) static SUITE: Suite = Suite {
+    name: "lola",
+    summary: "the whole network under encryption, one message each way (LoLa)",
+    steps,
+    never_rescales: true,
+    ..Suite::PLAIN
+};
+
+/// Signed width of weights of one, in bits.
 const ONE: u32 = 2;
 
-pub(super) fn steps(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+fn steps(graph: &Graph, settings: Settings, _: &OptionsByStep) -> Result<Vec<Step>> {
     if settings.reveal != Reveal::Output {
         let why = "suite `lola` shows the client all outputs, since nothing is compared under \
                    encryption; drop --reveal, or use suite auto";
@@ -49,7 +60,7 @@ fn network(graph: &Graph) -> Result<(Network, Vec<Option<usize>>)> {
     for (index, node) in graph.nodes.iter().enumerate() {
         if node.inputs.first() != Some(&last) {
             let why = "suite `lola` evaluates layers one after another, without branches";
-            return Err(auto::at(&node.name, Error::misuse(why)));
+            return Err(at(&node.name, Error::misuse(why)));
         }
         last = node.output;
         match (&node.op, layers.last_mut(), nodes.last_mut()) {
@@ -102,7 +113,7 @@ fn layer(node: &Node) -> Result<Layer> {
         Op::Product { .. } => Layer::Square { multipliers: [1, 0] },
         _ => {
             let why = "cannot be evaluated under encryption".to_owned();
-            return Err(auto::at(&node.name, Error::misuse(why)));
+            return Err(at(&node.name, Error::misuse(why)));
         }
     })
 }

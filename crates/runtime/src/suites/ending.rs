@@ -1,0 +1,60 @@
+//! What ends every plan: the result, its label, or its label and probability, for the client.
+
+use graph::Graph;
+use mpc::argmax::Argmax;
+use mpc::compare::Radix;
+use mpc::garbled::Ring;
+use wire::{Error, Result};
+
+use super::circuits;
+use super::functions_by::{Circuits, digits_of, garbled};
+use crate::plan::options::{Function, StepOptions};
+use crate::plan::settings::{Reveal, Settings};
+use crate::plan::sliced::Sliced;
+use crate::plan::step::{Action, Opening, Step};
+
+/// What ends every plan: the result, or its label, for the client.
+pub(super) fn last(graph: &Graph, settings: Settings, choice: StepOptions) -> Result<Vec<Step>> {
+    let mut steps = Vec::with_capacity(2);
+    let output = graph.tensors.get(graph.output);
+    let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
+    let functions = [None, Some(Function::Circuits), digits_of(choice).map(Function::Digits)];
+    let chooses = settings.reveal == Reveal::Label && functions.contains(&choice.function);
+    if !choice.is_none() && (!chooses || choice.products.is_some() || choice.ahead) {
+        return Err(Error::misuse("a choice that the end of a plan does not have"));
+    }
+    let (rows, classes, bits) = (settings.batch(), output.len(), output.format.bits);
+    let count = rows * classes;
+    let (mut shown, label) = (graph.output, graph.tensors.len());
+    let opened = match settings.reveal {
+        Reveal::Output => Action::Reveal(Opening { count, bits, signed: true }),
+        Reveal::Label => {
+            let (sliced, bits) = match garbled(graph, choice) {
+                Ok(digits) => argmax(rows, classes, bits, digits)?,
+                Err(Circuits) => circuits::top(rows, classes, Ring::Power(bits), bits)?,
+            };
+            let (name, action) = ("argmax".into(), Action::from(sliced));
+            steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
+            shown = label;
+            Action::Reveal(Opening { count: rows, bits, signed: false })
+        }
+        Reveal::Probability => {
+            let (action, opened) = circuits::probability(graph, settings, Ring::Power(bits), bits)?;
+            let name = "softmax".into();
+            steps.push(Step { name, node: None, reads: vec![shown], writes: label, action });
+            shown = label;
+            opened
+        }
+    };
+    let name = "result".into();
+    steps.push(Step { name, node: None, reads: vec![shown], writes: label + 1, action: opened });
+    Ok(steps)
+}
+
+/// Positions of the largest by transfers, and their width.
+fn argmax(rows: usize, classes: usize, bits: u32, digits: Option<Radix>) -> Result<(Sliced, u32)> {
+    let radix = digits.unwrap_or_else(|| Radix::fastest(rows, bits.saturating_sub(1)));
+    let argmax = Argmax::new(rows, classes, bits, radix)?;
+    let width = argmax.index_bits();
+    Ok((Sliced::whole(rows * classes, argmax), width))
+}
