@@ -85,9 +85,9 @@ tags! {
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
-    TABLE_CHOICES = 0x31, "choices of table transfers", Both, [Offline, Online],
+    TABLE_CHOICES = 0x31, "choices of table transfers", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
-    TABLE_ENTRIES = 0x32, "entries of table transfers", Both, [Offline, Online],
+    TABLE_ENTRIES = 0x32, "entries of table transfers", Both, [Online],
         "The sender of oblivious transfers sends its table's entries, each masked by a pad.";
     BASE_OFFER = 0x33, "offer of base transfers", Both, [Setup],
         "The sender of the base oblivious transfers sends one Ristretto point.";
@@ -97,14 +97,14 @@ tags! {
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
     SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Offline],
         "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first.";
-    GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Offline, Online],
+    GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Online],
         "Each party sends its shares of a level's operands, masked by triples.";
     RESULT = 0x39, "share of a result", ToClient, [Online],
         "The server sends its share of the result, which opens it to the client.";
     FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Offline],
         "The sender of Ferret's correlations sends the blocks of its trees' levels.";
-    BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Offline],
-        "The server shows both pads of a sample of transfers after a bench has measured them.";
+    BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],
+        "After the measurement of a bench the server shows both pads of a sample of transfers.";
     COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Offline, Online],
         "The client sends its share of the inputs, encrypted: seed and body of each RLWE ciphertext.";
     COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Offline, Online],
