@@ -17,69 +17,23 @@
 //! the carry of the low part they tell whether the middle bits of x are zero, which
 //! saturation needs; the leaves are read once for both.
 
-use ot::{Choices, Entry, Job, Masked, Table, choose, respond};
+mod leaves;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use ot::{Entry, Job, Table};
 use ring::Bits;
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Result, Role};
+use wire::{Channel, Cost, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
+pub use crate::boolean::radix::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::share::Share;
-
-/// Digit width of the leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Radix {
-    /// One bit.
-    Two,
-    /// Two bits.
-    Four,
-    /// Three bits.
-    Eight,
-    /// Four bits: fewer rounds, more bytes.
-    Sixteen,
-    /// Five bits. This and wider ones take bytes and work in the hundreds an element, and are
-    /// for few elements on links with delay.
-    R32,
-    /// Six bits.
-    R64,
-    /// Seven bits.
-    R128,
-    /// Eight bits.
-    R256,
-}
-
-impl Radix {
-    /// The widths that a plan chooses among where nothing is known of the link.
-    pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
-
-    /// All of them, by width.
-    const EVERY: [Self; 8] = [
-        Self::Two,
-        Self::Four,
-        Self::Eight,
-        Self::Sixteen,
-        Self::R32,
-        Self::R64,
-        Self::R128,
-        Self::R256,
-    ];
-
-    /// Width of a digit.
-    pub const fn bits(self) -> u32 {
-        self as u32 + 1
-    }
-
-    /// Digits of so many bits, 1 to 8.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for others.
-    pub fn of_bits(bits: u32) -> Result<Self> {
-        let known = Self::EVERY.into_iter().find(|radix| radix.bits() == bits);
-        known.ok_or_else(|| Error::misuse("digits of a comparison have 1 to 8 bits"))
-    }
-}
+use leaves::{asked_leaves, told_leaves};
 
 /// One digit: which bits, and what is told of it beside `greater`.
 ///
@@ -422,46 +376,3 @@ pub(crate) fn of_share(
     let now = pads.split(role, &plan.demand(x.len()))?;
     run(channel, plan, &operands, now)
 }
-
-/// The leaves at the party that asks.
-fn asked_leaves(
-    channel: &mut Channel,
-    plan: &Comparison,
-    operands: &[u64],
-    pads: &mut Correlations,
-) -> Result<Vec<Bits>> {
-    let jobs = plan.jobs(operands.len());
-    let digits: Vec<Vec<Bits>> = plan.leaves.iter().map(|leaf| leaf.digit(operands)).collect();
-    let digits = Zeroizing::new(digits);
-    let (chooser, choices) = choose(pads.receive(&jobs)?, &digits)?;
-    channel.send(&choices)?;
-    let masked: Masked = channel.receive(&ot::transfer::masked_layout(&jobs))?;
-    let own = |leaf: &Leaf| [0, 1].map(|_| Bits::of_words(operands, leaf.shift));
-    Ok(plan.place(chooser.finish(masked)?, own))
-}
-
-/// The leaves at the party that has the tables.
-fn told_leaves(
-    channel: &mut Channel,
-    plan: &Comparison,
-    operands: &[u64],
-    pads: &mut Correlations,
-) -> Result<Vec<Bits>> {
-    let (count, jobs) = (operands.len(), plan.jobs(operands.len()));
-    let next = plan.next(operands);
-    let table = |leaf: &Leaf| {
-        let (own, next) = (Zeroizing::new(leaf.digit(operands)), Zeroizing::new(leaf.digit(&next)));
-        Comparison::table(leaf, &own, &next, count)
-    };
-    let tables = plan.leaves.iter().map(table).collect();
-    let pads = pads.send(&jobs)?;
-    let choices: Choices = channel.receive(&ot::transfer::choices_layout(&jobs))?;
-    let (shares, masked) = respond(pads, tables, &choices)?;
-    channel.send(&masked)?;
-    let flipped = |words: &[u64], leaf: &Leaf| Bits::of_words(words, leaf.shift).not();
-    Ok(plan.place(shares, |leaf| [flipped(operands, leaf), flipped(&next, leaf)]))
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;

@@ -4,6 +4,7 @@
 pub mod b2a;
 pub mod compare;
 pub mod gmw;
+pub(crate) mod radix;
 pub mod sign;
 pub(crate) mod triples;
 pub(crate) mod wrap;

@@ -11,7 +11,7 @@
 //!
 //! *Row encoding, share-RaS*: products are rotated instead of the input, and partial sums are
 //! not added under encryption: all slots are masked, and both parties add their own.
-//! *Unit grouping*: products of a diagonal are added over all inputs before they are
+//! *Kernel grouping*: products of a diagonal are added over all inputs before they are
 //! rotated. *Greedy*: where it takes fewer rotations, inputs are rotated by the diagonals too.
 
 use graph::Conv;

@@ -4,7 +4,7 @@
 use super::*;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner::{self, Conditions, Planning, Rates};
-use crate::session::probe;
+use crate::session::{handshake, probe};
 use mpc::compare::Radix;
 use ot::Source as Transfers;
 use std::net::{TcpListener, TcpStream};

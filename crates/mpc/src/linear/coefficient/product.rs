@@ -17,14 +17,14 @@ pub(super) const BATCH: usize = 8;
 
 /// How products are computed; follows from the layer's shape alone.
 #[derive(Debug)]
-pub(super) enum Unit {
+pub(super) enum Kernel {
     /// Products weight by weight.
     Direct(Box<Direct>),
     /// Products in the evaluation basis.
     Transform,
 }
 
-impl Unit {
+impl Kernel {
     /// Multiplications of a ciphertext and a weight polynomial, of the direct kernel.
     pub(super) fn direct_work(&self) -> Option<usize> {
         match self {
@@ -44,7 +44,7 @@ impl Unit {
 
 /// The server's weights, encoded once for all runs.
 pub struct ServerWeights {
-    kernel: Unit,
+    kernel: Kernel,
     /// Weights for the direct kernel, by group, [`TOGETHER`] output blocks, input block, power
     /// and output block.
     plain: Zeroizing<Vec<i32>>,
@@ -64,7 +64,7 @@ enum Polynomial {
 }
 
 /// The kernel of the least work for `layer`.
-pub(super) fn kernel(layer: &Layer) -> Unit {
+pub(super) fn kernel(layer: &Layer) -> Kernel {
     let packing = &layer.packing;
     let powers = packing.powers();
     let first = packing.places().next();
@@ -72,15 +72,15 @@ pub(super) fn kernel(layer: &Layer) -> Unit {
     let useful: Vec<usize> = useful.into_iter().map(|(place, _)| place).collect();
     let total = packing.weights_per_response();
     let Ok(plan) = Direct::new(layer.params, &powers, layer.largest, total, &useful) else {
-        return Unit::Transform;
+        return Kernel::Transform;
     };
     let degree = layer.params.degree();
     let products = packing.responses().saturating_mul(packing.input_blocks());
     let evaluated = transformed(degree, products, packing.inputs() + packing.responses());
     if products.saturating_mul(plan.work()) <= evaluated {
-        Unit::Direct(Box::new(plan))
+        Kernel::Direct(Box::new(plan))
     } else {
-        Unit::Transform
+        Kernel::Transform
     }
 }
 
@@ -109,8 +109,8 @@ impl ServerWeights {
         }
         let kernel = kernel(layer);
         let (plain, polynomials) = match &kernel {
-            Unit::Direct(plan) => (interleave(layer, plan, weight), Vec::new()),
-            Unit::Transform => (Zeroizing::default(), transform(layer, weight, memory)?),
+            Kernel::Direct(plan) => (interleave(layer, plan, weight), Vec::new()),
+            Kernel::Transform => (Zeroizing::default(), transform(layer, weight, memory)?),
         };
         let (bias, weight) = (Zeroizing::new(bias.to_vec()), Zeroizing::default());
         Ok(Self { kernel, plain, polynomials, bias, weight })
@@ -132,8 +132,8 @@ impl ServerWeights {
     #[cfg(test)]
     pub(super) fn work(&self) -> usize {
         match &self.kernel {
-            Unit::Direct(plan) => self.plain.len() / plan.terms() * plan.work(),
-            Unit::Transform => self.polynomials.len(),
+            Kernel::Direct(plan) => self.plain.len() / plan.terms() * plan.work(),
+            Kernel::Transform => self.polynomials.len(),
         }
     }
 
@@ -157,11 +157,11 @@ impl ServerWeights {
     ) -> Result<Tile<'a>> {
         let blocks = layer.packing.output_blocks();
         let sums = match &self.kernel {
-            Unit::Direct(plan) => {
+            Kernel::Direct(plan) => {
                 let sums = (0..blocks.div_ceil(TOGETHER)).map(|_| plan.zero()).collect();
                 TileSums::Direct { plan, sums }
             }
-            Unit::Transform => {
+            Kernel::Transform => {
                 let zero = |_| Accumulator::new(layer.params).map_err(misuse);
                 TileSums::Transform((0..blocks).map(zero).collect::<Result<_>>()?)
             }

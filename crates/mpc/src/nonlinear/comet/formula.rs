@@ -376,38 +376,4 @@ fn together_run(
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::testing::{both, split};
-    use graph::functions::smu::{Smooth, Smu};
-    use ring::Random;
-
-    #[test]
-    fn smooth_maxima_come_out_as_in_the_clear() {
-        let mut rng = Random::seeded(91);
-        for (bits, scale, slope, smoothness, fraction, extra) in [
-            (9, 0.04, 0.0, 0.8, 0, 0),
-            (8, 0.1, 0.25, 0.5, 0, 9),
-            (9, 0.05, 0.0, 0.5, 2, 3),
-            (12, 0.01, 0.0, 0.5, 0, 20),
-        ] {
-            let real = Smooth { bits, scale, slope, smoothness, fraction };
-            let (newton, out_bits) = Smu::least(real).unwrap();
-            let function = Smu::new(real, newton, out_bits + extra).unwrap();
-            let values: Vec<i64> = (0..2 * real.offset()).collect();
-            let plan = Program::new(values.len(), &function.formula, bits + 1, Radix::Four);
-            let plan = plan.unwrap();
-            let (client, server) = split(&mut rng, &values, bits + 1);
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
-            let want: Vec<i64> = values.iter().map(|x| function.formula.clear(*x)).collect();
-            assert_eq!(got, want, "{bits} {scale}");
-        }
-    }
-}
+mod tests;
