@@ -4,19 +4,18 @@ use graph::Nonlinear as Way;
 use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
 use ring::Modulus;
+use runtime::plan::sliced::Sliced;
+use runtime::plan::step::Action;
 use wire::{Error, Result};
 
-use super::operation::Operation;
-use super::single::Planned;
-use super::task::{Input, Output};
-use crate::plan::sliced::Sliced;
-use crate::plan::step::Action;
+use crate::operation::Operation;
+use crate::values::{Input, Output, Planned};
 
 /// Plans `operation` if it is to run on garbled circuits.
 ///
 /// # Errors
 /// [`Error::Misuse`] for widths that the circuits have no room for.
-pub(super) fn plan(operation: &Operation) -> Result<Option<Planned>> {
+pub(crate) fn plan(operation: &Operation) -> Result<Option<Planned>> {
     let planned = match *operation {
         Operation::Relu { count, bits, out_bits, saturate, nonlinear: Way::Gc, .. } => {
             let out_bits = out_bits.unwrap_or(bits);
@@ -65,7 +64,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Option<Planned>> {
 }
 
 /// Of logits between -8 and 8 at full width.
-pub(super) fn probability(count: usize, bits: u32, digits: u32) -> Result<softmax::Plan> {
+pub(crate) fn probability(count: usize, bits: u32, digits: u32) -> Result<softmax::Plan> {
     let scale = f64::from(bits.saturating_sub(4)).exp2().recip();
     softmax::Plan::new(count, Ring::Power(bits), bits - 1, scale, digits)
 }

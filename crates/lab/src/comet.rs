@@ -7,14 +7,12 @@ use graph::functions::starts::Start;
 use mpc::comet::smu::Smu;
 use mpc::comet::softmax::ReluSoftmax;
 use mpc::transformer::layernorm::LayerNorm;
+use runtime::plan::sliced::Sliced;
+use runtime::plan::step::Action;
 use wire::{Error, Result};
 
-use super::operation::{Function, Operation};
-use super::single::{Planned, digits};
-use super::task::{Input, Output};
-use super::transformer::step;
-use crate::plan::sliced::Sliced;
-use crate::plan::step::Action;
+use crate::operation::{Function, Operation};
+use crate::values::{Input, Output, Planned, digits, last_place};
 
 /// Smoothness in GELU's place, and before a softmax.
 const SMOOTHNESS: [f64; 2] = [0.8, 0.5];
@@ -32,7 +30,7 @@ const MOST: u32 = 12;
 /// # Errors
 /// [`Error::Misuse`] for sizes and widths that no protocol has, and for a start that leaks
 /// unless that is accepted.
-pub(super) fn plan(operation: &Operation) -> Result<Planned> {
+pub(crate) fn plan(operation: &Operation) -> Result<Planned> {
     let Operation::Comet {
         function,
         rows,
@@ -58,7 +56,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
     let radix = digits(radix, count, bits.saturating_sub(1))?;
     let smooth = Smooth {
         bits: bits.saturating_sub(1),
-        scale: step(range, bits.saturating_sub(1)),
+        scale: last_place(range, bits.saturating_sub(1)),
         slope: 0.0,
         smoothness: SMOOTHNESS[usize::from(function == Function::Softmax)],
         fraction: if function == Function::Softmax { PART_BITS } else { 0 },
@@ -91,7 +89,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
         Function::LayerNorm => {
             let calibration = functions::Calibration {
                 least: bits.saturating_sub(7),
-                unit: 1.0 / step(range, out_bits),
+                unit: 1.0 / last_place(range, out_bits),
             };
             let root = (start, of_rows(start));
             let function = functions::LayerNorm::by_newton(cols, bits, calibration, out_bits, root);

@@ -1,4 +1,5 @@
-//! One operation between two parties, measured and checked.
+//! Measurements: single operations between two parties, the rates of a machine, and the
+//! operation counts of linear layers that papers publish.
 //!
 //! A [`Bench`] is made from an [`Operation`] alone, at both parties alike. Its weights
 //! follow from the operation and its inputs and their shares from the session's public
@@ -7,6 +8,7 @@
 //! included. After the measured part the server opens its share of the result and the
 //! client compares.
 
+mod calibration;
 mod circuits;
 mod comet;
 mod linear;
@@ -22,8 +24,11 @@ mod tests;
 mod tiles;
 mod transfers;
 mod transformer;
+mod values;
 
-pub use operation::{Baseline, Operation, Transfers};
+pub use calibration::{Calibrated, Told, Took, Wanted, calibrated, wanted};
+pub use operation::{Baseline, Function, Operation, Transfers};
+pub use runtime::Counts;
 pub use session::{Bench, Host, Measured, work_by_phase};
-pub use slots::{Counted, Counts, count};
+pub use slots::{Counted, count};
 pub use table::{Compared, Entry, compare};

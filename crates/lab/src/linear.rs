@@ -8,18 +8,18 @@ use ring::word::signed;
 use ring::{Prg, Seed};
 use wire::{Error, Result};
 
-use crate::suites;
+use crate::operation::Operation;
 
 /// Most weights; beyond it a bench would not fit into memory anyway.
 const MOST_WEIGHTS: usize = 1 << 28;
 
 /// Geometry and widths of a layer.
-pub(super) struct Shape {
-    pub(super) conv: Conv,
-    pub(super) weight_bits: u32,
-    pub(super) activation_bits: u32,
-    pub(super) rounding: Rounding,
-    pub(super) suite: String,
+pub(crate) struct Shape {
+    pub(crate) conv: Conv,
+    pub(crate) weight_bits: u32,
+    pub(crate) activation_bits: u32,
+    pub(crate) rounding: Rounding,
+    pub(crate) suite: String,
 }
 
 impl Shape {
@@ -44,13 +44,65 @@ impl Shape {
     }
 }
 
+/// The geometry and widths of a linear `operation`.
+///
+/// # Errors
+/// [`Error::Misuse`] for an operation that is not linear.
+pub(crate) fn shape(operation: &Operation) -> Result<Shape> {
+    let name = |suite: &Option<String>| suite.clone().unwrap_or_else(|| "auto".into());
+    match *operation {
+        Operation::Conv {
+            height,
+            width,
+            input,
+            output,
+            kernel,
+            stride,
+            padding,
+            dilation,
+            groups,
+            weight_bits,
+            activation_bits,
+            rounding,
+            ref suite,
+            ..
+        } => {
+            let conv = Conv {
+                in_channels: input,
+                in_height: height,
+                in_width: width,
+                out_channels: output,
+                kernel: [kernel; 2],
+                stride: [stride; 2],
+                padding: [padding; 4],
+                dilation: [dilation; 2],
+                groups,
+            };
+            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
+        }
+        Operation::Matmul {
+            rows,
+            inner,
+            cols,
+            weight_bits,
+            activation_bits,
+            rounding,
+            ref suite,
+        } => {
+            let conv = Conv { in_height: rows, ..Conv::fully_connected(inner, cols) };
+            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
+        }
+        _ => Err(Error::misuse("an operation that is not linear")),
+    }
+}
+
 /// A model of this one layer; its weights follow from `seed`.
-pub(super) fn model(name: &str, shape: Shape, seed: &Seed) -> Result<Model> {
+pub(crate) fn model(name: &str, shape: Shape, seed: &Seed) -> Result<Model> {
     let in_range = |bits| (2..=12).contains(&bits);
     if !in_range(shape.weight_bits) || !in_range(shape.activation_bits) {
         return Err(Error::misuse("weights and activations have 2 to 12 bits"));
     }
-    suites::check(&shape.suite)?;
+    runtime::check_suite(&shape.suite)?;
     let taps = shape.taps()?;
     let weights = weights(&shape, taps, seed);
     let (shift, half) = (shape.shift(taps), 1u64 << (shape.activation_bits - 1));
@@ -67,7 +119,7 @@ pub(super) fn model(name: &str, shape: Shape, seed: &Seed) -> Result<Model> {
 /// The same layer rounding exactly: what the interpreter computes either way. A
 /// network never opens what rounds stochastically; a bench does, on random data, to
 /// check the result.
-pub(super) fn exact(model: &Model) -> Model {
+pub(crate) fn exact(model: &Model) -> Model {
     let mut model = model.clone();
     for node in &mut model.graph.nodes {
         if let Op::Linear(linear) = &mut node.op {
@@ -105,7 +157,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         accumulator_bits,
         weight_bits: shape.weight_bits,
         shift,
-        rounding: if suites::rounds_exactly(&shape.suite) {
+        rounding: if runtime::rounds_exactly(&shape.suite) {
             Rounding::Exact
         } else {
             shape.rounding

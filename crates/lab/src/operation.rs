@@ -337,7 +337,7 @@ pub enum Transfers {
 
 impl Transfers {
     /// The source of this kind.
-    pub(super) const fn source(self) -> Source {
+    pub(crate) const fn source(self) -> Source {
         match self {
             Self::Ferret => Source::Ferret,
             Self::SoftSpoken2 => Source::SoftSpoken2,

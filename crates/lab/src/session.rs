@@ -1,27 +1,18 @@
 //! Both parties of a bench.
 
-use mpc::{Share, open};
+use mpc::open;
 use pricing::Work;
-use ring::{Random, Seed};
+use ring::Seed;
+use runtime::parts::{
+    self, Agreed, EncodedModel, KeyCache, Offline, client_knows, random, server_knows,
+};
+use runtime::{ClientKeys, Party, Report, ServerKeys, Settings};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
 
-use super::operation::Operation;
-use super::task::Task;
-use super::transfers;
-use crate::linear::context::Party;
-use crate::linear::keys::{ClientKeys, ServerKeys};
-use crate::plan::settings::Settings;
-use crate::plan::spent::Part;
-use crate::preprocess::correlations::Offline;
-use crate::preprocess::layers::Preprocessor;
-use crate::report::{Report, counted};
-use crate::run;
-use crate::run::tensors::Tensors;
-use crate::session::client::random;
-use crate::session::encoded::EncodedModel;
-use crate::session::handshake::{self, Agreed};
-use crate::suites::lola::evaluation::Cache;
+use crate::operation::Operation;
+use crate::task::Task;
+use crate::transfers;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench {
@@ -73,7 +64,7 @@ impl Bench {
     pub fn run(&self, channel: &mut Channel) -> Result<Measured> {
         let (task, threads) = (&self.task, self.threads);
         let mut rng = random()?;
-        let agreed = handshake::client_knows(channel, &mut rng, &task.digest)?;
+        let agreed = client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
         let mut offline =
@@ -85,7 +76,8 @@ impl Bench {
             (metered(channel, task), transfers::wrong(channel, sample)?)
         } else {
             let party = Party::Client { keys: &keys, input: &[], threads };
-            let result = evaluate(channel, task, &party, shares, &mut offline, &mut rng)?;
+            let result =
+                parts::run_shares(channel, &task.plan, &party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
             (report, differences(task, &words, &task.clear(&values)?)?)
@@ -118,9 +110,9 @@ impl Host {
     pub fn run(&self, channel: &mut Channel) -> Result<Report> {
         let (task, threads) = (&self.task, self.threads);
         let mut rng = random()?;
-        let agreed = handshake::server_knows(channel, &mut rng, &task.digest)?;
+        let agreed = server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
-        let keys = ServerKeys::setup(channel, &task.plan, &agreed, &Cache::default())?;
+        let keys = ServerKeys::setup(channel, &task.plan, &agreed, &KeyCache::default())?;
         let mut offline =
             Offline::setup(channel, &mut rng, agreed.session, task.plan.settings().sourcing())?;
         offline.set_threads(threads);
@@ -134,7 +126,8 @@ impl Host {
             let none = EncodedModel::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
             let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-            let result = evaluate(channel, task, &party, shares, &mut offline, &mut rng)?;
+            let result =
+                parts::run_shares(channel, &task.plan, &party, shares, &mut offline, &mut rng)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
             report
@@ -150,35 +143,13 @@ impl Host {
 /// As [`Bench::new`].
 pub fn work_by_phase(operation: Operation, settings: Settings) -> Result<Vec<(Phase, Work)>> {
     let task = Task::new(operation, settings)?;
-    let of = |Part { phase, spent, .. }| (phase, spent.work + mpc::work::messages(spent.cost));
-    Ok(counted(task.plan.parts(1)).map(of).collect())
+    Ok(parts::work_by_phase(&task.plan))
 }
 
 /// What was counted so far; what follows is not the operation's.
 fn metered(channel: &mut Channel, task: &Task) -> Report {
     channel.enter(Phase::Setup, None);
     Report::metered(&task.plan, 1, channel.meter())
-}
-
-/// Runs the operation.
-fn evaluate(
-    channel: &mut Channel,
-    task: &Task,
-    party: &Party<'_>,
-    shares: Vec<Share>,
-    offline: &mut Offline,
-    rng: &mut Random,
-) -> Result<Share> {
-    let plan = &task.plan;
-    let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
-    if plan.settings().store() > 0 {
-        let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
-        let inference = preprocessor.run(plan.steps())?;
-        run::run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
-    } else {
-        run::run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
-    }
-    tensors.into_last()
 }
 
 /// The public seed of the inputs and their shares. They are drawn in the setup, so that

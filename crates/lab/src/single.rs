@@ -9,23 +9,19 @@ use mpc::relu::Relu;
 use mpc::sign::{Signs, Told};
 use mpc::truncate::Truncate;
 use ring::{Prg, Seed};
+use runtime::plan::sliced::{self, Sliced};
+use runtime::plan::step::Action;
 use wire::{Error, Result};
 
-use super::operation::Operation;
-use super::task::{Input, Output};
-use super::transformer;
-use super::{circuits, comet};
-use crate::plan::sliced::{self, Sliced};
-use crate::plan::step::Action;
-
-/// What goes in and comes out of a step.
-pub(super) type Planned = (Input, Output, Action);
+use crate::operation::Operation;
+use crate::values::{Input, Output, Planned, chosen, digits};
+use crate::{circuits, comet, transformer};
 
 /// Plans a non-linear `operation`; `digest` is its own.
 ///
 /// # Errors
 /// [`Error::Misuse`] for widths that no protocol has.
-pub(super) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> {
+pub(crate) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> {
     if let Some(planned) = circuits::plan(operation)? {
         return Ok(planned);
     }
@@ -112,17 +108,6 @@ fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Resul
     let maximum = sliced::max_pool(&windows, bits, radix)?;
     let input = Input { width: bits - 1, ..Input::plain(count * window, bits) };
     Ok((input, Output::signed(bits), Action::from(maximum)))
-}
-
-/// The digits asked for, or those of the default suite for `count` comparisons of
-/// `bits` bits.
-pub(super) fn digits(radix: Option<u32>, count: usize, bits: u32) -> Result<Radix> {
-    chosen(radix, || Radix::fastest(count, bits))
-}
-
-/// The digits asked for, or others.
-pub(super) fn chosen(radix: Option<u32>, other: impl FnOnce() -> Radix) -> Result<Radix> {
-    radix.map_or_else(|| Ok(other()), Radix::of_bits)
 }
 
 /// What is known of the inputs, and the least of them.

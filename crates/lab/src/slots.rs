@@ -2,37 +2,16 @@
 //! computation without a network.
 
 use graph::Conv;
-use mpc::linear::slots::{Layer, Measurement, Operations};
+use mpc::linear::slots::{Layer, Measurement};
 use ring::word::signed;
 use ring::{Prg, Random, Seed};
+use runtime::Counts;
+use runtime::parts::random;
 use serde::Serialize;
 use wire::{Error, Result};
 
-use crate::session::client::random;
-use crate::suites;
-
 /// Width of the weights and inputs that are made up, and of accumulators for a start.
 const BITS: u32 = 8;
-
-/// Homomorphic operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Rotations, each with a key switch.
-    pub rotations: usize,
-    /// Those among them that share the decomposition of their ciphertext.
-    pub hoisted: usize,
-    /// Products of a ciphertext and weights.
-    pub multiplications: usize,
-    /// Sums of two ciphertexts.
-    pub additions: usize,
-}
-
-impl From<Operations> for Counts {
-    fn from(done: Operations) -> Self {
-        let Operations { rotations, hoisted, multiplications, additions, .. } = done;
-        Self { rotations, hoisted, multiplications, additions }
-    }
-}
 
 /// What the server of a slot-packed suite does for one layer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,7 +37,7 @@ pub struct Counted {
 /// # Errors
 /// [`Error::Misuse`] for other suites, and what [`Layer::new`] refuses.
 pub fn count(conv: &Conv, suite: &str, slots: Option<usize>, runs: usize) -> Result<Counted> {
-    let protocol = suites::slot_protocol(suite).ok_or_else(|| {
+    let protocol = runtime::parts::slot_protocol(suite).ok_or_else(|| {
         Error::misuse(format!("suite `{suite}` has no packed slots; use gazelle or gala"))
     })?;
     let taps = conv.group_channels() * conv.kernel[0] * conv.kernel[1];

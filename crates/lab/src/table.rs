@@ -7,11 +7,10 @@ use mpc::linear::falcon::{self, ntt};
 use mpc::linear::{Timed, slots};
 use ring::word::signed;
 use ring::{Prg, Random, Seed};
+use runtime::Counts;
+use runtime::parts::random;
 use serde::Serialize;
 use wire::{Cost, Result};
-
-use super::Counts;
-use crate::session::client::random;
 
 /// Width of the weights and inputs that are made up.
 const BITS: u32 = 8;

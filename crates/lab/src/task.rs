@@ -1,23 +1,22 @@
 //! An operation as a plan, with its random input and its result in the clear.
 
-use graph::{Conv, Format, Graph, Model, Op, Tensor};
+use graph::{Format, Graph, Model, Op, Tensor};
 use mpc::compare::Radix;
 use mpc::lookup::PublicTable;
 use mpc::{Protocol, Share, softmax};
 use ot::Source;
 use ring::word::{mask, signed};
-use ring::{Modulus, Prg, Seed};
+use ring::{Prg, Seed};
+use runtime::linear::coefficient::CoefficientLayer;
+use runtime::plan::step::{Action, Step};
+use runtime::plan::{Plan, Settings};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 
-use super::circuits;
-use super::linear::{self, Shape};
-use super::operation::Operation;
-use super::{single, tiles, transformer};
-use crate::linear::coefficient::CoefficientLayer;
-use crate::plan::step::{Action, Step};
-use crate::plan::{Plan, Settings};
-use crate::suites;
+use crate::linear::shape;
+use crate::operation::Operation;
+use crate::values::{Input, Output};
+use crate::{circuits, linear, single, tiles, transformer};
 
 /// The tensor that a single step writes.
 const RESULT: usize = usize::MAX;
@@ -25,53 +24,18 @@ const RESULT: usize = usize::MAX;
 /// Most values of one bench.
 const MOST_VALUES: usize = 1 << 30;
 
-/// Random signed values: `width` bits, not below `low`, shared mod 2^bits.
-pub(super) struct Input {
-    pub(super) count: usize,
-    pub(super) bits: u32,
-    pub(super) width: u32,
-    pub(super) low: i64,
-    /// What they are shared by instead.
-    pub(super) modulus: Option<Modulus>,
-    /// Width of as many values that follow as second factors.
-    pub(super) second: Option<u32>,
-}
-
-impl Input {
-    /// Values of the full width.
-    pub(super) fn plain(count: usize, bits: u32) -> Self {
-        Self { count, bits, width: bits, low: i64::MIN, modulus: None, second: None }
-    }
-}
-
-/// What the result's words mean.
-#[derive(Clone, Copy)]
-pub(super) struct Output {
-    pub(super) bits: u32,
-    pub(super) signed: bool,
-}
-
-impl Output {
-    pub(super) fn signed(bits: u32) -> Self {
-        Self { bits, signed: true }
-    }
-
-    pub(super) fn read(self, word: u64) -> i64 {
-        if self.signed { signed(word, self.bits) } else { word as i64 }
-    }
-}
-
-pub(super) struct Task {
-    pub(super) operation: Operation,
-    pub(super) plan: Plan,
-    pub(super) model: Option<Model>,
-    pub(super) output: Output,
-    pub(super) digest: [u8; 32],
+/// An operation with its plan, its random input and what its result means.
+pub(crate) struct Task {
+    pub(crate) operation: Operation,
+    pub(crate) plan: Plan,
+    pub(crate) model: Option<Model>,
+    pub(crate) output: Output,
+    pub(crate) digest: [u8; 32],
     input: Input,
 }
 
 impl Task {
-    pub(super) fn new(operation: Operation, settings: Settings) -> Result<Self> {
+    pub(crate) fn new(operation: Operation, settings: Settings) -> Result<Self> {
         let name = operation.name();
         let ot = source(&operation).unwrap_or(settings.ot);
         let settings = Settings { ot, batch: None, ..settings };
@@ -104,7 +68,7 @@ impl Task {
         let name = operation.name();
         let mut seed = Seed([0; 16]);
         seed.0.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-        if suites::transfers(&shape(&operation)?.suite) {
+        if runtime::transfers(&shape(&operation)?.suite) {
             let (model, plan, input, output) = tiles::plan(&operation, &seed, settings)?;
             return Ok(Self { operation, plan, model: Some(model), output, digest, input });
         }
@@ -118,7 +82,7 @@ impl Task {
         let input = Input { width: graph.activation_bits, ..Input::plain(count, bits) };
         let outputs = output.len();
         let output = Output::signed(output.format.bits);
-        if let Some(steps) = suites::slot_layer(&graph) {
+        if let Some(steps) = runtime::parts::slot_layer(&graph) {
             let plan = Plan::of_steps(graph, steps?, settings);
             return Ok(Self { operation, plan, model: Some(model), output, digest, input });
         }
@@ -149,12 +113,12 @@ impl Task {
 
     /// How far exact results are from the real function in last places, where it is not an
     /// integer's.
-    pub(super) fn real_error(&self, values: &[i64]) -> Option<f64> {
+    pub(crate) fn real_error(&self, values: &[i64]) -> Option<f64> {
         self.transformed(values).ok().map(|(_, error)| error)
     }
 
     /// Transfers that are made for their own sake.
-    pub(super) fn transfers(&self) -> Option<usize> {
+    pub(crate) fn transfers(&self) -> Option<usize> {
         match self.operation {
             Operation::Ot { count, .. } => Some(count),
             _ => None,
@@ -162,7 +126,7 @@ impl Task {
     }
 
     /// The values of a session and one party's shares of them, one for each factor.
-    pub(super) fn draw(&self, seed: &Seed, role: Role) -> (Vec<i64>, Vec<Share>) {
+    pub(crate) fn draw(&self, seed: &Seed, role: Role) -> (Vec<i64>, Vec<Share>) {
         let Input { count, bits, width, low, modulus, second } = self.input;
         let mut prg = Prg::new(seed, 0);
         let mut draw = |bits, width| {
@@ -189,7 +153,7 @@ impl Task {
     }
 
     /// The result in the clear.
-    pub(super) fn clear(&self, values: &[i64]) -> Result<Vec<i64>> {
+    pub(crate) fn clear(&self, values: &[i64]) -> Result<Vec<i64>> {
         let each = |f: &dyn Fn(i64) -> i64| values.iter().map(|v| f(*v)).collect();
         Ok(match &self.operation {
             Operation::Relu { saturate, .. } => {
@@ -276,54 +240,6 @@ fn check_sizes(operation: &Operation) -> Result<()> {
         return Err(Error::misuse("a bench takes 1 to 2^30 values of 2 to 63 bits"));
     }
     Ok(())
-}
-
-pub(super) fn shape(operation: &Operation) -> Result<Shape> {
-    let name = |suite: &Option<String>| suite.clone().unwrap_or_else(|| "auto".into());
-    match *operation {
-        Operation::Conv {
-            height,
-            width,
-            input,
-            output,
-            kernel,
-            stride,
-            padding,
-            dilation,
-            groups,
-            weight_bits,
-            activation_bits,
-            rounding,
-            ref suite,
-            ..
-        } => {
-            let conv = Conv {
-                in_channels: input,
-                in_height: height,
-                in_width: width,
-                out_channels: output,
-                kernel: [kernel; 2],
-                stride: [stride; 2],
-                padding: [padding; 4],
-                dilation: [dilation; 2],
-                groups,
-            };
-            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
-        }
-        Operation::Matmul {
-            rows,
-            inner,
-            cols,
-            weight_bits,
-            activation_bits,
-            rounding,
-            ref suite,
-        } => {
-            let conv = Conv { in_height: rows, ..Conv::fully_connected(inner, cols) };
-            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
-        }
-        _ => Err(Error::misuse("an operation that is not linear")),
-    }
 }
 
 /// A graph that only names the input.

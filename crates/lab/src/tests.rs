@@ -8,15 +8,13 @@ use std::num::NonZeroU64;
 use std::thread;
 
 use ot::Source;
-use wire::{Cost, Error, Phase, memory_pair};
+use runtime::parts::{MOST_BYTES, keys_cost, known_cost, pad_bytes};
+use runtime::{Report, Settings, Traffic};
+use wire::{Cost, Error, memory_pair};
 
 use super::task::Task;
 use super::transfers;
 use super::{Bench, Host, Measured, Operation, Transfers};
-use crate::plan::settings::Settings;
-use crate::preprocess::correlations::{MOST_BYTES, pad_bytes};
-use crate::report::Traffic;
-use crate::session::{handshake, keys};
 
 const OT: graph::Nonlinear = graph::Nonlinear::Ot;
 
@@ -39,30 +37,38 @@ fn check(operation: &Operation, tolerance: u64) {
 fn check_with(operation: &Operation, settings: Settings, threads: usize, tolerance: u64) -> u64 {
     let measured = run(operation, settings, threads);
     let task = Task::new(operation.clone(), settings).unwrap();
-    let setup = handshake::known_cost().then(keys::cost(&task.plan)).then(ot::setup_both_cost());
-    let parts: Vec<(Phase, Cost)> = match task.transfers() {
+    let setup = known_cost().then(keys_cost(&task.plan)).then(ot::setup_both_cost());
+    let (offline, online, rounds) = match task.transfers() {
         None => {
-            let parts = task.plan.parts(1).into_iter().skip(1);
-            parts.map(|part| (part.phase, part.spent.cost)).collect()
+            let foreseen = Report::predicted(&task.plan, 1);
+            let rounds = foreseen.total.rounds - foreseen.phases.setup.rounds;
+            (foreseen.phases.offline.bytes, foreseen.phases.online.bytes, rounds)
         }
-        Some(count) => vec![(Phase::Offline, transfers_cost(&task, count))],
-    };
-    let of = |wanted| parts.iter().filter(move |(phase, _)| *phase == wanted);
-    let [offline, online]: [Cost; 2] =
-        [Phase::Offline, Phase::Online].map(|phase| of(phase).map(|(_, cost)| *cost).collect());
-    let bytes = |cost: Cost| Traffic {
-        client_to_server: cost.client_to_server,
-        server_to_client: cost.server_to_client,
+        Some(count) => {
+            let cost = transfers_cost(&task, count);
+            (traffic(cost), Traffic::default(), setup.then(cost).rounds - setup.rounds)
+        }
     };
     let phases = &measured.report.phases;
-    let total = setup.then(parts.iter().map(|(_, cost)| *cost).collect());
-    assert_eq!(phases.setup.bytes, bytes(setup), "{operation:?}");
-    assert_eq!(phases.offline.bytes, bytes(offline), "{operation:?}");
-    assert_eq!(phases.online.bytes, bytes(online), "{operation:?}");
-    assert_eq!(measured.report.total.bytes, bytes(total), "{operation:?}");
-    assert_eq!(measured.report.total.rounds, total.rounds, "{operation:?}");
+    let total = [traffic(setup), offline, online].into_iter().fold(Traffic::default(), sum);
+    assert_eq!(phases.setup.bytes, traffic(setup), "{operation:?}");
+    assert_eq!(phases.offline.bytes, offline, "{operation:?}");
+    assert_eq!(phases.online.bytes, online, "{operation:?}");
+    assert_eq!(measured.report.total.bytes, total, "{operation:?}");
+    assert_eq!(measured.report.total.rounds, setup.rounds + rounds, "{operation:?}");
     assert!(measured.checked > 0 && measured.max_error <= tolerance, "{measured:?}");
-    total.bytes()
+    total.client_to_server + total.server_to_client
+}
+
+fn traffic(cost: Cost) -> Traffic {
+    Traffic { client_to_server: cost.client_to_server, server_to_client: cost.server_to_client }
+}
+
+fn sum(one: Traffic, other: Traffic) -> Traffic {
+    Traffic {
+        client_to_server: one.client_to_server + other.client_to_server,
+        server_to_client: one.server_to_client + other.server_to_client,
+    }
 }
 
 fn transfers_cost(task: &Task, count: usize) -> Cost {

@@ -13,17 +13,16 @@ use mpc::extend::{Extend, Sign};
 use mpc::linear;
 use mpc::linear::winograd::Tiles;
 use ring::{Prg, Seed};
+use runtime::linear::ot_matmul::{OtLayer, Rescale};
+use runtime::plan::local::{Features, Gather};
+use runtime::plan::sliced::Sliced;
+use runtime::plan::step::{Action, Step};
+use runtime::plan::{Plan, Settings};
 use wire::{Error, Result};
 
-use super::linear::Shape;
-use super::operation::{Baseline, Operation};
-use super::task::{Input, Output, shape};
-use crate::linear::ot_matmul::{OtLayer, Rescale};
-use crate::plan::local::{Features, Gather};
-use crate::plan::sliced::Sliced;
-use crate::plan::step::{Action, Step};
-use crate::plan::{Plan, Settings};
-use crate::suites;
+use crate::linear::{Shape, shape};
+use crate::operation::{Baseline, Operation};
+use crate::values::{Input, Output};
 
 /// Most weights.
 const MOST_WEIGHTS: usize = 1 << 26;
@@ -35,7 +34,7 @@ type Planned = (Model, Plan, Input, Output);
 ///
 /// # Errors
 /// [`Error::Misuse`] for sizes and widths that no protocol has.
-pub(super) fn plan(operation: &Operation, seed: &Seed, settings: Settings) -> Result<Planned> {
+pub(crate) fn plan(operation: &Operation, seed: &Seed, settings: Settings) -> Result<Planned> {
     let layer = Layer::new(operation, seed)?;
     if layer.apart {
         return layer.planned_apart(settings);
@@ -44,7 +43,7 @@ pub(super) fn plan(operation: &Operation, seed: &Seed, settings: Settings) -> Re
     for model in layer.models()? {
         let graph = model.graph.clone();
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
-        let steps = suites::transfer_nodes(&graph, settings)?;
+        let steps = runtime::parts::transfer_nodes(&graph, settings)?;
         let plan = Plan::of_steps(graph, steps, settings);
         let bytes = plan.cost(1).bytes();
         if best.as_ref().is_none_or(|(least, ..)| bytes < *least) {

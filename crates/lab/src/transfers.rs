@@ -12,7 +12,7 @@ const SAMPLE: usize = 1 << 14;
 type Correlations = Packed<{ tags::BENCH_PADS }>;
 
 /// The counts of the extensions that make `count`.
-pub(super) fn chunks(count: usize) -> impl ExactSizeIterator<Item = usize> {
+pub(crate) fn chunks(count: usize) -> impl ExactSizeIterator<Item = usize> {
     (0..count).step_by(CHUNK).map(move |done| CHUNK.min(count - done))
 }
 
@@ -22,7 +22,7 @@ fn kept(count: usize) -> usize {
 }
 
 /// Makes `count` with the server.
-pub(super) fn receive(
+pub(crate) fn receive(
     channel: &mut Channel,
     cots: &mut CotReceiver,
     count: usize,
@@ -37,7 +37,7 @@ pub(super) fn receive(
 }
 
 /// Makes `count` with the client.
-pub(super) fn send(
+pub(crate) fn send(
     channel: &mut Channel,
     cots: &mut CotSender,
     count: usize,
@@ -52,13 +52,13 @@ pub(super) fn send(
 }
 
 /// Opens the sample to the client.
-pub(super) fn show(channel: &mut Channel, sample: Vec<SenderBatch>) -> Result<()> {
+pub(crate) fn show(channel: &mut Channel, sample: Vec<SenderBatch>) -> Result<()> {
     let pairs = sample.into_iter().flat_map(|batch| batch.random_pairs(64));
     channel.send(&Correlations::one(pairs.flatten().collect(), 64))
 }
 
 /// 1 for each transfer whose pad is not the one of the pair that was chosen.
-pub(super) fn wrong(channel: &mut Channel, sample: Vec<ReceiverBatch>) -> Result<Vec<u64>> {
+pub(crate) fn wrong(channel: &mut Channel, sample: Vec<ReceiverBatch>) -> Result<Vec<u64>> {
     let count = sample.iter().map(ReceiverBatch::len).sum::<usize>();
     let pairs: Correlations = channel.receive(&vec![Segment { count: 2 * count, bits: 64 }])?;
     let pairs = pairs.concat();

@@ -7,19 +7,18 @@ use mpc::comet::softmax::ReluSoftmax;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
 use mpc::transformer::softmax::Softmax;
+use runtime::plan::sliced::Sliced;
+use runtime::plan::step::Action;
 use wire::{Error, Result};
 
-use super::operation::Operation;
-use super::single::{Planned, digits};
-use super::task::{Input, Output};
-use crate::plan::sliced::Sliced;
-use crate::plan::step::Action;
+use crate::operation::Operation;
+use crate::values::{Input, Output, Planned, digits, last_place};
 
 /// Plans `operation`.
 ///
 /// # Errors
 /// [`Error::Misuse`] for sizes and widths that no protocol has.
-pub(super) fn plan(operation: &Operation) -> Result<Planned> {
+pub(crate) fn plan(operation: &Operation) -> Result<Planned> {
     match *operation {
         Operation::Gelu { rows, cols, bits, out_bits, range, radix } => {
             gelu(rows.saturating_mul(cols), [bits, out_bits], range, radix)
@@ -28,7 +27,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let count = rows.saturating_mul(cols);
             let radix = digits(radix, count, bits.saturating_sub(1))?;
             let width = bits.saturating_sub(1);
-            let scale = step(range, width);
+            let scale = last_place(range, width);
             let function = functions::Softmax::new(cols, bits, scale, out_bits);
             let function = function.map_err(Error::Misuse)?;
             let softmax = Sliced::rows(rows, cols, |rows| {
@@ -43,7 +42,7 @@ pub(super) fn plan(operation: &Operation) -> Result<Planned> {
             let radix = digits(radix, count, bits)?;
             let calibration = functions::Calibration {
                 least: bits.saturating_sub(7),
-                unit: 1.0 / step(range, out_bits),
+                unit: 1.0 / last_place(range, out_bits),
             };
             let function = functions::LayerNorm::new(cols, bits, calibration, out_bits);
             let function = function.map_err(Error::Misuse)?;
@@ -65,7 +64,7 @@ fn gelu(
     radix: Option<u32>,
 ) -> Result<Planned> {
     let radix = digits(radix, count, bits.saturating_sub(1))?;
-    let scale = step(range, out_bits);
+    let scale = last_place(range, out_bits);
     let magnitude = functions::Gelu::least(scale)
         .ok_or_else(|| Error::misuse("GELU of so small a range has too many values"))?;
     let function = functions::Gelu::new(magnitude, scale).map_err(Error::Misuse)?;
@@ -79,14 +78,9 @@ fn gelu(
     Ok((input, Output::signed(out_bits), Action::from(gelu)))
 }
 
-/// A last place of signed values of `bits` whose bound is `range`.
-pub(super) fn step(range: f64, bits: u32) -> f64 {
-    range / (1u64 << bits.saturating_sub(1).min(62)) as f64
-}
-
 /// The result of `plan` for `values` in the clear, and its largest distance from the real
 /// function in last places.
-pub(super) fn clear(plan: &dyn Protocol, values: &[i64]) -> Option<(Vec<i64>, f64)> {
+pub(crate) fn clear(plan: &dyn Protocol, values: &[i64]) -> Option<(Vec<i64>, f64)> {
     let largest = |errors: &mut dyn Iterator<Item = f64>| errors.fold(0.0, f64::max);
     if let Some(function) = plan.downcast().map(Gelu::function) {
         let error = largest(&mut values.iter().map(|x| function.error(*x)));

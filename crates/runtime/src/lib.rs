@@ -1,6 +1,5 @@
 //! Plans a graph, runs the plan between two parties and reports what it cost.
 
-pub mod bench;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 pub mod linear;
@@ -26,7 +25,7 @@ pub use plan::sliced::{Feed, Slice, Sliced};
 pub use plan::spent::Spent;
 pub use plan::step::{Action, Opening, Step};
 pub use plan::{Plan, Reveal, Settings};
-pub use report::{LayerReport, Report, Traffic, Usage};
+pub use report::{Counts, LayerReport, Report, Traffic, Usage};
 pub use session::client::{Answer, Request, predict, quantize};
 pub use session::handshake::MOST_INPUTS;
 pub use session::open::Session;
@@ -39,6 +38,19 @@ pub mod files {
 }
 pub use suites::suite::{NodePlanner, Suite};
 pub use suites::{PlanOperator, all as suites, register_operator, register_suite, steps_by_node};
+/// Parts of a session, for two parties that both hold a plan and shares of its input from the
+/// start: a measurement of the plan by itself.
+pub mod parts {
+    pub use crate::preprocess::correlations::{MOST_BYTES, Offline, pad_bytes};
+    pub use crate::report::work_by_phase;
+    pub use crate::run::run_shares;
+    pub use crate::session::client::random;
+    pub use crate::session::encoded::EncodedModel;
+    pub use crate::session::handshake::{Agreed, client_knows, known_cost, server_knows};
+    pub use crate::session::keys::cost as keys_cost;
+    pub use crate::suites::lola::evaluation::Cache as KeyCache;
+    pub use crate::suites::{slot_layer, slot_protocol, transfer_nodes};
+}
 pub use suites::{
     check as check_suite, consent, hides_filters, never_rescales, rounds_exactly, transfers,
     unifies,

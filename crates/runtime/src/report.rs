@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use mpc::linear::slots::Operations;
+use pricing::Work;
 use serde::Serialize;
 use wire::{Cost, Entry, Meter, Phase};
 
-use crate::bench::Counts;
 use crate::linear::protocol::LinearProtocol;
 use crate::plan::spent::{Part, Spent};
 use crate::plan::step::Step;
@@ -42,6 +43,26 @@ pub struct Phases {
     pub offline: Usage,
     /// With the input.
     pub online: Usage,
+}
+
+/// Homomorphic operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Rotations, each with a key switch.
+    pub rotations: usize,
+    /// Those among them that share the decomposition of their ciphertext.
+    pub hoisted: usize,
+    /// Products of a ciphertext and weights.
+    pub multiplications: usize,
+    /// Sums of two ciphertexts.
+    pub additions: usize,
+}
+
+impl From<Operations> for Counts {
+    fn from(done: Operations) -> Self {
+        let Operations { rotations, hoisted, multiplications, additions, .. } = done;
+        Self { rotations, hoisted, multiplications, additions }
+    }
 }
 
 /// One step of the plan.
@@ -105,8 +126,8 @@ impl Usage {
 }
 
 impl Report {
-    /// What was metered.
-    pub(crate) fn metered(plan: &Plan, inputs: usize, meter: &mut Meter) -> Self {
+    /// What `meter` counted so far in a session of `plan` with so many inputs.
+    pub fn metered(plan: &Plan, inputs: usize, meter: &mut Meter) -> Self {
         let phases = Phases {
             setup: Usage::of(&meter.total(Some(Phase::Setup))),
             offline: Usage::of(&meter.total(Some(Phase::Offline))),
@@ -189,6 +210,13 @@ impl Report {
             parameters: crate::session::keys::describe(plan),
         }
     }
+}
+
+/// The work of `plan` for one input part by part, messages included, with the phase that each
+/// part belongs to.
+pub fn work_by_phase(plan: &Plan) -> Vec<(Phase, Work)> {
+    let of = |Part { phase, spent, .. }| (phase, spent.work + mpc::work::messages(spent.cost));
+    counted(plan.parts(1)).map(of).collect()
 }
 
 /// The parts with the rounds that each adds to those before it, and streams beside each other.

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use runtime::bench::{Bench, Host, Measured, Operation};
+use lab::{Bench, Host, Measured, Operation};
 use runtime::{Report, Settings};
 use wire::{Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts};
 

@@ -7,21 +7,22 @@
 //! [`bench`] measures single operations.
 
 mod bench;
-mod calibrate;
 mod compare;
 mod model;
 mod session;
 
 pub use bench::{BenchServer, bench};
-pub use calibrate::{Calibrated, Told, Took, Wanted, calibrated, wanted};
 pub use compare::{Suited, compare_suites};
 pub use graph::Conv;
 pub use graph::{
     Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
     load, save,
 };
+pub use lab::{
+    Calibrated, Compared, Counted, Measured, Operation, Told, Took, Transfers, Wanted, calibrated,
+    compare, count, wanted,
+};
 pub use model::{Description, PlanOptions, Planned, compile, describe, plan, simulate};
-pub use runtime::bench::{Compared, Counted, Measured, Operation, Transfers, compare, count};
 pub use runtime::files::{
     Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
 };

@@ -6,11 +6,11 @@ use pricing::unit::COUNT;
 
 /// Work and the seconds that it took.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Everything in it, messages too.
-    pub work: Work,
+    pub(crate) work: Work,
     /// Seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// Passes of coordinate descent; it converges much sooner.
@@ -24,7 +24,7 @@ const DISTURBED: f64 = 0.2;
 
 /// The rates that come closest to all samples: the sum over samples of the squared relative
 /// error is least, and of rates that samples say little about, those near `before` are taken.
-pub fn fitted(samples: &[Sample], before: &Rates) -> Rates {
+pub(crate) fn fitted(samples: &[Sample], before: &Rates) -> Rates {
     let prior = scaled(samples, before);
     let rows: Vec<[f64; COUNT]> = samples.iter().filter(|s| s.seconds > 0.0).map(row).collect();
     let shares: Vec<[f64; COUNT]> = rows.iter().map(|row| weighed(row, &prior)).collect();

@@ -1,9 +1,16 @@
 //! A machine's rates out of measurements of it: which operations to measure, and the fit.
 
-use runtime::bench::{Operation, work_by_phase};
-use runtime::planner::{Rates, Sample, Trial, Work, fitted, workload};
+mod fit;
+mod workload;
+
+use pricing::{Rates, Work};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Phase, Result};
+
+use crate::operation::Operation;
+use crate::session::work_by_phase;
+use fit::{Sample, fitted};
+use workload::{Trial, workload};
 
 /// An operation to measure.
 #[derive(Clone, Debug, Serialize)]
@@ -136,7 +143,7 @@ mod tests {
         let found = calibrated(&as_told(2.0)).unwrap();
         assert!(found.median_error < 0.01, "{}", found.median_error);
         assert!(found.samples.len() > wanted().len());
-        let unit = Work::of(runtime::planner::Unit::Entry, 1.0);
+        let unit = Work::of(pricing::Unit::Entry, 1.0);
         let ratio = found.rates.seconds(&unit) / rates.seconds(&unit);
         assert!((ratio - 2.0).abs() < 0.1, "{ratio}");
         assert!(calibrated(&as_told(1.0)[1..]).is_err());

@@ -2,21 +2,21 @@
 
 use graph::{Nonlinear, Rounding};
 use ot::Source;
+use runtime::Settings;
 
-use crate::bench::Operation;
-use crate::plan::Settings;
+use crate::operation::Operation;
 
 /// One measurement.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// What runs.
-    pub operation: Operation,
+    pub(crate) operation: Operation,
     /// Where its correlations come from.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 /// All of them, the cheapest first; about half a minute on the reference machine.
-pub fn workload() -> Vec<Trial> {
+pub(crate) fn workload() -> Vec<Trial> {
     let sources = [
         Source::SoftSpoken2,
         Source::SoftSpoken4,
@@ -149,7 +149,7 @@ fn conv(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::bench::work_by_phase;
+    use crate::session::work_by_phase;
     use pricing::{Unit, Work};
 
     #[test]

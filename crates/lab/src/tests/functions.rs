@@ -1,11 +1,11 @@
 //! Functions of transformers, `auto`'s and Comet's.
 
 use graph::functions::starts::Start;
+use runtime::Settings;
 
 use super::{check, run};
-use crate::bench::operation::Function;
-use crate::bench::{Operation, comet as planned};
-use crate::plan::settings::Settings;
+use crate::operation::Function;
+use crate::{Operation, comet as planned};
 
 pub(super) fn gelu(bits: u32, out_bits: u32, range: f64) -> Operation {
     Operation::Gelu { rows: 7, cols: 50, bits, out_bits, range, radix: None }

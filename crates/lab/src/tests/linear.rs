@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 
 use graph::Rounding;
+use runtime::Settings;
 
 use super::{check, check_with};
-use crate::bench::operation::Baseline;
-use crate::bench::{Bench, Operation};
-use crate::plan::settings::Settings;
+use crate::operation::Baseline;
+use crate::{Bench, Operation};
 
 pub(super) fn strided(
     channels: [usize; 2],

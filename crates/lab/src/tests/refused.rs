@@ -1,13 +1,13 @@
 //! Operations that nobody can mean.
 
 use graph::Rounding;
+use runtime::Settings;
 use wire::Error;
 
 use super::OT;
 use super::functions::{gelu, layer_norm, softmax};
 use super::linear::strided;
-use crate::bench::{Bench, Operation};
-use crate::plan::settings::Settings;
+use crate::{Bench, Operation};
 
 #[test]
 fn nonsense_is_refused() {

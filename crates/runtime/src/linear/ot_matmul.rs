@@ -78,7 +78,7 @@ impl OtLayer {
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths that no protocol has.
-    pub(crate) fn new(
+    pub fn new(
         layer: Layer,
         choice: WeightBits,
         rescale: Rescale,

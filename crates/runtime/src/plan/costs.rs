@@ -52,7 +52,7 @@ impl Step {
 
     /// In the order in which they run: correlations consumed, and what is taken online after
     /// they were made.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Demand, Spent)> {
+    pub fn parts(&self) -> impl Iterator<Item = (Demand, Spent)> {
         let first = (Demand::default(), self.first());
         std::iter::once(first).chain(self.sliced().flat_map(Sliced::parts))
     }

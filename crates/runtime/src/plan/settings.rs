@@ -69,7 +69,7 @@ impl Settings {
     }
 
     /// What both parties' correlations follow from.
-    pub(crate) fn sourcing(self) -> Sourcing {
+    pub fn sourcing(self) -> Sourcing {
         Sourcing { source: self.ot, bandwidth: self.bandwidth }
     }
 }

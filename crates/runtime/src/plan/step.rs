@@ -170,7 +170,7 @@ impl Step {
     }
 
     /// Whether it makes its correlations itself, slice by slice.
-    pub(crate) fn feeds_itself(&self) -> bool {
+    pub fn feeds_itself(&self) -> bool {
         self.sliced().any(|sliced| sliced.len() > 1)
     }
 

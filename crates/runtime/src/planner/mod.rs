@@ -4,21 +4,17 @@
 //! ([`pricing::Unit`]) times what a unit takes on this machine ([`Rates`]), and time on the
 //! link ([`Conditions`]).
 
-mod fit;
 mod rates;
 mod search;
 mod ways;
 mod widths;
-mod workload;
 
 pub use pricing::Rates;
 pub use pricing::{Unit, Work};
 
-pub use fit::{Sample, fitted};
 pub use rates::Conditions;
 pub use search::{Alternative, Found, best, uniform};
 pub use widths::{Widths, suited};
-pub use workload::{Trial, workload};
 
 use graph::{Graph, Model};
 use wire::{Error, Result};

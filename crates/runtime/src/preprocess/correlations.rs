@@ -13,7 +13,7 @@ use wire::{Channel, Cost, Error, Phase, Result, Role};
 use crate::plan::spent::Spent;
 
 /// Bytes of pads that a party makes at a time.
-pub(crate) const MOST_BYTES: usize = 128 << 20;
+pub const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
 pub struct Offline {
@@ -31,8 +31,11 @@ pub(crate) struct Stock {
 }
 
 impl Offline {
-    /// Base transfers.
-    pub(crate) fn setup(
+    /// Makes the base transfers in both directions of the session that `session` names.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Transport`].
+    pub fn setup(
         channel: &mut Channel,
         rng: &mut Random,
         session: [u8; 32],
@@ -49,7 +52,7 @@ impl Offline {
     }
 
     /// Lets this party use so many threads; the other notices nothing.
-    pub(crate) fn set_threads(&mut self, threads: usize) {
+    pub fn set_threads(&mut self, threads: usize) {
         if let Some((sender, receiver)) = &mut self.ends {
             sender.set_threads(threads);
             receiver.set_threads(threads);
@@ -86,8 +89,11 @@ impl Offline {
         Ok(Correlations::new(sending, receiving).with_circuits(circuits))
     }
 
-    /// The ends that this party holds.
-    pub(crate) fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
+    /// The ends that this party holds: the sender's and the receiver's.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a plan that transfers nothing.
+    pub fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
         let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
         ends.ok_or_else(|| Error::misuse("a plan that transfers nothing"))
     }
@@ -136,7 +142,7 @@ fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
 
 /// Bytes that the party that holds more holds: of transfers the sender, of circuits the
 /// evaluator.
-pub(crate) fn pad_bytes(demand: &Demand) -> usize {
+pub fn pad_bytes(demand: &Demand) -> usize {
     let entry = |job: &Job| {
         let planes = job.entry.planes().saturating_mul(job.count.div_ceil(8));
         planes.saturating_add(job.entry.words().count().saturating_mul(8 * job.count))

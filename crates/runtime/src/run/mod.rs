@@ -56,7 +56,7 @@ pub(crate) fn run_watched(
 }
 
 /// Runs all steps on the tensors that are there.
-pub(crate) fn run_on(
+fn run_on(
     channel: &mut Channel,
     plan: &Plan,
     party: &Party<'_>,
@@ -115,7 +115,7 @@ pub(crate) fn run_prepared(
 }
 
 /// Runs all steps on the tensors that are there and what was preprocessed for one run.
-pub(crate) fn run_prepared_on(
+fn run_prepared_on(
     channel: &mut Channel,
     plan: &Plan,
     party: &Party<'_>,
@@ -132,6 +132,32 @@ pub(crate) fn run_prepared_on(
         tensors.put(step, result);
     }
     Ok(())
+}
+
+/// Runs all steps of `plan` between two parties that hold shares already, after what the plan
+/// preprocesses. `shares` are this party's shares of the graph's first tensors, in the order of
+/// their indices; the result is its share of what the last step writes.
+///
+/// # Errors
+/// [`wire::Error::Misuse`] for shares that do not fit the plan, [`wire::Error::Peer`],
+/// [`wire::Error::Transport`].
+pub fn run_shares(
+    channel: &mut Channel,
+    plan: &Plan,
+    party: &Party<'_>,
+    shares: Vec<Share>,
+    offline: &mut Offline,
+    rng: &mut Random,
+) -> Result<Share> {
+    let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
+    if plan.settings().store() > 0 {
+        let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
+        let inference = preprocessor.run(plan.steps())?;
+        run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
+    } else {
+        run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
+    }
+    tensors.into_last()
 }
 
 /// Runs one step on this party's shares of its inputs.

@@ -163,8 +163,11 @@ pub(super) fn offline(
     }
 }
 
-/// Randomness of the operating system.
-pub(crate) fn random() -> Result<Random> {
+/// A generator seeded by the operating system.
+///
+/// # Errors
+/// [`Error::Transport`] when the system has no entropy.
+pub fn random() -> Result<Random> {
     Random::from_os().map_err(|e| Error::transport(format!("no entropy from the system: {e}")))
 }
 

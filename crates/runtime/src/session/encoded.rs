@@ -11,7 +11,7 @@ use crate::suites::lola::evaluation::Cache;
 
 /// A model's encoded weights, and the evaluation keys of clients who may come back.
 #[derive(Default)]
-pub(crate) struct EncodedModel {
+pub struct EncodedModel {
     weights: Weights,
     cache: Cache,
 }
@@ -21,7 +21,7 @@ impl EncodedModel {
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for a model without weights that the plan needs.
-    pub(crate) fn new(plan: &Plan, model: Model) -> Result<Self> {
+    pub fn new(plan: &Plan, model: Model) -> Result<Self> {
         Ok(Self { weights: encode(plan, model)?, cache: Cache::default() })
     }
 
@@ -36,7 +36,7 @@ impl EncodedModel {
     }
 
     /// The encoded weights.
-    pub(crate) fn weights(&self) -> &Weights {
+    pub fn weights(&self) -> &Weights {
         &self.weights
     }
 

@@ -136,11 +136,11 @@ impl Message for Accept {
 }
 
 /// What both parties hold after the handshake.
-pub(crate) struct Agreed {
+pub struct Agreed {
     /// Inputs of this session.
     pub(crate) inputs: usize,
     /// Binds everything that follows to both nonces and the plan.
-    pub(crate) session: [u8; 32],
+    pub session: [u8; 32],
 }
 
 impl Agreed {
@@ -229,13 +229,12 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
         .then(Cost::message(Role::Client, 36))
 }
 
-/// The handshake of two parties that hold the same plan already, named by `digest`.
-/// The client's side.
-pub(crate) fn client_knows(
-    channel: &mut Channel,
-    rng: &mut Random,
-    digest: &[u8; 32],
-) -> Result<Agreed> {
+/// The client's side of the handshake of two parties that hold the same plan already, named by
+/// `digest`.
+///
+/// # Errors
+/// [`Error::Peer`] for a server of another release, [`Error::Transport`].
+pub fn client_knows(channel: &mut Channel, rng: &mut Random, digest: &[u8; 32]) -> Result<Agreed> {
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
     let theirs: Hello = channel.receive(&())?;
@@ -244,12 +243,12 @@ pub(crate) fn client_knows(
     Ok(Agreed::new(1, &ours.nonce, &theirs.nonce, digest))
 }
 
-/// The server's side of [`client_knows`].
-pub(crate) fn server_knows(
-    channel: &mut Channel,
-    rng: &mut Random,
-    digest: &[u8; 32],
-) -> Result<Agreed> {
+/// The server's side of the handshake of two parties that hold the same plan already, named by
+/// `digest`.
+///
+/// # Errors
+/// [`Error::Peer`] for a client of another release or with another plan, [`Error::Transport`].
+pub fn server_knows(channel: &mut Channel, rng: &mut Random, digest: &[u8; 32]) -> Result<Agreed> {
     let theirs: Hello = channel.receive(&())?;
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
@@ -261,9 +260,8 @@ pub(crate) fn server_knows(
     Ok(Agreed::new(accept.inputs, &theirs.nonce, &ours.nonce, digest))
 }
 
-/// What [`client_knows`] costs.
-#[cfg(test)]
-pub(crate) fn known_cost() -> Cost {
+/// What the handshake of two parties that hold the same plan already costs.
+pub fn known_cost() -> Cost {
     let hello = |role| Cost::message(role, HELLO_LEN as u64);
     hello(Role::Client).then(hello(Role::Server)).then(Cost::message(Role::Client, 36))
 }

@@ -62,8 +62,8 @@ fn layout(plan: &Plan, needed: &[Params]) -> Result<Vec<Segment>> {
     Ok(segments)
 }
 
-/// What the keys cost.
-pub(crate) fn cost(plan: &Plan) -> Cost {
+/// What the keys of a session of `plan` cost.
+pub fn cost(plan: &Plan) -> Cost {
     let segments = needed(plan).and_then(|needed| layout(plan, &needed));
     let keys = match segments.as_deref() {
         Ok([]) | Err(_) => Cost::NONE,
@@ -94,7 +94,12 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
 }
 
 impl ClientKeys {
-    pub(crate) fn setup(
+    /// Makes the keys that `plan` needs and sends their public halves; keys of a network that is
+    /// evaluated under encryption may be the client's `own`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for keys that do not fit the plan, [`Error::Peer`], [`Error::Transport`].
+    pub fn setup(
         channel: &mut Channel,
         plan: &Plan,
         agreed: &Agreed,
@@ -125,8 +130,11 @@ impl ClientKeys {
 }
 
 impl ServerKeys {
-    /// The keys of clients who come back may be in `cache`.
-    pub(crate) fn setup(
+    /// Receives the keys that `plan` needs; those of clients who come back may be in `cache`.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for keys that do not fit the plan, [`Error::Transport`].
+    pub fn setup(
         channel: &mut Channel,
         plan: &Plan,
         agreed: &Agreed,

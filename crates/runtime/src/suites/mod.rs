@@ -117,7 +117,7 @@ pub(crate) fn packing(suite: &str) -> Option<Packing> {
 }
 
 /// The slot-packed protocol of a suite that has one.
-pub(crate) fn slot_protocol(suite: &str) -> Option<Protocol> {
+pub fn slot_protocol(suite: &str) -> Option<Protocol> {
     match packing(suite) {
         Some(Packing::Rotated(protocol)) => Some(protocol),
         _ => None,
@@ -126,7 +126,7 @@ pub(crate) fn slot_protocol(suite: &str) -> Option<Protocol> {
 
 /// The steps of a graph of one linear node whose input is shared, under the slot-packed
 /// suite it is for; `None` when it is for another.
-pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
+pub fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
     packing(&graph.suite).map(|packing| match packing {
         Packing::Published(_) => Err(falcon::networks_only()),
         _ => slots::of_nodes(graph, packing, false),
@@ -134,7 +134,7 @@ pub(crate) fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
 }
 
 /// The steps of the nodes of a graph for suite `ufo`, without an end.
-pub(crate) fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+pub fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     ufo::of_nodes(graph, settings, &OptionsByStep::default())
 }
 

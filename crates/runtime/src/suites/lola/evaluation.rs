@@ -159,7 +159,7 @@ fn other() -> Error {
 
 /// Evaluation keys of clients who may come back, by nonce and digest; within a quota those
 /// longest not used go first.
-pub(crate) struct Cache {
+pub struct Cache {
     quota: usize,
     held: Mutex<Held>,
 }
