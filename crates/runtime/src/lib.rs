@@ -26,8 +26,9 @@ pub use plan::spent::Spent;
 pub use plan::step::{Action, Opening, Step};
 pub use plan::{Plan, Reveal, Settings};
 pub use report::{Counts, LayerReport, Report, Traffic, Usage};
-pub use session::client::{Answer, Request, predict, quantize};
+pub use session::client::{Answer, Request, predict};
 pub use session::handshake::MOST_INPUTS;
+pub use session::input::quantize;
 pub use session::open::Session;
 pub use session::server::{Access, End, Event, Options, Server};
 /// Keys, requests and answers of suite `lola` as files.
@@ -44,9 +45,9 @@ pub mod parts {
     pub use crate::preprocess::correlations::{MOST_BYTES, Offline, pad_bytes};
     pub use crate::report::work_by_phase;
     pub use crate::run::run_shares;
-    pub use crate::session::client::random;
     pub use crate::session::encoded::EncodedModel;
     pub use crate::session::handshake::{Agreed, client_knows, known_cost, server_knows};
+    pub use crate::session::input::random;
     pub use crate::session::keys::cost as keys_cost;
     pub use crate::suites::lola::evaluation::Cache as KeyCache;
     pub use crate::suites::{slot_layer, slot_protocol, transfer_nodes};

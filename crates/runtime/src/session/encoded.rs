@@ -1,7 +1,6 @@
 //! What a server holds of its model for all sessions.
 
 use graph::Model;
-use mpc::linear::lola;
 use wire::Result;
 
 use crate::linear::weights::Weights;
@@ -38,10 +37,5 @@ impl EncodedModel {
     /// The encoded weights.
     pub fn weights(&self) -> &Weights {
         &self.weights
-    }
-
-    /// The weights of a network that is evaluated under encryption.
-    pub(crate) fn network(&self) -> Result<&lola::ServerWeights> {
-        self.weights.of(None)
     }
 }

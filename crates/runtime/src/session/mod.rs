@@ -5,6 +5,7 @@ pub(crate) mod course;
 pub(crate) mod encoded;
 pub(crate) mod estimate;
 pub(crate) mod handshake;
+pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod offers;
 pub(crate) mod open;

@@ -13,8 +13,9 @@ use zeroize::Zeroizing;
 
 use crate::plan::Plan;
 use crate::report::Report;
-use crate::session::client::{Client, quantize};
+use crate::session::client::Client;
 use crate::session::handshake::MOST_INPUTS;
+use crate::session::input::quantize;
 use crate::suites;
 use crate::suites::lola::files::KeyFiles;
 

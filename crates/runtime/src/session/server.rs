@@ -18,10 +18,11 @@ use crate::linear::keys::ServerKeys;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
 use crate::report::Report;
-use crate::session::client::{offline, random};
+use crate::session::client::offline;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
+use crate::session::input::random;
 use crate::session::offers::Offers;
 use crate::suites;
 

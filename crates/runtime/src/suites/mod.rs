@@ -32,7 +32,7 @@ use crate::linear::slots::Packing;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
 use crate::plan::step::Step;
-pub use registered::{PlanOperator, register_operator, register_suite};
+pub use registered::{PlanOperator, register_operator};
 use suite::Suite;
 
 /// The suites of this version, in the order in which they are compared.
@@ -50,6 +50,17 @@ static BUILT_IN: [&Suite; 8] = [
 /// All suites: those of this version, then those that were registered.
 pub fn all() -> Vec<&'static Suite> {
     BUILT_IN.into_iter().chain(registered::suites()).collect()
+}
+
+/// Makes a suite known for this process. Both parties need it.
+///
+/// # Errors
+/// [`Error::Misuse`] for a name that another suite has.
+pub fn register_suite(suite: &'static Suite) -> Result<()> {
+    if registered::keep(suite, &BUILT_IN) {
+        return Ok(());
+    }
+    Err(Error::misuse(format!("there is a suite `{}` already", suite.name)))
 }
 
 /// The suite of this name.

@@ -2,21 +2,18 @@
 //! linear layers, as the model says.
 
 use graph::{Graph, Nonlinear};
-use wire::{Error, Result};
+use wire::Result;
 
-use super::{falcon, garbled, named, slots};
+use super::{falcon, garbled, slots};
 use crate::linear::slots::Packing;
-use crate::plan::options::OptionsByStep;
 use crate::plan::settings::Settings;
 use crate::plan::step::Step;
 
-/// The steps of a whole graph. Nothing can be chosen, so the options are empty.
+/// The steps of a whole graph whose linear layers are packed so.
 ///
 /// # Errors
-/// [`Error::Unsupported`] naming the node that no protocol fits.
-pub(super) fn steps(graph: &Graph, settings: Settings, _: &OptionsByStep) -> Result<Vec<Step>> {
-    let packing = named(&graph.suite)?.packing();
-    let packing = packing.ok_or_else(|| Error::misuse("a suite without packed slots"))?;
+/// [`wire::Error::Unsupported`] naming the node that no protocol fits.
+pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     match (graph.nonlinear, packing) {
         (Nonlinear::Gc, _) => garbled::steps(graph, settings, packing),
         (Nonlinear::Ot, Packing::Published(_)) => Err(falcon::circuits_only()),

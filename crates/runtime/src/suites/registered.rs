@@ -50,17 +50,15 @@ pub(super) fn action(
     plan.ok_or_else(unknown)?(graph, node, batch, options)
 }
 
-/// Makes a suite known for this process. Both parties need it.
-///
-/// # Errors
-/// [`Error::Misuse`] for a name that another suite has.
-pub fn register_suite(suite: &'static Suite) -> Result<()> {
+/// Keeps a suite unless its name is taken, by one of `others` or a suite that is kept; says
+/// whether it did.
+pub(super) fn keep(suite: &'static Suite, others: &[&Suite]) -> bool {
     let mut known = SUITES.write().unwrap_or_else(PoisonError::into_inner);
-    if super::BUILT_IN.iter().chain(known.iter()).any(|other| other.name == suite.name) {
-        return Err(Error::misuse(format!("there is a suite `{}` already", suite.name)));
+    let free = !others.iter().chain(known.iter()).any(|other| other.name == suite.name);
+    if free {
+        known.push(suite);
     }
-    known.push(suite);
-    Ok(())
+    free
 }
 
 /// The suites that were registered.

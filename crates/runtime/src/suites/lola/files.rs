@@ -12,9 +12,10 @@ use wire::{Error, Message, Packed, Result, Segment, tags};
 use zeroize::Zeroizing;
 
 use crate::linear::keys::EvaluationKeys;
+use crate::linear::weights::Weights;
 use crate::plan::{Plan, Settings};
-use crate::session::client::{quantize, random};
-use crate::session::encoded::EncodedModel;
+use crate::run::weights::encode;
+use crate::session::input::{quantize, random};
 use crate::suites::lola::evaluation::{generate, seeds};
 
 const MAGIC: &[u8; 8] = b"tacit-he";
@@ -179,7 +180,7 @@ impl Correspondent {
 /// A server without sockets.
 pub struct Evaluator {
     plan: Plan,
-    prepared: EncodedModel,
+    weights: Weights,
 }
 
 impl Evaluator {
@@ -191,8 +192,8 @@ impl Evaluator {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         let plan = Plan::new(model.graph.clone(), Settings::default())?;
         lola_of(&plan)?;
-        let prepared = EncodedModel::new(&plan, model)?;
-        Ok(Self { plan, prepared })
+        let weights = encode(&plan, model)?;
+        Ok(Self { plan, weights })
     }
 
     /// The file with the answer to a request, under the client's evaluation keys.
@@ -215,7 +216,7 @@ impl Evaluator {
                 Ok(lola::request_of(lola, decoded::<{ tags::LOLA_REQUEST }>(&mut rest, layouts)?))
             };
             let worker = &mut Worker { rng: &mut rng, threads };
-            let weights = self.prepared.network()?;
+            let weights = self.weights.of::<lola::ServerWeights>(None)?;
             let answer = lola::answer(lola, &keys, weights, &mut request, worker)?;
             let messages = lola::answer_messages(lola, answer)?;
             messages.iter().for_each(|message| message.encode(&mut file));
