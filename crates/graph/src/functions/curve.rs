@@ -4,7 +4,7 @@
 //! arguments are cut into 64 pieces: the upper bits look up a value and a slope, the lower
 //! bits multiply the slope.
 
-use super::Result;
+use super::refusal::Result;
 
 /// Bits of the largest argument whose values are all in a table.
 pub const WHOLE: u32 = 8;

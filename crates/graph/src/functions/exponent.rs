@@ -2,7 +2,7 @@
 //! value up, the three lower bits one of eight factors.
 
 use super::real::exp_minus;
-use super::{Result, is_scale};
+use super::refusal::{Result, is_scale};
 
 /// Bits of the lower digit.
 pub const LOW: u32 = 3;

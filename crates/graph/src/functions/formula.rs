@@ -9,7 +9,7 @@ mod builder;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use super::Result;
+use super::refusal::Result;
 pub use builder::Builder;
 
 /// Most bits of any value.

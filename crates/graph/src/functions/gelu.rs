@@ -8,7 +8,7 @@
 
 use super::curve::Curve;
 use super::real::normal_tail;
-use super::{Result, is_scale};
+use super::refusal::{Result, is_scale};
 
 /// Bits of the longest curve.
 const MOST: u32 = 12;

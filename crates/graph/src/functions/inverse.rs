@@ -7,8 +7,8 @@
 //!
 //! Error: at most 1.25 last places and a 4096th of peak.
 
-use super::Result;
 use super::curve::{Curve, MOST};
+use super::refusal::Result;
 
 /// Bits of the leading part beyond those of the result.
 const GUARD: u32 = 2;

@@ -10,9 +10,9 @@
 //! Error: at most 0.6 last places and a 64th of the row's largest result; at most 0.9 for
 //! 9-bit inputs of up to 768 columns, 10-bit results and units from 16 to 31.
 
-use super::Result;
 use super::inverse::{Inverse, Power};
 use super::newton::Newton;
+use super::refusal::Result;
 use super::root::{Root, Rooted};
 use super::starts::Start;
 

@@ -15,6 +15,7 @@ pub mod inverse;
 pub mod layernorm;
 pub mod newton;
 pub mod real;
+mod refusal;
 pub mod relu_softmax;
 pub mod root;
 pub mod smu;
@@ -23,14 +24,7 @@ pub mod starts;
 
 pub use gelu::Gelu;
 pub use layernorm::{Calibration, LayerNorm};
+pub use refusal::Result;
 pub use relu_softmax::ReluSoftmax;
 pub use smu::Smu;
 pub use softmax::Softmax;
-
-/// Why a function is refused.
-pub type Result<T> = std::result::Result<T, String>;
-
-/// Whether `scale` is what one last place can stand for.
-fn is_scale(scale: f64) -> bool {
-    scale.is_normal() && scale > 0.0
-}

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::Result;
 use super::formula::{Builder, Formula};
+use super::refusal::Result;
 
 /// Bits of t.
 const MOST_BITS: u32 = 16;

@@ -8,10 +8,10 @@
 
 use super::formula::{Builder, Formula};
 use super::newton::Newton;
+use super::refusal::{Result, is_scale};
 use super::root::{inverse_root, scaled};
 use super::smu::{Smooth, Smu};
 use super::starts::Start;
-use super::{Result, is_scale};
 
 /// Bits of reciprocals beyond those that a row's largest s needs.
 const GUARD: u32 = 1;

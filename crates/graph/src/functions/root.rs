@@ -1,10 +1,10 @@
 //! Inverse square roots of wide integers by Newton's iteration, and reciprocals as their
 //! squares.
 
-use super::Result;
 use super::formula::{Builder, Formula};
 use super::inverse::Inverse;
 use super::newton::{Newton, Wanted};
+use super::refusal::Result;
 use super::starts::{Start, found};
 
 /// Bits of constants that scale results.

@@ -6,8 +6,8 @@
 
 use super::formula::{Builder, Formula};
 use super::newton::{Newton, Wanted};
+use super::refusal::{Result, is_scale};
 use super::starts::{Start, found};
-use super::{Result, is_scale};
 
 /// Last places that results may be off by.
 pub const ERROR: f64 = 1.0;

@@ -10,7 +10,7 @@
 use super::exponent::Exponent;
 use super::inverse::{Inverse, Power};
 use super::real::exp_minus;
-use super::{Result, is_scale};
+use super::refusal::{Result, is_scale};
 
 /// Bits by which clipping has to shorten a difference, and one for the sign.
 const SAVING: u32 = 3;

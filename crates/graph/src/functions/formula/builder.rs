@@ -1,6 +1,7 @@
 //! Programs that grow, step by step, by interval arithmetic.
 
-use super::{Formula, MOST, Result, STEPS, Step};
+use super::super::refusal::Result;
+use super::{Formula, MOST, STEPS, Step};
 
 /// A program that grows.
 #[derive(Clone, Debug)]

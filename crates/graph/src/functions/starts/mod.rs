@@ -5,10 +5,10 @@ mod exponential;
 mod table;
 mod taylor;
 
-use super::Result;
 use super::branches::Branches;
 use super::formula::Builder;
 use super::newton::{Core, Interval, Newton, Wanted, iteration, last};
+use super::refusal::Result;
 
 /// Bits after the point of numbers where the range is not split, beyond the result's.
 const GUARD: u32 = 2;
