@@ -22,9 +22,11 @@ use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::answers::{self, Held};
+use super::client::{receive_phases, send_inputs};
 use super::layer::Layer;
 use super::product::ServerWeights;
-use super::{Worker, check, clear, client_share, receive_phases, send_inputs, server_share};
+use super::shares::{check, client_share, server_share};
+use super::{Worker, clear};
 use crate::defect::defect;
 use crate::share::Share;
 

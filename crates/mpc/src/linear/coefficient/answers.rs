@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
+use super::Worker;
 use super::layer::{INPUTS, Layer, RESPONSES};
 use super::packing::Place;
 use super::product::{ServerWeights, Tile};
-use super::{Worker, scatter};
+use super::shares::scatter;
 use crate::defect::defect;
 use crate::linear::transport::rlwe::next_ciphertext;
 use crate::linear::transport::{Received, misuse, send_chunks};

@@ -12,6 +12,7 @@ use wire::testing::{Outcome, Tamper, run_tampered};
 use wire::{Error, Role};
 
 use super::*;
+use crate::share::Share;
 use crate::testing::split;
 
 const WEIGHT_BITS: u32 = 8;

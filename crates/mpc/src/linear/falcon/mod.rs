@@ -20,6 +20,7 @@
 //!
 //! Floating point is not computed in constant time.
 
+mod check;
 mod client;
 mod filters;
 mod fourier;
@@ -34,9 +35,6 @@ mod small;
 mod tests;
 mod weights;
 
-use he::bfv::Params;
-use wire::{Error, Result};
-
 pub use client::client;
 pub use layer::{AcceptLeakage, Layer};
 pub use measure::Measurement;
@@ -44,14 +42,3 @@ pub use ntt::{Operations, ServerKeys, Worker};
 pub use server::server;
 pub use small::Small;
 pub use weights::ServerWeights;
-
-fn check(layer: &Layer, x: &[i64], params: &Params) -> Result<()> {
-    let excess = x.iter().fold(0, |any, value| any | value.unsigned_abs());
-    if x.len() != layer.inputs() || excess >> layer.share_bits() != 0 {
-        return Err(Error::misuse("shares that do not fit their linear layer"));
-    }
-    if params != layer.params() {
-        return Err(Error::misuse("a key that does not fit the layer"));
-    }
-    Ok(())
-}

@@ -5,10 +5,11 @@ use ring::Random;
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
+use super::check::check;
 use super::layer::Layer;
 use super::slots::Mask;
 use super::weights::ServerWeights;
-use super::{ServerKeys, Worker, check};
+use super::{ServerKeys, Worker};
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::{misuse, send_chunks};
 

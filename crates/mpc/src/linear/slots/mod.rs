@@ -21,6 +21,7 @@ mod encode;
 mod encrypted;
 mod evaluate;
 mod grid;
+mod keys;
 mod layer;
 mod machine;
 mod measure;
@@ -32,24 +33,14 @@ mod server;
 mod tests;
 mod weights;
 
-use he::bfv::{PublicKey, RotationKeys};
-
 pub use super::transport::Worker;
 pub(in crate::linear) use choose::{Quotients, fewest_ciphertexts};
 pub use client::client;
 pub(in crate::linear) use evaluate::operations;
+pub use keys::ServerKeys;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
 pub use measure::Measurement;
 pub(in crate::linear) use plan::{Plan, Rows, Sequence};
 pub use server::server;
 pub use weights::ServerWeights;
-
-/// What a server needs of the client's keys.
-#[derive(Debug)]
-pub struct ServerKeys {
-    /// The key that re-randomises responses.
-    pub public: PublicKey,
-    /// Keys of at least the steps of [`Layer::rotations`].
-    pub rotations: RotationKeys,
-}
