@@ -22,12 +22,9 @@ use self::graph::Crate;
 /// The most modules in one cycle.
 const LARGEST: usize = 2;
 
-/// The crates that still have larger cycles, and the most modules that one of them may have.
-const STILL: [(&str, usize); 3] = [("runtime", 2), ("graph", 45), ("mpc", 5)];
-
-/// The cycles of a crate that have more than `allowed` modules: their members, and one way
+/// The cycles of a crate that have more than [`LARGEST`] modules: their members, and one way
 /// around.
-fn knots(files: &BTreeMap<String, String>, allowed: usize) -> Vec<String> {
+fn knots(files: &BTreeMap<String, String>) -> Vec<String> {
     let graph = Crate::load(files).edges();
     let named = |path: &source::Path| match path.join("::") {
         root if root.is_empty() => "crate".to_owned(),
@@ -38,7 +35,7 @@ fn knots(files: &BTreeMap<String, String>, allowed: usize) -> Vec<String> {
         let around: Vec<String> = cycle(&graph, &component).iter().map(named).collect();
         format!("{} modules: {}; {}", members.len(), members.join(", "), around.join(" -> "))
     };
-    let knots = components(&graph).into_iter().filter(|component| component.len() > allowed);
+    let knots = components(&graph).into_iter().filter(|component| component.len() > LARGEST);
     knots.map(described).collect()
 }
 
@@ -69,9 +66,8 @@ fn no_cycle_of_more_than_two_modules() {
         }
         let mut files = BTreeMap::new();
         read(&source, "", &mut files);
-        let allowed = STILL.iter().find(|(known, _)| *known == name).map_or(LARGEST, |(_, n)| *n);
-        for knot in knots(&files, allowed) {
-            faults += &format!("\n{name}, at most {allowed} allowed, {knot}");
+        for knot in knots(&files) {
+            faults += &format!("\n{name}, at most {LARGEST} allowed, {knot}");
         }
         seen += 1;
     }
