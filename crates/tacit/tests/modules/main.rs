@@ -78,7 +78,7 @@ fn no_cycle_of_more_than_two_modules() {
 /// What is wrong with a made-up crate.
 fn made_up(files: &[(&str, &str)]) -> Vec<String> {
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    knots(&files.collect(), LARGEST)
+    knots(&files.collect())
 }
 
 #[test]

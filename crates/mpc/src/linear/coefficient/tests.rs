@@ -9,7 +9,7 @@ use he::rlwe::{Params, SecretKey, TABLE, noise};
 use ring::word::{reduce, signed};
 use ring::{Random, Seed};
 use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Role};
+use wire::{Error, Result, Role};
 
 use super::*;
 use crate::share::Share;

@@ -5,7 +5,7 @@ use he::bfv::SecretKey;
 use ring::word::signed;
 use ring::{Random, Seed};
 use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Role};
+use wire::{Error, Result, Role};
 use zeroize::Zeroizing;
 
 use super::super::*;
