@@ -87,7 +87,10 @@ impl Planning {
 /// As [`Plan::new`].
 pub fn best_widths(model: &Model, settings: Settings, conditions: &Conditions) -> Result<Found> {
     let found = suited(model, &[(settings, *conditions)])?;
-    found.into_iter().next().ok_or_else(|| Error::misuse("a link without a plan"))
+    found
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::internal("a link without a plan; please report it"))
 }
 
 fn at_widths(model: Model, graph: &Graph) -> Result<Model> {

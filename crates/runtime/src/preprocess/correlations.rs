@@ -95,7 +95,11 @@ impl Offline {
     /// [`Error::Misuse`] for a plan that transfers nothing.
     pub fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
         let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
-        ends.ok_or_else(|| Error::misuse("a plan that transfers nothing"))
+        ends.ok_or_else(|| {
+            Error::internal(
+                "a plan without oblivious transfers is asked for some; please report it",
+            )
+        })
     }
 }
 

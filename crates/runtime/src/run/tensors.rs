@@ -20,7 +20,7 @@ pub(crate) struct Tensors {
 }
 
 impl Tensors {
-    /// Those that are there before the first step.
+    /// The tensors that exist before the first step, from this party's `shares` of them.
     pub(crate) fn new(plan: &Plan, shares: Vec<(usize, Share)>) -> Self {
         let mut last_use = BTreeMap::new();
         for (index, step) in plan.steps().iter().enumerate() {
@@ -33,7 +33,7 @@ impl Tensors {
     /// This party's shares of what a step reads.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a tensor that nothing wrote.
+    /// [`Error::Internal`] for a tensor that nothing wrote.
     pub(crate) fn take_inputs(&mut self, step: &Step, index: usize) -> Result<Vec<Share>> {
         let mut inputs = Vec::with_capacity(step.reads.len());
         for (position, id) in step.reads.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Tensors {
     /// What the last step wrote.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when none has run.
+    /// [`Error::Internal`] when none has run.
     pub(crate) fn into_last(mut self) -> Result<Share> {
         let last = self.last.and_then(|id| self.shares.remove(&id));
         last.ok_or_else(|| Error::Internal("a plan without steps; please report it".into()))

@@ -24,7 +24,7 @@ use crate::suites::lola::files::KeyFiles;
 pub struct Request<'a> {
     /// The values in row-major order, in model units.
     pub values: &'a [f32],
-    /// Their shape: the model's input shape, or (N, *input shape).
+    /// The shape of the values: the model's input shape, or (N, *input shape).
     pub shape: &'a [usize],
     /// Threads of this party, at least 1.
     pub threads: usize,

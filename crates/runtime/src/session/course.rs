@@ -19,7 +19,7 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// That of a session with `inputs` inputs.
+    /// The course of a session with `inputs` inputs.
     pub(crate) fn new(plan: &Plan, inputs: usize) -> Self {
         let turns = turns(plan.runs(inputs), plan.settings().store());
         Self { turns, store: VecDeque::new() }
@@ -40,7 +40,7 @@ impl Course {
         self.turns.prepares()
     }
 
-    /// EncodedModel runs that wait for their inputs.
+    /// The number of preprocessed runs that wait for their inputs.
     pub(crate) fn ready(&self) -> usize {
         self.store.len()
     }
@@ -67,7 +67,7 @@ impl Course {
     /// the opened words, the server nothing.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when all runs are over.
+    /// [`Error::Internal`] when all runs are over: callers count their inputs.
     pub(crate) fn run(
         &mut self,
         channel: &mut Channel,
@@ -78,7 +78,7 @@ impl Course {
     ) -> Result<Vec<u64>> {
         while self.prepare(channel, plan, party, offline, rng)? {}
         if self.is_over() {
-            return Err(Error::misuse("all inputs of this session have been run"));
+            return Err(Error::internal("a run after the last of its session; please report it"));
         }
         let words = match self.store.pop_front() {
             Some(inference) => run::run_prepared(channel, plan, party, inference, rng),

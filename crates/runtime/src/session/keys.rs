@@ -160,7 +160,7 @@ impl ServerKeys {
         let mut keys = Vec::with_capacity(needed.len());
         for params in needed {
             let (seed, body) = (agreed.key_seed(params.degree()), bodies.next());
-            keys.push(PublicKey::new(*params, &seed, body.ok_or_else(unfit)?).map_err(refused)?);
+            keys.push(PublicKey::new(*params, &seed, body.ok_or_else(absent)?).map_err(refused)?);
         }
         let mut unfold = Vec::new();
         for (params, levels) in unfolding(plan) {
@@ -175,4 +175,8 @@ impl ServerKeys {
 
 fn unfit() -> Error {
     Error::misuse("keys that do not fit the plan")
+}
+
+fn absent() -> Error {
+    Error::internal("a message without one of its keys; please report it")
 }

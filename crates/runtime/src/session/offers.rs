@@ -64,14 +64,15 @@ impl Offers {
     /// The plan that takes least on `link`; the first without one.
     ///
     /// # Errors
-    /// [`Error::Misuse`] without a plan; there always is one.
+    /// [`Error::Internal`] without a plan; there always is one.
     pub(crate) fn on(&self, link: Option<Link>) -> Result<&Plan> {
         let seconds = |candidate: &&Candidate| match link {
             Some(link) => on(self.rates, link).seconds(candidate.spent),
             None => 0.0,
         };
         let least = self.candidates.iter().min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-        let least = least.ok_or_else(|| Error::misuse("a server without a plan"))?;
+        let least =
+            least.ok_or_else(|| Error::internal("a server without a plan; please report it"))?;
         Ok(&least.plan)
     }
 }
