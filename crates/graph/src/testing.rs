@@ -136,7 +136,7 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     Program { source, floats: builder.floats }
 }
 
-/// The same with smooth maxima: no GELU and no exponential.
+/// The encoder with smooth maxima: no GELU and no exponential.
 pub fn smooth_encoder(sizes: Sizes, seed: u64) -> Program {
     let mut program = encoder(sizes, seed);
     for node in &mut program.source.nodes {

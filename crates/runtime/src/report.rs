@@ -103,9 +103,9 @@ pub struct Report {
     /// Totals over all phases and inputs.
     #[serde(flatten)]
     pub total: Usage,
-    /// The same by phase.
+    /// The totals of each phase.
     pub phases: Phases,
-    /// The same by step; setup and correlations come first.
+    /// The totals of each step; setup and correlations come first.
     pub layers: Vec<LayerReport>,
     /// One line per set of cryptographic parameters in use.
     pub parameters: Vec<String>,
@@ -146,7 +146,7 @@ impl Report {
         Self::foreseen(plan, inputs, None)
     }
 
-    /// The same with about the seconds that it takes under `conditions`.
+    /// Predicts as [`Report::predicted`] does, and estimates the seconds under `conditions`.
     pub fn predicted_under(plan: &Plan, inputs: usize, conditions: &Conditions) -> Self {
         Self::foreseen(plan, inputs, Some(conditions))
     }

@@ -13,7 +13,7 @@ pub struct BenchServer {
     host: Host,
     listener: TcpListener,
     tls: Option<ServerTls>,
-    /// Its key's pin; `None` in plaintext.
+    /// The pin of the server's key; `None` in plaintext.
     pub pin: Option<Pin>,
     link: Option<Link>,
     timeouts: Timeouts,

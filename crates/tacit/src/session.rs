@@ -72,7 +72,7 @@ pub struct ServeOptions {
     pub reveal: Reveal,
     /// Where correlated transfers come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
     pub ot: String,
-    /// Runs prepared before their inputs; none when absent.
+    /// The number of runs that are preprocessed before their inputs; none when absent.
     pub offline: Option<NonZeroU32>,
     /// Inputs of one run, 1 to 64; one when absent.
     pub batch: Option<NonZeroU32>,
@@ -138,7 +138,7 @@ pub struct PredictOptions {
     pub plaintext: bool,
     /// Own certificate chain, for servers that ask for it.
     pub certificate: Option<String>,
-    /// Its private key.
+    /// The private key of the certificate.
     pub key: Option<String>,
     /// How long to wait for the server.
     pub timeouts: Patience,
@@ -171,7 +171,7 @@ impl PredictOptions {
 pub struct Welcome {
     /// The server.
     pub server: Server,
-    /// Its key's pin; `None` in plaintext.
+    /// The pin of the server's key; `None` in plaintext.
     pub pin: Option<Pin>,
 }
 

@@ -29,9 +29,9 @@ pub enum Lane {
 /// The values of one part.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Values {
-    /// Of [`Lane::Planes`].
+    /// The bit planes of [`Lane::Planes`].
     Planes(Vec<Bits>),
-    /// Of [`Lane::Words`].
+    /// The words of [`Lane::Words`].
     Words(Vec<u64>),
 }
 

@@ -25,7 +25,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Both parties on one machine: no delay, 20 Gbit/s to reckon with. Nothing is imitated.
+    /// Both parties on one machine: no delay, 20 Gbit/s in estimates. Nothing is imitated.
     pub const LOOPBACK: Self = Self { round_trip: Duration::ZERO, bytes_per_second: 20e9 / 8.0 };
     /// A local network: 3 Gbit/s, 0.3 ms.
     pub const LAN: Self =

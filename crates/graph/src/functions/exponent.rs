@@ -11,13 +11,13 @@ pub const LOW: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exponent {
-    /// Of the argument.
+    /// Bits of the argument.
     pub bits: u32,
     /// Bits after the point of values and of parts.
     pub digits: [u32; 2],
-    /// Of the upper digits, at most `2^whole`.
+    /// Exponentials of the upper digits, at most `2^whole`.
     pub values: Vec<u64>,
-    /// Of the lower, at most `2^part`.
+    /// Exponentials of the lower digits, at most `2^part`.
     pub parts: Vec<u64>,
 }
 

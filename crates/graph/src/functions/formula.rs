@@ -42,9 +42,9 @@ pub enum Step {
 pub struct Formula {
     /// In order.
     pub steps: Vec<Step>,
-    /// Of every value: its smallest and its largest.
+    /// The smallest and the largest number that each value takes.
     pub ranges: Vec<[i64; 2]>,
-    /// Of every value: the width of its shares.
+    /// The width of each value's shares, in bits.
     pub rings: Vec<u32>,
 }
 
@@ -103,7 +103,7 @@ impl Formula {
     /// shares become as wide as that needs.
     ///
     /// # Errors
-    /// As [`Builder::finish`].
+    /// The errors of [`Builder::finish`].
     pub fn limit(&mut self, most: i64) -> Result<()> {
         if let Some(range) = self.ranges.last_mut() {
             *range = [range[0].max(0), range[1].min(most)];
@@ -113,7 +113,7 @@ impl Formula {
         Ok(())
     }
 
-    /// The same program with results in shares of `out_bits`.
+    /// The program with results in shares of `out_bits`.
     ///
     /// # Errors
     /// For widths that no protocol has.

@@ -19,7 +19,7 @@ const MOST: u32 = 12;
 pub struct Gelu {
     /// Bits of the absolute values that the curve covers.
     pub magnitude: u32,
-    /// Of one last place; of input and output.
+    /// The value of one last place, of input and output.
     pub scale: f64,
     /// How far GELU lies below ReLU; nothing at 0.
     pub bump: Curve,

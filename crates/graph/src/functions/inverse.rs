@@ -68,7 +68,7 @@ pub struct Inverse {
     pub thresholds: Vec<i64>,
     /// Factors that bring the leading bit to its place, by octave, and those back.
     pub factors: [Vec<i64>; 2],
-    /// Of the leading part.
+    /// The curve of the leading part.
     pub curve: Curve,
 }
 

@@ -56,7 +56,7 @@ pub struct LayerNorm {
     pub moved: u32,
     /// 2^shift/cols, and shift.
     pub quotient: (i64, u32),
-    /// Of variances, to factors.
+    /// The inverse root that turns variances into factors.
     pub root: Rooted,
 }
 
@@ -73,10 +73,10 @@ impl LayerNorm {
         })
     }
 
-    /// The same with inverse roots by Newton's iteration.
+    /// Derives the function with inverse roots by Newton's iteration.
     ///
     /// # Errors
-    /// As [`LayerNorm::new`], and where the iteration diverges.
+    /// The errors of [`LayerNorm::new`], and one where the iteration diverges.
     pub fn by_newton(
         cols: usize,
         bits: u32,

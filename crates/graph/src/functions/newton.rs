@@ -39,7 +39,7 @@ pub struct Newton {
 pub enum Wanted {
     /// The root.
     Root,
-    /// Its inverse.
+    /// The inverse of the root.
     Inverse,
 }
 
@@ -69,7 +69,7 @@ impl Interval {
 /// A program on an interval; its result has so many bits after the point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
-    /// Of t.
+    /// The program, a function of t.
     pub formula: Formula,
     /// Bits after the point of the result.
     pub fraction: u32,

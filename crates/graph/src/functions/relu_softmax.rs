@@ -22,13 +22,13 @@ const GUARD: u32 = 1;
 pub struct ReluSoftmax {
     /// Values in each row.
     pub cols: usize,
-    /// Of scores.
+    /// The smooth ReLU of scores.
     pub smu: Smu,
     /// Epsilon in last places of s.
     pub epsilon: i64,
     /// Width of results.
     pub out_bits: u32,
-    /// Of sums with epsilon, less epsilon.
+    /// The program for the reciprocal of sums with epsilon; its argument is less epsilon.
     pub reciprocal: Formula,
     /// Bits after the point of s times reciprocal.
     pub drop: u32,
@@ -56,10 +56,10 @@ impl ReluSoftmax {
         }
     }
 
-    /// The same from any start, whatever the error of s.
+    /// Derives the function from any start, whatever the error of s.
     ///
     /// # Errors
-    /// As [`ReluSoftmax::new`].
+    /// The errors of [`ReluSoftmax::new`].
     pub fn from(
         cols: usize,
         smooth: Smooth,

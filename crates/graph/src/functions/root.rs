@@ -16,7 +16,7 @@ const WHOLE: f64 = 64.0;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Root {
-    /// Of y.
+    /// The program that computes the root of y.
     pub formula: Formula,
     low: u32,
     top: u32,

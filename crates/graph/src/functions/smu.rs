@@ -22,7 +22,7 @@ const ROUNDED: f64 = 64.0;
 pub struct Smooth {
     /// Arguments lie in `-2^(bits-1)..2^(bits-1)`; 4 to 12.
     pub bits: u32,
-    /// Of one last place of the argument.
+    /// The value of one last place of the argument.
     pub scale: f64,
     /// At least 0, below 1.
     pub slope: f64,
@@ -38,7 +38,7 @@ pub struct Smooth {
 pub struct Smu {
     /// What it is near to.
     pub real: Smooth,
-    /// Of the argument, moved above zero.
+    /// The program for the argument, moved above zero.
     pub formula: Formula,
     /// Where iterations begin.
     pub start: Start,
@@ -97,10 +97,10 @@ impl Smu {
         }
     }
 
-    /// The same whatever its error, from any start.
+    /// Derives the function from any start, whatever its error.
     ///
     /// # Errors
-    /// As [`Smu::new`].
+    /// The errors of [`Smu::new`].
     pub fn unchecked(real: Smooth, start: Start, newton: Newton, out_bits: u32) -> Result<Self> {
         real.check()?;
         let offset = real.offset();

@@ -26,16 +26,16 @@ pub struct Softmax {
     pub cols: usize,
     /// Width of inputs, with a bit to spare.
     pub bits: u32,
-    /// Of one last place of the input.
+    /// The value of one last place of the input.
     pub scale: f64,
     /// Width of results.
     pub out_bits: u32,
     /// Bits to which differences are clipped, where that saves much: beyond, exponentials
     /// round to nothing.
     pub reach: Option<u32>,
-    /// Of what is below the maximum.
+    /// The exponential of what is below the maximum.
     pub exponent: Exponent,
-    /// Of sums of exponentials.
+    /// The reciprocal of sums of exponentials.
     pub reciprocal: Inverse,
     /// Bits after the point of exponential times reciprocal.
     pub drop: u32,

@@ -46,7 +46,7 @@ fn is_trained(program: &Program) -> bool {
     program.source.nodes.iter().any(|node| has_few_bits(&node))
 }
 
-/// Refuses layers that only products by transfers can run.
+/// Refuses layers that only products by oblivious transfer can run.
 pub(super) fn refuse(program: &Program) -> Result<()> {
     program.source.nodes.iter().find(has_few_bits).map_or(Ok(()), |node| {
         let what = "was trained with few bits, in which other suites do not compute";

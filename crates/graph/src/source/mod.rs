@@ -50,7 +50,7 @@ pub struct SourceInput {
 pub struct Program {
     /// The operators.
     pub source: Source,
-    /// Their weights.
+    /// The operators' weights.
     pub floats: Floats,
 }
 

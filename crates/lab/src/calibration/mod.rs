@@ -24,9 +24,9 @@ pub struct Wanted {
 /// Seconds of one, at the client.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Took {
-    /// Of its setup.
+    /// Seconds of its setup.
     pub setup: f64,
-    /// Of all that follows. A party that is done with its correlations waits for the other
+    /// Seconds of all that follows. A party that is done with its correlations waits for the other
     /// when it is online, so that the two phases are one.
     pub run: f64,
 }
@@ -49,9 +49,9 @@ pub struct Told {
     pub operation: String,
     /// setup, or run: all that follows it.
     pub phase: &'static str,
-    /// As measured.
+    /// The seconds that were measured.
     pub seconds: f64,
-    /// As predicted.
+    /// The seconds that were predicted.
     pub predicted: f64,
 }
 

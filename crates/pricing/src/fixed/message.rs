@@ -1,4 +1,4 @@
-//! What plans that save bytes reckon with: bits and bytes on the wire.
+//! What plans that save bytes estimate with: bits and bytes on the wire.
 //!
 //! Share widths are chosen when a model is compiled, before any protocol exists whose exact cost
 //! could be asked for. Their prices are estimates, close enough to choose by: frames,

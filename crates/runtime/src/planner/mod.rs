@@ -26,15 +26,15 @@ use crate::session::offers::Offers;
 /// How the protocols of single steps are chosen.
 #[derive(Clone, Debug, Default)]
 pub enum Planning {
-    /// As everybody chooses, for a link of 400 Mbit/s and 40 ms.
+    /// The default of every step, for a link of 400 Mbit/s and 40 ms.
     #[default]
     Plain,
-    /// The same for all steps that have it.
+    /// One choice of options for all steps that have it.
     Uniform(StepOptions),
-    /// Whatever is soonest done.
+    /// The plan that is predicted to take least time.
     Best(Box<Conditions>),
-    /// Whatever is soonest done on the link to a client, measured when it connects, on a machine of
-    /// these rates.
+    /// The plan that is predicted to take least time on the link to a client, which is measured
+    /// when it connects, on a machine of these rates.
     Measured(Box<Rates>),
 }
 
@@ -43,7 +43,7 @@ impl Planning {
     /// done: the plan says in which graph. [`Planning::choose`] gives the model in it.
     ///
     /// # Errors
-    /// As [`Plan::new`]; [`Error::Misuse`] where the link is not known yet.
+    /// The errors of [`Plan::new`]; [`Error::Misuse`] where the link is not known yet.
     pub fn plan(&self, model: &Model, settings: Settings) -> Result<Plan> {
         match self {
             Self::Plain => Plan::new(model.graph.clone(), settings),
@@ -61,7 +61,7 @@ impl Planning {
     /// Plans `model` and returns it at the share widths of the plan.
     ///
     /// # Errors
-    /// As [`Planning::plan`].
+    /// The errors of [`Planning::plan`].
     pub fn choose(&self, model: Model, settings: Settings) -> Result<(Model, Plan)> {
         let plan = self.plan(&model, settings)?;
         Ok((at_widths(model, plan.graph())?, plan))
@@ -70,7 +70,7 @@ impl Planning {
     /// What a server of `model` may offer, and the model at the share widths of that.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// The errors of [`Plan::new`].
     pub(crate) fn offers(&self, model: Model, settings: Settings) -> Result<(Model, Offers)> {
         let offers = match self {
             Self::Measured(rates) => Offers::measured(&model, settings, **rates)?,
@@ -84,7 +84,7 @@ impl Planning {
 /// The plan of least predicted time for `model` at any share widths; see [`suited`].
 ///
 /// # Errors
-/// As [`Plan::new`].
+/// The errors of [`Plan::new`].
 pub fn best_widths(model: &Model, settings: Settings, conditions: &Conditions) -> Result<Found> {
     let found = suited(model, &[(settings, *conditions)])?;
     found

@@ -6,8 +6,8 @@ use wire::{Cost, Link};
 
 use crate::plan::spent::Spent;
 
-/// Work that goes on while its results are on the wire: correlations, their pads, streams out of
-/// pads, circuits, and rotation keys.
+/// Work that goes on while its results are on the wire: correlations, their hashes, streams out of
+/// those, circuits, and rotation keys.
 const STREAMED: [Unit; 9] = [
     Unit::SoftSpoken2,
     Unit::SoftSpoken4,

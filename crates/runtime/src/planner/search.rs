@@ -38,7 +38,7 @@ struct Priced {
     early: bool,
 }
 
-/// Rounds of the exchange of all layers that run early.
+/// Rounds of the exchange of all preprocessed layers.
 const EXCHANGE: f64 = 2.0;
 
 /// What a correlation takes, on average over a plan.
@@ -51,7 +51,7 @@ struct Marginal {
 /// A way that a step could run, beside the one that was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alternative {
-    /// As in `packing2+ahead` or `digits4`; [`StepOptions`].
+    /// The options as text, such as `packing2+ahead` or `digits4`; see [`StepOptions`].
     pub choice: String,
     /// Whether it is the one that runs.
     pub chosen: bool,
@@ -81,7 +81,7 @@ pub struct Found {
 /// is kept unless it is `auto`.
 ///
 /// # Errors
-/// As [`Plan::new`].
+/// The errors of [`Plan::new`].
 pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Result<Found> {
     let plain = Plan::new(graph.clone(), settings)?;
     let search = Search { ways: ways(&plain), conditions, settings };
@@ -121,10 +121,10 @@ fn name(settings: Settings) -> String {
     }
 }
 
-/// `choice` for every step that has it, the rest as everybody chooses.
+/// Plans with `choice` for every step that has it, and the default for the rest.
 ///
 /// # Errors
-/// As [`Plan::new`].
+/// The errors of [`Plan::new`].
 pub fn uniform(graph: &Graph, settings: Settings, choice: StepOptions) -> Result<Plan> {
     let plain = Plan::new(graph.clone(), settings)?;
     let mut choices = OptionsByStep::default();
@@ -137,7 +137,7 @@ pub fn uniform(graph: &Graph, settings: Settings, choice: StepOptions) -> Result
 }
 
 /// The sources to try: one that was asked for, or all, the automatic one as for links of
-/// several speeds, since it reckons with another machine than this.
+/// several speeds, since it estimates for another machine than this.
 fn sourcing(settings: Settings) -> Vec<Settings> {
     if settings.ot != Source::Auto {
         return vec![settings];
@@ -162,13 +162,13 @@ struct Search<'a> {
 type Trail = (f64, Vec<usize>);
 
 impl Search<'_> {
-    /// Of a session with one run.
+    /// The predicted seconds of a session with one run.
     fn seconds(&self, plan: &Plan) -> f64 {
         let parts = counted(plan.parts(self.settings.batch()));
         parts.map(|part| self.conditions.seconds(part.spent)).sum()
     }
 
-    /// Of the steps of a plan as everybody chooses it, without its correlations.
+    /// The predicted seconds of the steps of the default plan, without its correlations.
     fn steps(&self, plain: &Plan) -> f64 {
         let marginal = self.marginal(&plain.demand(), plain.settings());
         let priced = self.priced(marginal);
@@ -184,14 +184,14 @@ impl Search<'_> {
         plainly.0.min(early.0)
     }
 
-    /// The best ways without those that run early, and with them.
+    /// The best ways without preprocessed layers, and with them.
     fn either(&self, priced: &[Vec<Priced>], given: Option<(usize, usize)>) -> [Trail; 2] {
         let (seconds, trail) = self.cheapest(priced, given, true);
         let plainly = self.cheapest(priced, given, false);
         [plainly, (seconds + EXCHANGE * self.round(), trail)]
     }
 
-    /// Of the correlations that are needed, the pads not included.
+    /// The price of one more of the correlations in `demand`, without hashing them.
     fn marginal(&self, demand: &Demand, settings: Settings) -> Marginal {
         let count = correlations(demand);
         if count == 0.0 {
@@ -231,7 +231,7 @@ impl Search<'_> {
         self.conditions.seconds(Spent::sending(round))
     }
 
-    /// The best ways at this price; where it might be better, with some that run early, too.
+    /// The best ways at this price; where it might be better, with some preprocessed layers, too.
     fn choose(&self, marginal: Marginal) -> Vec<OptionsByStep> {
         let priced = self.priced(marginal);
         let [plainly, early] = self.either(&priced, None);

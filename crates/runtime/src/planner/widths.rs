@@ -27,7 +27,7 @@ const DIGITS: u32 = 4;
 /// Share widths of a plan beside those that its model was compiled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// The same.
+    /// The plan has the widths that its model was compiled with.
     Compiled,
     /// Narrower ones, with so many extensions in the whole graph.
     Narrower(usize),
@@ -36,7 +36,7 @@ pub enum Widths {
 }
 
 impl Widths {
-    /// Those of `planned`, the graph of a plan for a model that was compiled to `compiled`.
+    /// The widths of `planned`, the graph of a plan for a model that was compiled to `compiled`.
     pub fn of(planned: &Graph, compiled: &Graph) -> Self {
         let [count, before] = [planned, compiled].map(extensions);
         match planned == compiled {
@@ -72,7 +72,7 @@ fn extensions(graph: &Graph) -> usize {
 /// that saves at least half a percent.
 ///
 /// # Errors
-/// As [`Plan::new`], of the graph that was compiled.
+/// The errors of [`Plan::new`] for the graph that was compiled.
 pub fn suited(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Found>> {
     let searched = |graph: &Graph| -> Result<Vec<Found>> {
         links.iter().map(|(settings, conditions)| best(graph, *settings, conditions)).collect()
@@ -124,7 +124,7 @@ fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
     Plan::chosen(graph.clone(), settings, choices)
 }
 
-/// Of a session with one run.
+/// The predicted seconds of a session with one run.
 fn seconds(plan: &Plan, conditions: &Conditions) -> f64 {
     let parts = counted(plan.parts(plan.settings().batch()));
     parts.map(|part| conditions.seconds(part.spent)).sum()

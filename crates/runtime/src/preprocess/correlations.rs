@@ -1,4 +1,4 @@
-//! Correlations of a session: made in both directions, hashed into the pads that steps consume.
+//! Correlations of a session: made in both directions, hashed into what steps consume.
 //!
 //! Correlations are made for a segment of steps at a time, so that the memory they take
 //! stays bounded however large the network is.
@@ -12,7 +12,7 @@ use wire::{Channel, Cost, Error, Phase, Result, Role};
 
 use crate::plan::spent::Spent;
 
-/// Bytes of pads that a party makes at a time.
+/// Bytes of correlations that a party makes at a time.
 pub const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
@@ -59,7 +59,7 @@ impl Offline {
         }
     }
 
-    /// Makes the pads and garbled circuits that `need` says.
+    /// Makes the correlations and garbled circuits of `demand`.
     pub(crate) fn prepare(
         &mut self,
         channel: &mut Channel,

@@ -41,8 +41,8 @@ pub(crate) fn layers_of<'a>(
     steps.filter_map(layer).collect()
 }
 
-/// The pads of some steps that are made together: first those of preprocessed layers, then those
-/// that each step needs `online`.
+/// The demand of some steps whose correlations are made together: first those of preprocessed
+/// layers, then those that each step needs `online`.
 pub(crate) fn demand<'a>(
     steps: impl Iterator<Item = &'a Step> + Clone,
     online: impl Fn(&Step) -> Demand,
@@ -135,7 +135,7 @@ impl Preprocessor<'_> {
         self.offline.set_threads(self.party.threads());
         let pads = self.offline.prepare(self.channel, &steps.iter().map(Step::demand).sum())?;
         let mut layers = BTreeMap::new();
-        // The pads of masks are not held, and there may be many.
+        // The correlations of masks are not held, and there may be many.
         for segment in segments(steps) {
             let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
             let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();

@@ -1,4 +1,4 @@
-//! Runs prepared before their inputs exist.
+//! The schedule of runs that are preprocessed before their inputs exist.
 //!
 //! A session with a store of k prepares k runs first, and after each run one more while
 //! there are inputs to come. Each preparation is moved into the run that consumes it.
@@ -10,7 +10,7 @@ use super::layers::layers_of;
 use crate::linear::protocol::{Exchange, LinearProtocol};
 use crate::plan::step::Step;
 
-/// Bytes that a party holds in prepared runs.
+/// Bytes that a party holds in preprocessed runs.
 const MOST_BYTES: usize = 1 << 30;
 
 /// What a session does next.
@@ -58,7 +58,7 @@ impl Iterator for Turns {
     }
 }
 
-/// Bytes that a party holds of a prepared run.
+/// Bytes that a party holds of one preprocessed run.
 pub(crate) fn run_bytes(steps: &[Step]) -> usize {
     let layer = |step: &Step| {
         let layer = step.linear().and_then(LinearProtocol::preprocess);
@@ -68,8 +68,8 @@ pub(crate) fn run_bytes(steps: &[Step]) -> usize {
     steps.iter().map(layer).fold(pads, usize::saturating_add)
 }
 
-/// Whether a store of `store` runs of these steps fits into memory, or the layers that run
-/// ahead without one.
+/// Whether a store of `store` runs of these steps fits into memory, or without a
+/// store the layers that are preprocessed within a run.
 ///
 /// # Errors
 /// [`Error::Misuse`] with what it takes.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::correlations::{MOST_BYTES, pad_bytes};
 use crate::plan::step::Step;
 
-/// Cuts steps into segments whose pads fit into memory together. While a step makes its own
-/// pads, those of no other step are held.
+/// Cuts steps into segments whose correlations fit into memory together. While a step makes its own
+/// correlations, those of no other step are held.
 pub(crate) fn segments(steps: &[Step]) -> Vec<Range<usize>> {
     let mut segments = Vec::new();
     let (mut start, mut held) = (0, 0usize);

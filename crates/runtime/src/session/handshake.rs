@@ -29,7 +29,7 @@ pub(crate) struct Hello {
     protocol: u32,
     parameters: [u8; 16],
     nonce: [u8; 32],
-    /// Of a server: it measures the link before it offers a plan.
+    /// Whether the sender is a server that measures the link before it offers a plan.
     measures: bool,
 }
 

@@ -39,7 +39,7 @@ impl Offers {
     /// once: those of the least sum of seconds.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// The errors of [`Plan::new`].
     pub(crate) fn measured(model: &Model, settings: Settings, rates: Rates) -> Result<Self> {
         let settings = Settings { measured: true, ..settings };
         let between = Link::new(BETWEEN.0, BETWEEN.1)?;

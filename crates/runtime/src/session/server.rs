@@ -70,7 +70,7 @@ pub struct Options {
 /// What happened to one client.
 #[derive(Debug)]
 pub struct Event {
-    /// Its address.
+    /// The client's address.
     pub client: String,
     /// What the session cost, or why it failed.
     pub outcome: Result<Report>,

@@ -176,10 +176,10 @@ impl Builder {
         formula.with_rings(out_bits)
     }
 
-    /// The same where the argument takes these values only; ranges are those that occur.
+    /// Finishes a program whose argument takes these values only; ranges are those that occur.
     ///
     /// # Errors
-    /// As [`Builder::finish`], and where a factor is negative after all.
+    /// The errors of [`Builder::finish`], and one where a factor is negative after all.
     pub fn finish_over(
         self,
         arguments: impl Iterator<Item = i64>,

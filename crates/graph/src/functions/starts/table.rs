@@ -10,7 +10,7 @@ const DIGIT: u32 = 8;
 /// Bits after the point of the first guess.
 const GUESS: u32 = 9;
 
-/// As [`super::found`].
+/// The errors of [`super::found`].
 pub(super) fn found(
     builder: &mut Builder,
     value: usize,

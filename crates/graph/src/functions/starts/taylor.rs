@@ -32,7 +32,7 @@ pub(super) fn start(
     sum
 }
 
-/// Of `(1 - z)^(-1/2)`, from the constant on.
+/// The Taylor coefficients of `(1 - z)^(-1/2)`, from the constant on.
 fn coefficients(degree: u32) -> impl Iterator<Item = f64> {
     let next = |last: &mut f64, k: u32| {
         if k > 0 {

@@ -32,7 +32,7 @@ fn wide(layer: &Winograd, weights: &NodeWeights, features: &[i64]) -> Vec<i64> {
     sums
 }
 
-/// The same; nothing when something has more bits than it may.
+/// The products in narrow words; nothing when something has more bits than it may.
 fn narrow(layer: &Winograd, weights: &NodeWeights, features: &[i64]) -> Option<Vec<i64>> {
     let (places, columns) = (layer.places(), layer.columns());
     let (inputs, outputs) = (layer.conv.in_channels, layer.conv.out_channels);
