@@ -1,7 +1,7 @@
 //! What the choice among plans of the same step reckons with. Everything here depends on
 //! public sizes only, so both parties choose alike.
 
-use ot::pads::fill_cost;
+use ot::rot::fill_cost;
 use ot::{Job, Source, Supply};
 use pricing::fixed::message::ROUND_BYTES;
 use pricing::fixed::{link, ot as prices};

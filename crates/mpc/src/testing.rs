@@ -1,7 +1,7 @@
 //! Both parties, with ideal correlations or real ones.
 
 use ot::ideal::deal_pads;
-use ot::pads::{fill_receiver, fill_sender};
+use ot::rot::{fill_receiver, fill_sender};
 use ot::{SessionId, Source, setup_both};
 use ring::word::mask;
 use ring::{Bits, Random};

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use ring::Random;
-use tacit_ot::pads::{receiver_pads, sender_pads};
+use tacit_ot::rot::{receiver_pads, sender_pads};
 use tacit_ot::{CotReceiver, CotSender, Entry, Job, SessionId, Source};
 use wire::{Channel, Result, memory_pair};
 

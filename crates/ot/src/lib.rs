@@ -30,14 +30,9 @@ pub use cot::batch::{ReceiverBatch, SenderBatch};
 pub use cot::schedule::{Made, Source, Sourcing, Supply};
 pub use cot::softspoken::Field;
 pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
-pub use cot::{batch, schedule as supply};
 pub use job::{Entry, Job};
 pub use keystream::Keystream;
-/// The name under which [`Keystream`] was known.
-pub use keystream::Keystream as Stretch;
-pub use one_of_n::opened;
 pub use one_of_n::opened::{Asked, Offered, ask, offer};
 pub use one_of_n::{Choices, Chooser, Masked, Table, choose, respond};
 pub use rot::{Column, ReceiverPads, SenderPads};
 pub use session::SessionId;
-pub use {keystream as stream, one_of_n as transfer, rot as pads};

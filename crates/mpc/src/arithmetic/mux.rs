@@ -13,7 +13,7 @@
 //! A choice between two values is a product of a bit and a word. Both are opened under
 //! masks, and no answer waits for a choice (`ot::opened`).
 
-use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
+use ot::one_of_n::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Column, Job, Masked, Table, ask, choose, offer, respond};
 use ring::Bits;
 use wire::{Channel, Cost, Lanes, Message, Result, Role};

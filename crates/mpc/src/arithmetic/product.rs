@@ -14,7 +14,7 @@
 //! random choice a the receiver holds `r_a - a*m = r0 + a*x`. Its own bit is `a xor e`,
 //! and `(a xor e)*x = e*x + (1 - 2*e)*a*x` once e is known to both.
 
-use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
+use ot::one_of_n::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Column, Job, Masked, ReceiverPads, SenderPads};
 use ring::Bits;
 use ring::word::mask;

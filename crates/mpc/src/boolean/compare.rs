@@ -274,8 +274,8 @@ impl Comparison {
     /// What [`run`] costs.
     pub fn cost(&self, count: usize) -> Cost {
         let jobs = self.jobs(count);
-        ot::transfer::choices_cost(self.asks, &jobs)
-            .then(ot::transfer::masked_cost(!self.asks, &jobs))
+        ot::one_of_n::choices_cost(self.asks, &jobs)
+            .then(ot::one_of_n::masked_cost(!self.asks, &jobs))
             .then(self.circuit.cost(count, !self.asks))
     }
 

@@ -15,7 +15,7 @@
 //! row: the transfer is one of two seeds, and their streams mask `x` and nothing, each as wide
 //! as it is needed.
 
-use ot::transfer::{choices_cost, choices_layout, masked_cost, masked_layout};
+use ot::one_of_n::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Column, Entry, Job, Masked, ReceiverPads, SenderPads};
 use ring::word::{mask, signed};
 use ring::{Bits, Prg, Seed};

@@ -4,7 +4,7 @@
 //! stays bounded however large the network is.
 
 use mpc::{Correlations, Demand, garbled};
-use ot::pads::{fill_cost, fill_receiver, fill_sender};
+use ot::rot::{fill_cost, fill_receiver, fill_sender};
 use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
 use pricing::Work;
 use ring::Random;

@@ -20,7 +20,7 @@ pub(super) fn asked_leaves(
     let digits = Zeroizing::new(digits);
     let (chooser, choices) = choose(pads.receive(&jobs)?, &digits)?;
     channel.send(&choices)?;
-    let masked: Masked = channel.receive(&ot::transfer::masked_layout(&jobs))?;
+    let masked: Masked = channel.receive(&ot::one_of_n::masked_layout(&jobs))?;
     let own = |leaf: &Leaf| [0, 1].map(|_| Bits::of_words(operands, leaf.shift));
     Ok(plan.place(chooser.finish(masked)?, own))
 }
@@ -40,7 +40,7 @@ pub(super) fn told_leaves(
     };
     let tables = plan.leaves.iter().map(table).collect();
     let pads = pads.send(&jobs)?;
-    let choices: Choices = channel.receive(&ot::transfer::choices_layout(&jobs))?;
+    let choices: Choices = channel.receive(&ot::one_of_n::choices_layout(&jobs))?;
     let (shares, masked) = respond(pads, tables, &choices)?;
     channel.send(&masked)?;
     let flipped = |words: &[u64], leaf: &Leaf| Bits::of_words(words, leaf.shift).not();

@@ -10,7 +10,7 @@
 //! | Paper | Zeng et al., UFO, section II-C and Fig. 4, section III-1; Asharov et al., correlated transfer (CCS 2013), section 5; Mohassel, Zhang, SecureML (S&P 2017), section IV-D (several columns under one choice, and fewer bits for higher ones) |
 //!
 //! For a bit b of a weight that meets the row x of a place, the client has two streams `s0`
-//! and `s1` (`ot::Stretch`), the server the one of its choice. The client sends
+//! and `s1` (`ot::Keystream`), the server the one of its choice. The client sends
 //! `s0 + x - s1`, so that the server has `s0 + b*x`, and keeps `-s0`. Both add that up times
 //! what the bit is worth: of a vector that counts 2^k times its value only `bits - k` bits
 //! matter. A part of all weights that no bit stands for is a public factor of a sum that the

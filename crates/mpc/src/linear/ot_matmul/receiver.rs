@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ot::{ReceiverPads, Stretch};
+use ot::{Keystream, ReceiverPads};
 use ring::Bits;
 use ring::lane::Lane;
 use ring::pack::{packed_len, unpack_lanes};
@@ -50,7 +50,7 @@ impl Receiver<'_> {
         let pads = &self.pads[transfers.clone()];
         let block = block(columns).min(pads.len());
         let mut sent = vec![T::default(); block * columns];
-        Stretch::new(columns * T::BYTES).each(pads, |at, [stream]| {
+        Keystream::new(columns * T::BYTES).each(pads, |at, [stream]| {
             let row = at % block;
             if row == 0 {
                 let now = (pads.len() - at).min(block) * columns;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ot::{SenderPads, Stretch};
+use ot::{Keystream, SenderPads};
 use ring::Bits;
 use ring::lane::Lane;
 use ring::pack::{pack_lanes, packed_len};
@@ -63,7 +63,7 @@ impl<'a, T: Lane> Sender<'a, T> {
         let block = block(columns).min(piece.inner.len());
         let mut sent = vec![T::default(); block * columns];
         let pads = &self.pads[self.plan.transfers_of(piece, self.lines)];
-        Stretch::new(columns * T::BYTES).each(pads, |at, streams| {
+        Keystream::new(columns * T::BYTES).each(pads, |at, streams| {
             let row = at % block;
             let now = &mut sent[row * columns..][..columns];
             correct(now, &mut sums, &x[at * columns..][..columns], streams, low);
