@@ -16,7 +16,7 @@ use wire::{Cost, Result};
 const BITS: u32 = 8;
 
 /// Bits that masks of the published protocol are wider than results. It computes on numbers
-/// that are made up, so what it leaks is nobody's.
+/// that are made up, so it leaks nothing that is secret.
 const HIDDEN_BITS: u32 = 8;
 
 /// One protocol on one layer.

@@ -1,4 +1,4 @@
-//! What the choice among plans of the same step reckons with. Everything here depends on
+//! What plans of the same step are estimated by. Everything here depends on
 //! public sizes only, so both parties choose alike.
 
 use ot::rot::fill_cost;
@@ -24,7 +24,7 @@ impl Radix {
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
 
-    /// The fastest for `count` ReLUs, reckoned likewise. Two levels of a tree that saturates
+    /// The fastest for `count` ReLUs, estimated likewise. Two levels of a tree that saturates
     /// may take more digits than a plain one of as many bits.
     pub fn of_relu(count: usize, bits: u32, saturate: Option<u32>, out_bits: u32) -> Self {
         let time = |radix: &Self| {
@@ -52,7 +52,7 @@ impl Radix {
 /// each, and a client prices the plan of a server it does not trust.
 const MOST: usize = 1 << 26;
 
-/// The prices that everybody chooses by: [`pricing::fixed`], a link of 400 Mbit/s and 40 ms and
+/// The prices of the default choice: [`pricing::fixed`], a link of 400 Mbit/s and 40 ms and
 /// silent correlations.
 struct Reference;
 

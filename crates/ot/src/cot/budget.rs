@@ -1,4 +1,4 @@
-//! Which refill is next: by bytes or by time. Both parties and the planner reckon alike.
+//! Which refill is next: by bytes or by time. Both parties and the planner estimate alike.
 
 use std::num::NonZeroU64;
 
@@ -53,12 +53,12 @@ fn cheapest(stock: usize, need: usize, ahead: usize) -> (u64, Option<Set>) {
 }
 
 /// What `auto` estimates with: [`pricing::fixed::ot`], in picoseconds, and the bytes on a link.
-pub(crate) struct Reckoning {
+pub(crate) struct Estimate {
     /// Picoseconds of a byte on the link.
     byte: u64,
 }
 
-impl Reckoning {
+impl Estimate {
     /// A correlation of SoftSpoken, without its bytes.
     const SOFT: u64 = 1000 * SOFTSPOKEN;
     /// A correlation of each set in the order of [`SETS`], in nanoseconds.
@@ -103,6 +103,6 @@ mod tests {
     #[test]
     fn prices_of_sets_are_listed_by_their_secrets() {
         assert_eq!(SETS.map(Set::secret), [1 << 16, 1 << 17, 1 << 18, 1 << 19]);
-        assert!(Reckoning::LEAVES.is_sorted());
+        assert!(Estimate::LEAVES.is_sorted());
     }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use wire::{Cost, Error, Result, Role};
 
-use super::budget::{Reckoning, fewest_bytes};
+use super::budget::{Estimate, fewest_bytes};
 use super::ferret;
 use super::ferret::params::{LARGEST, SETS, Set};
 use super::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
@@ -259,7 +259,7 @@ impl Supply {
         match self.sourcing.source {
             Source::SoftSpoken2 | Source::SoftSpoken4 | Source::SoftSpoken8 => None,
             Source::Ferret => fewest_bytes(stock, need),
-            Source::Auto => Reckoning::on(self.sourcing.bandwidth).quickest(stock, need),
+            Source::Auto => Estimate::on(self.sourcing.bandwidth).quickest(stock, need),
         }
     }
 }

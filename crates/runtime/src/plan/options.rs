@@ -1,4 +1,4 @@
-//! What a planner chose for single steps, where that is not what everybody chooses.
+//! What a planner chose for single steps, where that is not the default.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use mpc::linear::coefficient::MOST_PACKINGS;
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
-/// How a step runs, part by part; what is not chosen is as everybody chooses.
+/// How a step runs, part by part; what is not set is left at the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepOptions {
     /// The products of a linear layer.
@@ -63,7 +63,7 @@ impl StepOptions {
         self.ahead || self.products == Some(Products::Transfers)
     }
 
-    /// Whether everything is as everybody chooses.
+    /// Whether everything is left at the default.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
@@ -165,7 +165,7 @@ impl TryFrom<String> for StepOptions {
 pub struct OptionsByStep(BTreeMap<usize, StepOptions>);
 
 impl OptionsByStep {
-    /// Whether everything is as everybody chooses.
+    /// Whether everything is left at the default.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -33,7 +33,7 @@ impl Way {
     }
 }
 
-/// For each step of `plain` the ways that it can run, first the one that everybody chooses.
+/// For each step of `plain` the ways that it can run, first the default.
 pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     let choose = suites::chooses(&plain.graph().suite);
     let all = plain.steps().iter().enumerate().map(|(index, step)| {
@@ -73,7 +73,7 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
     let early = settings.store() == 0;
     if early {
         all.extend(packings().map(|(place, step)| {
-            // The first is what everybody takes.
+            // The first is the default.
             let plain = if place == 1 { StepOptions::default() } else { packing(place) };
             (StepOptions { ahead: true, ..plain }, step.early())
         }));

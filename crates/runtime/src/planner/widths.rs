@@ -21,7 +21,7 @@ use crate::suites;
 /// What other widths may take at most of what was compiled takes. What saves less is not worth
 /// another search.
 const PROMISING: f64 = 0.995;
-/// Width of digits of extensions that nobody has chosen for yet.
+/// Width of digits of extensions that have no options yet.
 const DIGITS: u32 = 4;
 
 /// Share widths of a plan beside those that its model was compiled with.

@@ -28,7 +28,7 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
-    /// One plan for everybody.
+    /// One plan for all clients.
     pub(crate) fn one(plan: Plan) -> Self {
         let candidates = vec![Candidate { plan, spent: Spent::default() }];
         Self { candidates, rates: Rates::reference(), measured: false }

@@ -45,7 +45,7 @@ fn layer_of(graph: &Graph, node: &Node) -> Result<Option<(Linear, Option<[usize;
     }
 }
 
-/// All packings of a linear node's products, first the one that everybody takes; none of
+/// All packings of a linear node's products, first the default; none of
 /// another node.
 ///
 /// # Errors

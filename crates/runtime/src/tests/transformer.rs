@@ -31,7 +31,7 @@ fn an_encoder_equals_the_interpreter_at_the_cost_that_was_planned() {
     }
 }
 
-/// Norms and softmaxes of a graph by circuits, all else as everybody chooses.
+/// Norms and softmaxes of a graph by circuits, all else by default.
 fn rows_by_circuits(graph: &graph::Graph) -> OptionsByStep {
     let mut choices = OptionsByStep::default();
     for (index, node) in graph.nodes.iter().enumerate() {
