@@ -4,7 +4,7 @@ use mpc::open;
 use pricing::Work;
 use ring::Seed;
 use runtime::parts::{
-    self, Agreed, EncodedModel, KeyCache, Offline, client_knows, random, server_knows,
+    self, Agreed, CorrelationSource, EncodedModel, KeyCache, client_knows, random, server_knows,
 };
 use runtime::{ClientKeys, Party, Report, ServerKeys, Settings};
 use serde::Serialize;
@@ -67,8 +67,12 @@ impl Bench {
         let agreed = client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
-        let mut offline =
-            Offline::setup(channel, &mut rng, agreed.session, task.plan.settings().sourcing())?;
+        let mut offline = CorrelationSource::setup(
+            channel,
+            &mut rng,
+            agreed.session,
+            task.plan.settings().sourcing(),
+        )?;
         offline.set_threads(threads);
         let (report, errors) = if let Some(count) = task.transfers() {
             let (_, receiving) = offline.sources()?;
@@ -113,8 +117,12 @@ impl Host {
         let agreed = server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed, &KeyCache::default())?;
-        let mut offline =
-            Offline::setup(channel, &mut rng, agreed.session, task.plan.settings().sourcing())?;
+        let mut offline = CorrelationSource::setup(
+            channel,
+            &mut rng,
+            agreed.session,
+            task.plan.settings().sourcing(),
+        )?;
         offline.set_threads(threads);
         let report = if let Some(count) = task.transfers() {
             let (sending, _) = offline.sources()?;

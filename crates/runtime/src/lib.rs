@@ -42,7 +42,7 @@ pub use suites::{PlanOperator, all as suites, register_operator, register_suite,
 /// Parts of a session, for two parties that both hold a plan and shares of its input from the
 /// start: a measurement of the plan by itself.
 pub mod parts {
-    pub use crate::preprocess::correlations::{MOST_BYTES, Offline, pad_bytes};
+    pub use crate::preprocess::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
     pub use crate::report::work_by_phase;
     pub use crate::run::run_shares;
     pub use crate::session::encoded::EncodedModel;

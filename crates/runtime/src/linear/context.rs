@@ -7,7 +7,7 @@ use wire::{Channel, Error, Result};
 use super::keys::{ClientKeys, ServerKeys};
 use super::weights::Weights;
 use crate::plan::sliced::Feed;
-use crate::preprocess::correlations::Offline;
+use crate::preprocess::correlations::CorrelationSource;
 
 /// What a party brings to a run.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ pub struct Preprocessing<'a> {
     pub node: Option<usize>,
     /// Correlations made for this exchange.
     pub correlations: &'a mut Correlations,
-    pub(crate) offline: &'a mut Offline,
+    pub(crate) offline: &'a mut CorrelationSource,
 }
 
 /// The input at position `index` of a step.

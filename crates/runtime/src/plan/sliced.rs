@@ -9,7 +9,7 @@ use mpc::{Correlations, Demand, Protocol, Share};
 use wire::{Channel, Cost, Phase, Result};
 
 use super::spent::Spent;
-use crate::preprocess::correlations::{MOST_BYTES, Offline, pad_bytes};
+use crate::preprocess::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
 
 /// Elements that a protocol works on at a time.
 const MOST_ELEMENTS: usize = 1 << 20;
@@ -189,7 +189,7 @@ pub enum Feed<'a> {
     /// Made before for a whole stretch of steps.
     Made(&'a mut Correlations),
     /// Made when they are asked for, in the middle of this step.
-    Later(&'a mut Offline, usize),
+    Later(&'a mut CorrelationSource, usize),
 }
 
 impl Feed<'_> {

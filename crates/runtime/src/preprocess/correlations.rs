@@ -16,21 +16,21 @@ use crate::plan::spent::Spent;
 pub const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
-pub struct Offline {
+pub struct CorrelationSource {
     /// None where nothing is transferred.
     ends: Option<(CotSender, CotReceiver)>,
     /// For garbled circuits.
     rng: Random,
 }
 
-/// What [`Offline`] has in stock, for predictions.
+/// What [`CorrelationSource`] has in stock, for predictions.
 #[derive(Clone, Debug)]
 pub(crate) struct Stock {
     client_sends: Supply,
     server_sends: Supply,
 }
 
-impl Offline {
+impl CorrelationSource {
     /// Makes the base transfers in both directions of the session that `session` names.
     ///
     /// # Errors
@@ -104,18 +104,18 @@ impl Offline {
 }
 
 impl Stock {
-    /// After [`Offline::setup`].
+    /// After [`CorrelationSource::setup`].
     pub(crate) fn new(sourcing: Sourcing) -> Self {
         let supply = |sender| Supply::new(sourcing, sender);
         Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
     }
 
-    /// What [`Offline::setup`] costs.
+    /// What [`CorrelationSource::setup`] costs.
     pub(crate) fn setup_cost() -> Cost {
         ot::setup_both_cost()
     }
 
-    /// What [`Offline::prepare`] takes next.
+    /// What [`CorrelationSource::prepare`] takes next.
     pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
         let before = self.made();
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));

@@ -8,7 +8,7 @@ use mpc::{Correlations, Demand};
 use ring::Random;
 use wire::{Channel, Phase, Result};
 
-use super::correlations::Offline;
+use super::correlations::CorrelationSource;
 use super::segments::segments;
 use crate::linear::context::{Party, Preprocessing};
 use crate::linear::protocol::{Exchange, Preprocess, Preprocessed};
@@ -84,7 +84,7 @@ pub(crate) fn groups<'a, 's>(
 pub(crate) struct Preprocessor<'a> {
     pub(crate) channel: &'a mut Channel,
     pub(crate) party: Party<'a>,
-    pub(crate) offline: &'a mut Offline,
+    pub(crate) offline: &'a mut CorrelationSource,
     pub(crate) rng: &'a mut Random,
 }
 

@@ -12,7 +12,7 @@ use crate::linear::protocol::{Exchange, Preprocessed};
 use crate::plan::Plan;
 use crate::plan::sliced::Feed;
 use crate::plan::step::{Action, Step, missing};
-use crate::preprocess::correlations::Offline;
+use crate::preprocess::correlations::CorrelationSource;
 use crate::preprocess::layers::{self, Inference, Preprocessor, layers_of};
 use crate::preprocess::segments::segments;
 use tensors::Tensors;
@@ -34,7 +34,7 @@ pub(crate) fn run(
     channel: &mut Channel,
     plan: &Plan,
     party: &Party<'_>,
-    offline: &mut Offline,
+    offline: &mut CorrelationSource,
     rng: &mut Random,
 ) -> Result<Vec<u64>> {
     run_watched(channel, plan, party, offline, rng, &mut |_| {})
@@ -45,7 +45,7 @@ pub(crate) fn run_watched(
     channel: &mut Channel,
     plan: &Plan,
     party: &Party<'_>,
-    offline: &mut Offline,
+    offline: &mut CorrelationSource,
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
@@ -61,7 +61,7 @@ fn run_on(
     plan: &Plan,
     party: &Party<'_>,
     tensors: &mut Tensors,
-    offline: &mut Offline,
+    offline: &mut CorrelationSource,
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<()> {
@@ -95,7 +95,7 @@ fn feed_of<'a>(
     step: &Step,
     index: usize,
     pads: &'a mut Correlations,
-    offline: &'a mut Offline,
+    offline: &'a mut CorrelationSource,
 ) -> Feed<'a> {
     if step.feeds_itself() { Feed::Later(offline, index) } else { Feed::Made(pads) }
 }
@@ -146,7 +146,7 @@ pub fn run_shares(
     plan: &Plan,
     party: &Party<'_>,
     shares: Vec<Share>,
-    offline: &mut Offline,
+    offline: &mut CorrelationSource,
     rng: &mut Random,
 ) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());

@@ -12,7 +12,7 @@ use crate::linear::keys::ClientKeys;
 use crate::plan::Plan;
 use crate::plan::batch;
 use crate::plan::step::Step;
-use crate::preprocess::correlations::Offline;
+use crate::preprocess::correlations::CorrelationSource;
 use crate::report::Report;
 use crate::session::course::Course;
 use crate::session::handshake::{self, Agreed};
@@ -75,7 +75,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
 pub(crate) struct Client {
     pub(crate) plan: Arc<Plan>,
     keys: ClientKeys,
-    offline: Offline,
+    offline: CorrelationSource,
     rng: Random,
     course: Course,
     /// Inputs whose results are here.
@@ -156,10 +156,10 @@ pub(super) fn offline(
     rng: &mut Random,
     agreed: &Agreed,
     plan: &Plan,
-) -> Result<Offline> {
+) -> Result<CorrelationSource> {
     match plan.evaluated() {
-        Some(_) => Ok(Offline::none(rng)),
-        None => Offline::setup(channel, rng, agreed.session, plan.settings().sourcing()),
+        Some(_) => Ok(CorrelationSource::none(rng)),
+        None => CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing()),
     }
 }
 

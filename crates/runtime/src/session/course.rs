@@ -7,7 +7,7 @@ use wire::{Channel, Error, Result};
 
 use crate::linear::context::Party;
 use crate::plan::Plan;
-use crate::preprocess::correlations::Offline;
+use crate::preprocess::correlations::CorrelationSource;
 use crate::preprocess::layers::{Inference, Preprocessor};
 use crate::preprocess::schedule::{Turns, turns};
 use crate::run;
@@ -51,7 +51,7 @@ impl Course {
         channel: &mut Channel,
         plan: &Plan,
         party: &Party<'_>,
-        offline: &mut Offline,
+        offline: &mut CorrelationSource,
         rng: &mut Random,
     ) -> Result<bool> {
         if !self.turns.prepares() {
@@ -73,7 +73,7 @@ impl Course {
         channel: &mut Channel,
         plan: &Plan,
         party: &Party<'_>,
-        offline: &mut Offline,
+        offline: &mut CorrelationSource,
         rng: &mut Random,
     ) -> Result<Vec<u64>> {
         while self.prepare(channel, plan, party, offline, rng)? {}

@@ -15,7 +15,7 @@ use wire::{Channel, Result, Role};
 use crate::linear::context::Party;
 use crate::linear::keys::{ClientKeys, ServerKeys};
 use crate::plan::{Plan, Reveal, Settings};
-use crate::preprocess::correlations::Offline;
+use crate::preprocess::correlations::CorrelationSource;
 use crate::run;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
@@ -77,7 +77,8 @@ fn client(
 ) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = handshake::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
-    let mut offline = Offline::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
+    let mut offline =
+        CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Client { keys: &keys, input, threads };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
@@ -96,7 +97,8 @@ fn server(
 ) -> Result<Shares> {
     let (_, agreed) = handshake::server(channel, rng, false, |_| Ok(plan))?;
     let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
-    let mut offline = Offline::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
+    let mut offline =
+        CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
