@@ -1,8 +1,8 @@
 //! A range split into branches, each of which a factor brings to the same interval.
 
-use super::formula::Builder;
 use super::newton::Interval;
 use super::refusal::Result;
+use super::straight_line::Builder;
 
 /// Most branches.
 const MOST: u32 = 12;

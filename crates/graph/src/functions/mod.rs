@@ -9,7 +9,6 @@ pub mod branches;
 pub mod curve;
 pub mod exponent;
 pub mod flooding;
-pub mod formula;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
@@ -21,6 +20,7 @@ pub mod root;
 pub mod smu;
 pub mod softmax;
 pub mod starts;
+pub mod straight_line;
 
 pub use gelu::Gelu;
 pub use layernorm::{Calibration, LayerNorm};

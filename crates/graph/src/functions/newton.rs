@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::formula::{Builder, Formula};
 use super::refusal::Result;
+use super::straight_line::{Builder, StraightLine};
 
 /// Bits of t.
 const MOST_BITS: u32 = 16;
@@ -70,7 +70,7 @@ impl Interval {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
     /// The program, a function of t.
-    pub formula: Formula,
+    pub straight_line: StraightLine,
     /// Bits after the point of the result.
     pub fraction: u32,
     /// The largest relative error, of inverse roots only.
@@ -79,14 +79,19 @@ pub struct Core {
 
 impl Core {
     /// A program whose results have `fraction` bits after the point, tried on `interval`.
-    pub(super) fn new(formula: Formula, fraction: u32, interval: Interval, wanted: Wanted) -> Self {
+    pub(super) fn new(
+        straight_line: StraightLine,
+        fraction: u32,
+        interval: Interval,
+        wanted: Wanted,
+    ) -> Self {
         let unit = ((1u64 << interval.bits) as f64).sqrt() * (1u64 << fraction) as f64;
         let tried = if wanted == Wanted::Inverse { 1 << 18 } else { 1 };
         let values = || interval.values(tried);
-        let pairs = values().zip(formula.results(values()));
+        let pairs = values().zip(straight_line.results(values()));
         let error = pairs.map(|(t, y)| (y as f64 * (t as f64).sqrt() / unit - 1.0).abs());
         let error = error.fold(0.0, f64::max);
-        Self { formula, fraction, error }
+        Self { straight_line, fraction, error }
     }
 }
 

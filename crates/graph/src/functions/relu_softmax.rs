@@ -6,12 +6,12 @@
 //!
 //! Error: at most a last place, and twice what a last place of s is in its row's denominator.
 
-use super::formula::{Builder, Formula};
 use super::newton::Newton;
 use super::refusal::{Result, is_scale};
 use super::root::{inverse_root, scaled};
 use super::smu::{Smooth, Smu};
 use super::starts::Start;
+use super::straight_line::{Builder, StraightLine};
 
 /// Bits of reciprocals beyond those that a row's largest s needs.
 const GUARD: u32 = 1;
@@ -29,7 +29,7 @@ pub struct ReluSoftmax {
     /// Width of results.
     pub out_bits: u32,
     /// The program for the reciprocal of sums with epsilon; its argument is less epsilon.
-    pub reciprocal: Formula,
+    pub reciprocal: StraightLine,
     /// Bits after the point of s times reciprocal.
     pub drop: u32,
     /// Bits that hold that product.
@@ -93,8 +93,10 @@ impl ReluSoftmax {
         if width > 60 {
             return Err("a softmax of smooth maxima with these widths".into());
         }
-        let smu =
-            Smu { formula: narrow.formula.widened(width.max(reciprocal.bits()[0]))?, ..narrow };
+        let smu = Smu {
+            straight_line: narrow.straight_line.widened(width.max(reciprocal.bits()[0]))?,
+            ..narrow
+        };
         Ok(Self { cols, smu, epsilon, out_bits, reciprocal, drop, width, real_epsilon })
     }
 
@@ -142,16 +144,16 @@ fn reciprocal(
     peak: f64,
     start: Start,
     newton: Newton,
-) -> Result<(Formula, f64)> {
+) -> Result<(StraightLine, f64)> {
     let mut builder = Builder::new([0, high - low]);
     let sum = builder.affine(&[(0, 1)], low);
     let (inverse, scale, error) = inverse_root(&mut builder, sum, start, newton)?;
     let square = builder.square(inverse);
     scaled(&mut builder, square, peak, 2 * scale)?;
     let error = 2.0 * error + error * error + 2f64.powi(-12);
-    let mut formula = builder.finish(1)?;
-    formula.limit((peak / low as f64 * (1.0 + error) + 1.0) as i64)?;
-    Ok((formula, error))
+    let mut straight_line = builder.finish(1)?;
+    straight_line.limit((peak / low as f64 * (1.0 + error) + 1.0) as i64)?;
+    Ok((straight_line, error))
 }
 
 #[cfg(test)]

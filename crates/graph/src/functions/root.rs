@@ -1,11 +1,11 @@
 //! Inverse square roots of wide integers by Newton's iteration, and reciprocals as their
 //! squares.
 
-use super::formula::{Builder, Formula};
 use super::inverse::Inverse;
 use super::newton::{Newton, Wanted};
 use super::refusal::Result;
 use super::starts::{Start, found};
+use super::straight_line::{Builder, StraightLine};
 
 /// Bits of constants that scale results.
 const CONSTANT: i64 = 12;
@@ -17,7 +17,7 @@ const WHOLE: f64 = 64.0;
 #[non_exhaustive]
 pub struct Root {
     /// The program that computes the root of y.
-    pub formula: Formula,
+    pub straight_line: StraightLine,
     low: u32,
     top: u32,
     peak: f64,
@@ -46,14 +46,14 @@ impl Root {
         let factor = peak * (least as f64).sqrt();
         scaled(&mut builder, inverse, factor, scale)?;
         let last = (peak * (1.0 + error) + 1.0) as i64;
-        let mut root = Self { formula: builder.finish(1)?, low, top, peak, error };
-        root.formula.limit(last)?;
+        let mut root = Self { straight_line: builder.finish(1)?, low, top, peak, error };
+        root.straight_line.limit(last)?;
         Ok(root)
     }
 
     /// The result for `y`.
     pub fn clear(&self, y: i64) -> i64 {
-        self.formula.clear(y)
+        self.straight_line.clear(y)
     }
 
     /// A bound on `clear(y)*sqrt(y)` over all y.
@@ -113,7 +113,7 @@ impl Rooted {
     pub fn bits(&self) -> [u32; 2] {
         match self {
             Self::Table(inverse) => [inverse.bits, inverse.out_bits],
-            Self::Newton(root) => root.formula.bits(),
+            Self::Newton(root) => root.straight_line.bits(),
         }
     }
 

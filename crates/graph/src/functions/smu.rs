@@ -4,10 +4,10 @@
 //! Every argument is tried when a plan is made, so widths are the narrowest, and the error is
 //! known: at most [`ERROR`] last places.
 
-use super::formula::{Builder, Formula};
 use super::newton::{Newton, Wanted};
 use super::refusal::{Result, is_scale};
 use super::starts::{Start, found};
+use super::straight_line::{Builder, StraightLine};
 
 /// Last places that results may be off by.
 pub const ERROR: f64 = 1.0;
@@ -39,7 +39,7 @@ pub struct Smu {
     /// What it is near to.
     pub real: Smooth,
     /// The program for the argument, moved above zero.
-    pub formula: Formula,
+    pub straight_line: StraightLine,
     /// Where iterations begin.
     pub start: Start,
     /// How many there are.
@@ -113,13 +113,13 @@ impl Smu {
         let unit = real.scale * real.scale / (1u64 << (2 * g)) as f64;
         let (root, scale, _) = found(&mut builder, u, (start, newton), Wanted::Root, unit)?;
         finished(&mut builder, &real, root, scale + g)?;
-        let formula = builder.finish_over(0..2 * offset, out_bits)?;
-        let [low, high] = formula.range();
+        let straight_line = builder.finish_over(0..2 * offset, out_bits)?;
+        let [low, high] = straight_line.range();
         let limit = 1i64 << (out_bits.clamp(1, 62) - 1);
         match low >= -limit && high < limit {
             true => {
                 let iterations = start.iterations(newton.iterations);
-                Ok(Self { real, formula, start, iterations })
+                Ok(Self { real, straight_line, start, iterations })
             }
             false => Err("a smooth maximum whose results are wider than its output".into()),
         }
@@ -138,7 +138,7 @@ impl Smu {
                 let plan =
                     Self::unchecked(real, Start::Affine, newton, 1 + real.bits + real.fraction);
                 let Ok(plan) = plan else { continue };
-                let weight = plan.formula.weight();
+                let weight = plan.straight_line.weight();
                 if best.as_ref().is_some_and(|(least, ..)| *least <= weight) {
                     break;
                 }
@@ -149,23 +149,23 @@ impl Smu {
             }
         }
         let (_, newton, plan) = best.ok_or("a smooth maximum that is too sharp for its range")?;
-        Ok((newton, super::formula::signed_width(plan.formula.range())))
+        Ok((newton, super::straight_line::signed_width(plan.straight_line.range())))
     }
 
     /// The result for `x`.
     pub fn clear(&self, x: i64) -> i64 {
-        self.formula.clear(x + self.real.offset())
+        self.straight_line.clear(x + self.real.offset())
     }
 
     /// The range of results.
     pub fn range(&self) -> [i64; 2] {
-        self.formula.range()
+        self.straight_line.range()
     }
 
     /// The largest distance from the real function, in last places.
     pub fn error(&self) -> f64 {
         let offset = self.real.offset();
-        let pairs = (-offset..offset).zip(self.formula.results(0..2 * offset));
+        let pairs = (-offset..offset).zip(self.straight_line.results(0..2 * offset));
         pairs.map(|(x, got)| (got as f64 - self.real.at(x)).abs()).fold(0.0, f64::max)
     }
 }
@@ -209,7 +209,7 @@ mod tests {
         for smoothness in [0.5, 0.8, 1.5] {
             let real = Smooth { bits: 9, scale: 1.0 / 32.0, slope: 0.0, smoothness, fraction: 0 };
             let (own, bits) = Smu::least(real).unwrap();
-            let weight = Smu::new(real, own, bits).unwrap().formula.weight();
+            let weight = Smu::new(real, own, bits).unwrap().straight_line.weight();
             for start in Start::ALL {
                 let plan = |iterations| {
                     let newton = Newton { iterations, precision: 9, ..own };
@@ -219,7 +219,10 @@ mod tests {
                 let needed = (1..=12).find(fits);
                 let needed = needed.unwrap();
                 assert!(start != Start::Flooding || needed >= own.iterations);
-                assert!(start == Start::Affine || plan(needed).unwrap().formula.weight() >= weight);
+                assert!(
+                    start == Start::Affine
+                        || plan(needed).unwrap().straight_line.weight() >= weight
+                );
             }
         }
     }

@@ -66,7 +66,7 @@ impl Operator for Smu {
     ) -> Check<Vec<i64>> {
         let smu = self.function(site)?;
         let offset = smu.real.offset();
-        Ok(smu.formula.results(inputs[0].iter().map(|v| v + offset)).collect())
+        Ok(smu.straight_line.results(inputs[0].iter().map(|v| v + offset)).collect())
     }
 
     fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {

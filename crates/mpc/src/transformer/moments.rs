@@ -27,7 +27,7 @@ use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::garbled::{self, Garbled};
-use crate::nonlinear::comet::formula::{self, Program};
+use crate::nonlinear::comet::straight_line::{self, Program};
 use crate::share::Share;
 
 /// The public plan.
@@ -64,8 +64,8 @@ impl Root {
         Ok(match function {
             Rooted::Table(inverse) => Self::Table(Box::new(Inverse::new(rows, inverse, radix)?)),
             Rooted::Newton(root) => {
-                let bits = root.formula.bits()[0];
-                Self::Newton(Box::new(Program::new(rows, &root.formula, bits, radix)?))
+                let bits = root.straight_line.bits()[0];
+                Self::Newton(Box::new(Program::new(rows, &root.straight_line, bits, radix)?))
             }
         })
     }
@@ -87,7 +87,7 @@ impl Root {
     fn run(&self, channel: &mut Channel, y: &Share, pads: Correlations) -> Result<Share> {
         match self {
             Self::Table(plan) => inverse::run(channel, plan, y, pads),
-            Self::Newton(plan) => formula::run(channel, plan, y, pads),
+            Self::Newton(plan) => straight_line::run(channel, plan, y, pads),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! CrypTen's start (Knott et al., NeurIPS 2021), the exponential by `(1 + z/256)^256`.
 
-use crate::functions::formula::Builder;
+use crate::functions::straight_line::Builder;
 
 /// Squares that make the exponential.
 const SQUARES: u32 = 8;

@@ -6,9 +6,9 @@ mod table;
 mod taylor;
 
 use super::branches::Branches;
-use super::formula::Builder;
 use super::newton::{Core, Interval, Newton, Wanted, iteration, last};
 use super::refusal::Result;
+use super::straight_line::Builder;
 
 /// Bits after the point of numbers where the range is not split, beyond the result's.
 const GUARD: u32 = 2;
@@ -129,7 +129,7 @@ pub(super) fn found(
         Wanted::Inverse => core.error + 0.5 / interval.low as f64,
         Wanted::Root => 0.0,
     };
-    let result = builder.inline(&core.formula, t);
+    let result = builder.inline(&core.straight_line, t);
     let (result, scale) = match wanted {
         Wanted::Root => branches.scaled(builder, &reached, result),
         Wanted::Inverse => branches.unscaled(builder, &reached, result),

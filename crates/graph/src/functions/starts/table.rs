@@ -2,8 +2,8 @@
 //! of eight-bit digits, a product with a power of four, and a table of the leading eight bits.
 
 use crate::functions::Result;
-use crate::functions::formula::Builder;
 use crate::functions::newton::{Core, Interval, Newton, Wanted, iteration, last};
+use crate::functions::straight_line::Builder;
 
 /// Bits of a digit, and of the leading part.
 const DIGIT: u32 = 8;
@@ -39,7 +39,7 @@ pub(super) fn found(
     let t = builder.shift(normal, length - bits);
     builder.known(t, [interval.low, interval.high]);
     let core = core(newton, interval, wanted)?;
-    let result = builder.inline(&core.formula, t);
+    let result = builder.inline(&core.straight_line, t);
     let back = builder.lookup(octave, powers(1, wanted == Wanted::Root));
     let result = builder.product(back, result);
     let base = i64::from(length / 2);

@@ -1,8 +1,8 @@
 //! Taylor polynomials of `1/sqrt(t)` about the upper end of an interval, where all
 //! coefficients are positive and no iteration diverges.
 
-use crate::functions::formula::Builder;
 use crate::functions::newton::Interval;
+use crate::functions::straight_line::Builder;
 
 /// The polynomial of `degree`, with `fraction` bits after the point.
 pub(super) fn start(

@@ -2,6 +2,6 @@
 //! by one inverse square root (`docs/protocols/comet.md`).
 
 pub mod flooding;
-pub mod formula;
 pub mod smu;
 pub mod softmax;
+pub mod straight_line;

@@ -14,7 +14,7 @@
 use graph::functions;
 use wire::{Channel, Cost, Result};
 
-use super::formula::{self, Program};
+use super::straight_line::{self, Program};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
@@ -33,8 +33,8 @@ impl Smu {
     /// # Errors
     /// [`wire::Error::Misuse`] for other sizes than protocols have.
     pub fn new(count: usize, function: &functions::Smu, radix: Radix) -> Result<Self> {
-        let formula = &function.formula;
-        let program = Program::new(count, formula, formula.bits()[0], radix)?;
+        let straight_line = &function.straight_line;
+        let program = Program::new(count, straight_line, straight_line.bits()[0], radix)?;
         Ok(Self { function: function.clone(), program })
     }
 
@@ -61,7 +61,7 @@ impl Smu {
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, pads: Correlations) -> Result<Share> {
     let x = x.plus(channel.role(), plan.function.real.offset());
-    formula::run(channel, &plan.program, &x, pads)
+    straight_line::run(channel, &plan.program, &x, pads)
 }
 
 impl Protocol for Smu {

@@ -17,7 +17,7 @@ use ot::{Entry, Job, Table};
 use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 
-use super::formula::{self, Program};
+use super::straight_line::{self, Program};
 use crate::arithmetic::multiply::kept;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
@@ -55,7 +55,7 @@ impl ReluSoftmax {
         let functions::ReluSoftmax { cols, drop, width, out_bits, .. } = *function;
         let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
         let count = count.ok_or_else(|| Error::misuse("a softmax of these sizes"))?;
-        let [smooth, sums] = [&function.smu.formula, &function.reciprocal];
+        let [smooth, sums] = [&function.smu.straight_line, &function.reciprocal];
         let entry = Entry::Word(smooth.bits()[1]);
         let job = Job { count, choice_bits: 1, entry };
         Ok(Self {
@@ -89,7 +89,7 @@ impl ReluSoftmax {
 
     /// Width of scores, with a bit to spare.
     pub fn bits(&self) -> u32 {
-        self.function.smu.formula.bits()[0]
+        self.function.smu.straight_line.bits()[0]
     }
 
     /// Correlations consumed.
@@ -156,7 +156,7 @@ pub fn run(
     let role = channel.role();
     let now = pads.split(role, &plan.smooth.demand())?;
     let moved = x.plus(role, plan.function.smu.real.offset());
-    let mut parts = formula::run(channel, &plan.smooth, &moved, now)?;
+    let mut parts = straight_line::run(channel, &plan.smooth, &moved, now)?;
     if let Some(switch) = &plan.mask {
         let mask = mask.filter(|mask| mask.len() == x.len());
         let mask = mask.ok_or_else(|| defect("a softmax has no mask"))?;
@@ -165,7 +165,7 @@ pub fn run(
     }
     let now = pads.split(role, &plan.reciprocal.demand())?;
     let sums = plan.product.spread(plan.sums(&parts));
-    let factor = formula::run(channel, &plan.reciprocal, &sums, now)?;
+    let factor = straight_line::run(channel, &plan.reciprocal, &sums, now)?;
     let now = pads.split(role, &plan.product.demand())?;
     let wide = parts.narrow(plan.function.width)?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;

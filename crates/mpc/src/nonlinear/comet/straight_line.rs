@@ -9,10 +9,10 @@
 //! | Cost | that of its squares, products, shifts, comparisons and tables ([`Program::cost`]) |
 //! | Paper | Comet, section 3 (all functions by one inverse square root); parts: SiRNN (S&P 2021) |
 //!
-//! The program is [`functions::formula::Formula`]. Neighbours of one kind that do not need each
+//! The program is [`functions::straight-line program::StraightLine`]. Neighbours of one kind that do not need each
 //! other run at once.
 
-use graph::functions::formula::{Formula, Step};
+use graph::functions::straight_line::{Step, StraightLine};
 use ring::Bits;
 use std::collections::BTreeMap;
 use wire::{Channel, Cost, Error, Result, Role};
@@ -33,7 +33,7 @@ use crate::share::{Share, sign_of};
 #[derive(Clone, Debug)]
 pub struct Program {
     count: usize,
-    formula: Formula,
+    straight_line: StraightLine,
     bits: u32,
     /// The extension of the arguments, where the program needs them wider than they come.
     widening: Option<Extend>,
@@ -64,33 +64,40 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
-    pub fn new(count: usize, formula: &Formula, bits: u32, radix: Radix) -> Result<Self> {
-        if bits < formula.bits()[0] || count.checked_mul(formula.steps.len().max(1)).is_none() {
+    pub fn new(
+        count: usize,
+        straight_line: &StraightLine,
+        bits: u32,
+        radix: Radix,
+    ) -> Result<Self> {
+        if bits < straight_line.bits()[0]
+            || count.checked_mul(straight_line.steps.len().max(1)).is_none()
+        {
             return Err(Error::misuse("a program on arguments of other widths"));
         }
-        let first = formula.rings.first().copied().unwrap_or(1);
+        let first = straight_line.rings.first().copied().unwrap_or(1);
         let widening = (first > bits)
             .then(|| Extend::new(count, bits, first, Sign::NonNegative, radix))
             .transpose()?;
         let mut groups = Vec::new();
         let mut start = 0;
-        while start < formula.steps.len() {
-            let length = together(formula, start);
-            let protocol = protocol(formula, count, start..start + length, radix)?;
+        while start < straight_line.steps.len() {
+            let length = together(straight_line, start);
+            let protocol = protocol(straight_line, count, start..start + length, radix)?;
             groups.push(Group { start, length, protocol });
             start += length;
         }
-        Ok(Self { count, formula: formula.clone(), bits, widening, groups })
+        Ok(Self { count, straight_line: straight_line.clone(), bits, widening, groups })
     }
 
     /// The program.
-    pub fn formula(&self) -> &Formula {
-        &self.formula
+    pub fn straight_line(&self) -> &StraightLine {
+        &self.straight_line
     }
 
     /// Width of the result.
     pub fn out_bits(&self) -> u32 {
-        self.formula.bits()[1]
+        self.straight_line.bits()[1]
     }
 
     /// Correlations consumed.
@@ -107,32 +114,34 @@ impl Program {
 }
 
 /// How many steps from `start` on run at once.
-fn together(formula: &Formula, start: usize) -> usize {
-    let Some(first) = formula.steps.get(start) else { return 0 };
-    let alike = |index: &usize| match (first, formula.steps.get(*index)) {
+fn together(straight_line: &StraightLine, start: usize) -> usize {
+    let Some(first) = straight_line.steps.get(start) else { return 0 };
+    let alike = |index: &usize| match (first, straight_line.steps.get(*index)) {
         (Step::AtLeast(a, _), Some(Step::AtLeast(b, _))) => a == b,
         (Step::Choose([_, a]), Some(Step::Choose([bit, b]))) => a == b && *bit <= start,
         _ => false,
     };
-    1 + (start + 1..formula.steps.len()).take_while(alike).count()
+    1 + (start + 1..straight_line.steps.len()).take_while(alike).count()
 }
 
-fn widest(formula: &Formula, steps: std::ops::Range<usize>) -> u32 {
-    let rings = steps.map(|index| formula.rings.get(index + 1).copied().unwrap_or(1));
+fn widest(straight_line: &StraightLine, steps: std::ops::Range<usize>) -> u32 {
+    let rings = steps.map(|index| straight_line.rings.get(index + 1).copied().unwrap_or(1));
     rings.max().unwrap_or(1)
 }
 
 fn protocol(
-    formula: &Formula,
+    straight_line: &StraightLine,
     count: usize,
     steps: std::ops::Range<usize>,
     radix: Radix,
 ) -> Result<Protocol> {
-    let ring = widest(formula, steps.clone());
+    let ring = widest(straight_line, steps.clone());
     let all = count * steps.len();
-    let factor =
-        |value: usize| Factor { bits: formula.factor_bits(value, ring), sign: Sign::NonNegative };
-    let Some(step) = formula.steps.get(steps.start) else { return Ok(Protocol::Local) };
+    let factor = |value: usize| Factor {
+        bits: straight_line.factor_bits(value, ring),
+        sign: Sign::NonNegative,
+    };
+    let Some(step) = straight_line.steps.get(steps.start) else { return Ok(Protocol::Local) };
     Ok(match step {
         Step::Affine(..) => Protocol::Local,
         Step::Square(value) => {
@@ -144,16 +153,16 @@ fn protocol(
             Protocol::Product(Multiply::new(all, factors, ring, radix)?, factors.map(|f| f.bits))
         }
         Step::Shift(value, drop) => {
-            let least = formula.shifted_bits(*value, *drop);
-            let have = formula.rings.get(*value).copied().unwrap_or(least);
+            let least = straight_line.shifted_bits(*value, *drop);
+            let have = straight_line.rings.get(*value).copied().unwrap_or(least);
             let bits = have.min(least.max(ring + drop));
             let plan = Truncate::widening(all, bits, *drop, ring, Sign::NonNegative, radix)?;
             Protocol::Shift(plan, bits)
         }
         Step::AtLeast(value, _) => {
-            let thresholds = formula.steps.get(steps).unwrap_or_default().iter();
+            let thresholds = straight_line.steps.get(steps).unwrap_or_default().iter();
             let bits = thresholds.map(|step| match step {
-                Step::AtLeast(_, threshold) => formula.compared_bits(*value, *threshold),
+                Step::AtLeast(_, threshold) => straight_line.compared_bits(*value, *threshold),
                 _ => 2,
             });
             let bits = bits.max().unwrap_or(2);
@@ -253,7 +262,7 @@ pub fn run(
         None => x.clone(),
     };
     // With room for all: a vector that grows leaves copies behind.
-    let shares = Vec::with_capacity(plan.formula.steps.len() + 1);
+    let shares = Vec::with_capacity(plan.straight_line.steps.len() + 1);
     let mut values = Values { shares, bits: BTreeMap::new() };
     values.shares.push(first);
     for group in &plan.groups {
@@ -264,7 +273,7 @@ pub fn run(
         }
         let results = together_run(channel, plan, group, &values, now)?;
         for (index, words) in results.words().chunks(plan.count.max(1)).enumerate() {
-            let ring = plan.formula.rings.get(group.start + index + 1).copied().unwrap_or(1);
+            let ring = plan.straight_line.rings.get(group.start + index + 1).copied().unwrap_or(1);
             values.shares.push(Share::new(words.to_vec(), ring));
         }
     }
@@ -283,7 +292,7 @@ fn compared(
     let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
         return Err(defect("a step of a formula is in the group of another protocol"));
     };
-    let steps = plan.formula.steps.iter().skip(group.start).take(group.length);
+    let steps = plan.straight_line.steps.iter().skip(group.start).take(group.length);
     let moved = steps.map(|step| match step {
         Step::AtLeast(value, threshold) => Ok(values.at(*value, *bits)?.plus(role, -threshold)),
         _ => Err(defect("a step of a formula is in the group of another protocol")),
@@ -309,7 +318,7 @@ fn together_run(
 ) -> Result<Share> {
     let role = channel.role();
     let range = group.start..group.start + group.length;
-    let steps = plan.formula.steps.get(range.clone()).unwrap_or_default();
+    let steps = plan.straight_line.steps.get(range.clone()).unwrap_or_default();
     let each = |pick: &dyn Fn(&Step) -> Result<Share>| -> Result<Share> {
         let parts: Vec<Share> = steps.iter().map(pick).collect::<Result<_>>()?;
         Ok(joined(&parts))
@@ -318,7 +327,7 @@ fn together_run(
     match &group.protocol {
         Protocol::Local => match steps.first() {
             Some(Step::Affine(terms, constant)) => {
-                let ring = widest(&plan.formula, range);
+                let ring = widest(&plan.straight_line, range);
                 Ok(values.affine(role, terms, *constant, ring))
             }
             _ => Err(odd()),

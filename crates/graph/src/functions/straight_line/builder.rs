@@ -1,7 +1,7 @@
 //! Programs that grow, step by step, by interval arithmetic.
 
 use super::super::refusal::Result;
-use super::{Formula, MOST, STEPS, Step};
+use super::{MOST, STEPS, Step, StraightLine};
 
 /// A program that grows.
 #[derive(Clone, Debug)]
@@ -141,11 +141,11 @@ impl Builder {
         self.push(Step::Lookup(value, values), ends)
     }
 
-    /// `formula` of a value that lies in its range, with the ranges that it has.
-    pub fn inline(&mut self, formula: &Formula, argument: usize) -> usize {
+    /// `straight-line program` of a value that lies in its range, with the ranges that it has.
+    pub fn inline(&mut self, straight_line: &StraightLine, argument: usize) -> usize {
         let base = self.steps.len();
         let at = |value: &usize| if *value == 0 { argument } else { base + value };
-        for (step, range) in formula.steps.iter().zip(formula.ranges.iter().skip(1)) {
+        for (step, range) in straight_line.steps.iter().zip(straight_line.ranges.iter().skip(1)) {
             let step = match step {
                 Step::Affine(terms, constant) => {
                     Step::Affine(terms.iter().map(|(v, f)| (at(v), *f)).collect(), *constant)
@@ -159,21 +159,21 @@ impl Builder {
             };
             self.push(step, range.map(|end| Some(end.into())));
         }
-        at(&formula.steps.len())
+        at(&straight_line.steps.len())
     }
 
     /// The program whose result is the last value.
     ///
     /// # Errors
     /// For values beyond all widths, factors of unknown sign and tables that do not fit.
-    pub fn finish(self, out_bits: u32) -> Result<Formula> {
+    pub fn finish(self, out_bits: u32) -> Result<StraightLine> {
         if let Some(why) = self.failed {
             return Err(why);
         }
         let Self { steps, ranges, .. } = self;
-        let formula = Formula { steps, ranges, rings: Vec::new() };
-        formula.check()?;
-        formula.with_rings(out_bits)
+        let straight_line = StraightLine { steps, ranges, rings: Vec::new() };
+        straight_line.check()?;
+        straight_line.with_rings(out_bits)
     }
 
     /// Finishes a program whose argument takes these values only; ranges are those that occur.
@@ -184,19 +184,19 @@ impl Builder {
         self,
         arguments: impl Iterator<Item = i64>,
         out_bits: u32,
-    ) -> Result<Formula> {
+    ) -> Result<StraightLine> {
         let Self { steps, mut ranges, .. } = self;
         ranges.iter_mut().for_each(|range| *range = [i64::MAX, i64::MIN]);
-        let mut formula = Formula { steps, ranges: Vec::new(), rings: Vec::new() };
+        let mut straight_line = StraightLine { steps, ranges: Vec::new(), rings: Vec::new() };
         let mut values = Vec::with_capacity(ranges.len());
         for argument in arguments {
-            formula.fill(argument, &mut values);
+            straight_line.fill(argument, &mut values);
             for (range, value) in ranges.iter_mut().zip(&values) {
                 *range = [range[0].min(*value), range[1].max(*value)];
             }
         }
-        formula.ranges = ranges;
-        formula.check()?;
-        formula.with_rings(out_bits)
+        straight_line.ranges = ranges;
+        straight_line.check()?;
+        straight_line.with_rings(out_bits)
     }
 }

@@ -39,7 +39,7 @@ pub enum Step {
 /// A program with the ranges and share widths of its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Formula {
+pub struct StraightLine {
     /// In order.
     pub steps: Vec<Step>,
     /// The smallest and the largest number that each value takes.
@@ -49,7 +49,7 @@ pub struct Formula {
 }
 
 /// Bits of shares that hold `0..=most`, with one to spare.
-pub fn spare(most: i64) -> u32 {
+pub fn headroom_bits(most: i64) -> u32 {
     65 - most.max(0).leading_zeros()
 }
 
@@ -58,7 +58,7 @@ pub fn signed_width([low, high]: [i64; 2]) -> u32 {
     65 - high.max(-1 - low).max(0).leading_zeros()
 }
 
-impl Formula {
+impl StraightLine {
     /// Every value for this argument, in place of what is there.
     fn fill(&self, argument: i64, values: &mut Vec<i64>) {
         values.clear();
@@ -107,7 +107,7 @@ impl Formula {
     pub fn limit(&mut self, most: i64) -> Result<()> {
         if let Some(range) = self.ranges.last_mut() {
             *range = [range[0].max(0), range[1].min(most)];
-            let bits = spare(range[1]);
+            let bits = headroom_bits(range[1]);
             *self = self.clone().with_rings(bits)?;
         }
         Ok(())
@@ -128,7 +128,7 @@ impl Formula {
 
     /// Width of the argument's shares, without extension, and of the result's.
     pub fn bits(&self) -> [u32; 2] {
-        let first = self.ranges.first().map_or(1, |range| spare(range[1]));
+        let first = self.ranges.first().map_or(1, |range| headroom_bits(range[1]));
         [first, self.rings.last().copied().unwrap_or(1)]
     }
 
@@ -171,7 +171,7 @@ impl Formula {
 
     /// The width that a factor's shares are reduced to, of a product in `ring`.
     pub fn factor_bits(&self, value: usize, ring: u32) -> u32 {
-        spare(self.of(value)[1]).min(ring)
+        headroom_bits(self.of(value)[1]).min(ring)
     }
 
     /// The width at which a value is compared with a threshold.
@@ -182,7 +182,7 @@ impl Formula {
 
     /// The width of shares whose low bits are dropped, of a value without sign.
     pub fn shifted_bits(&self, value: usize, drop: u32) -> u32 {
-        spare(self.of(value)[1]).max(drop + 1)
+        headroom_bits(self.of(value)[1]).max(drop + 1)
     }
 
     /// Widths from the last value to the first: what readers need.

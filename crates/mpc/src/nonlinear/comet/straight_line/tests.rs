@@ -16,7 +16,7 @@ fn smooth_maxima_come_out_as_in_the_clear() {
         let (newton, out_bits) = Smu::least(real).unwrap();
         let function = Smu::new(real, newton, out_bits + extra).unwrap();
         let values: Vec<i64> = (0..2 * real.offset()).collect();
-        let plan = Program::new(values.len(), &function.formula, bits + 1, Radix::Four);
+        let plan = Program::new(values.len(), &function.straight_line, bits + 1, Radix::Four);
         let plan = plan.unwrap();
         let (client, server) = split(&mut rng, &values, bits + 1);
         let (c, s) = both(
@@ -27,7 +27,7 @@ fn smooth_maxima_come_out_as_in_the_clear() {
         );
         assert_eq!(c.cost, plan.cost());
         let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
-        let want: Vec<i64> = values.iter().map(|x| function.formula.clear(*x)).collect();
+        let want: Vec<i64> = values.iter().map(|x| function.straight_line.clear(*x)).collect();
         assert_eq!(got, want, "{bits} {scale}");
     }
 }
