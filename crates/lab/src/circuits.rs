@@ -92,8 +92,7 @@ fn maxima(
     let windows: Vec<Vec<usize>> = starts.map(|at| (at..at + window).collect()).collect();
     let width = input.width;
     let sliced = Sliced::windows(&windows, |inputs, windows| {
-        let maximum = Garbled::maximum(inputs, windows, from, width, then, Ring::Power(out_bits));
-        maximum
+        Garbled::maximum(inputs, windows, from, width, then, Ring::Power(out_bits))
     })?;
     Ok((input, Output::signed(out_bits), Action::from(sliced)))
 }

@@ -67,7 +67,7 @@ pub(crate) fn plan(operation: &Operation) -> Result<Planned> {
             let (newton, least) = chosen(smooth, start)?;
             let function = functions::Smu::unchecked(smooth, start, newton, least + 1);
             let function = function.map_err(Error::Misuse)?;
-            let sliced = Sliced::new(count, |count| Ok(Smu::new(count, &function, radix)?))?;
+            let sliced = Sliced::new(count, |count| Smu::new(count, &function, radix))?;
             (least + 1, sliced)
         }
         Function::Softmax => {

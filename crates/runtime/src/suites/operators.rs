@@ -151,8 +151,7 @@ pub(super) fn action(
             let raised = if input.format.signed { 1i64 << bits.saturating_sub(2) } else { 0 };
             let radix = digits.unwrap_or_else(|| Radix::leanest(count, bits, out_bits));
             let sliced = Sliced::new(count, |count| {
-                let plan = Extend::new(count, bits, out_bits, Sign::NonNegative, radix);
-                plan
+                Extend::new(count, bits, out_bits, Sign::NonNegative, radix)
             })?;
             fitted(None, raised, sliced, -raised)
         }
@@ -235,10 +234,8 @@ fn requantize(
         return Ok(Action::from(sliced));
     }
     let radix = digits.unwrap_or_else(|| Radix::fastest(count, drop));
-    let sliced = Sliced::new(count, |count| {
-        let plan = Truncate::widening(count, bits, drop, out_bits, sign, radix);
-        plan
-    })?;
+    let sliced =
+        Sliced::new(count, |count| Truncate::widening(count, bits, drop, out_bits, sign, radix))?;
     Ok(fitted(None, 1 << (drop - 1), sliced, 0))
 }
 

@@ -69,7 +69,7 @@ pub(super) fn action(
         Op::Smu { smooth, .. } => {
             let smu = graph.smu(node).map_err(Error::misuse)?;
             let radix = fastest(count, smooth.bits);
-            let sliced = Sliced::new(count, |count| Ok(Smu::new(count, &smu, radix)?))?;
+            let sliced = Sliced::new(count, |count| Smu::new(count, &smu, radix))?;
             (smooth.bits + 1, sliced, None)
         }
         Op::ReluSoftmax { smooth, .. } => {
