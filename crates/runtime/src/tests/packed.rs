@@ -81,7 +81,7 @@ fn other_suites_batches_and_stores_are_refused() {
     }
     model.graph.suite = "magic".into();
     let refused = Plan::new(model.graph, Settings::default()).unwrap_err().to_string();
-    assert!(refused.contains("use one of auto, gazelle, gala"), "{refused}");
+    assert!(refused.contains("use one of auto, ufo, gala, gazelle"), "{refused}");
 }
 
 /// Matrix products whose rotation keys would fill memory, and layers of very many products.
