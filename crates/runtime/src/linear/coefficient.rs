@@ -23,8 +23,8 @@ use crate::plan::spent::Spent;
 pub struct CoefficientLayer {
     /// Whether it runs on a mask before, in one exchange with all others that do.
     pub preprocessed: bool,
-    /// Of the lookup of a table: its rows and how many positions in it are the input, of one
-    /// input. Each position stands for a vector of zeros with a one.
+    /// For the lookup of a table: the number of its rows, and how many positions in it one input
+    /// has. Each position stands for a vector of zeros with a one.
     pub positions: Option<[usize; 2]>,
     /// The homomorphic part.
     pub layer: Layer,
@@ -269,8 +269,8 @@ fn across(entries: &[i32], rows: usize) -> Zeroizing<Vec<i32>> {
 }
 
 /// The client's positions in a table, `length` of each input, as vectors of zeros with a
-/// one, `[rows, length]`; of the server's share of them, which is nothing, zeros. What is
-/// written where does not depend on the positions.
+/// one, `[rows, length]`. The server's share of positions is zero, and so are its vectors. The
+/// time and the places written do not depend on the positions.
 fn one_hot(role: Role, [rows, length]: [usize; 2], x: &Share, bits: u32) -> Share {
     let own = u64::from(role == Role::Client);
     let mut words = Vec::with_capacity(rows.saturating_mul(x.len()));

@@ -1,5 +1,5 @@
-//! Linear layers on products by transfers, always prepared on a mask: one step's plan and
-//! what the parties do around the products.
+//! Linear layers on products by oblivious transfer, which are always preprocessed on a mask: the
+//! plan of one step and what the parties do around the products.
 
 use graph::{Rounding, WeightBits};
 use he::rlwe::rescale;
@@ -25,11 +25,11 @@ use crate::plan::spent::Spent;
 /// A linear layer with its rescale.
 #[derive(Debug)]
 pub struct OtLayer {
-    /// The products, which is what is prepared.
+    /// The products, which are preprocessed.
     pub layer: Layer,
     /// The bits of a weight.
     pub choice: WeightBits,
-    /// Make products as wide as the sums of them that follow, one after the other.
+    /// The extensions that make products as wide as the sums of them, one after the other.
     pub extensions: Vec<Composed>,
     /// What becomes of the results.
     pub rescale: Rescale,
@@ -40,20 +40,20 @@ pub struct OtLayer {
 /// `(y + bias + addend*skip + 2^(shift-1)) >> shift`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rescale {
-    /// Low bits dropped.
+    /// Number of low bits that are dropped.
     pub shift: u32,
-    /// How.
+    /// How the rescale rounds.
     pub rounding: Rounding,
-    /// Multiplier of a second tensor.
+    /// The multiplier of a second tensor that is added, if there is one.
     pub addend: Option<i64>,
-    /// Width of what is left.
+    /// Width of the results, in bits.
     pub out_bits: u32,
 }
 
-/// What the server has of a layer.
+/// The server's weights of a layer, encoded.
 pub(crate) struct OtWeights {
     weights: Weights,
-    /// For each channel, with the half unit that turns a floor into rounding.
+    /// The bias of each channel, with the half unit that turns a floor into rounding.
     bias: Zeroizing<Vec<i64>>,
 }
 

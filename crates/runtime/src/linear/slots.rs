@@ -1,5 +1,5 @@
-//! A linear layer on packed slots, whatever the order of the slots: shares mod a prime in,
-//! shares mod the same prime out. Of FALCON as published: small shares in, integers out.
+//! Linear layers on packed slots: shares mod a prime go in, shares mod the same prime come out.
+//! FALCON as published takes small shares and gives integers.
 
 use graph::Conv;
 use he::bfv::{Params, SecretKey};
@@ -19,14 +19,14 @@ use super::protocol::{LinearProtocol, Preprocessed};
 use super::weights::{Encoded, WeightSource};
 use crate::plan::spent::Spent;
 
-/// The protocols.
+/// The protocols on packed slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// Rotations and products, in the order of GAZELLE or GALA.
     Rotated(Protocol),
     /// Products in the transform domain.
     Transformed,
-    /// The same with complex transforms, which leak.
+    /// Products in the transform domain by complex transforms, which leak.
     Published(AcceptLeakage),
 }
 

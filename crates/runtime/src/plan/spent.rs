@@ -4,7 +4,7 @@ use mpc::linear::ot_matmul::MESSAGE;
 use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
-/// What something sends and how much work it is, the messages' not included.
+/// The messages of a part of a session, and its work without that of the messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
     /// Messages.
@@ -14,12 +14,12 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Messages and no work.
+    /// A part that sends messages and does no other work.
     pub fn sending(cost: Cost) -> Self {
         Self { cost, ..Self::default() }
     }
 
-    /// With more work.
+    /// The part with more work.
     #[must_use]
     pub fn and(self, work: Work) -> Self {
         Self { work: self.work + work, ..self }
@@ -41,7 +41,7 @@ impl Spent {
         self.and(Work::of(Unit::Stream, -made).and(Unit::Byte, -beside))
     }
 
-    /// One after the other.
+    /// This part and then the next.
     #[must_use]
     pub(crate) fn then(self, next: Self) -> Self {
         Self { cost: self.cost.then(next.cost), work: self.work + next.work }
