@@ -84,7 +84,7 @@ pub(crate) fn ranges(model: &Model) -> Vec<Known> {
     ranges
 }
 
-/// What is known of the graph's input.
+/// The facts that are known about the values of the graph's input.
 fn input(graph: &Graph) -> Known {
     let of = |[low, high]: &[i64; 2]| Range::new((*low).into(), (*high).into());
     let part = |range: &[i64; 2]| Part { length: 1, range: of(range), norm: None };

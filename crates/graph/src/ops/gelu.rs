@@ -26,7 +26,7 @@ impl Gelu {
     /// The function.
     ///
     /// # Errors
-    /// What is wrong with the operator's numbers.
+    /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self) -> Check<functions::Gelu> {
         functions::Gelu::new(self.magnitude, self.scale)
     }

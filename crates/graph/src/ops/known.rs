@@ -1,8 +1,9 @@
-//! What is known of a tensor's values: a range, and for some tensors more than that.
+//! Facts about a tensor's values that follow from the graph: every tensor has a range, and some
+//! have more.
 
 use super::range::Range;
 
-/// What is known of a tensor's values, as a range and beyond.
+/// The facts that are known about a tensor's values: their range, and more where there is more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// The interval that holds every value.
@@ -67,7 +68,7 @@ impl Known {
         self.row_sum
     }
 
-    /// What is still known after a node that keeps the first axis, or does not.
+    /// The facts that still hold after a node, which may keep the first axis or not.
     pub fn kept(&self, same: bool) -> Self {
         if same { self.clone() } else { self.range.into() }
     }

@@ -35,7 +35,7 @@ impl LayerNorm {
     /// The function, of rows as long as the input's first axis.
     ///
     /// # Errors
-    /// What is wrong with the operator's numbers.
+    /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self, site: &Site<'_>) -> Check<functions::LayerNorm> {
         let columns = site.input().shape.first().copied().unwrap_or(0);
         let Self { bits, least, unit, newton } = *self;

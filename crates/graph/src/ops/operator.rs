@@ -108,7 +108,7 @@ pub trait Operator: Carried + Debug + Send + Sync {
     /// verified.
     ///
     /// # Errors
-    /// What is wrong with the operator's numbers, in words.
+    /// The error says which of the operator's numbers cannot be, in words.
     fn interpret(
         &self,
         site: &Site<'_>,

@@ -32,7 +32,7 @@ impl ReluSoftmax {
     /// The function, of rows as long as the input's last axis.
     ///
     /// # Errors
-    /// What is wrong with the operator's numbers.
+    /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self, site: &Site<'_>) -> Check<functions::ReluSoftmax> {
         let columns = site.input().shape.last().copied().unwrap_or(0);
         let Self { smooth, epsilon, newton, division } = *self;

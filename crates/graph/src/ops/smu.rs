@@ -25,7 +25,7 @@ impl Smu {
     /// The function.
     ///
     /// # Errors
-    /// What is wrong with the operator's numbers.
+    /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self, site: &Site<'_>) -> Check<functions::Smu> {
         functions::Smu::new(self.smooth, self.newton, site.output.format.bits)
     }

@@ -23,7 +23,7 @@ impl Softmax {
     /// The function, of rows as long as the input's last axis.
     ///
     /// # Errors
-    /// What is wrong with the operator's numbers.
+    /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self, site: &Site<'_>) -> Check<functions::Softmax> {
         let columns = site.input().shape.last().copied().unwrap_or(0);
         functions::Softmax::new(columns, self.bits, self.scale, site.output.format.bits)

@@ -42,7 +42,7 @@ pub(super) fn assign(model: &mut Model, by_transfers: bool) -> Result<()> {
 /// it.
 #[derive(Clone)]
 struct Needs {
-    /// What is known of each tensor, by its index.
+    /// The facts that are known about each tensor's values, by the tensor's index.
     ranges: Vec<Known>,
     /// Widths of accumulators, by the tensor that is written.
     accumulators: BTreeMap<usize, u32>,
