@@ -7,7 +7,7 @@ use std::ops::Add;
 use ot::{Job, ReceiverPads, SenderPads};
 use wire::{Error, Result, Role};
 
-use crate::garbled::{Circuits, Prepared};
+use crate::garbled::circuits::{Circuits, Prepared};
 
 /// What a step consumes, in order: random transfers by the party that sends in them, and
 /// garbled circuits.

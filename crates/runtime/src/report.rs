@@ -11,7 +11,7 @@ use crate::linear::protocol::LinearProtocol;
 use crate::plan::spent::{Part, Spent};
 use crate::plan::step::Step;
 use crate::plan::{Plan, Settings};
-use crate::planner::Conditions;
+use crate::planner::rates::Conditions;
 
 /// Bytes each way, with frame headers, before TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

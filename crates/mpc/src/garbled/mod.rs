@@ -17,7 +17,7 @@
 //! its own share of every result beforehand.
 
 mod bytes;
-mod circuits;
+pub(crate) mod circuits;
 mod offline;
 mod online;
 mod plan;

@@ -17,7 +17,10 @@
 use graph::Conv;
 use wire::Result;
 
-use super::slots::{Operations, Plan, Quotients, Rows, Sequence, fewest_ciphertexts, operations};
+use super::slots::choose::{Quotients, fewest_ciphertexts};
+use super::slots::evaluate::operations;
+use super::slots::machine::Operations;
+use super::slots::plan::{Plan, Rows, Sequence};
 
 /// Chooses among the plans of the fewest ciphertexts that take no more rotations than
 /// [`rotations`]: the one of the fewest rotations, among them the one that rotates outputs.

@@ -17,7 +17,10 @@
 use graph::Conv;
 use wire::Result;
 
-use super::slots::{Operations, Plan, Quotients, Rows, Sequence, fewest_ciphertexts, operations};
+use super::slots::choose::{Quotients, fewest_ciphertexts};
+use super::slots::evaluate::operations;
+use super::slots::machine::Operations;
+use super::slots::plan::{Plan, Rows, Sequence};
 
 /// The plan of the fewest ciphertexts that takes no more rotations than [`rotations`].
 pub(super) fn plan(conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {

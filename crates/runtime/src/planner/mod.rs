@@ -4,10 +4,10 @@
 //! ([`pricing::Unit`]) times what a unit takes on this machine ([`Rates`]), and time on the
 //! link ([`Conditions`]).
 
-mod rates;
+pub(crate) mod rates;
 mod search;
 mod ways;
-mod widths;
+pub(crate) mod widths;
 
 pub use pricing::Rates;
 pub use pricing::{Unit, Work};

@@ -12,7 +12,8 @@ use mpc::compare::Radix;
 use serde::{Serialize, Serializer};
 use wire::Result;
 
-use super::{Conditions, Found, best};
+use super::rates::Conditions;
+use super::search::{Found, best};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::report::counted;

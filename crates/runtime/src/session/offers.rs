@@ -5,8 +5,10 @@ use wire::{Error, Link, Result};
 
 use crate::plan::spent::Spent;
 use crate::plan::{Plan, Settings};
-use crate::planner::{Conditions, Rates, suited};
+use crate::planner::rates::Conditions;
+use crate::planner::widths::suited;
 use crate::report::counted;
+use pricing::Rates;
 
 /// Round trip in seconds and bandwidth in bits per second of the links that are planned for
 /// before anybody connects, beside those with names.

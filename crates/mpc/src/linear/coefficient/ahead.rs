@@ -22,12 +22,13 @@ use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::answers::{self, Held};
+use super::clear;
 use super::client::{receive_phases, send_inputs};
 use super::layer::Layer;
 use super::product::ServerWeights;
 use super::shares::{check, client_share, server_share};
-use super::{Worker, clear};
 use crate::defect::defect;
+use crate::linear::transport::Worker;
 use crate::share::Share;
 
 type Masked = Packed<{ tags::COEFFICIENT_MASKED }>;

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
-use super::Worker;
 use super::layer::{INPUTS, Layer, RESPONSES};
 use super::packing::Place;
 use super::product::{ServerWeights, Tile};
 use super::shares::scatter;
 use crate::defect::defect;
+use crate::linear::transport::Worker;
 use crate::linear::transport::rlwe::next_ciphertext;
 use crate::linear::transport::{Received, misuse, send_chunks};
 use crate::parallel;

@@ -4,10 +4,10 @@ use he::rlwe::SecretKey;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
-use super::Worker;
 use super::layer::{INPUTS, Layer, RESPONSES};
 use super::packing::Place;
 use super::shares::{check, client_share, scatter};
+use crate::linear::transport::Worker;
 use crate::linear::transport::rlwe;
 use crate::share::Share;
 

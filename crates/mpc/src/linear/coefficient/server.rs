@@ -3,10 +3,11 @@
 use he::rlwe::PublicKey;
 use wire::{Channel, Result};
 
+use super::answers;
 use super::layer::Layer;
 use super::product::ServerWeights;
 use super::shares::{check, server_share};
-use super::{Worker, answers};
+use crate::linear::transport::Worker;
 use crate::share::Share;
 
 /// The server's side: adds its share, multiplies, masks.

@@ -4,10 +4,10 @@ use he::bfv::SecretKey;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
-use super::Worker;
 use super::check::check;
 use super::layer::Layer;
 use super::slots::Parts;
+use crate::linear::transport::Worker;
 use crate::linear::transport::bfv;
 
 /// The client's side: encrypts both parts of the transform of its share `x`, decrypts those of

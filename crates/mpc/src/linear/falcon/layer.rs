@@ -9,9 +9,10 @@ use ring::Modulus;
 use wire::{Cost, Error, Result, Segment};
 
 use super::fourier::Fourier;
-use super::{Operations, Small};
+use super::small::Small;
 use crate::linear::falcon::ntt::packing::Packing;
 use crate::linear::falcon::ntt::{Shape, parameters};
+use crate::linear::slots::Operations;
 use crate::linear::transport::bfv;
 
 /// Bits of the largest plaintext prime: words of responses hold no more.

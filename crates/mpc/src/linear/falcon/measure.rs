@@ -7,10 +7,10 @@ use ring::word::signed;
 use ring::{Random, Seed};
 use wire::Result;
 
-use super::ServerKeys;
 use super::layer::Layer;
 use super::server::{Factors, Products};
 use super::weights::ServerWeights;
+use crate::linear::slots::ServerKeys;
 use crate::linear::timed::{Responding, Timed};
 use crate::linear::transport::misuse;
 

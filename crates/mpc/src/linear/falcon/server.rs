@@ -9,7 +9,8 @@ use super::check::check;
 use super::layer::Layer;
 use super::slots::Mask;
 use super::weights::ServerWeights;
-use super::{ServerKeys, Worker};
+use crate::linear::slots::ServerKeys;
+use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::{misuse, send_chunks};
 

@@ -18,7 +18,7 @@ use ring::word::signed;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
-use super::AcceptLeakage;
+use super::layer::AcceptLeakage;
 use crate::share::Share;
 
 /// The client's share without its mask.

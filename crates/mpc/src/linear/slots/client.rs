@@ -4,9 +4,9 @@ use he::bfv::SecretKey;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
-use super::Worker;
 use super::layer::Layer;
 use crate::linear::residues::check;
+use crate::linear::transport::Worker;
 use crate::linear::transport::bfv;
 
 /// The client's side: encrypts its share `x` mod p, decrypts its share of the result.

@@ -9,9 +9,10 @@ use wire::Result;
 
 use super::encrypted::Encrypted;
 use super::evaluate::Evaluation;
+use super::keys::ServerKeys;
 use super::layer::Layer;
 use super::machine::{Machine, Operations};
-use super::{ServerKeys, weights::ServerWeights};
+use super::weights::ServerWeights;
 use crate::linear::residues::uniform;
 use crate::linear::timed::{Responding, Timed};
 use crate::linear::transport::misuse;

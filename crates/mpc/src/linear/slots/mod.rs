@@ -15,18 +15,18 @@
 //! multiplied like any other: messages and work depend on the plan only. Every slot of a
 //! response is masked, those without a result too.
 
-mod choose;
+pub(in crate::linear) mod choose;
 mod client;
 mod encode;
 mod encrypted;
-mod evaluate;
+pub(in crate::linear) mod evaluate;
 mod grid;
 mod keys;
 mod layer;
-mod machine;
+pub(in crate::linear) mod machine;
 mod measure;
 mod parameters;
-mod plan;
+pub(in crate::linear) mod plan;
 mod server;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -34,13 +34,10 @@ mod tests;
 mod weights;
 
 pub use super::transport::Worker;
-pub(in crate::linear) use choose::{Quotients, fewest_ciphertexts};
 pub use client::client;
-pub(in crate::linear) use evaluate::operations;
 pub use keys::ServerKeys;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
 pub use measure::Measurement;
-pub(in crate::linear) use plan::{Plan, Rows, Sequence};
 pub use server::server;
 pub use weights::ServerWeights;

@@ -6,11 +6,12 @@ use zeroize::Zeroizing;
 
 use super::encrypted::Encrypted;
 use super::evaluate::{Evaluation, Part, Products};
+use super::keys::ServerKeys;
 use super::layer::Layer;
 use super::machine::{Machine, Operations};
 use super::weights::ServerWeights;
-use super::{ServerKeys, Worker};
 use crate::linear::residues::{biased, check};
+use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::misuse;
 

@@ -7,11 +7,11 @@ use he::bfv::noise::Load;
 use he::bfv::{Encoder, Params};
 use wire::{Cost, Error, Result, Segment};
 
-use super::Operations;
 use super::packing::Packing;
 use super::parameters;
 use super::shape::Shape;
 use super::transform::Transform;
+use crate::linear::slots::Operations;
 use crate::linear::transport::bfv;
 
 /// The public plan of a linear layer in the domain of the transform.

@@ -9,8 +9,8 @@ use wire::Result;
 use super::layer::Layer;
 use super::server::Products;
 use super::weights::ServerWeights;
-use super::{Operations, ServerKeys};
 use crate::linear::residues::uniform;
+use crate::linear::slots::{Operations, ServerKeys};
 use crate::linear::timed::{Responding, Timed};
 use crate::linear::transport::misuse;
 

@@ -9,8 +9,9 @@ use zeroize::Zeroizing;
 
 use super::layer::Layer;
 use super::weights::ServerWeights;
-use super::{Operations, ServerKeys, Worker};
 use crate::linear::residues::{biased, check};
+use crate::linear::slots::{Operations, ServerKeys};
+use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::misuse;
 use crate::parallel;

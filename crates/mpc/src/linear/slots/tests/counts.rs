@@ -2,8 +2,9 @@
 
 use graph::Conv;
 
-use super::super::{Layer, Operations, Protocol, Rows};
+use super::super::{Layer, Operations, Protocol};
 use crate::linear::coefficient::tests::conv;
+use crate::linear::slots::plan::Rows;
 
 const BOTH: [Protocol; 2] = [Protocol::Gazelle, Protocol::Gala];
 

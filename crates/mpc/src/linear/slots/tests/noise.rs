@@ -13,6 +13,7 @@ use super::super::*;
 use super::clear::Clear;
 use crate::linear::coefficient::tests::conv;
 use crate::linear::residues::uniform;
+use crate::linear::slots::plan::Plan;
 
 fn responses<E: Evaluator>(
     plan: &Plan,
