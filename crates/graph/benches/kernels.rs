@@ -49,7 +49,7 @@ fn model() -> Model {
         addend: None,
         choice: None,
     };
-    let node = Node { name: "conv".into(), op: Op::Linear(linear), inputs: vec![0], output: 1 };
+    let node = Node { name: "conv".into(), op: Op::from(linear), inputs: vec![0], output: 1 };
     let graph = Graph {
         version: VERSION,
         name: "bench".into(),

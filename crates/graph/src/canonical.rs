@@ -5,18 +5,19 @@
 //! the sides of input and output, the stride and a margin, all of them public. The real
 //! taps sit somewhere in it, the others are zero, which no protocol treats differently.
 
-use crate::ir::{Conv, Model, NodeWeights, Op};
+use crate::ir::{Conv, Linear, Model, NodeWeights};
 
 /// Gives every linear node a filter of canonical size. The results stay what they are.
 pub fn canonical_filters(model: &mut Model) {
     for (index, node) in model.graph.nodes.iter_mut().enumerate() {
-        let (Op::Linear(linear), Some(weights)) = (&mut node.op, model.weights.get_mut(&index))
+        let (Some(Linear { conv, .. }), Some(weights)) =
+            (node.op.get_mut(), model.weights.get_mut(&index))
         else {
             continue;
         };
-        let new = canonical(&linear.conv);
-        let old = std::mem::replace(&mut linear.conv, new);
-        moved(&old, &linear.conv, weights);
+        let new = canonical(conv);
+        let old = std::mem::replace(conv, new);
+        moved(&old, conv, weights);
     }
 }
 

@@ -11,8 +11,7 @@ impl Graph {
     /// # Errors
     /// What is wrong with the node's numbers.
     pub fn softmax(&self, node: &Node) -> Check<Softmax> {
-        let operator = node.op.operator();
-        let operator = operator.as_any().downcast_ref::<ops::Softmax>().ok_or("is no softmax")?;
+        let operator = node.op.get::<ops::Softmax>().ok_or("is no softmax")?;
         operator.function(&self.site(node))
     }
 
@@ -21,8 +20,7 @@ impl Graph {
     /// # Errors
     /// What is wrong with the node's numbers.
     pub fn gelu(&self, node: &Node) -> Check<Gelu> {
-        let operator = node.op.operator();
-        let operator = operator.as_any().downcast_ref::<ops::Gelu>().ok_or("is no GELU")?;
+        let operator = node.op.get::<ops::Gelu>().ok_or("is no GELU")?;
         operator.function()
     }
 
@@ -31,9 +29,7 @@ impl Graph {
     /// # Errors
     /// What is wrong with the node's numbers.
     pub fn smu(&self, node: &Node) -> Check<Smu> {
-        let operator = node.op.operator();
-        let operator =
-            operator.as_any().downcast_ref::<ops::Smu>().ok_or("is no smooth maximum")?;
+        let operator = node.op.get::<ops::Smu>().ok_or("is no smooth maximum")?;
         operator.function(&self.site(node))
     }
 
@@ -42,11 +38,7 @@ impl Graph {
     /// # Errors
     /// What is wrong with the node's numbers.
     pub fn relu_softmax(&self, node: &Node) -> Check<ReluSoftmax> {
-        let operator = node.op.operator();
-        let operator = operator
-            .as_any()
-            .downcast_ref::<ops::ReluSoftmax>()
-            .ok_or("is no softmax of smooth maxima")?;
+        let operator = node.op.get::<ops::ReluSoftmax>().ok_or("is no softmax of smooth maxima")?;
         operator.function(&self.site(node))
     }
 
@@ -55,9 +47,7 @@ impl Graph {
     /// # Errors
     /// What is wrong with the node's numbers.
     pub fn layer_norm(&self, node: &Node) -> Check<LayerNorm> {
-        let operator = node.op.operator();
-        let operator =
-            operator.as_any().downcast_ref::<ops::LayerNorm>().ok_or("is no normalisation")?;
+        let operator = node.op.get::<ops::LayerNorm>().ok_or("is no normalisation")?;
         operator.function(&self.site(node))
     }
 }

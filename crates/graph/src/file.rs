@@ -161,11 +161,11 @@ fn bias_name(node: &str) -> String {
 }
 
 fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
-    node.op.operator().weighted()?.weight_shape(graph.output_of(node))
+    node.op.weighted()?.weight_shape(graph.output_of(node))
 }
 
 fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
-    node.op.operator().weighted()?.bias_shape(graph.output_of(node))
+    node.op.weighted()?.bias_shape(graph.output_of(node))
 }
 
 /// A verified model from the file's bytes.

@@ -125,7 +125,7 @@ impl Graph {
             *input = true;
         }
         for node in &self.nodes {
-            let local = node.op.operator().rearranges();
+            let local = node.op.rearranges();
             let of = |input: &usize| known.get(*input).copied() == Some(true);
             let all = local && node.inputs.iter().all(of);
             if let Some(output) = known.get_mut(node.output) {
@@ -138,13 +138,13 @@ impl Graph {
     /// The tensors around a node, whose indices are in range.
     pub fn site<'a>(&'a self, node: &'a Node) -> Site<'a> {
         let inputs = node.inputs.iter().map(|input| &self.tensors[*input]).collect();
-        Site { inputs, output: self.output_of(node), indices: &node.inputs }
+        Site { inputs, output: self.output_of(node), indices: &node.inputs, weights: None }
     }
 
     /// For each element of the output of an operator that only rearranges, the element of the
     /// input that it shows; `None` for a zero. Empty for every other operator.
     pub fn arrangement(&self, node: &Node) -> Vec<Option<usize>> {
-        node.op.operator().arrangement(&self.site(node)).unwrap_or_default()
+        node.op.arrangement(&self.site(node)).unwrap_or_default()
     }
 
     /// The `index`-th tensor that a node reads.
@@ -160,4 +160,11 @@ pub struct Model {
     pub graph: Graph,
     /// The private part, by index of the linear node.
     pub weights: BTreeMap<usize, NodeWeights>,
+}
+
+impl Model {
+    /// The tensors around a node, whose indices are in range, and its weights.
+    pub fn site(&self, index: usize) -> Site<'_> {
+        Site { weights: self.weights.get(&index), ..self.graph.site(&self.graph.nodes[index]) }
+    }
 }

@@ -24,9 +24,7 @@ pub fn verify_model(model: &Model) -> Result<()> {
     let ranges = ranges(model);
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-        let weights = model.weights.get(&index);
-        let operator = node.op.operator();
-        (operator.fits(&graph.site(node), weights, &inputs))
+        (node.op.fits(&model.site(index), &inputs))
             .and_then(|()| check_readers(graph, node, &inputs))
             .map_err(|why| Error::invalid("verify", &node.name, why))?;
     }
@@ -44,8 +42,7 @@ pub fn verify_model(model: &Model) -> Result<()> {
 pub(crate) fn verify_shapes(model: &Model) -> Result<()> {
     verify(&model.graph)?;
     for (index, node) in model.graph.nodes.iter().enumerate() {
-        let operator = node.op.operator();
-        let fits = match (operator.weighted(), model.weights.get(&index)) {
+        let fits = match (node.op.weighted(), model.weights.get(&index)) {
             (Some(weighted), Some(weights)) => weighted.check(model.graph.output_of(node), weights),
             (Some(_), None) => Err("has no weights".into()),
             (None, Some(_)) => Err("has weights but is not linear".into()),
@@ -66,7 +63,7 @@ pub(crate) fn width_of_values(graph: &Graph, tensor: usize, range: Range) -> u32
     let writer = graph.nodes.iter().find(|node| node.output == tensor);
     match writer {
         _ if tensor == graph.output => range.difference_width(),
-        Some(node) => node.op.operator().writes(range),
+        Some(node) => node.op.writes(range),
         None => range.width(),
     }
 }
@@ -78,8 +75,7 @@ pub(crate) fn ranges(model: &Model) -> Vec<Known> {
     ranges[graph.input] = input(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-        let weights = model.weights.get(&index);
-        ranges[node.output] = node.op.operator().output(&graph.site(node), weights, &inputs);
+        ranges[node.output] = node.op.output(&model.site(index), &inputs);
     }
     ranges
 }
@@ -94,7 +90,7 @@ fn input(graph: &Graph) -> Known {
 
 fn check_readers(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
     for (tensor, range) in node.inputs.iter().map(|i| &graph.tensors[*i]).zip(inputs) {
-        let need = node.op.operator().reads(tensor.format.signed, range.range);
+        let need = node.op.reads(tensor.format.signed, range.range);
         let have = tensor.format.bits;
         if need > have {
             return Err(format!("needs `{}` with {need} bits, it has {have}", tensor.name));

@@ -122,7 +122,7 @@ pub(crate) fn model(name: &str, shape: Shape, seed: &Seed) -> Result<Model> {
 pub(crate) fn exact(model: &Model) -> Model {
     let mut model = model.clone();
     for node in &mut model.graph.nodes {
-        if let Op::Linear(linear) = &mut node.op {
+        if let Some(linear) = node.op.get_mut::<Linear>() {
             linear.rounding = Rounding::Exact;
         }
     }
@@ -178,7 +178,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
             tensor("input", sides, accumulator_bits),
             tensor("output", results, accumulator_bits - shift),
         ],
-        nodes: vec![Node { name: name.into(), op: Op::Linear(linear), inputs: vec![0], output: 1 }],
+        nodes: vec![Node { name: name.into(), op: Op::from(linear), inputs: vec![0], output: 1 }],
         input: 0,
         output: 1,
         labels: Vec::new(),

@@ -1,6 +1,6 @@
 //! An operation as a plan, with its random input and its result in the clear.
 
-use graph::{Format, Graph, Model, Op, Tensor};
+use graph::{Format, Graph, Linear, Model, Tensor};
 use mpc::compare::Radix;
 use mpc::lookup::PublicTable;
 use mpc::{Protocol, Share, softmax};
@@ -86,7 +86,7 @@ impl Task {
             let plan = Plan::of_steps(graph, steps?, settings);
             return Ok(Self { operation, plan, model: Some(model), output, digest, input });
         }
-        let Some(Op::Linear(layer)) = graph.nodes.first().map(|node| &node.op) else {
+        let Some(layer) = graph.nodes.first().and_then(|node| node.op.get::<Linear>()) else {
             return Err(Error::misuse("a layer that is not linear"));
         };
         let radix = Radix::fastest(outputs, layer.shift);

@@ -124,7 +124,7 @@ impl Layer {
         }
         let model = |(bits, spare)| {
             let layer = self.tiles(tile, [bits, accumulator], spare);
-            self.model(Op::Winograd(layer), bits, accumulator)
+            self.model(Op::from(layer), bits, accumulator)
         };
         Ok(ways.into_iter().map(model).collect())
     }
@@ -150,7 +150,7 @@ impl Layer {
         let wide = accumulator.max(product + growth(graph::winograd::output_rows(tile)));
         let tiles = self.tiles(tile, [wide; 2], false);
         // The interpreter computes it in one ring.
-        let model = self.model(Op::Winograd(tiles), wide, wide);
+        let model = self.model(Op::from(tiles), wide, wide);
         let node = model.graph.nodes.len() - 1;
         let steps = self.steps_apart(tile, node, [own, feature, product, wide])?;
         let plan = Plan::of_steps(model.graph.clone(), steps, settings);
@@ -207,7 +207,7 @@ impl Layer {
     }
 
     fn positions(&self, accumulator_bits: u32) -> Op {
-        Op::Linear(Linear {
+        Op::from(Linear {
             conv: self.shape.conv.clone(),
             accumulator_bits,
             weight_bits: self.shape.weight_bits + 1,
@@ -249,7 +249,7 @@ impl Layer {
         let mut tensors = vec![tensor("input", sides, own.max(2), false)];
         let mut nodes = Vec::new();
         if bits > own.max(2) {
-            nodes.push(node("extend", Op::Extend, 0));
+            nodes.push(node("extend", graph::ops::Extend.into(), 0));
             tensors.push(tensor("extended", sides, bits, false));
         }
         let last = tensors.len();

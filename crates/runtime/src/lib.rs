@@ -38,7 +38,9 @@ pub mod files {
     };
 }
 pub use suites::suite::{NodePlanner, Suite};
-pub use suites::{PlanOperator, all as suites, register_operator, register_suite, steps_by_node};
+pub use suites::{
+    NodeContext, PlanOperator, all as suites, register_operator, register_suite, steps_by_node,
+};
 /// Parts of a session, for two parties that both hold a plan and shares of its input from the
 /// start: a measurement of the plan by itself.
 pub mod parts {

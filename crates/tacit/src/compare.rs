@@ -1,5 +1,6 @@
 //! What every suite would take for a model.
 
+use graph::ops::{Gelu, Linear, MatMul, Softmax};
 use graph::{Model, Nonlinear, Op, Rounding};
 use runtime::Report;
 use serde::Serialize;
@@ -65,17 +66,17 @@ fn suited(model: &Model, suite: &str) -> Result<Model> {
         };
         return Err(Error::misuse(why));
     }
-    let functions = |op: &Op| matches!(op, Op::Gelu { .. } | Op::Softmax { .. });
+    let functions = |op: &Op| op.is::<Gelu>() || op.is::<Softmax>();
     if runtime::unifies(suite) && model.graph.nodes.iter().any(|node| functions(&node.op)) {
         return Err(Error::misuse("needs a model trained with smooth maxima"));
     }
     model.graph.suite = suite.into();
     if runtime::rounds_exactly(suite) {
         for node in &mut model.graph.nodes {
-            match &mut node.op {
-                Op::Linear(linear) => linear.rounding = Rounding::Exact,
-                Op::MatMul(product) => product.rounding = Rounding::Exact,
-                _ => {}
+            if let Some(linear) = node.op.get_mut::<Linear>() {
+                linear.rounding = Rounding::Exact;
+            } else if let Some(product) = node.op.get_mut::<MatMul>() {
+                product.rounding = Rounding::Exact;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Models before anybody connects.
 
-use graph::{Calibration, Floats, Graph, Model, Op, Options, Rounding, Source, SourceOp};
+use graph::ops::{Linear, Sum, Winograd};
+use graph::{Calibration, Floats, Graph, Model, Options, Rounding, Source, SourceOp};
 use std::collections::BTreeMap;
 
 use runtime::planner::{self, Alternative, Planning, Rates, Widths};
@@ -145,17 +146,18 @@ pub fn describe(model: &Model) -> Description {
 fn layers(graph: &Graph) -> Vec<LayerDescription> {
     let rows = graph.nodes.iter().map(|node| {
         let output = graph.output_of(node);
-        let (accumulator_bits, shift, rounding) = match &node.op {
-            Op::Linear(l) => (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding)),
-            Op::Winograd(l) => (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding)),
-            Op::Sum { accumulator_bits, shift, .. } => {
-                (Some(*accumulator_bits), Some(*shift), Some(graph::Rounding::Exact))
-            }
-            _ => (None, None, None),
+        let (accumulator_bits, shift, rounding) = if let Some(l) = node.op.get::<Linear>() {
+            (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding))
+        } else if let Some(l) = node.op.get::<Winograd>() {
+            (Some(l.accumulator_bits), Some(l.shift), Some(l.rounding))
+        } else if let Some(Sum { accumulator_bits, shift, .. }) = node.op.get() {
+            (Some(*accumulator_bits), Some(*shift), Some(graph::Rounding::Exact))
+        } else {
+            (None, None, None)
         };
         LayerDescription {
             name: node.name.clone(),
-            operator: node.op.operator().title(),
+            operator: node.op.title(),
             input_shape: graph.input_of(node, 0).shape.clone(),
             output_shape: output.shape.clone(),
             bits: output.format.bits,

@@ -9,7 +9,7 @@ pub(crate) mod unscaled;
 use crate::error::{Error, Result};
 use crate::ir::{Graph, Model};
 use crate::model::verify_shapes;
-use crate::ops::{Held, Kernel};
+use crate::ops::Kernel;
 use rayon::prelude::*;
 use ring::Fixed;
 
@@ -29,10 +29,9 @@ pub fn interpret(model: &Model, input: &[i64]) -> Result<Vec<i64>> {
 /// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
 pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
-    let operators = operators(model);
-    let kernels = kernels(model, &operators);
+    let kernels = kernels(model);
     let one = |input: &Vec<i64>| {
-        let mut tensors = run(model, &operators, &kernels, input)?;
+        let mut tensors = run(model, &kernels, input)?;
         Ok(std::mem::take(&mut tensors[model.graph.output]))
     };
     inputs.par_iter().map(one).collect()
@@ -44,8 +43,7 @@ pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64
 /// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
 pub fn trace(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
-    let operators = operators(model);
-    run(model, &operators, &kernels(model, &operators), input)
+    run(model, &kernels(model), input)
 }
 
 /// Index of the first largest value; 0 for an empty slice.
@@ -53,23 +51,14 @@ pub fn argmax(values: &[i64]) -> usize {
     (1..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
 
-fn operators(model: &Model) -> Vec<Held<'_>> {
-    model.graph.nodes.iter().map(|node| node.op.operator()).collect()
-}
-
 /// The faster forms of the operators that have some, by node.
-fn kernels<'a>(model: &'a Model, operators: &'a [Held<'a>]) -> Vec<Option<Kernel<'a>>> {
-    let operators = operators.iter().enumerate();
-    operators.map(|(index, operator)| operator.kernel(model.weights.get(&index))).collect()
+fn kernels(model: &Model) -> Vec<Option<Kernel<'_>>> {
+    let nodes = model.graph.nodes.iter().enumerate();
+    nodes.map(|(index, node)| node.op.kernel(model.weights.get(&index))).collect()
 }
 
 /// The model's shapes were verified.
-fn run(
-    model: &Model,
-    operators: &[Held<'_>],
-    kernels: &[Option<Kernel<'_>>],
-    input: &[i64],
-) -> Result<Vec<Vec<i64>>> {
+fn run(model: &Model, kernels: &[Option<Kernel<'_>>], input: &[i64]) -> Result<Vec<Vec<i64>>> {
     let graph = &model.graph;
     check_input(graph, input)?;
     if let Some(exact) = &graph.exact {
@@ -77,14 +66,12 @@ fn run(
     }
     let mut tensors = vec![Vec::new(); graph.tensors.len()];
     tensors[graph.input] = input.to_vec();
-    let steps = graph.nodes.iter().zip(operators).zip(kernels);
-    for (index, ((node, operator), kernel)) in steps.enumerate() {
+    for (index, (node, kernel)) in graph.nodes.iter().zip(kernels).enumerate() {
         let inputs: Vec<&[i64]> = node.inputs.iter().map(|i| tensors[*i].as_slice()).collect();
         let fast = kernel.as_ref().and_then(|kernel| kernel(&inputs));
         let output = match fast {
             Some(output) => output,
-            None => operator
-                .interpret(&graph.site(node), model.weights.get(&index), &inputs)
+            None => (node.op.interpret(&model.site(index), &inputs))
                 .map_err(|why| Error::internal(&node.name, why))?,
         };
         tensors[node.output] = output;

@@ -21,9 +21,7 @@ pub(crate) fn check(model: &Model) -> Result<Range> {
     ranges[graph.input] = Range::new(low, high);
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<Range> = node.inputs.iter().map(|input| ranges[*input]).collect();
-        let operator = node.op.operator();
-        let site = graph.site(node);
-        let unscaled = operator.unscaled(&site).ok_or_else(|| rescales(&node.name))?;
+        let unscaled = (node.op.unscaled(&graph.site(node))).ok_or_else(|| rescales(&node.name))?;
         let range = unscaled.range(model.weights.get(&index), &inputs);
         if range.width() > MOST_BITS {
             let why = format!("values may exceed {MOST_BITS} bits");
@@ -49,9 +47,7 @@ pub(crate) fn run(model: &Model, exact: &Unscaled, input: &[i64]) -> Result<Vec<
     tensors[graph.input] = input.iter().map(|x| i128::from(*x)).collect();
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<&[i128]> = node.inputs.iter().map(|i| tensors[*i].as_slice()).collect();
-        let operator = node.op.operator();
-        let site = graph.site(node);
-        let unscaled = operator.unscaled(&site).ok_or_else(|| rescales(&node.name))?;
+        let unscaled = (node.op.unscaled(&graph.site(node))).ok_or_else(|| rescales(&node.name))?;
         tensors[node.output] = unscaled.interpret(model.weights.get(&index), &inputs);
     }
     let most = 1i128 << (exact.output_bits - 1);

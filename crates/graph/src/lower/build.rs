@@ -4,6 +4,7 @@ use super::options::Options;
 use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
+use crate::ops::Sum;
 use crate::source::shapes::Shapes;
 use crate::source::{Calibration, Means, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
@@ -224,7 +225,7 @@ impl<'a> Builder<'a> {
         let Quantised { weights, weight_bits, shift, .. } = quantised;
         let rounding = self.options.rounding;
         let (accumulator_bits, choice) = (0, None);
-        let op = Op::Linear(Linear {
+        let op = Op::from(Linear {
             conv,
             accumulator_bits,
             weight_bits,
@@ -276,7 +277,7 @@ impl<'a> Builder<'a> {
         for (node, scale) in nodes.iter().zip(scales) {
             let view = View { start, strides: vec![height * width, width, 1] };
             start += self.shapes[&node.output].iter().product::<usize>();
-            self.write(node, Op::View(view), vec![output], Format { scale, ..format });
+            self.write(node, Op::from(view), vec![output], Format { scale, ..format });
         }
         Ok(())
     }
@@ -322,7 +323,7 @@ impl<'a> Builder<'a> {
             [multiplier(ratios[0] * factor, name)?, multiplier(ratios[1] * factor, name)?];
         let shape = self.graph.tensors[inputs[0]].shape.clone();
         let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
-        let op = Op::Sum { multipliers, accumulator_bits: 0, shift };
+        let op = Op::from(Sum { multipliers, accumulator_bits: 0, shift });
         self.push(name, op, inputs.to_vec(), output);
         Ok(output)
     }

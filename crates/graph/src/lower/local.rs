@@ -4,6 +4,7 @@
 use super::build::Builder;
 use super::scale::Clipped;
 use crate::ir::{Format, NodeWeights, Op, View, Window};
+use crate::ops::{Concat, Lookup, MaxPool, Offset, Pad, Product, Relu, Reshape, SumPool};
 use crate::source::shapes::window;
 use crate::source::{FloatTensor, SourceNode, SourceOp};
 use crate::{Error, Result};
@@ -49,7 +50,7 @@ impl Builder<'_> {
     fn local(&mut self, node: &SourceNode) -> Result<()> {
         let Format { scale, signed, .. } = self.format(&node.inputs[0]);
         let (op, scale) = match &node.op {
-            SourceOp::MaxPool { .. } => (Op::MaxPool(self.window(node)?), scale),
+            SourceOp::MaxPool { .. } => (Op::from(MaxPool(self.window(node)?)), scale),
             SourceOp::AveragePool { padding, count_include_pad, .. } => {
                 if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
                     let what = "averages over fewer elements at the border";
@@ -58,14 +59,14 @@ impl Builder<'_> {
                 }
                 let window = self.window(node)?;
                 let size = window.size() as f64;
-                (Op::SumPool(window), scale / size)
+                (Op::from(SumPool(window)), scale / size)
             }
-            SourceOp::Reshape { .. } => (Op::Reshape, scale),
-            SourceOp::Scale { factor } => (Op::Reshape, scale * factor),
+            SourceOp::Reshape { .. } => (Op::from(Reshape), scale),
+            SourceOp::Scale { factor } => (Op::from(Reshape), scale * factor),
             SourceOp::View { start, strides, .. } => {
-                (Op::View(View { start: *start, strides: strides.clone() }), scale)
+                (Op::from(View { start: *start, strides: strides.clone() }), scale)
             }
-            SourceOp::Pad { before, .. } => (Op::Pad { before: before.clone() }, scale),
+            SourceOp::Pad { before, .. } => (Op::from(Pad { before: before.clone() }), scale),
             _ => return Err(Error::internal(&node.name, "a pass should have removed it")),
         };
         let inputs = vec![self.index[&node.inputs[0]]];
@@ -107,7 +108,7 @@ impl Builder<'_> {
             let what = "clips far from zero";
             return Err(Error::unsupported(&node.name, what, "subtract a constant before it"));
         };
-        let op = Op::Relu { saturate: bits, low };
+        let op = Op::from(Relu { saturate: bits, low });
         self.write(node, op, vec![input], Format { bits: 1, scale, signed: low < 0 });
         Ok(())
     }
@@ -145,7 +146,7 @@ impl Builder<'_> {
             inputs.push(if same { input } else { self.rescaled(node, &step, input, scale)? });
         }
         let signed = inputs.iter().any(|input| self.format_of(*input).signed);
-        self.write(node, Op::Concat, inputs, Format { bits: 1, scale, signed });
+        self.write(node, Op::from(Concat), inputs, Format { bits: 1, scale, signed });
         Ok(())
     }
 
@@ -163,7 +164,7 @@ impl Builder<'_> {
         let [a, b] = [0, 1].map(|i| self.format_of(inputs[i]));
         let square = inputs[0] == inputs[1];
         let signed = !square && (a.signed || b.signed);
-        let op = Op::Product { factor_bits: [1, 1] };
+        let op = Op::from(Product { factor_bits: [1, 1] });
         let format = Format { bits: 1, scale: a.scale * b.scale, signed };
         if self.feeds_sums(&node.output) {
             self.write(node, op, inputs, format);
@@ -219,7 +220,7 @@ impl Builder<'_> {
         let (name, output) = self.before(node, step);
         let shape = self.shape_of(x);
         let output = self.tensor(&output, &shape, Format { bits: 1, scale, signed: low < 0 });
-        self.push(&name, Op::Relu { saturate: bits, low }, vec![x], output);
+        self.push(&name, Op::from(Relu { saturate: bits, low }), vec![x], output);
         Ok(output)
     }
 
@@ -250,7 +251,7 @@ impl Builder<'_> {
         let signed = values.iter().any(|value| *value < 0);
         self.write(
             node,
-            Op::Lookup { low, values },
+            Op::from(Lookup { low, values }),
             vec![input],
             Format { bits: 1, scale: to, signed },
         );
@@ -270,7 +271,7 @@ impl Builder<'_> {
         }
         let bias = units.flat_map(|c| std::iter::repeat_n(c as i64, each)).collect();
         self.weights.insert(self.next(), NodeWeights { weight: vec![], bias });
-        self.write(node, Op::Offset, vec![input], Format { bits: 1, scale, signed: true });
+        self.write(node, Op::from(Offset), vec![input], Format { bits: 1, scale, signed: true });
         Ok(())
     }
 }

@@ -72,7 +72,7 @@ fn make_last_exact(graph: &mut Graph) {
     let opened = crate::verify::opened(graph);
     for node in &mut graph.nodes {
         if opened[node.output] {
-            node.op.change(|operator| operator.round_exactly());
+            node.op.round_exactly();
         }
     }
 }

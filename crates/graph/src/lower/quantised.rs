@@ -10,6 +10,7 @@ use super::options::Switch;
 use crate::ir::{Conv, Format, Linear, NodeWeights, Op};
 use crate::ops::choice::WeightBits;
 use crate::ops::winograd::Winograd;
+use crate::ops::{Requantize, Sum};
 use crate::source::{SourceNode, SourceOp};
 use crate::{Error, Result};
 
@@ -57,7 +58,7 @@ impl Builder<'_> {
         let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
         self.weights.insert(self.next(), channels.weights);
         let inputs = [products].into_iter().chain(addend.map(|(tensor, _)| tensor)).collect();
-        self.push(&node.name, Op::Linear(layer), inputs, output);
+        self.push(&node.name, Op::from(layer), inputs, output);
         Ok(())
     }
 
@@ -82,16 +83,16 @@ impl Builder<'_> {
         let scaled = self.tensor(&step, &shape, fine);
         self.weights.insert(self.next(), channels.weights);
         let layer = Linear { shift: 0, addend: None, ..layer };
-        self.push(&name, Op::Linear(layer), vec![products], scaled);
+        self.push(&name, Op::from(layer), vec![products], scaled);
         let mut aligned = vec![];
         for (step, tensor) in [("main", scaled), ("skip", skip)] {
             let (name, wide) = self.before(node, step);
             let wide = self.tensor(&wide, &shape, self.format_of(tensor));
-            self.push(&name, Op::Requantize { drop: 0 }, vec![tensor], wide);
+            self.push(&name, Op::from(Requantize { drop: 0 }), vec![tensor], wide);
             aligned.push(wide);
         }
         let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
-        let op = Op::Sum { multipliers: [1, factor], accumulator_bits: 0, shift };
+        let op = Op::from(Sum { multipliers: [1, factor], accumulator_bits: 0, shift });
         self.push(&node.name, op, aligned, output);
         Ok(())
     }
@@ -131,7 +132,7 @@ impl Builder<'_> {
         let format = self.format(&node.inputs[0]);
         let rounding = self.options.rounding;
         let op = if *winograd {
-            Op::Winograd(Winograd {
+            Op::from(Winograd {
                 conv,
                 tile: 2,
                 product_bits: 0,
@@ -145,7 +146,7 @@ impl Builder<'_> {
             })
         } else {
             let most = choice.range().into_iter().map(i64::unsigned_abs).max().unwrap_or(0);
-            Op::Linear(Linear {
+            Op::from(Linear {
                 conv,
                 accumulator_bits: 0,
                 weight_bits: (65 - most.leading_zeros()).max(2),
@@ -209,7 +210,12 @@ impl Builder<'_> {
         let input = self.index[&node.inputs[0]];
         let format = self.format_of(input);
         let scale = format.scale * f64::from(drop).exp2();
-        self.write(node, Op::Requantize { drop }, vec![input], Format { bits: 1, scale, ..format });
+        self.write(
+            node,
+            Op::from(Requantize { drop }),
+            vec![input],
+            Format { bits: 1, scale, ..format },
+        );
         Ok(())
     }
 }

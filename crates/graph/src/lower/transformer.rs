@@ -4,10 +4,11 @@ use super::build::Builder;
 use super::demands::{HIDDEN_BITS, NOTHING, SMOOTH_BITS};
 use super::scale::{levels, positive};
 use crate::error::{Error, Result};
+use crate::functions;
 use crate::functions::newton::Newton;
 use crate::functions::smu::Smooth;
-use crate::functions::{Gelu, Smu};
 use crate::ir::{Format, NodeWeights, Op};
+use crate::ops::{Concat, Extend, Gelu, LayerNorm, Relu, ReluSoftmax, Smu, Softmax, Sum};
 use crate::ops::{Embedding, MatMul, Rounding, View};
 use crate::source::{SourceNode, SourceOp};
 
@@ -43,7 +44,7 @@ impl Builder<'_> {
         // One more for the rounding term.
         let weight_bits = ((largest as u32 + (1 << TABLE_SHIFT)).ilog2() + 2).max(TABLE_SHIFT + 2);
         let rounding = self.options.rounding;
-        let op = Op::Embedding(Embedding { rows, weight_bits, shift: TABLE_SHIFT, rounding });
+        let op = Op::from(Embedding { rows, weight_bits, shift: TABLE_SHIFT, rounding });
         let length = self.shapes[&node.inputs[0]][0];
         let (name, across) = self.before(node, "columns");
         let format = Format { bits: 1, scale, signed: true };
@@ -51,7 +52,7 @@ impl Builder<'_> {
         self.weights.insert(self.next(), NodeWeights { weight, bias: vec![] });
         self.push(&name, op, vec![self.index[&node.inputs[0]]], across);
         let view = View { start: 0, strides: vec![1, length] };
-        self.write(node, Op::View(view), vec![across], format);
+        self.write(node, Op::from(view), vec![across], format);
         Ok(())
     }
 
@@ -85,9 +86,9 @@ impl Builder<'_> {
             matches!(n.op, SourceOp::Mask {} | SourceOp::Softmax {} | SourceOp::ReluSoftmax { .. })
         });
         if by_client || narrow {
-            self.write(node, Op::MatMul(op), inputs, format);
+            self.write(node, Op::from(op), inputs, format);
         } else {
-            self.extended(node, Op::MatMul(op), inputs, format);
+            self.extended(node, Op::from(op), inputs, format);
         }
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Builder<'_> {
         let (name, narrow) = self.before(node, "narrow");
         let narrow = self.tensor(&narrow, &shape, format);
         self.push(&name, op, inputs, narrow);
-        self.write(node, Op::Extend, vec![narrow], Format { bits: 1, ..format });
+        self.write(node, Op::from(Extend), vec![narrow], Format { bits: 1, ..format });
     }
 
     /// `x`, read by `node`, within a calibrated range of so many bits at its scale.
@@ -129,11 +130,11 @@ impl Builder<'_> {
         let x = self.index[&node.inputs[0]];
         let x = self.within(node, "clip", x, (&node.inputs[0], self.activation_bits() + 1))?;
         let scale = self.format_of(x).scale;
-        let Op::Relu { saturate, .. } = self.graph.nodes[self.next() - 1].op else {
+        let Some(Relu { saturate, .. }) = self.graph.nodes[self.next() - 1].op.get() else {
             return Err(Error::internal(&node.name, "reads scores without bounds"));
         };
         let lift = (1i64 << saturate) + (NOTHING / scale).ceil() as i64;
-        let op = Op::Sum { multipliers: [1, lift], accumulator_bits: 1, shift: 0 };
+        let op = Op::from(Sum { multipliers: [1, lift], accumulator_bits: 1, shift: 0 });
         let inputs = vec![x, self.index[&node.inputs[1]]];
         self.write(node, op, inputs, Format { bits: 1, scale, signed: true });
         Ok(())
@@ -145,7 +146,7 @@ impl Builder<'_> {
         if self.scales.scores(input) == input {
             x = self.within(node, "clip", x, (input, self.activation_bits() + 1))?;
         }
-        let op = Op::Softmax { bits: LATER, scale: self.format_of(x).scale };
+        let op = Op::from(Softmax { bits: LATER, scale: self.format_of(x).scale });
         let bits = self.activation_bits();
         let scale = 1.0 / levels(bits - 1);
         self.extended(node, op, vec![x], Format { bits, scale, signed: false });
@@ -171,7 +172,7 @@ impl Builder<'_> {
         let mask = mask.map(|index| &self.scales.program().source.nodes[index]);
         let mask = mask.filter(|mask| matches!(mask.op, SourceOp::Mask {}));
         let inputs = [x].into_iter().chain(mask.map(|mask| self.index[&mask.inputs[1]])).collect();
-        let op = Op::ReluSoftmax { smooth, epsilon, newton, division: NORM };
+        let op = Op::from(ReluSoftmax { smooth, epsilon, newton, division: NORM });
         let bits = self.activation_bits();
         let scale = 1.0 / levels(bits - 1);
         self.extended(node, op, inputs, Format { bits, scale, signed: false });
@@ -181,10 +182,8 @@ impl Builder<'_> {
     /// The width of what a clip wrote.
     fn clipped_bits(&self, tensor: usize) -> u32 {
         let writer = self.graph.nodes.iter().find(|node| node.output == tensor);
-        match writer.map(|node| &node.op) {
-            Some(Op::Relu { saturate, .. }) => *saturate,
-            _ => LATER,
-        }
+        let clip = writer.and_then(|node| node.op.get());
+        clip.map_or(LATER, |Relu { saturate, .. }| *saturate)
     }
 
     pub(super) fn smu(&mut self, node: &SourceNode, slope: f64, smoothness: f64) -> Result<()> {
@@ -196,18 +195,18 @@ impl Builder<'_> {
         let (newton, bits) = least_newton(node, smooth)?;
         // A bit to spare for the extension.
         let format = Format { bits: bits + 1, scale, signed: true };
-        self.extended(node, Op::Smu { smooth, newton }, vec![x], format);
+        self.extended(node, Op::from(Smu { smooth, newton }), vec![x], format);
         Ok(())
     }
 
     pub(super) fn gelu(&mut self, node: &SourceNode) -> Result<()> {
         let x = self.index[&node.inputs[0]];
         let scale = self.format_of(x).scale;
-        let Some(magnitude) = Gelu::least(scale) else {
+        let Some(magnitude) = functions::Gelu::least(scale) else {
             let what = "is a GELU of values that are too small";
             return Err(Error::unsupported(&node.name, what, "calibrate with real inputs"));
         };
-        let op = Op::Gelu { magnitude, scale };
+        let op = Op::from(Gelu { magnitude, scale });
         self.write(node, op, vec![x], Format { bits: 1, scale, signed: true });
         Ok(())
     }
@@ -225,7 +224,7 @@ impl Builder<'_> {
         // A sign, and a bit to spare for the extension.
         let bits = (unit * columns.sqrt() + 2.0).log2().ceil() as u32 + 2;
         let newton = self.options.newton.then_some(NORM);
-        let op = Op::LayerNorm { bits: LATER, least: LATER / 3, unit, newton };
+        let op = Op::from(LayerNorm { bits: LATER, least: LATER / 3, unit, newton });
         self.extended(node, op, vec![x], Format { bits, scale: 1.0 / unit, signed: true });
         Ok(())
     }
@@ -238,13 +237,13 @@ impl Builder<'_> {
         let scale = parts.iter().fold(0.0f64, |most, (_, scale)| most.max(*scale));
         let signed = inputs.iter().any(|input| self.format_of(*input).signed);
         self.parts.insert(self.graph.tensors.len(), parts);
-        self.write(node, Op::Concat, inputs, Format { bits: 1, scale, signed });
+        self.write(node, Op::from(Concat), inputs, Format { bits: 1, scale, signed });
         Ok(())
     }
 }
 
 fn least_newton(node: &SourceNode, smooth: Smooth) -> Result<(Newton, u32)> {
-    Smu::least(smooth).map_err(|why| {
+    functions::Smu::least(smooth).map_err(|why| {
         let instead = "train it with a larger smoothness, or calibrate with real inputs";
         Error::unsupported(&node.name, format!("is {why}"), instead)
     })

@@ -10,8 +10,8 @@ use super::options::Switch;
 use super::widths::insert;
 use crate::ir::{Conv, Format, Linear, Model, Node, Op, Tensor};
 use crate::model::ranges;
-use crate::ops::Known;
 use crate::ops::winograd::{feature_rows, output_rows};
+use crate::ops::{Extend, Known, Relu, Requantize, Sum, Winograd};
 use std::collections::BTreeSet;
 
 /// Takes what is `disabled` out of a graph whose widths are assigned.
@@ -34,17 +34,18 @@ fn widen_sums(model: &mut Model) {
     let graph = &mut model.graph;
     let written = |nodes: &[Node], tensor: usize| {
         let writer = nodes.iter().find(|node| node.output == tensor)?;
-        (writer.op == Op::Requantize { drop: 0 }).then(|| writer.inputs[0])
+        (writer.op == Requantize { drop: 0 }).then(|| writer.inputs[0])
     };
     for index in 0..graph.nodes.len() {
-        let Op::Sum { accumulator_bits, .. } = graph.nodes[index].op else { continue };
+        let Some(Sum { accumulator_bits, .. }) = graph.nodes[index].op.get() else { continue };
+        let own = *accumulator_bits;
         let inputs = graph.nodes[index].inputs.clone();
         let branches: Option<Vec<usize>> =
             inputs.iter().map(|input| written(&graph.nodes, *input)).collect();
         let Some(branches) = branches else { continue };
         let widest = branches.iter().map(|branch| graph.tensors[*branch].format.bits + 1).max();
-        let width = accumulator_bits.max(widest.unwrap_or(0));
-        if let Op::Sum { accumulator_bits, .. } = &mut graph.nodes[index].op {
+        let width = own.max(widest.unwrap_or(0));
+        if let Some(Sum { accumulator_bits, .. }) = graph.nodes[index].op.get_mut() {
             *accumulator_bits = width;
         }
         inputs.iter().for_each(|input| graph.tensors[*input].format.bits = width);
@@ -56,8 +57,8 @@ fn forget_signs(model: &mut Model) {
     let graph = &mut model.graph;
     for node in &mut graph.nodes {
         // An extension of a signed tensor would take a bit to spare.
-        if node.op == Op::Extend && !graph.tensors[node.inputs[0]].format.signed {
-            node.op = Op::Requantize { drop: 0 };
+        if node.op == Extend && !graph.tensors[node.inputs[0]].format.signed {
+            node.op = Requantize { drop: 0 }.into();
         }
     }
     let input = graph.input;
@@ -75,19 +76,15 @@ fn own_widths(model: &Model, index: usize, known: &[Known]) -> Option<(u32, u32)
     let weights = model.weights.get(&index)?;
     // What others read includes what rounding may add.
     let least = known[node.output].range.width().max(2);
-    match &node.op {
-        Op::Winograd(layer) => {
-            let results = node.op.operator().sums(&model.graph.site(node), Some(weights), &inputs);
-            let products = layer.product_range(weights, &inputs[0]).width();
-            Some((results?.width().max(least), products.max(2)))
-        }
-        Op::Linear(linear) if linear.shift == 0 && sums_up(linear) => {
-            let results = node.op.operator().sums(&model.graph.site(node), Some(weights), &inputs);
-            let results = results?.width().max(least);
-            Some((results, results))
-        }
-        _ => None,
+    let results = || Some(node.op.sums(&model.site(index), &inputs)?.width().max(least));
+    if let Some(layer) = node.op.get::<Winograd>() {
+        let products = layer.product_range(weights, &inputs[0]).width();
+        return Some((results()?, products.max(2)));
     }
+    let linear: &Linear = node.op.get()?;
+    let sums = linear.shift == 0 && sums_up(linear);
+    let results = if sums { results()? } else { return None };
+    Some((results, results))
 }
 
 /// Whether it multiplies by weights of few bits, not by channels' multipliers.
@@ -104,18 +101,18 @@ fn separate_results(model: &mut Model) {
         if let Some((results, products)) = own_widths(model, index, &known) {
             let output = model.graph.nodes[index].output;
             let wide = model.graph.tensors[output].format.bits;
-            let results = match &model.graph.nodes[index].op {
-                Op::Winograd(layer) => {
+            let results = match model.graph.nodes[index].op.get::<Winograd>() {
+                Some(layer) => {
                     let grown = products + lemma_1(output_rows(layer.tile));
                     grown.min(wide).max(results)
                 }
-                _ => results,
+                None => results,
             };
             narrow_products(&mut model.graph.nodes[index].op, results, products);
             model.graph.tensors[output].format.bits = results;
             let extension = following_extension(model, output);
             if let Some(extension) = extension {
-                model.graph.nodes[extension].op = Op::Requantize { drop: 0 };
+                model.graph.nodes[extension].op = Requantize { drop: 0 }.into();
             } else if results < wide {
                 convert_for_readers(model, index + 1, output, wide);
                 known = ranges(model);
@@ -127,16 +124,14 @@ fn separate_results(model: &mut Model) {
 
 /// Sums of products at their own width, extended in two steps where they have to be.
 fn narrow_products(op: &mut Op, results: u32, products: u32) {
-    match op {
-        Op::Winograd(layer) => {
-            layer.accumulator_bits = results;
-            layer.product_bits = products.min(results);
-            layer.spare = false;
-            let stage = (layer.product_bits + results) / 2;
-            layer.stage_bits = Some(stage).filter(|stage| layer.product_bits < *stage);
-        }
-        Op::Linear(linear) => linear.accumulator_bits = results,
-        _ => {}
+    if let Some(layer) = op.get_mut::<Winograd>() {
+        layer.accumulator_bits = results;
+        layer.product_bits = products.min(results);
+        layer.spare = false;
+        let stage = (layer.product_bits + results) / 2;
+        layer.stage_bits = Some(stage).filter(|stage| layer.product_bits < *stage);
+    } else if let Some(linear) = op.get_mut::<Linear>() {
+        linear.accumulator_bits = results;
     }
 }
 
@@ -145,7 +140,7 @@ fn following_extension(model: &Model, tensor: usize) -> Option<usize> {
     let nodes = model.graph.nodes.iter().enumerate();
     let mut readers = nodes.filter(|(_, node)| node.inputs.contains(&tensor));
     match (readers.next(), readers.next()) {
-        (Some((index, Node { op: Op::Extend, .. })), None) => Some(index),
+        (Some((index, node)), None) if node.op == Extend => Some(index),
         _ => None,
     }
 }
@@ -157,7 +152,8 @@ fn convert_for_readers(model: &mut Model, at: usize, tensor: usize, bits: u32) -
         node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|input| *input = made);
     }
     let name = model.graph.tensors[made].name.clone();
-    let node = Node { name, op: Op::Requantize { drop: 0 }, inputs: vec![tensor], output: made };
+    let op = Requantize { drop: 0 }.into();
+    let node = Node { name, op, inputs: vec![tensor], output: made };
     insert(model, at, node);
     made
 }
@@ -178,11 +174,10 @@ fn separate_inputs(model: &mut Model) {
         let node = &model.graph.nodes[index];
         let tensor = node.output;
         let wide = model.graph.tensors[tensor].format.bits;
-        let own = match node.op {
-            Op::Relu { .. } | Op::Requantize { drop: 1.. } => {
-                node.op.operator().writes(known[tensor].range)
-            }
-            _ => wide,
+        let drops = node.op.get().is_some_and(|Requantize { drop }| *drop > 0);
+        let own = match node.op.is::<Relu>() || drops {
+            true => node.op.writes(known[tensor].range),
+            false => wide,
         };
         if let Some(stages) = stages(model, tensor, own).filter(|_| own < wide) {
             model.graph.tensors[tensor].format.bits = own;
@@ -201,13 +196,11 @@ fn separate_inputs(model: &mut Model) {
 fn stages(model: &Model, tensor: usize, own: u32) -> Option<BTreeSet<u32>> {
     let (mut widths, mut most) = (BTreeSet::new(), own);
     for node in model.graph.nodes.iter().filter(|node| node.inputs.contains(&tensor)) {
-        let need = match &node.op {
-            Op::Winograd(layer) => {
-                widths.insert(own + lemma_1(feature_rows(layer.tile)));
-                layer.product_bits
-            }
-            Op::Linear(linear) if sums_up(linear) => linear.accumulator_bits,
-            _ => return None,
+        let need = if let Some(layer) = node.op.get::<Winograd>() {
+            widths.insert(own + lemma_1(feature_rows(layer.tile)));
+            layer.product_bits
+        } else {
+            node.op.get::<Linear>().filter(|linear| sums_up(linear))?.accumulator_bits
         };
         widths.insert(need);
         most = most.max(need);

@@ -7,6 +7,7 @@ use crate::interpret::unscaled;
 use crate::ir::{
     Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, Unscaled, VERSION,
 };
+use crate::ops::{Offset, Product, Reshape, Sum, SumPool};
 use crate::source::shapes::{Shapes, window};
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
 use std::collections::BTreeMap;
@@ -110,7 +111,7 @@ impl Builder<'_> {
             op if op.is_linear() => {
                 let (linear, weights, scale) = self.linear(node, scale)?;
                 self.weights.insert(self.graph.nodes.len(), weights);
-                (Op::Linear(linear), scale, true)
+                (Op::from(linear), scale, true)
             }
             SourceOp::AveragePool { kernel, stride, padding, count_include_pad } => {
                 if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
@@ -121,9 +122,9 @@ impl Builder<'_> {
                 let window = window(&self.shapes[&node.inputs[0]], *kernel, *stride, *padding)
                     .map_err(|why| Error::internal(&node.name, why))?;
                 let size = window.size() as f64;
-                (Op::SumPool(window), scale / size, signed)
+                (Op::from(SumPool(window)), scale / size, signed)
             }
-            SourceOp::Reshape { .. } => (Op::Reshape, scale, signed),
+            SourceOp::Reshape { .. } => (Op::from(Reshape), scale, signed),
             op => return Err(refused(node, op)),
         };
         let output = self.tensor(&node.output, scale, signed);
@@ -203,25 +204,25 @@ impl Builder<'_> {
         };
         let mut at = x;
         if steps[0] {
-            let op = Op::Product { factor_bits: [Unscaled::WIDTH; 2] };
+            let op = Op::from(Product { factor_bits: [Unscaled::WIDTH; 2] });
             at = self.step(names(0, "square"), op, vec![x, x], (unit, false), &of);
         } else {
             // Another unit for the same integers.
             let names =
                 if last.is_some() { names(0, "scaled") } else { [node.clone(), name.into()] };
             let signed = self.graph.tensors[x].format.signed;
-            at = self.step(names, Op::Reshape, vec![at], (unit, signed), &of);
+            at = self.step(names, Op::from(Reshape), vec![at], (unit, signed), &of);
         }
         if steps[1] {
             let multipliers = [c2.signum() as i64, integer(c1 * scale, f64::from(1 << 30))?];
-            let op = Op::Sum { multipliers, accumulator_bits: Unscaled::WIDTH, shift: 0 };
+            let op = Op::from(Sum { multipliers, accumulator_bits: Unscaled::WIDTH, shift: 0 });
             at = self.step(names(1, "sum"), op, vec![at, x], (unit, true), &of);
         }
         if steps[2] {
             let count = self.graph.tensors[x].len();
             let bias = vec![integer(c0, BIAS_LIMIT)?; count];
             self.weights.insert(self.graph.nodes.len(), NodeWeights { weight: vec![], bias });
-            at = self.step(names(2, "offset"), Op::Offset, vec![at], (unit, true), &of);
+            at = self.step(names(2, "offset"), Op::from(Offset), vec![at], (unit, true), &of);
         }
         Ok(at)
     }

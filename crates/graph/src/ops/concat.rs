@@ -5,7 +5,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -39,16 +38,11 @@ impl Operator for Concat {
         Ok(signed)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(inputs.concat())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
         let lengths = site.inputs.iter().map(|input| input.shape[0]);
         let parts = inputs.iter().zip(lengths).flat_map(|(known, length)| known.parts(length));
         let range = inputs.iter().map(|known| known.range).reduce(Range::join);

@@ -67,13 +67,8 @@ impl Operator for Embedding {
     }
 
     /// `[columns, length]` out of a table `[rows, columns]`; positions are in range.
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
-        let table = &weights.ok_or("has no weights")?.weight;
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
+        let table = &site.needed_weights()?.weight;
         let columns = table.len() / self.rows.max(1);
         let entry = |(column, row): (usize, &i64)| {
             let place = *row as usize * columns + column;
@@ -84,8 +79,8 @@ impl Operator for Embedding {
         Ok(places.map(|place| rescale(entry(place).into(), self.shift)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, weights: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
-        let entries = weights.map(|weights| self.entries(weights).rescaled(self.shift));
+    fn output(&self, site: &Site<'_>, _inputs: &[Known]) -> Known {
+        let entries = site.weights.map(|weights| self.entries(weights).rescaled(self.shift));
         entries.unwrap_or(Range::ZERO).into()
     }
 
@@ -94,8 +89,8 @@ impl Operator for Embedding {
         Some(Accumulator { bits, shift, rounding })
     }
 
-    fn fits(&self, _site: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
-        let entries = self.entries(weights.ok_or("has no weights")?);
+    fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
+        let entries = self.entries(site.needed_weights()?);
         accumulator::fits(entries, self.weight_bits)?;
         let table = Range::new(0, self.rows as i128 - 1);
         table.holds(inputs[0].range).then_some(()).ok_or("looks up beyond its table".into())

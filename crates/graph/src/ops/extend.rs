@@ -5,7 +5,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// The input's values in wider shares. A signed input has a bit to spare.
@@ -25,16 +24,11 @@ impl Operator for Extend {
         Ok(input.format.signed)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(inputs[0].to_vec())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         inputs[0].clone()
     }
 

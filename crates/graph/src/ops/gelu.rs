@@ -6,7 +6,6 @@ use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
 use crate::functions;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// A magnitude beyond every width.
@@ -44,17 +43,12 @@ impl Operator for Gelu {
         Ok(true)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let gelu = self.function()?;
         Ok(inputs[0].iter().map(|v| gelu.clear(*v)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         let ends = [inputs[0].low, inputs[0].high].map(|end| end.clamp(-FAR, FAR) as i64);
         let [low, high] = self.function().map_or(ends, |gelu| gelu.range(ends[0], ends[1]));
         Range::new(low.into(), high.into()).into()

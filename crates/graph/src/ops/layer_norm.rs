@@ -8,7 +8,6 @@ use crate::error::Check;
 use crate::functions;
 use crate::functions::newton::Newton;
 use crate::functions::starts::Start;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// Bits from the largest deviation of a row to the smallest that a norm tells apart, and
@@ -71,12 +70,7 @@ impl Operator for LayerNorm {
         self.newton.is_some()
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let norm = self.function(site)?;
         let (x, columns) = (inputs[0], site.input().shape[0]);
         let rows = x.len() / columns;
@@ -87,7 +81,7 @@ impl Operator for LayerNorm {
         Ok((0..columns).flat_map(column).collect())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, _inputs: &[Known]) -> Known {
         let Ok(norm) = self.function(site) else { return Range::ZERO.into() };
         let [low, high] = norm.range().map(i128::from);
         let range = Range::new(low, high);
@@ -95,7 +89,7 @@ impl Operator for LayerNorm {
         Known::in_parts(range, vec![part])
     }
 
-    fn fits(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, _: &Site<'_>, inputs: &[Known]) -> Check<()> {
         let side = 1 << (self.bits - 2);
         let inside = -side <= inputs[0].low && inputs[0].high < side;
         ensure(inside, || format!("values exceed {} bits", self.bits))

@@ -5,7 +5,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of a table's entries.
@@ -45,21 +44,16 @@ impl Operator for Lookup {
     }
 
     /// Positions count modulo the table's size, as in the protocol.
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let at = |v: &i64| v.wrapping_sub(self.low) as usize % self.values.len();
         Ok(inputs[0].iter().map(|v| self.values[at(v)]).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, _inputs: &[Known]) -> Known {
         Range::around(self.values.iter().map(|v| i128::from(*v))).into()
     }
 
-    fn fits(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, _: &Site<'_>, inputs: &[Known]) -> Check<()> {
         let low = i128::from(self.low);
         let table = Range::new(low, low + self.values.len() as i128 - 1);
         table.holds(inputs[0].range).then_some(()).ok_or("looks up beyond its table".into())

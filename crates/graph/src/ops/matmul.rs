@@ -7,7 +7,6 @@ use super::operator::{Operator, Site};
 use super::product::products;
 use super::range::{Range, half, rescale};
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -88,12 +87,7 @@ impl Operator for MatMul {
         if known.contains(&true) { 0 } else { 2 }
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let [a, b] = [0, 1].map(|i| site.inputs[i].shape.as_slice());
         let [x, y] = [inputs[0], inputs[1]];
         let [_, height, inner, columns] = Self::sides(a, b).ok_or("its matrices do not fit")?;
@@ -112,7 +106,7 @@ impl Operator for MatMul {
         Ok(out)
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
         self.accumulated(site, inputs).rescaled(self.shift).into()
     }
 
@@ -121,11 +115,11 @@ impl Operator for MatMul {
         Some(Accumulator { bits, shift, rounding })
     }
 
-    fn sums(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Option<Range> {
+    fn sums(&self, site: &Site<'_>, inputs: &[Known]) -> Option<Range> {
         Some(self.accumulated(site, inputs))
     }
 
-    fn fits(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
         accumulator::fits(self.accumulated(site, inputs), self.accumulator_bits)
     }
 

@@ -6,7 +6,6 @@ use super::operator::{Operator, Site};
 use super::pool;
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// Largest value of the window; padded positions never win.
@@ -30,16 +29,11 @@ impl Operator for MaxPool {
         pool::listed(&self.0)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(pool::pool(&self.0, inputs[0], i64::MIN, i64::max))
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         inputs[0].range.into()
     }
 

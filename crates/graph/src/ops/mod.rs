@@ -1,6 +1,6 @@
 //! Integer operators, one in each file.
 //!
-//! A new operator of this crate is a file here and a line of the list in [`op`]. A program adds
+//! A new operator of this crate is a file here and a line of the list in [`registry`]. A program adds
 //! an operator of its own by [`register`].
 
 mod accumulator;
@@ -25,7 +25,6 @@ mod pad;
 mod pool;
 mod product;
 mod range;
-mod registered;
 mod registry;
 pub(crate) mod relu;
 mod relu_softmax;
@@ -53,13 +52,12 @@ pub use lookup::Lookup;
 pub use matmul::MatMul;
 pub use max_pool::MaxPool;
 pub use offset::Offset;
-pub use op::{Held, Op, register};
+pub use op::Op;
 pub use operator::{Carried, Kernel, Operator, Site, UnscaledOperator, Weighted};
 pub use pad::Pad;
 pub use product::Product;
 pub use range::{Range, rescale};
-pub use registered::Registered;
-pub use registry::Registration;
+pub use registry::{Registration, register};
 pub use relu::Relu;
 pub use relu_softmax::ReluSoftmax;
 pub use requantize::Requantize;

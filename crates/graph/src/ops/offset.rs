@@ -35,18 +35,13 @@ impl Operator for Offset {
         Some(self)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
-        let constants = &weights.ok_or("has no weights")?.bias;
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
+        let constants = &site.needed_weights()?.bias;
         Ok(inputs[0].iter().zip(constants).map(|(v, c)| v.wrapping_add(*c)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Known {
-        inputs[0].plus(Range::around(constants(weights))).into()
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
+        inputs[0].plus(Range::around(constants(site.weights))).into()
     }
 
     fn reads(&self, _signed: bool, range: Range) -> u32 {

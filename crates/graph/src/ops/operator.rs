@@ -8,11 +8,12 @@ use super::known::Known;
 use super::range::Range;
 use crate::error::Check;
 use crate::tensor::{NodeWeights, Tensor};
+use serde_json::value::RawValue;
 use std::any::Any;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-/// The tensors around one node.
+/// The tensors around one node, and its weights where the server asks.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
     /// Tensors read, in order.
@@ -21,12 +22,22 @@ pub struct Site<'a> {
     pub output: &'a Tensor,
     /// Where the tensors read stand in the graph: equal numbers are one tensor.
     pub indices: &'a [usize],
+    /// The server's weights, if the node has some and they are at hand.
+    pub weights: Option<&'a NodeWeights>,
 }
 
 impl<'a> Site<'a> {
     /// The first tensor read. Every operator reads one.
     pub fn input(&self) -> &'a Tensor {
         self.inputs.first().copied().unwrap_or(self.output)
+    }
+
+    /// The weights, of a node that cannot do without.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn needed_weights(&self) -> Check<&'a NodeWeights> {
+        self.weights.ok_or_else(|| "has no weights".into())
     }
 
     /// Whether both inputs are one tensor.
@@ -109,12 +120,7 @@ pub trait Operator: Carried + Debug + Send + Sync {
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>>;
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>>;
 
     /// A faster form of [`Operator::interpret`], if there is one.
     fn kernel<'a>(&'a self, _weights: Option<&'a NodeWeights>) -> Option<Kernel<'a>> {
@@ -122,7 +128,7 @@ pub trait Operator: Carried + Debug + Send + Sync {
     }
 
     /// What is known of the output's values, with what stochastic rounding may add.
-    fn output(&self, site: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Known;
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known;
 
     /// The accumulator, where the operator sums up and rescales.
     fn accumulator(&self) -> Option<Accumulator> {
@@ -130,12 +136,7 @@ pub trait Operator: Carried + Debug + Send + Sync {
     }
 
     /// Range of the accumulator, rounding term included.
-    fn sums(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        _inputs: &[Known],
-    ) -> Option<Range> {
+    fn sums(&self, _site: &Site<'_>, _inputs: &[Known]) -> Option<Range> {
         None
     }
 
@@ -144,12 +145,7 @@ pub trait Operator: Carried + Debug + Send + Sync {
     ///
     /// # Errors
     /// What may leave its bounds, in words.
-    fn fits(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        _inputs: &[Known],
-    ) -> Check<()> {
+    fn fits(&self, _site: &Site<'_>, _inputs: &[Known]) -> Check<()> {
         Ok(())
     }
 
@@ -227,14 +223,17 @@ pub trait Carried: Any {
     /// Whether another operator is of this type and equal.
     fn equals(&self, other: &dyn Operator) -> bool;
 
-    /// The operator's fields.
+    /// The JSON of the operator's fields, `null` for an operator without any.
     ///
     /// # Errors
     /// For fields that have no form in JSON.
-    fn to_json(&self) -> serde_json::Result<serde_json::Value>;
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
 
     /// The operator as a value of any type, to find out its own.
     fn as_any(&self) -> &dyn Any;
+
+    /// The same, to change it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<T: Operator + Clone + PartialEq + serde::Serialize> Carried for T {
@@ -246,11 +245,15 @@ impl<T: Operator + Clone + PartialEq + serde::Serialize> Carried for T {
         other.as_any().downcast_ref::<T>() == Some(self)
     }
 
-    fn to_json(&self) -> serde_json::Result<serde_json::Value> {
-        serde_json::to_value(self)
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        serde_json::value::to_raw_value(self)
     }
 
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 }

@@ -6,7 +6,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// The input with zeros around it.
@@ -45,16 +44,11 @@ impl Operator for Pad {
         site.output.len()
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(shown(self.arrangement(site), inputs[0]))
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         inputs[0].join(Range::ZERO).into()
     }
 

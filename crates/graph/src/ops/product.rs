@@ -47,22 +47,17 @@ impl Operator for Product {
         site.is_square().then_some(self)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(inputs[0].iter().zip(inputs[1]).map(|(a, b)| a.wrapping_mul(*b)).collect())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
         let ends = products(inputs[0].range, inputs[1].range);
         let low = if site.is_square() { ends.low.max(0) } else { ends.low };
         Range::new(low, ends.high).into()
     }
 
-    fn fits(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, _: &Site<'_>, inputs: &[Known]) -> Check<()> {
         let mut factors = inputs.iter().zip(&self.factor_bits);
         let fits = factors.all(|(range, bits)| range.width() <= *bits);
         fits.then_some(()).ok_or("a factor exceeds its width".into())

@@ -6,7 +6,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// Most bits of the distance from the smallest to the largest result.
@@ -47,17 +46,12 @@ impl Operator for Relu {
         Ok(low < 0)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let high = self.low + (1 << self.saturate) - 1;
         Ok(inputs[0].iter().map(|v| (*v).clamp(self.low, high)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, _inputs: &[Known]) -> Known {
         let low = i128::from(self.low);
         Range::new(low, low + (1 << self.saturate) - 1).into()
     }

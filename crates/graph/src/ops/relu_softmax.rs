@@ -9,7 +9,6 @@ use crate::error::Check;
 use crate::functions;
 use crate::functions::newton::Newton;
 use crate::functions::smu::Smooth;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -71,12 +70,7 @@ impl Operator for ReluSoftmax {
         true
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let softmax = self.function(site)?;
         let columns = softmax.cols;
         let row = |(index, row): (usize, &[i64])| {
@@ -86,13 +80,13 @@ impl Operator for ReluSoftmax {
         Ok(inputs[0].chunks_exact(columns).enumerate().flat_map(row).collect())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, _inputs: &[Known]) -> Known {
         let Ok(softmax) = self.function(site) else { return Range::ZERO.into() };
         let [low, high] = softmax.range().map(i128::from);
         Known::with_row_sum(Range::new(low, high), softmax.row_sum().into())
     }
 
-    fn fits(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, _: &Site<'_>, inputs: &[Known]) -> Check<()> {
         inside(&self.smooth, &inputs[0])
     }
 

@@ -5,7 +5,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::{Range, rescale};
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// Most bits that one node drops.
@@ -36,16 +35,11 @@ impl Operator for Requantize {
         Ok(input.format.signed)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(inputs[0].iter().map(|v| rescale(*v, self.drop)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         let raised = inputs[0].raised(self.drop);
         Range::new(raised.low >> self.drop, raised.high >> self.drop).into()
     }

@@ -32,16 +32,11 @@ impl Operator for Reshape {
         Some(self)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(inputs[0].to_vec())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
         inputs[0].kept(site.input().shape.first() == site.output.shape.first())
     }
 

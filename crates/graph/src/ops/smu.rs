@@ -8,7 +8,6 @@ use crate::error::Check;
 use crate::functions;
 use crate::functions::newton::Newton;
 use crate::functions::smu::Smooth;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// A smooth maximum, [`crate::functions::Smu`].
@@ -58,24 +57,19 @@ impl Operator for Smu {
         true
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let smu = self.function(site)?;
         let offset = smu.real.offset();
         Ok(smu.straight_line.results(inputs[0].iter().map(|v| v + offset)).collect())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, _inputs: &[Known]) -> Known {
         let Ok(smu) = self.function(site) else { return Range::ZERO.into() };
         let [low, high] = smu.range().map(i128::from);
         Range::new(low, high).into()
     }
 
-    fn fits(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, _: &Site<'_>, inputs: &[Known]) -> Check<()> {
         inside(&self.smooth, &inputs[0])
     }
 

@@ -6,7 +6,6 @@ use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
 use crate::functions;
-use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
 /// Softmax along the last axis, [`crate::functions::Softmax`].
@@ -42,24 +41,19 @@ impl Operator for Softmax {
         Ok(false)
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let softmax = self.function(site)?;
         let columns = site.input().shape.last().copied().unwrap_or(1);
         Ok(inputs[0].chunks_exact(columns).flat_map(|row| softmax.clear(row)).collect())
     }
 
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, _inputs: &[Known]) -> Known {
         let Ok(softmax) = self.function(site) else { return Range::ZERO.into() };
         let [low, high] = softmax.range().map(i128::from);
         Known::with_row_sum(Range::new(low, high), softmax.row_sum().into())
     }
 
-    fn fits(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
         let span = i128::from(self.function(site)?.span());
         let inside = inputs[0].high - inputs[0].low <= span;
         ensure(inside, || format!("differences exceed {span}"))

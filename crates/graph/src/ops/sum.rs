@@ -52,19 +52,14 @@ impl Operator for Sum {
         (self.shift == 0).then_some(self)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let [m0, m1] = self.multipliers;
         let sum = |(a, b): (&i64, &i64)| a.wrapping_mul(m0).wrapping_add(b.wrapping_mul(m1));
         let pairs = inputs[0].iter().zip(inputs[1]);
         Ok(pairs.map(|pair| rescale(sum(pair), self.shift)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         self.accumulated(inputs).rescaled(self.shift).into()
     }
 
@@ -73,11 +68,11 @@ impl Operator for Sum {
         Some(Accumulator { bits, shift, rounding: Rounding::Exact })
     }
 
-    fn sums(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Option<Range> {
+    fn sums(&self, _: &Site<'_>, inputs: &[Known]) -> Option<Range> {
         Some(self.accumulated(inputs))
     }
 
-    fn fits(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
+    fn fits(&self, _: &Site<'_>, inputs: &[Known]) -> Check<()> {
         accumulator::fits(self.accumulated(inputs), self.accumulator_bits)
     }
 

@@ -7,7 +7,6 @@ use super::known::Known;
 use super::operator::{Operator, Site};
 use super::range::Range;
 use crate::error::Check;
-use crate::tensor::NodeWeights;
 
 impl Operator for View {
     fn kind(&self) -> &'static str {
@@ -35,17 +34,12 @@ impl Operator for View {
         site.output.len()
     }
 
-    fn interpret(
-        &self,
-        site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(shown(self.arrangement(site), inputs[0]))
     }
 
     /// A view that stays inside one part shows that part's values.
-    fn output(&self, site: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
         let tensor = site.input();
         let each = tensor.len() / tensor.shape[0].max(1);
         let last = last_viewed(self, &site.output.shape).unwrap_or(usize::MAX);

@@ -51,7 +51,7 @@ pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
     let known = graph.known();
     for node in graph.nodes.iter().rev() {
         if opened[node.output] {
-            let multiplied = node.op.operator().multiplied(&known_inputs(node, &known));
+            let multiplied = node.op.multiplied(&known_inputs(node, &known));
             node.inputs.iter().skip(multiplied).for_each(|input| opened[*input] = true);
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
 fn last_rounding(graph: &Graph) -> Result<()> {
     let opened = opened(graph);
     for node in &graph.nodes {
-        let accumulator = node.op.operator().accumulator();
+        let accumulator = node.op.accumulator();
         let stochastic = accumulator.is_some_and(|a| a.rounding == Rounding::Stochastic);
         if stochastic && opened[node.output] {
             return Err(invalid(&node.name, "its result is opened, so it must round exactly"));
@@ -97,7 +97,7 @@ fn header(graph: &Graph) -> Check<()> {
     ensure((1..=MAX_SATURATE).contains(&graph.activation_bits), || "activation_bits".into())?;
     let nodes = graph.nodes.len();
     ensure((1..=MAX_NODES).contains(&nodes), || format!("{nodes} nodes"))?;
-    let tried = |node: &&Node| node.op.operator().is_tried();
+    let tried = |node: &&Node| node.op.is_tried();
     let tried = graph.nodes.iter().filter(tried).count();
     ensure(tried <= MAX_TRIED, || format!("{tried} functions by Newton's iteration"))?;
     ensure(graph.tensors.len() == nodes + 1, || {
@@ -155,7 +155,7 @@ fn nodes(graph: &Graph) -> Result<()> {
 
 /// Counts the positions that a plan lists for a node.
 fn check_listed(graph: &Graph, node: &Node, listed: &mut usize) -> Check<()> {
-    *listed = listed.saturating_add(node.op.operator().listed(&graph.site(node)));
+    *listed = listed.saturating_add(node.op.listed(&graph.site(node)));
     ensure(*listed <= MAX_LISTED, || {
         format!("windows and views read more than {MAX_LISTED} positions")
     })
@@ -163,7 +163,7 @@ fn check_listed(graph: &Graph, node: &Node, listed: &mut usize) -> Check<()> {
 
 /// Inputs exist already, the output does not; two inputs only where the operator takes two.
 fn wiring(node: &Node, written: &mut [bool]) -> Check<()> {
-    let (count, taken) = (node.inputs.len(), node.op.operator().inputs());
+    let (count, taken) = (node.inputs.len(), node.op.inputs());
     let arity = count.clamp(*taken.start(), *taken.end());
     ensure(count == arity, || format!("{count} inputs, needs {arity}"))?;
     for input in &node.inputs {
@@ -178,7 +178,7 @@ fn wiring(node: &Node, written: &mut [bool]) -> Check<()> {
 
 fn check_node(graph: &Graph, node: &Node, known: &[bool]) -> Check<()> {
     let site = graph.site(node);
-    let signed = node.op.operator().verify(&site, &known_inputs(node, known))?;
+    let signed = node.op.verify(&site, &known_inputs(node, known))?;
     // What is known not to be negative may be treated as if it were not.
     ensure(site.output.format.signed || !signed, || "the output's sign is wrong".into())
 }

@@ -14,7 +14,7 @@ pub(super) fn check(graph: &Graph) -> Result<()> {
             .map_err(|why| Error::invalid("verify", &tensor.name, why))?;
     }
     graph.nodes.iter().try_for_each(|node| {
-        let exact = node.op.operator().unscaled(&graph.site(node)).is_some();
+        let exact = node.op.unscaled(&graph.site(node)).is_some();
         ensure(exact, || "cannot be computed without rescaling".into())
             .map_err(|why| Error::invalid("verify", &node.name, why))
     })

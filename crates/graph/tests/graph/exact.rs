@@ -4,7 +4,11 @@
 use crate::float::{positions, windows};
 use crate::numbers::Numbers;
 use crate::winograd;
-use tacit_graph::{Linear, Model, Op, Tensor};
+use tacit_graph::ops::{
+    Concat, Embedding, Extend, Gelu, LayerNorm, Lookup, MatMul, MaxPool, Offset, Pad, Product,
+    Relu, ReluSoftmax, Requantize, Reshape, Smu, Softmax, Sum, SumPool, View, Winograd,
+};
+use tacit_graph::{Linear, Model, Tensor};
 
 /// What protocols may be off by after one rescale.
 const SLACK: i128 = 2;
@@ -24,55 +28,51 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
     for (index, node) in graph.nodes.iter().enumerate() {
         let x = &values[node.inputs[0]];
         let (from, to) = (graph.input_of(node, 0), graph.output_of(node));
-        let y = match &node.op {
-            Op::Linear(linear) => {
-                let skip = linear.addend.map(|m| (m, &values[node.inputs[1]]));
-                let sums = (0..to.len()).map(|i| {
-                    let sum = accumulate(model, index, linear, x, i);
-                    sum + skip.map_or(0, |(m, skip)| i128::from(m) * skip[i])
-                });
-                sums.map(|s| rescale(s, linear.accumulator_bits, linear.shift, to)).collect()
-            }
-            Op::Winograd(layer) => {
-                let skip = layer.addend.map(|m| (m, &values[node.inputs[1]]));
-                let sums = winograd::accumulate(layer, &model.weights[&index], x);
-                let skip = |i: usize| skip.map_or(0, |(m, skip)| i128::from(m) * skip[i]);
-                let sums = sums.into_iter().enumerate().map(|(i, sum)| sum + skip(i));
-                sums.map(|s| rescale(s, layer.accumulator_bits, layer.shift, to)).collect()
-            }
-            Op::Requantize { drop } => {
-                let raised = x.iter().map(|v| if *drop == 0 { *v } else { v + (1 << (drop - 1)) });
-                let kept = raised.map(|v| {
-                    assert!(fits(v, from.format.bits), "{}", node.name);
-                    v >> drop
-                });
-                kept.collect()
-            }
-            Op::Relu { saturate, low } => {
-                x.iter().map(|v| relu(*v, *saturate, i128::from(*low), from)).collect()
-            }
-            Op::MaxPool(w) => windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
+        let y = if let Some(linear) = node.op.get::<Linear>() {
+            let skip = linear.addend.map(|m| (m, &values[node.inputs[1]]));
+            let sums = (0..to.len()).map(|i| {
+                let sum = accumulate(model, index, linear, x, i);
+                sum + skip.map_or(0, |(m, skip)| i128::from(m) * skip[i])
+            });
+            sums.map(|s| rescale(s, linear.accumulator_bits, linear.shift, to)).collect()
+        } else if let Some(layer) = node.op.get::<Winograd>() {
+            let skip = layer.addend.map(|m| (m, &values[node.inputs[1]]));
+            let sums = winograd::accumulate(layer, &model.weights[&index], x);
+            let skip = |i: usize| skip.map_or(0, |(m, skip)| i128::from(m) * skip[i]);
+            let sums = sums.into_iter().enumerate().map(|(i, sum)| sum + skip(i));
+            sums.map(|s| rescale(s, layer.accumulator_bits, layer.shift, to)).collect()
+        } else if let Some(Requantize { drop }) = node.op.get() {
+            let raised = x.iter().map(|v| if *drop == 0 { *v } else { v + (1 << (drop - 1)) });
+            let kept = raised.map(|v| {
+                assert!(fits(v, from.format.bits), "{}", node.name);
+                v >> drop
+            });
+            kept.collect()
+        } else if let Some(Relu { saturate, low }) = node.op.get() {
+            x.iter().map(|v| relu(*v, *saturate, i128::from(*low), from)).collect()
+        } else if let Some(MaxPool(w)) = node.op.get() {
+            windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
                 .map(|taps| largest(&taps, from))
-                .collect(),
-            Op::SumPool(w) => windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
+                .collect()
+        } else if let Some(SumPool(w)) = node.op.get() {
+            windows(x, &from.shape, &to.shape, w.kernel, w.stride, w.padding)
                 .map(|taps| taps.iter().sum())
-                .collect(),
-            Op::Sum { multipliers: [m0, m1], accumulator_bits, shift } => {
-                let sum = |(a, b): (&i128, &i128)| a * i128::from(*m0) + b * i128::from(*m1);
-                let pairs = x.iter().zip(&values[node.inputs[1]]);
-                pairs.map(|pair| rescale(sum(pair), *accumulator_bits, *shift, to)).collect()
-            }
-            Op::Offset => {
-                let constants = &model.weights[&index].bias;
-                x.iter().zip(constants).map(|(v, c)| v + i128::from(*c)).collect()
-            }
-            Op::Extend => {
-                let spare = x.iter().all(|v| fits(2 * v, from.format.bits));
-                assert!(spare || !from.format.signed, "{}", node.name);
-                x.clone()
-            }
-            Op::Concat => node.inputs.iter().flat_map(|i| values[*i].clone()).collect(),
-            Op::View(view) => (0..to.len())
+                .collect()
+        } else if let Some(Sum { multipliers: [m0, m1], accumulator_bits, shift }) = node.op.get() {
+            let sum = |(a, b): (&i128, &i128)| a * i128::from(*m0) + b * i128::from(*m1);
+            let pairs = x.iter().zip(&values[node.inputs[1]]);
+            pairs.map(|pair| rescale(sum(pair), *accumulator_bits, *shift, to)).collect()
+        } else if node.op.is::<Offset>() {
+            let constants = &model.weights[&index].bias;
+            x.iter().zip(constants).map(|(v, c)| v + i128::from(*c)).collect()
+        } else if node.op.is::<Extend>() {
+            let spare = x.iter().all(|v| fits(2 * v, from.format.bits));
+            assert!(spare || !from.format.signed, "{}", node.name);
+            x.clone()
+        } else if node.op.is::<Concat>() {
+            node.inputs.iter().flat_map(|i| values[*i].clone()).collect()
+        } else if let Some(view) = node.op.get::<View>() {
+            (0..to.len())
                 .map(|i| {
                     let (mut rest, mut at) = (i, view.start);
                     for (side, stride) in to.shape.iter().zip(&view.strides).rev() {
@@ -81,108 +81,97 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
                     }
                     x[at]
                 })
-                .collect(),
-            Op::Pad { before } => {
-                let mut y = vec![0; to.len()];
-                for (i, v) in x.iter().enumerate() {
-                    let (mut rest, mut at, mut step) = (i, 0, 1);
-                    for axis in (0..before.len()).rev() {
-                        at += (rest % from.shape[axis] + before[axis]) * step;
-                        rest /= from.shape[axis];
-                        step *= to.shape[axis];
-                    }
-                    y[at] = *v;
+                .collect()
+        } else if let Some(Pad { before }) = node.op.get() {
+            let mut y = vec![0; to.len()];
+            for (i, v) in x.iter().enumerate() {
+                let (mut rest, mut at, mut step) = (i, 0, 1);
+                for axis in (0..before.len()).rev() {
+                    at += (rest % from.shape[axis] + before[axis]) * step;
+                    rest /= from.shape[axis];
+                    step *= to.shape[axis];
                 }
-                y
+                y[at] = *v;
             }
-            Op::Product { factor_bits: [a, b] } => {
-                let pairs = x.iter().zip(&values[node.inputs[1]]);
-                let product = |(x, y): (&i128, &i128)| {
-                    assert!(fits(*x, *a) && fits(*y, *b), "{}", node.name);
-                    x * y
-                };
-                pairs.map(product).collect()
+            y
+        } else if let Some(Product { factor_bits: [a, b] }) = node.op.get() {
+            let pairs = x.iter().zip(&values[node.inputs[1]]);
+            let product = |(x, y): (&i128, &i128)| {
+                assert!(fits(*x, *a) && fits(*y, *b), "{}", node.name);
+                x * y
+            };
+            pairs.map(product).collect()
+        } else if let Some(Lookup { low, values }) = node.op.get() {
+            x.iter().map(|v| i128::from(values[(v - i128::from(*low)) as usize])).collect()
+        } else if let Some(table) = node.op.get::<Embedding>() {
+            let entries = &model.weights[&index].weight;
+            let (columns, length) = (to.shape[0], to.shape[1]);
+            let entry = |i: usize| entries[x[i % length] as usize * columns + i / length];
+            let rows = (0..to.len()).map(|i| i128::from(entry(i)));
+            let width = table.weight_bits.max(to.format.bits + table.shift);
+            rows.map(|v| rescale(v, width, table.shift, to)).collect()
+        } else if let Some(matmul) = node.op.get::<MatMul>() {
+            let b = &values[node.inputs[1]];
+            let inner = from.shape[from.shape.len() - 1];
+            let columns = to.shape[to.shape.len() - 1];
+            let height = to.shape[to.shape.len() - 2];
+            let sum = |i: usize| {
+                let (row, column) = (i / columns, i % columns);
+                let first = row / height * inner;
+                let terms =
+                    (0..inner).map(|k| x[row * inner + k] * b[(first + k) * columns + column]);
+                terms.sum::<i128>()
+            };
+            let sums = (0..to.len()).map(sum);
+            sums.map(|s| rescale(s, matmul.accumulator_bits, matmul.shift, to)).collect()
+        } else if node.op.is::<Softmax>() {
+            let softmax = graph.softmax(node).unwrap();
+            let rows = x.chunks(from.shape[from.shape.len() - 1]);
+            let rows = rows.flat_map(|row| {
+                let low = row.iter().min().unwrap();
+                assert!(row.iter().all(|v| v - low <= softmax.span().into()), "{}", node.name);
+                softmax.clear(&row.iter().map(|v| *v as i64).collect::<Vec<_>>())
+            });
+            rows.map(i128::from).collect()
+        } else if node.op.is::<Gelu>() {
+            let gelu = graph.gelu(node).unwrap();
+            x.iter().map(|v| i128::from(gelu.clear(*v as i64))).collect()
+        } else if let Some(Smu { smooth, .. }) = node.op.get() {
+            assert!(x.iter().all(|v| fits(*v, smooth.bits)), "{}", node.name);
+            let smu = graph.smu(node).unwrap();
+            x.iter().map(|v| i128::from(smu.clear(*v as i64))).collect()
+        } else if let Some(ReluSoftmax { smooth, .. }) = node.op.get() {
+            assert!(x.iter().all(|v| fits(*v, smooth.bits)), "{}", node.name);
+            let softmax = graph.relu_softmax(node).unwrap();
+            let narrow = |values: &[i128]| values.iter().map(|v| *v as i64).collect::<Vec<_>>();
+            let masks = node.inputs.get(1).map(|input| narrow(&values[*input]));
+            let rows = x.chunks(softmax.cols).enumerate().flat_map(|(index, row)| {
+                let mask = masks.as_ref().map(|m| &m[index * softmax.cols..][..row.len()]);
+                softmax.clear(&narrow(row), mask)
+            });
+            rows.map(i128::from).collect()
+        } else if let Some(LayerNorm { bits, .. }) = node.op.get() {
+            assert!(x.iter().all(|v| fits(2 * v, *bits)), "{}", node.name);
+            let norm = graph.layer_norm(node).unwrap();
+            let rows = x.len() / from.shape[0];
+            let mut y = vec![0; x.len()];
+            for row in 0..rows {
+                let values: Vec<i64> =
+                    x.iter().skip(row).step_by(rows).map(|v| *v as i64).collect();
+                let results = norm.clear(&values);
+                y.iter_mut().skip(row).step_by(rows).zip(results).for_each(|(y, v)| *y = v.into());
             }
-            Op::Lookup { low, values } => {
-                x.iter().map(|v| i128::from(values[(v - i128::from(*low)) as usize])).collect()
-            }
-            Op::Embedding(table) => {
-                let entries = &model.weights[&index].weight;
-                let (columns, length) = (to.shape[0], to.shape[1]);
-                let entry = |i: usize| entries[x[i % length] as usize * columns + i / length];
-                let rows = (0..to.len()).map(|i| i128::from(entry(i)));
-                let width = table.weight_bits.max(to.format.bits + table.shift);
-                rows.map(|v| rescale(v, width, table.shift, to)).collect()
-            }
-            Op::MatMul(matmul) => {
-                let b = &values[node.inputs[1]];
-                let inner = from.shape[from.shape.len() - 1];
-                let columns = to.shape[to.shape.len() - 1];
-                let height = to.shape[to.shape.len() - 2];
-                let sum = |i: usize| {
-                    let (row, column) = (i / columns, i % columns);
-                    let first = row / height * inner;
-                    let terms =
-                        (0..inner).map(|k| x[row * inner + k] * b[(first + k) * columns + column]);
-                    terms.sum::<i128>()
-                };
-                let sums = (0..to.len()).map(sum);
-                sums.map(|s| rescale(s, matmul.accumulator_bits, matmul.shift, to)).collect()
-            }
-            Op::Softmax { .. } => {
-                let softmax = graph.softmax(node).unwrap();
-                let rows = x.chunks(from.shape[from.shape.len() - 1]);
-                let rows = rows.flat_map(|row| {
-                    let low = row.iter().min().unwrap();
-                    assert!(row.iter().all(|v| v - low <= softmax.span().into()), "{}", node.name);
-                    softmax.clear(&row.iter().map(|v| *v as i64).collect::<Vec<_>>())
-                });
-                rows.map(i128::from).collect()
-            }
-            Op::Gelu { .. } => {
-                let gelu = graph.gelu(node).unwrap();
-                x.iter().map(|v| i128::from(gelu.clear(*v as i64))).collect()
-            }
-            Op::Smu { smooth, .. } => {
-                assert!(x.iter().all(|v| fits(*v, smooth.bits)), "{}", node.name);
-                let smu = graph.smu(node).unwrap();
-                x.iter().map(|v| i128::from(smu.clear(*v as i64))).collect()
-            }
-            Op::ReluSoftmax { smooth, .. } => {
-                assert!(x.iter().all(|v| fits(*v, smooth.bits)), "{}", node.name);
-                let softmax = graph.relu_softmax(node).unwrap();
-                let narrow = |values: &[i128]| values.iter().map(|v| *v as i64).collect::<Vec<_>>();
-                let masks = node.inputs.get(1).map(|input| narrow(&values[*input]));
-                let rows = x.chunks(softmax.cols).enumerate().flat_map(|(index, row)| {
-                    let mask = masks.as_ref().map(|m| &m[index * softmax.cols..][..row.len()]);
-                    softmax.clear(&narrow(row), mask)
-                });
-                rows.map(i128::from).collect()
-            }
-            Op::LayerNorm { bits, .. } => {
-                assert!(x.iter().all(|v| fits(2 * v, *bits)), "{}", node.name);
-                let norm = graph.layer_norm(node).unwrap();
-                let rows = x.len() / from.shape[0];
-                let mut y = vec![0; x.len()];
-                for row in 0..rows {
-                    let values: Vec<i64> =
-                        x.iter().skip(row).step_by(rows).map(|v| *v as i64).collect();
-                    let results = norm.clear(&values);
-                    y.iter_mut()
-                        .skip(row)
-                        .step_by(rows)
-                        .zip(results)
-                        .for_each(|(y, v)| *y = v.into());
-                }
-                y
-            }
-            Op::Reshape => x.clone(),
-            Op::Registered(_) => panic!("has a test of its own"),
+            y
+        } else if node.op.is::<Reshape>() {
+            x.clone()
+        } else {
+            panic!("`{}` has a test of its own", node.op.kind())
         };
-        let rescales = matches!(
-            node.op,
-            Op::Linear(_) | Op::Winograd(_) | Op::Sum { .. } | Op::MatMul(_) | Op::Embedding(_)
-        );
+        let rescales = node.op.is::<Linear>()
+            || node.op.is::<Winograd>()
+            || node.op.is::<Sum>()
+            || node.op.is::<MatMul>()
+            || node.op.is::<Embedding>();
         values[node.output] =
             if rescales { y.into_iter().map(|v| v + error()).collect() } else { y };
     }

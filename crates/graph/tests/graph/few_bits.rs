@@ -6,6 +6,7 @@ use crate::models::{self, Builder};
 use crate::numbers::Numbers;
 use crate::{exact, lowering::is_too_wide};
 use proptest::prelude::*;
+use tacit_graph::ops::{Extend, Linear, Relu, Requantize, Sum, Winograd};
 use tacit_graph::source::Program;
 use tacit_graph::{
     Error, FloatTensor, Model, Op, Options, Ranges, SourceOp, Switch, interpret, trace,
@@ -122,6 +123,11 @@ fn furthest(model: &Model, program: &Program, inputs: &[Vec<f32>], ranges: &Rang
     most
 }
 
+/// Whether an operator is a ReLU or clip to so many bits.
+fn saturates(op: &Op, bits: u32) -> bool {
+    op.get().is_some_and(|Relu { saturate, .. }| *saturate == bits)
+}
+
 #[test]
 fn more_bits_are_nearer_the_floats() {
     let program = residual(5, true);
@@ -144,15 +150,15 @@ fn convolutions_are_those_that_suit_them() {
     let program = residual(5, true);
     let (_, ranges) = ranges(&program, 5);
     let model = compile(&program, &ranges, &options(4, 4)).unwrap();
-    let winograd = |op: &Op| matches!(op, Op::Winograd(_));
+    let winograd = |op: &Op| op.is::<Winograd>();
     assert_eq!(count(&model, winograd), 4);
     // Those of stride 2, the classifier, and a multiplier for each of the seven layers.
-    assert_eq!(count(&model, |op| matches!(op, Op::Linear(_))), 3 + 7);
-    assert_eq!(count(&model, |op| matches!(op, Op::Requantize { drop: 4 })), 2);
-    assert_eq!(count(&model, |op| matches!(op, Op::Sum { .. })), 0);
-    let eight = |op: &Op| matches!(op, Op::Relu { saturate: 8, .. });
+    assert_eq!(count(&model, |op| op.is::<Linear>()), 3 + 7);
+    assert_eq!(count(&model, |op| *op == Requantize { drop: 4 }), 2);
+    assert_eq!(count(&model, |op| op.is::<Sum>()), 0);
+    let eight = |op: &Op| saturates(op, 8);
     assert_eq!(count(&model, eight), 3);
-    assert_eq!(count(&model, |op| matches!(op, Op::Relu { saturate: 4, .. })), 2);
+    assert_eq!(count(&model, |op| saturates(op, 4)), 2);
     let plain = Options { disabled: [Switch::Winograd].into(), ..options(4, 4) };
     let plain = compile(&program, &ranges, &plain).unwrap();
     assert_eq!(count(&plain, winograd), 0);
@@ -160,9 +166,9 @@ fn convolutions_are_those_that_suit_them() {
     let program = residual(5, false);
     let (_, ranges) = self::ranges(&program, 5);
     let model = compile(&program, &ranges, &options(4, 4)).unwrap();
-    assert_eq!(count(&model, |op| matches!(op, Op::Linear(_))), 3 + 6);
+    assert_eq!(count(&model, |op| op.is::<Linear>()), 3 + 6);
     let added = model.graph.nodes.iter().filter(|node| node.inputs.len() == 2);
-    assert!(added.clone().all(|node| matches!(node.op, Op::Linear(_))) && added.count() == 2);
+    assert!(added.clone().all(|node| node.op.is::<Linear>()) && added.count() == 2);
 }
 
 /// The network that [`residual`] becomes when its weights are rounded, as training would
@@ -217,10 +223,10 @@ fn trained_networks_stay_what_they_are() {
     let (program, ranges) = trained(3);
     let model = compile(&program, &ranges, &options(8, 6)).unwrap();
     checked(&model, 3);
-    assert_eq!(count(&model, |op| matches!(op, Op::Winograd(_))), 3);
-    assert_eq!(count(&model, |op| matches!(op, Op::Requantize { drop: 2 })), 1);
-    assert_eq!(count(&model, |op| matches!(op, Op::Relu { saturate: 6, .. })), 1);
-    assert_eq!(count(&model, |op| matches!(op, Op::Relu { saturate: 8, .. })), 2);
+    assert_eq!(count(&model, |op| op.is::<Winograd>()), 3);
+    assert_eq!(count(&model, |op| *op == Requantize { drop: 2 }), 1);
+    assert_eq!(count(&model, |op| saturates(op, 6)), 1);
+    assert_eq!(count(&model, |op| saturates(op, 8)), 2);
     assert_eq!(model.graph.activation_bits, 6);
     let (inputs, _) = float::calibrate(&program, 3, -1.0);
     let error = furthest(&model, &program, &inputs, &ranges);
@@ -261,7 +267,7 @@ fn graphs_without_optimisations_compute_the_same_integers() {
             checked(model, 5).into_iter().map(|t| t[model.graph.output].clone()).collect()
         };
         let want = outputs(&fused);
-        let conversions = |op: &Op| matches!(op, Op::Requantize { .. } | Op::Extend);
+        let conversions = |op: &Op| op.is::<Requantize>() || op.is::<Extend>();
         let alone: [&[Switch]; 4] = [&[Fusion], &[Residual], &[Sign], &[Fusion, Residual, Sign]];
         for disabled in alone {
             let model = compiled(disabled);
@@ -272,7 +278,7 @@ fn graphs_without_optimisations_compute_the_same_integers() {
             let known = |model: &Model| model.graph.tensors.iter().any(|t| !t.format.signed);
             assert_eq!(known(&model), !disabled.contains(&Sign), "{disabled:?}");
         }
-        let sums = |op: &Op| matches!(op, Op::Sum { .. });
+        let sums = |op: &Op| op.is::<Sum>();
         let aligned = compiled(&[Residual]);
         assert!(count(&aligned, sums) > count(&fused, sums));
         for node in aligned.graph.nodes.iter().filter(|node| sums(&node.op)) {
@@ -280,7 +286,7 @@ fn graphs_without_optimisations_compute_the_same_integers() {
             let writer = aligned.graph.nodes.iter().find(|n| n.output == node.inputs[0]).unwrap();
             assert!(aligned.graph.input_of(writer, 0).format.bits < main, "{}", node.name);
         }
-        let stages = |op: &Op| matches!(op, Op::Winograd(layer) if layer.stage_bits.is_some());
+        let stages = |op: &Op| op.get().is_some_and(|layer: &Winograd| layer.stage_bits.is_some());
         assert_eq!(count(&fused, stages), 0);
         assert!(count(&compiled(&[Fusion]), stages) > 0);
     }

@@ -6,10 +6,13 @@ use crate::float;
 use crate::models::{self, Builder};
 use crate::numbers::Numbers;
 use proptest::prelude::*;
+use tacit_graph::ops::{
+    Concat, Extend, MaxPool, Pad, Relu, Requantize, Reshape, Sum, SumPool, View,
+};
 use tacit_graph::source::Program;
 use tacit_graph::{
-    Error, Graph, Linear, Model, Op, Options, Ranges, Rounding, SourceOp, argmax, digest,
-    interpret, interpret_batch, lower, trace, verify_model,
+    Error, Graph, Linear, Model, Options, Ranges, Rounding, SourceOp, argmax, digest, interpret,
+    interpret_batch, lower, trace, verify_model,
 };
 
 pub(crate) fn compile(
@@ -36,7 +39,7 @@ pub(crate) fn inputs(graph: &Graph, seed: u64) -> Vec<Vec<i64>> {
 /// Every reachable end of a linear node's accumulator, whatever computed its input.
 fn attack(model: &Model, bounds: &[[i128; 2]]) {
     for (index, node) in model.graph.nodes.iter().enumerate() {
-        let Op::Linear(linear) = &node.op else { continue };
+        let Some(linear) = node.op.get::<Linear>() else { continue };
         let [low, high] = bounds[node.inputs[0]];
         let output = model.graph.output_of(node);
         for at in 0..output.len() {
@@ -88,42 +91,27 @@ fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
     bounds[graph.input] = graph.input_range.map(i128::from);
     for node in &graph.nodes {
         let input = bounds[node.inputs[0]];
-        match &node.op {
-            Op::Relu { saturate, low } => {
-                let low = i128::from(*low);
-                bounds[node.output] = [low, low + (1 << saturate) - 1];
-            }
-            Op::MaxPool(_) | Op::Reshape | Op::Extend | Op::View(_) => {
-                bounds[node.output] = input;
-            }
-            Op::SumPool(window) => {
-                bounds[node.output] = input.map(|end| end * window.size() as i128);
-            }
-            Op::Pad { .. } => bounds[node.output] = [input[0].min(0), input[1].max(0)],
-            Op::Concat => {
-                let ends = || node.inputs.iter().map(|i| bounds[*i]);
-                let low = ends().map(|end| end[0]).min().unwrap();
-                let high = ends().map(|end| end[1]).max().unwrap();
-                bounds[node.output] = [low, high];
-            }
-            Op::Requantize { drop } => {
-                let half = if *drop == 0 { 0 } else { 1 << (drop - 1) };
-                bounds[node.output] = input.map(|end| (end + half) >> drop);
-            }
-            Op::Linear(_)
-            | Op::Winograd(_)
-            | Op::Sum { .. }
-            | Op::Offset
-            | Op::Product { .. }
-            | Op::Lookup { .. }
-            | Op::Embedding(_)
-            | Op::MatMul(_)
-            | Op::Softmax { .. }
-            | Op::Gelu { .. }
-            | Op::LayerNorm { .. }
-            | Op::Smu { .. }
-            | Op::ReluSoftmax { .. }
-            | Op::Registered(_) => {}
+        if let Some(Relu { saturate, low }) = node.op.get() {
+            let low = i128::from(*low);
+            bounds[node.output] = [low, low + (1 << saturate) - 1];
+        } else if node.op.is::<MaxPool>()
+            || node.op.is::<Reshape>()
+            || node.op.is::<Extend>()
+            || node.op.is::<View>()
+        {
+            bounds[node.output] = input;
+        } else if let Some(SumPool(window)) = node.op.get() {
+            bounds[node.output] = input.map(|end| end * window.size() as i128);
+        } else if node.op.is::<Pad>() {
+            bounds[node.output] = [input[0].min(0), input[1].max(0)]
+        } else if node.op.is::<Concat>() {
+            let ends = || node.inputs.iter().map(|i| bounds[*i]);
+            let low = ends().map(|end| end[0]).min().unwrap();
+            let high = ends().map(|end| end[1]).max().unwrap();
+            bounds[node.output] = [low, high];
+        } else if let Some(Requantize { drop }) = node.op.get() {
+            let half = if *drop == 0 { 0 } else { 1 << (drop - 1) };
+            bounds[node.output] = input.map(|end| (end + half) >> drop);
         }
     }
     bounds
@@ -218,7 +206,7 @@ fn the_accumulator_is_as_narrow_as_the_worst_case_allows() {
     let (_, ranges) = float::calibrate(&program, 1, 0.0);
     let mut model = compile(&program, &ranges, &Options::default()).unwrap();
     verify_model(&model).unwrap();
-    let Op::Linear(linear) = &mut model.graph.nodes[0].op else { panic!("one Gemm") };
+    let Some(linear) = model.graph.nodes[0].op.get_mut::<Linear>() else { panic!("one Gemm") };
     linear.accumulator_bits -= 1;
     let error = verify_model(&model).unwrap_err();
     assert!(matches!(error, Error::Invalid { .. }), "{error}");
@@ -263,7 +251,7 @@ fn a_residual_is_added_inside_the_accumulator() {
     let program = residual(3);
     let (inputs, ranges) = float::calibrate(&program, 3, 0.0);
     let model = compile(&program, &ranges, &Options::default()).unwrap();
-    let sums = model.graph.nodes.iter().filter(|n| matches!(n.op, Op::Sum { .. })).count();
+    let sums = model.graph.nodes.iter().filter(|n| n.op.is::<Sum>()).count();
     let skip = model.graph.nodes.iter().find(|n| n.inputs.len() == 2).unwrap();
     assert_eq!((sums, skip.name.as_str()), (0, "n3"));
     for x in &inputs {
@@ -281,10 +269,8 @@ fn only_the_last_linear_layer_is_exact() {
     let program = residual(3);
     let (_, ranges) = float::calibrate(&program, 3, 0.0);
     let model = compile(&program, &ranges, &Options::default()).unwrap();
-    let roundings = model.graph.nodes.iter().filter_map(|n| match &n.op {
-        Op::Linear(linear) => Some(linear.rounding),
-        _ => None,
-    });
+    let roundings =
+        model.graph.nodes.iter().filter_map(|n| n.op.get::<Linear>().map(|linear| linear.rounding));
     let stochastic = Rounding::Stochastic;
     assert_eq!(roundings.collect::<Vec<_>>(), [stochastic, stochastic, Rounding::Exact]);
 }
@@ -302,7 +288,7 @@ fn addends_of_the_opened_sum_are_exact_too() {
     let (_, ranges) = float::calibrate(&program, 5, 0.0);
     let model = compile(&program, &ranges, &Options::default()).unwrap();
     for node in &model.graph.nodes {
-        if let Op::Linear(linear) = &node.op {
+        if let Some(linear) = node.op.get::<Linear>() {
             assert_eq!(linear.rounding, Rounding::Exact, "{}", node.name);
         }
     }

@@ -1,6 +1,7 @@
 //! Graphs of integers that are never rescaled.
 
 use std::collections::BTreeMap;
+use tacit_graph::ops::{Linear, Relu};
 
 use tacit_graph::{
     Calibration, Error, FloatTensor, Floats, Graph, Model, Op, Options, Source, Unscaled,
@@ -69,10 +70,7 @@ fn outputs_are_as_wide_as_the_worst_case_or_as_calibration_and_margin() {
 fn layers_have_widths_of_their_own() {
     let model = lowered(&Options { layer_bits: vec![3, 5], ..options() }, None).unwrap();
     let widths: Vec<u32> = (model.graph.nodes.iter())
-        .filter_map(|node| match &node.op {
-            Op::Linear(linear) => Some(linear.weight_bits),
-            _ => None,
-        })
+        .filter_map(|node| node.op.get::<Linear>().map(|linear| linear.weight_bits))
         .collect();
     assert_eq!(widths, [3, 5]);
     assert!(lowered(&Options { layer_bits: vec![13], ..options() }, None).is_err());
@@ -89,11 +87,11 @@ fn what_rescales_or_is_too_wide_is_no_exact_graph() {
     refused(&|graph| graph.exact = Some(Unscaled { output_bits: 63, packing: None }));
     refused(&|graph| graph.tensors[1].format.bits = 59);
     refused(&|graph| {
-        if let Op::Linear(linear) = &mut graph.nodes[0].op {
+        if let Some(linear) = graph.nodes[0].op.get_mut::<Linear>() {
             linear.shift = 1;
         }
     });
-    refused(&|graph| graph.nodes[1].op = Op::Relu { saturate: 3, low: 0 });
+    refused(&|graph| graph.nodes[1].op = Op::from(Relu { saturate: 3, low: 0 }));
     assert!(Graph::from_json(&model.graph.public_json()).is_ok());
     let mut wide = model.clone();
     for weights in wide.weights.values_mut() {

@@ -9,8 +9,8 @@ use tacit_graph::ops::{
 };
 use tacit_graph::source::{self, Lowering, SourceOperator, SourceRegistration};
 use tacit_graph::{
-    Check, Error, Floats, Graph, Model, NodeWeights, Op, Options, Ranges, Source, digest,
-    interpret, interpret_batch, load, lower, save, verify_model,
+    Check, Error, Floats, Graph, Model, Op, Options, Ranges, Source, digest, interpret,
+    interpret_batch, load, lower, save, verify_model,
 };
 
 /// `y = by - x`.
@@ -34,16 +34,11 @@ impl Operator for Mirror {
         Ok(true)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         Ok(inputs[0].iter().map(|x| self.by.wrapping_sub(*x)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, inputs: &[Known]) -> Known {
         let by = self.by.into();
         inputs[0].times(-1).plus(Range::new(by, by)).into()
     }
@@ -125,7 +120,7 @@ fn a_registered_source_operator_becomes_an_integer_operator() {
     for (x, y) in evaluate(&model) {
         assert!((0.5 - x.max(0.0) - y).abs() < 0.02, "{x} {y}");
     }
-    let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.operator().kind()).collect();
+    let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.kind()).collect();
     assert_eq!(kinds, ["relu", "mirror"]);
 }
 
@@ -141,7 +136,7 @@ fn a_registered_source_operator_has_its_input_clipped() {
     for (x, y) in evaluate(&model) {
         assert!((0.5 - 2.0 * x - y).abs() < 0.02, "{x} {y}");
     }
-    let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.operator().kind()).collect();
+    let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.kind()).collect();
     assert_eq!(kinds, ["sum", "relu", "mirror"]);
 }
 

@@ -2,6 +2,7 @@
 
 use crate::exact;
 use crate::numbers::Numbers;
+use tacit_graph::ops::{Concat, LayerNorm, Linear, MatMul};
 use tacit_graph::source::Program;
 use tacit_graph::testing::{Sizes, calibrate, encoder, evaluate, smooth_encoder, tokens};
 use tacit_graph::{Model, Op, Options, lower, trace};
@@ -64,10 +65,10 @@ fn norms_are_folded_and_hidden_products_are_shared() {
     let (model, _) = compiled(5);
     let count =
         |wanted: fn(&Op) -> bool| model.graph.nodes.iter().filter(|n| wanted(&n.op)).count();
-    assert_eq!(count(|op| matches!(op, Op::LayerNorm { .. })), 5);
-    assert_eq!(count(|op| matches!(op, Op::MatMul(_))), 5);
+    assert_eq!(count(|op| op.is::<LayerNorm>()), 5);
+    assert_eq!(count(|op| op.is::<MatMul>()), 5);
     // Queries, keys and values together, three more a layer, and the last norm's factors.
-    assert_eq!(count(|op| matches!(op, Op::Linear(_))), 9);
-    assert_eq!(count(|op| matches!(op, Op::Concat)), 4);
+    assert_eq!(count(|op| op.is::<Linear>()), 9);
+    assert_eq!(count(|op| op.is::<Concat>()), 4);
     assert_eq!(model.graph.input_rows, [[0, 22], [0, 1]]);
 }

@@ -7,13 +7,14 @@ use crate::models;
 use crate::numbers::Numbers;
 use crate::transformer::{SIZES, compiled, compiled_from};
 use proptest::prelude::*;
+use tacit_graph::ops::Extend;
 use tacit_graph::testing::smooth_encoder;
 use tacit_graph::{
-    Error, Graph, Model, Op, Options, in_graph, interpret_batch, reassigned, variants, verify_model,
+    Error, Graph, Model, Options, in_graph, interpret_batch, reassigned, variants, verify_model,
 };
 
 fn extensions(graph: &Graph) -> usize {
-    graph.nodes.iter().filter(|node| node.op == Op::Extend).count()
+    graph.nodes.iter().filter(|node| node.op == Extend).count()
 }
 
 /// Every other graph of `model` gives the integers of the first one, within its own widths.

@@ -3,6 +3,7 @@
 use crate::exact;
 use crate::numbers::Numbers;
 use std::collections::BTreeMap;
+use tacit_graph::ops::Requantize;
 use tacit_graph::{
     Conv, Error, Format, Graph, Linear, Model, Node, NodeWeights, Nonlinear, Op, Rounding, Tensor,
     VERSION, WeightBits, Winograd, interpret, load, save, trace, verify_model,
@@ -185,9 +186,9 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         exact: None,
         tensors,
         nodes: vec![
-            node("requantize", Op::Requantize { drop: 8 - activation_bits }, vec![0], 1),
-            node("convolve", Op::Winograd(winograd), vec![1], 2),
-            node("multiply", Op::Linear(multiplied), last, 3),
+            node("requantize", Op::from(Requantize { drop: 8 - activation_bits }), vec![0], 1),
+            node("convolve", Op::from(winograd), vec![1], 2),
+            node("multiply", Op::from(multiplied), last, 3),
         ],
         input: 0,
         output: 3,
@@ -206,10 +207,7 @@ pub(crate) fn small() -> Model {
 }
 
 fn layer(model: &mut Model) -> &mut Winograd {
-    match &mut model.graph.nodes[1].op {
-        Op::Winograd(layer) => layer,
-        other => panic!("{other:?}"),
-    }
+    model.graph.nodes[1].op.get_mut().expect("a Winograd layer")
 }
 
 /// The narrowest products that are accepted.
@@ -321,7 +319,7 @@ fn what_does_not_fit_is_refused() {
         ("importance 0", |m| layer(m).choice.importance[0] = 0),
         ("a weight without bits", |m| m.weights.get_mut(&1).unwrap().weight[7] = 9),
         ("a missing weight", |m| m.weights.get_mut(&1).unwrap().weight.truncate(1)),
-        ("drops all", |m| m.graph.nodes[0].op = Op::Requantize { drop: 35 }),
+        ("drops all", |m| m.graph.nodes[0].op = Op::from(Requantize { drop: 35 })),
     ];
     let clean = small();
     verify_model(&clean).unwrap();

@@ -1,6 +1,6 @@
 //! Linear layers packed into coefficients, with their rescale.
 
-use graph::{Conv, Embedding, Linear, Op, Rounding};
+use graph::{Conv, Embedding, Linear, Rounding};
 use mpc::compare::Radix;
 use mpc::linear::coefficient::{
     self, ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, ServerWeights, Worker,
@@ -133,14 +133,15 @@ impl LinearProtocol for CoefficientLayer {
 
     fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
         let keep = self.preprocessed || source.preprocesses;
-        let (weight, bias) = match (source.op()?.clone(), self.positions) {
-            (Op::Embedding(table), Some(_)) => {
+        let op = source.op()?.clone();
+        let (weight, bias) = match (op.get::<Linear>(), op.get::<Embedding>(), self.positions) {
+            (_, Some(table), Some(_)) => {
                 let entries = source.take()?;
                 let weight = across(&entries.weight, table.rows);
                 let columns = entries.weight.len() / table.rows.max(1);
                 (weight, vec![rounding_term(table.rounding, table.shift); columns])
             }
-            (Op::Linear(op), None) => {
+            (Some(op), _, None) => {
                 let mut weights = source.take()?;
                 let half = rounding_term(op.rounding, op.shift);
                 let bias = weights.bias.iter().map(|bias| bias + half).collect();

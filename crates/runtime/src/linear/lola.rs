@@ -1,6 +1,6 @@
 //! A whole network under encryption: one request, one answer.
 
-use graph::{Op, Window};
+use graph::{Linear, Window, ops};
 use mpc::Share;
 use mpc::linear::coefficient::Worker;
 use mpc::linear::lola::{self, LayerWeights, ServerWeights};
@@ -28,11 +28,11 @@ impl EvaluatedNetwork {
     /// The weights of the layers; those of pools are ones.
     fn layers(&self, source: &mut WeightSource<'_>) -> Result<Vec<Option<LayerWeights>>> {
         let graph = source.graph;
-        let mut pools = graph.nodes.iter().filter_map(|node| match &node.op {
-            Op::SumPool(window) => Some(Some(window)),
-            Op::Product { .. } | Op::Linear(_) => Some(None),
-            _ => None,
-        });
+        let layers =
+            graph.nodes.iter().map(|node| &node.op).filter(|op| {
+                op.is::<ops::SumPool>() || op.is::<ops::Product>() || op.is::<Linear>()
+            });
+        let mut pools = layers.map(|op| op.get().map(|ops::SumPool(window)| window));
         let layer = |node: &Option<usize>| match (node, pools.next().flatten()) {
             (Some(node), _) => {
                 let mut weights = source.take_of(*node)?;

@@ -1,7 +1,7 @@
 //! Several inputs in one run: they share rounds and ciphertexts. Every share of a run
 //! holds its inputs' tensors one after another.
 
-use graph::{Graph, Op};
+use graph::{Graph, ops};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -51,13 +51,12 @@ pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
 
 /// Positions that the windows of a node read.
 fn taps(graph: &Graph, node: &graph::Node) -> usize {
-    match &node.op {
-        Op::MaxPool(window) | Op::SumPool(window) => {
-            let taps = window.kernel[0].saturating_mul(window.kernel[1]);
-            graph.output_of(node).len().saturating_mul(taps)
-        }
-        _ => 0,
-    }
+    let window = match (node.op.get(), node.op.get()) {
+        (Some(ops::MaxPool(window)), _) | (_, Some(ops::SumPool(window))) => window,
+        _ => return 0,
+    };
+    let taps = window.kernel[0].saturating_mul(window.kernel[1]);
+    graph.output_of(node).len().saturating_mul(taps)
 }
 
 /// Windows over one input's `values` values as windows over those of `batch` inputs.

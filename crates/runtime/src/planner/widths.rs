@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use graph::{Graph, Model, Op};
+use graph::{Graph, Model, ops};
 use mpc::compare::Radix;
 use serde::{Serialize, Serializer};
 use wire::Result;
@@ -65,7 +65,7 @@ impl Serialize for Widths {
 }
 
 fn extensions(graph: &Graph) -> usize {
-    graph.nodes.iter().filter(|node| node.op == Op::Extend).count()
+    graph.nodes.iter().filter(|node| node.op == ops::Extend).count()
 }
 
 /// For each of `links` the plan of least predicted time for `model`, all in one graph: the one

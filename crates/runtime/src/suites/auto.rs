@@ -1,14 +1,16 @@
 //! The default suite: coefficient-packed RLWE for linear layers, oblivious transfer for the
 //! rest, both planned by cost (docs/concepts/planner.md).
 
-use graph::{Graph, Node, Op};
+use graph::{Embedding, Graph, Linear};
 use mpc::compare::Radix;
 use wire::{Error, Result};
 
 use super::ending::last;
 use super::functions_by::{Circuits, garbled};
-use super::operators::{action, packings};
+use super::node_context::NodeContext;
+use super::operators::packings;
 use super::refusal::at;
+use super::registered::action;
 use super::suite::{NodePlanner, Suite};
 use super::{circuits, tables};
 use crate::plan::options::{Function, OptionsByStep, StepOptions};
@@ -47,7 +49,8 @@ pub(crate) fn steps(
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
     for (index, node) in graph.nodes.iter().enumerate() {
-        let action = chosen(graph, node, settings.batch(), choices.of(index));
+        let (batch, options) = (settings.batch(), choices.of(index));
+        let action = chosen(&NodeContext { graph, node, batch, options });
         let action = action.map_err(|e| at(&node.name, e))?;
         if let Action::Linear(layer) = &action {
             ciphertexts = ciphertexts.saturating_add(layer.ciphertexts());
@@ -66,29 +69,25 @@ pub(crate) fn steps(
 ///
 /// # Errors
 /// [`Error::Misuse`] for a choice that it does not have.
-pub(super) fn chosen(
-    graph: &Graph,
-    node: &Node,
-    batch: usize,
-    choice: StepOptions,
-) -> Result<Action> {
-    let linear = matches!(node.op, Op::Linear(_) | Op::Embedding(_));
+pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
+    let NodeContext { node, options: choice, .. } = *cx;
+    let linear = node.op.is::<Linear>() || node.op.is::<Embedding>();
     if !linear && (choice.products.is_some() || choice.ahead) {
         return Err(Error::misuse("a choice for linear layers"));
     }
     match choice.function {
-        Some(Function::Table) => return tables::action(graph, node, batch),
-        Some(Function::Rows(radix)) => return circuits::of_rows(graph, node, batch, radix),
+        Some(Function::Table) => return tables::action(cx),
+        Some(Function::Rows(radix)) => return circuits::of_rows(cx, radix),
         _ => {}
     }
-    match garbled(graph, choice) {
-        Ok(_) => action(graph, node, batch, choice),
+    match garbled(cx.graph, choice) {
+        Ok(_) => action(cx),
         Err(Circuits) => {
-            let plain = StepOptions { function: None, ..choice };
-            match (circuits::action(graph, node, batch, plain)?, choice.function) {
+            let plain = NodeContext { options: StepOptions { function: None, ..choice }, ..*cx };
+            match (circuits::action(&plain)?, choice.function) {
                 (Some(action), _) => Ok(action),
-                (None, None) => action(graph, node, batch, plain),
-                (None, Some(_)) => circuits::of_rows(graph, node, batch, BESIDE),
+                (None, None) => action(&plain),
+                (None, Some(_)) => circuits::of_rows(cx, BESIDE),
             }
         }
     }

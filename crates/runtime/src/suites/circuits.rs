@@ -1,16 +1,17 @@
 //! Nodes and results by garbled circuits, whatever the suite.
 
-use graph::{Graph, Node, Op};
+use graph::{Graph, Linear, ops};
 use mpc::compare::Radix;
 use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
 use wire::{Error, Result};
 
-use super::operators;
+use super::node_context::NodeContext;
+use super::registered;
 use super::transformer::{self, RowsBy};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::plan::batch::repeated;
-use crate::plan::options::StepOptions;
+use crate::plan::options::{self, StepOptions};
 use crate::plan::settings::Settings;
 use crate::plan::sliced::Sliced;
 use crate::plan::step::{Action, Opening, windows};
@@ -27,50 +28,41 @@ pub(super) struct Source {
 
 /// A node of the default suite by garbled circuits, if it has anything for them; what else is
 /// chosen is `plain`.
-pub(super) fn action(
-    graph: &Graph,
-    node: &Node,
-    batch: usize,
-    plain: StepOptions,
-) -> Result<Option<Action>> {
-    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
-    let (bits, count) = (input.format.bits, output.len() * batch);
-    let to = Ring::Power(output.format.bits);
+pub(super) fn action(cx: &NodeContext<'_>) -> Result<Option<Action>> {
+    let (op, bits, count) = (&cx.node.op, cx.bits(), cx.count());
+    let to = Ring::Power(cx.out_bits());
     let source = Source { tensor: 0, count, ring: Ring::Power(bits), width: bits };
-    let sliced = match &node.op {
-        Op::Linear(linear) => {
-            let mut action = operators::action(graph, node, batch, plain)?;
-            if let Action::Linear(layer) = &mut action
-                && let Some(step) = layer.downcast_mut::<CoefficientLayer>()
-                && step.truncate.is_some()
-            {
-                let width = step.layer.result_bits();
-                let drop = linear.shift + he::rlwe::EXACT_BITS;
-                let source = Source { ring: Ring::Power(width), width, ..source };
-                step.truncate = Some(circuits(source, None, floor(drop), to)?);
-            }
-            return Ok(Some(action));
+    let sliced = if let Some(linear) = op.get::<Linear>() {
+        let mut action = registered::action(cx)?;
+        if let Action::Linear(layer) = &mut action
+            && let Some(step) = layer.downcast_mut::<CoefficientLayer>()
+            && step.truncate.is_some()
+        {
+            let width = step.layer.result_bits();
+            let drop = linear.shift + he::rlwe::EXACT_BITS;
+            let source = Source { ring: Ring::Power(width), width, ..source };
+            step.truncate = Some(circuits(source, None, floor(drop), to)?);
         }
-        Op::Sum { shift, .. } => {
-            let mut action = operators::action(graph, node, batch, plain)?;
-            if let Action::Protocol(step) = &mut action
-                && let Some(sum) = &step.sum
-            {
-                let source = Source { ring: Ring::Power(sum.width), width: sum.width, ..source };
-                step.sliced = circuits(source, None, floor(*shift), to)?;
-            }
-            return Ok(Some(action));
+        return Ok(Some(action));
+    } else if let Some(ops::Sum { shift, .. }) = op.get() {
+        let mut action = registered::action(cx)?;
+        if let Action::Protocol(step) = &mut action
+            && let Some(sum) = &step.sum
+        {
+            let source = Source { ring: Ring::Power(sum.width), width: sum.width, ..source };
+            step.sliced = circuits(source, None, floor(*shift), to)?;
         }
-        Op::Relu { saturate, low: 0 } => {
-            let clip = Some(Clip { low: 0, saturate: *saturate });
-            circuits(source, None, Function { clip, ..Function::default() }, to)?
-        }
-        Op::MaxPool(window) => {
-            let windows = repeated(windows(window), input.len(), batch);
-            circuits(source, Some(&windows), Function::default(), to)?
-        }
-        Op::Extend => circuits(source, None, Function::default(), to)?,
-        _ => return Ok(None),
+        return Ok(Some(action));
+    } else if let Some(ops::Relu { saturate, low: 0 }) = op.get() {
+        let clip = Some(Clip { low: 0, saturate: *saturate });
+        circuits(source, None, Function { clip, ..Function::default() }, to)?
+    } else if let Some(ops::MaxPool(window)) = op.get() {
+        let windows = repeated(windows(window), cx.input().len(), cx.batch);
+        circuits(source, Some(&windows), Function::default(), to)?
+    } else if op.is::<ops::Extend>() {
+        circuits(source, None, Function::default(), to)?
+    } else {
+        return Ok(None);
     };
     Ok(Some(Action::from(sliced)))
 }
@@ -81,12 +73,15 @@ pub(super) fn action(
 ///
 /// # Errors
 /// [`Error::Misuse`] where no rows take any, and for widths that no protocol has.
-pub(super) fn of_rows(graph: &Graph, node: &Node, batch: usize, digits: Radix) -> Result<Action> {
-    match node.op {
-        Op::Softmax { .. } | Op::LayerNorm { .. } => {
-            transformer::action(graph, node, batch, Some(digits), RowsBy::Circuits)
-        }
-        _ => Err(Error::misuse("it has no garbled circuit")),
+pub(super) fn of_rows(cx: &NodeContext<'_>, digits: Radix) -> Result<Action> {
+    let options = StepOptions { function: Some(options::Function::Digits(digits)), ..cx.options };
+    let cx = NodeContext { options, ..*cx };
+    if cx.node.op.is::<ops::Softmax>() {
+        transformer::softmax(&cx, RowsBy::Circuits)
+    } else if cx.node.op.is::<ops::LayerNorm>() {
+        transformer::layer_norm(&cx, RowsBy::Circuits)
+    } else {
+        Err(Error::misuse("it has no garbled circuit"))
     }
 }
 

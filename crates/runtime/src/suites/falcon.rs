@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use graph::{Graph, Linear, Op, Rounding};
+use graph::{Graph, Linear, Rounding};
 use mpc::garbled::Ring;
 use mpc::linear::falcon::AcceptLeakage;
 pub(super) use mpc::linear::falcon::Layer;
@@ -46,7 +46,7 @@ fn precise(graph: &Graph, index: usize, layer: &Packed) -> Result<()> {
     let (Packed::Published(layer), Some(node)) = (layer, graph.nodes.get(index)) else {
         return Ok(());
     };
-    let Op::Linear(Linear { shift, rounding, .. }) = &node.op else { return Ok(()) };
+    let Some(Linear { shift, rounding, .. }) = node.op.get() else { return Ok(()) };
     let error = layer.error();
     let refused = |why: String| Err(at(&node.name, Error::misuse(why)));
     if error > 0.0 && *rounding == Rounding::Exact {

@@ -8,18 +8,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph::{Graph, Linear, Node, Op};
+use graph::{Graph, Linear, Node, Op, View, ops};
 use mpc::garbled::{Clip, Function, Ring};
 use wire::{Error, Result};
 
 use super::circuits::{Source, circuits, floor, probability, top};
+use super::node_context::NodeContext;
 use super::refusal::at;
 use super::slots::{self, Facts};
-use super::{falcon, operators};
+use super::{falcon, registered};
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::linear::small::SmallShares;
 use crate::plan::local::{Known, SumPool, WeightedSum};
-use crate::plan::options::StepOptions;
 use crate::plan::settings::{Reveal, Settings};
 use crate::plan::step::{Action, Opening, Step, windows};
 
@@ -76,6 +76,16 @@ struct Planner<'a> {
     next: usize,
 }
 
+/// Whether an operator is a ReLU, and no clip to another window.
+fn is_relu(op: &Op) -> bool {
+    op.get().is_some_and(|ops::Relu { low, .. }| *low == 0)
+}
+
+/// Whether the results of an operator are its inputs in other places or added up, in any ring.
+fn keeps_ring(op: &Op) -> bool {
+    op.is::<ops::Reshape>() || op.is::<View>() || op.is::<ops::Pad>() || op.is::<ops::SumPool>()
+}
+
 /// What a circuit does, as far as it was put together.
 struct Chain {
     windows: Option<Vec<Vec<usize>>>,
@@ -89,36 +99,32 @@ struct Chain {
 impl Planner<'_> {
     fn node(&mut self, index: usize, node: &Node) -> Result<()> {
         let first = slots::input(node);
-        match (&node.op, self.layers.remove(&index)) {
-            (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
-            (Op::Relu { low: 0, .. } | Op::MaxPool(_), _) => {
-                let mut chain = Chain::of(first, Function::default());
-                self.take(&mut chain, index);
-                self.extend(&mut chain);
-                self.circuit(self.source(first), chain)
-            }
-            (Op::Sum { multipliers, accumulator_bits, shift }, _) => {
-                let width = (*accumulator_bits).max(self.bits(node.output) + shift);
-                let reads = node.inputs.iter().map(|t| self.plain(*t)).collect::<Result<_>>()?;
-                let sum = self.sum(&node.name, Some(index), reads, *multipliers, [width, *shift]);
-                let source = Source { ring: Ring::Power(width), ..self.fresh(node, sum, width) };
-                let mut chain = Chain::of(node.output, floor(*shift));
-                self.extend(&mut chain);
-                self.circuit(source, chain)
-            }
-            (Op::Extend, _) => {
-                self.circuit(self.source(first), Chain::of(node.output, Function::default()))
-            }
-            (Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_), _) => {
-                self.local(index, node, first)
-            }
-            _ => {
-                let inputs = node.inputs.iter().map(|t| self.plain(*t));
-                let reads = inputs.collect::<Result<_>>()?;
-                let action = operators::action(self.graph, node, 1, StepOptions::default())?;
-                self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
-                Ok(())
-            }
+        let op = &node.op;
+        if let (Some(linear), Some(layer)) = (op.get::<Linear>(), self.layers.remove(&index)) {
+            self.linear(index, node, linear, layer)
+        } else if is_relu(op) || op.is::<ops::MaxPool>() {
+            let mut chain = Chain::of(first, Function::default());
+            self.take(&mut chain, index);
+            self.extend(&mut chain);
+            self.circuit(self.source(first), chain)
+        } else if let Some(ops::Sum { multipliers, accumulator_bits, shift }) = op.get() {
+            let width = (*accumulator_bits).max(self.bits(node.output) + shift);
+            let reads = node.inputs.iter().map(|t| self.plain(*t)).collect::<Result<_>>()?;
+            let sum = self.sum(&node.name, Some(index), reads, *multipliers, [width, *shift]);
+            let source = Source { ring: Ring::Power(width), ..self.fresh(node, sum, width) };
+            let mut chain = Chain::of(node.output, floor(*shift));
+            self.extend(&mut chain);
+            self.circuit(source, chain)
+        } else if op.is::<ops::Extend>() {
+            self.circuit(self.source(first), Chain::of(node.output, Function::default()))
+        } else if keeps_ring(op) {
+            self.local(index, node, first)
+        } else {
+            let inputs = node.inputs.iter().map(|t| self.plain(*t));
+            let reads = inputs.collect::<Result<_>>()?;
+            let action = registered::action(&NodeContext::plain(self.graph, node))?;
+            self.steps.push(Step { reads, ..Step::of_node(self.graph, index, action) });
+            Ok(())
         }
     }
 
@@ -168,12 +174,12 @@ impl Planner<'_> {
     /// The same values in other places or added up, in the ring in which they are.
     fn local(&mut self, index: usize, node: &Node, first: usize) -> Result<()> {
         let ring = self.rings.get(&first).copied();
-        let action = match (&node.op, ring) {
-            (Op::SumPool(window), Some(Ring::Prime(prime))) => {
+        let action = match (node.op.get(), ring) {
+            (Some(ops::SumPool(window)), Some(Ring::Prime(prime))) => {
                 let inputs = self.graph.input_of(node, 0).len();
                 Action::local(SumPool { windows: windows(window), inputs, modulus: Some(prime) })
             }
-            _ => operators::action(self.graph, node, 1, StepOptions::default())?,
+            _ => registered::action(&NodeContext::plain(self.graph, node))?,
         };
         self.steps.push(Step::of_node(self.graph, index, action));
         if let Some(ring) = ring {
@@ -203,14 +209,16 @@ impl Planner<'_> {
     /// clipping never turn the order of two values, so they commute.
     fn take(&mut self, chain: &mut Chain, index: usize) -> bool {
         let Some(node) = self.graph.nodes.get(index) else { return false };
-        match &node.op {
-            Op::Relu { saturate, low: 0 } if chain.function.clip.is_none() => {
-                chain.function.clip = Some(Clip { low: 0, saturate: *saturate });
-            }
-            Op::MaxPool(window) if chain.windows.is_none() => {
-                chain.windows = Some(windows(window));
-            }
-            _ => return false,
+        if let Some(ops::Relu { saturate, low: 0 }) = node.op.get()
+            && chain.function.clip.is_none()
+        {
+            chain.function.clip = Some(Clip { low: 0, saturate: *saturate });
+        } else if let Some(ops::MaxPool(window)) = node.op.get()
+            && chain.windows.is_none()
+        {
+            chain.windows = Some(windows(window));
+        } else {
+            return false;
         }
         chain.nodes.push(index);
         chain.end = node.output;
@@ -246,14 +254,14 @@ impl Planner<'_> {
 
     /// The one ring of linear layers, if they alone read `tensor`, rearranged perhaps.
     fn ring_of_readers(&self, tensor: usize) -> Option<Ring> {
-        let ring = |(index, node): (usize, &Node)| match &node.op {
-            Op::Linear(_) if node.inputs.get(1) != Some(&tensor) => {
+        let ring = |(index, node): (usize, &Node)| {
+            if node.op.is::<Linear>() && node.inputs.get(1) != Some(&tensor) {
                 self.entries.get(&index).copied()
-            }
-            Op::Reshape | Op::View(_) | Op::Pad { .. } | Op::SumPool(_) => {
+            } else if keeps_ring(&node.op) {
                 self.ring_of_readers(node.output)
+            } else {
+                None
             }
-            _ => None,
         };
         let readers = self.graph.nodes.iter().enumerate();
         let mut rings = readers.filter(|(_, node)| node.inputs.contains(&tensor)).map(ring);

@@ -13,6 +13,7 @@ mod gala;
 mod garbled;
 mod gazelle;
 pub(crate) mod lola;
+mod node_context;
 mod operators;
 mod ot_layers;
 mod packed;
@@ -32,7 +33,8 @@ use crate::linear::slots::Packing;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
 use crate::plan::step::Step;
-pub use registered::{PlanOperator, register_operator};
+pub use node_context::{NodeContext, PlanOperator};
+pub use registered::register_operator;
 use suite::Suite;
 
 /// The suites of this version, in the order in which they are compared.
@@ -170,7 +172,11 @@ pub(crate) fn step(
         return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
     };
     let nodes = named(&graph.suite)?.nodes.unwrap_or(auto::NODES);
-    Ok(Step::of_node(graph, index, (nodes.action)(graph, node, settings.batch(), options)?))
+    Ok(Step::of_node(
+        graph,
+        index,
+        (nodes.action)(&NodeContext { graph, node, batch: settings.batch(), options })?,
+    ))
 }
 
 /// The packings of a linear step of a suite that chooses among them, first the default; none of
@@ -200,7 +206,13 @@ pub fn steps_by_node(
     let mut chosen = OptionsByStep::default();
     for (index, node) in graph.nodes.iter().enumerate() {
         let wanted = options(node);
-        let runs = (auto::NODES.action)(graph, node, settings.batch(), wanted).is_ok();
+        let runs = (auto::NODES.action)(&NodeContext {
+            graph,
+            node,
+            batch: settings.batch(),
+            options: wanted,
+        })
+        .is_ok();
         chosen.set(index, if runs { wanted } else { StepOptions::default() });
     }
     auto::steps(graph, settings, &chosen)

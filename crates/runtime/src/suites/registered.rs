@@ -1,16 +1,13 @@
-//! Operators and suites from outside this crate.
+//! The protocols of operators by the operators' names, and suites from outside this crate.
 
 use std::sync::{PoisonError, RwLock};
 
-use graph::{Graph, Node, Op};
 use wire::{Error, Result};
 
+use super::node_context::{NodeContext, PlanOperator};
+use super::operators;
 use super::suite::Suite;
-use crate::plan::options::StepOptions;
 use crate::plan::step::Action;
-
-/// What runs a node of a registered operator in runs of so many inputs, under these options.
-pub type PlanOperator = fn(&Graph, &Node, usize, StepOptions) -> Result<Action>;
 
 static OPERATORS: RwLock<Vec<(&'static str, PlanOperator)>> = RwLock::new(Vec::new());
 static SUITES: RwLock<Vec<&'static Suite>> = RwLock::new(Vec::new());
@@ -22,32 +19,26 @@ static SUITES: RwLock<Vec<&'static Suite>> = RwLock::new(Vec::new());
 /// [`Error::Misuse`] for an operator that has protocols already.
 pub fn register_operator(kind: &'static str, plan: PlanOperator) -> Result<()> {
     let mut known = OPERATORS.write().unwrap_or_else(PoisonError::into_inner);
-    if known.iter().any(|(name, _)| *name == kind) {
+    if operators::BUILT_IN.iter().chain(known.iter()).any(|(name, _)| *name == kind) {
         return Err(Error::misuse(format!("operator `{kind}` has protocols already")));
     }
     known.push((kind, plan));
     Ok(())
 }
 
-/// What runs a node of a registered operator.
+/// What runs a node of any operator in a suite that has nothing of its own for it: protocols by
+/// oblivious transfer, with coefficient-packed encryption for linear layers.
 ///
 /// # Errors
-/// [`Error::Misuse`] for an operator without protocols.
-pub(super) fn action(
-    graph: &Graph,
-    node: &Node,
-    batch: usize,
-    options: StepOptions,
-) -> Result<Action> {
-    let Op::Registered(operator) = &node.op else {
-        return Err(Error::internal("an operator of this crate; please report it"));
-    };
-    let kind = operator.operator().kind();
+/// [`Error::Misuse`] for an operator without protocols, and for options that it does not have.
+pub(super) fn action(cx: &NodeContext<'_>) -> Result<Action> {
+    let kind = cx.node.op.kind();
     let known = OPERATORS.read().unwrap_or_else(PoisonError::into_inner);
-    let plan = known.iter().find(|(name, _)| *name == kind).map(|(_, plan)| *plan);
+    let mut all = operators::BUILT_IN.iter().chain(known.iter());
+    let plan = all.find(|(name, _)| *name == kind).map(|(_, plan)| *plan);
     drop(known);
     let unknown = || Error::misuse(format!("no protocol is known for operator `{kind}`"));
-    plan.ok_or_else(unknown)?(graph, node, batch, options)
+    plan.ok_or_else(unknown)?(cx)
 }
 
 /// Keeps a suite unless its name is taken, by one of `others` or a suite that is kept; says

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph::{Graph, Linear, Node, Op, Tensor};
+use graph::{Graph, Linear, Node, Tensor, View, ops};
 use he::bfv::{Params, RotationKeys};
 use mpc::compare::Radix;
 use mpc::extend::Sign;
@@ -16,8 +16,9 @@ use ring::Modulus;
 use wire::{Error, Result};
 
 use super::ending::last;
-use super::operators;
+use super::node_context::NodeContext;
 use super::refusal::at;
+use super::registered;
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::plan::composed::Composed;
 use crate::plan::local::{Known, WeightedSum};
@@ -73,7 +74,7 @@ pub(super) fn layers(
 fn each(graph: &Graph, facts: &[Facts], packing: Packing) -> Result<BTreeMap<usize, Packed>> {
     let mut layers = BTreeMap::new();
     for (index, node) in graph.nodes.iter().enumerate() {
-        let Op::Linear(linear) = &node.op else { continue };
+        let Some(linear) = node.op.get::<Linear>() else { continue };
         let held = facts.get(input(node)).map_or(1, |facts| facts.bits);
         let plain_bits = linear.accumulator_bits.max(width(graph, node, linear)).max(held);
         let layer = packing.layer(&linear.conv, held, plain_bits);
@@ -129,10 +130,10 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn node(&mut self, index: usize, node: &Node) -> Result<()> {
-        match (&node.op, self.layers.remove(&index)) {
-            (Op::Linear(linear), Some(layer)) => self.linear(index, node, linear, layer),
+        match (node.op.get::<Linear>(), self.layers.remove(&index)) {
+            (Some(linear), Some(layer)) => self.linear(index, node, linear, layer),
             _ => {
-                let action = operators::action(self.graph, node, 1, StepOptions::default())?;
+                let action = registered::action(&NodeContext::plain(self.graph, node))?;
                 self.steps.push(Step::of_node(self.graph, index, action));
                 Ok(())
             }
@@ -245,17 +246,17 @@ pub(super) fn facts(graph: &Graph, private: bool) -> Vec<Facts> {
     for node in &graph.nodes {
         let of = |i: usize| node.inputs.get(i).and_then(|i| facts.get(*i)).copied();
         let first = of(0).unwrap_or(Facts::NONE);
-        let result = match &node.op {
-            Op::Relu { saturate, low: 0 } => {
-                Facts { bits: saturate + 1, sign: Sign::NonNegative, known: false }
-            }
-            Op::Reshape | Op::View(_) | Op::Pad { .. } => first,
-            Op::MaxPool(_) | Op::Extend => Facts { known: false, ..first },
-            Op::SumPool(window) => {
-                let grown = (2 * window.size().max(1) - 1).ilog2();
-                Facts { bits: first.bits + grown, known: false, ..first }
-            }
-            _ => Facts::NONE,
+        let result = if let Some(ops::Relu { saturate, low: 0 }) = node.op.get() {
+            Facts { bits: saturate + 1, sign: Sign::NonNegative, known: false }
+        } else if node.op.is::<ops::Reshape>() || node.op.is::<View>() || node.op.is::<ops::Pad>() {
+            first
+        } else if node.op.is::<ops::MaxPool>() || node.op.is::<ops::Extend>() {
+            Facts { known: false, ..first }
+        } else if let Some(ops::SumPool(window)) = node.op.get() {
+            let grown = (2 * window.size().max(1) - 1).ilog2();
+            Facts { bits: first.bits + grown, known: false, ..first }
+        } else {
+            Facts::NONE
         };
         narrow(&mut facts, node.output, result);
     }

@@ -3,8 +3,9 @@
 use graph::{Graph, Node};
 use wire::{Error, Result};
 
+use super::node_context::PlanOperator;
 use crate::linear::slots::Packing;
-use crate::plan::options::{OptionsByStep, StepOptions};
+use crate::plan::options::OptionsByStep;
 use crate::plan::settings::Settings;
 use crate::plan::step::{Action, Step};
 
@@ -39,8 +40,8 @@ pub struct Suite {
 /// How a suite plans single nodes, for planners that choose among options.
 #[derive(Clone, Copy)]
 pub struct NodePlanner {
-    /// What runs a node in runs of so many inputs, under these options.
-    pub action: fn(&Graph, &Node, usize, StepOptions) -> Result<Action>,
+    /// What runs a node, under its options.
+    pub action: PlanOperator,
     /// All packings of a linear node in runs of so many inputs, first the default; none of another
     /// node.
     pub packings: fn(&Graph, &Node, usize) -> Result<Vec<Action>>,

@@ -1,10 +1,11 @@
 //! Functions of few bits by one table each, whatever they are by comparisons.
 
-use graph::{Graph, Node, Op};
+use graph::ops;
 use mpc::lookup::{Lookup, PublicTable, tabulate};
 use ring::word::mask;
 use wire::{Error, Result, Role};
 
+use super::node_context::NodeContext;
 use crate::plan::sliced::Sliced;
 use crate::plan::step::Action;
 
@@ -15,25 +16,25 @@ const MOST_BITS: u32 = 8;
 ///
 /// # Errors
 /// [`Error::Misuse`] for a node that is no function of each value, or of too many bits.
-pub(super) fn action(graph: &Graph, node: &Node, batch: usize) -> Result<Action> {
-    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
-    let (bits, out_bits) = (input.format.bits, output.format.bits);
+pub(super) fn action(cx: &NodeContext<'_>) -> Result<Action> {
+    let (op, bits, out_bits) = (&cx.node.op, cx.bits(), cx.out_bits());
     if bits > MOST_BITS {
         return Err(Error::misuse("a table of more than 8 bits"));
     }
-    let of = |function: &dyn Fn(i64) -> i64| tabulate(bits, input.format.signed, function);
-    let table = match node.op {
-        Op::Relu { saturate, low } => {
-            let cap = mask(saturate.min(62)) as i64;
-            of(&|x| (x - low).clamp(0, cap) + low)
-        }
-        Op::Extend => of(&|x| x),
-        Op::Requantize { drop } if (1..63).contains(&drop) => {
-            of(&|x| (x + (1i64 << (drop - 1))) >> drop)
-        }
-        _ => return Err(Error::misuse("it has no table")),
+    let of = |function: &dyn Fn(i64) -> i64| tabulate(bits, cx.input().format.signed, function);
+    let table = if let Some(&ops::Relu { saturate, low }) = op.get() {
+        let cap = mask(saturate.min(62)) as i64;
+        of(&|x| (x - low).clamp(0, cap) + low)
+    } else if op.is::<ops::Extend>() {
+        of(&|x| x)
+    } else if let Some(&ops::Requantize { drop }) = op.get()
+        && (1..63).contains(&drop)
+    {
+        of(&|x| (x + (1i64 << (drop - 1))) >> drop)
+    } else {
+        return Err(Error::misuse("it has no table"));
     };
-    let sliced = Sliced::new(output.len() * batch, |count| {
+    let sliced = Sliced::new(cx.count(), |count| {
         let plan = Lookup::new(count, bits, out_bits)?.chosen_by(Role::Server);
         Ok(PublicTable::new(plan, table.clone()))
     })?;

@@ -2,16 +2,17 @@
 //! convolutions in the Winograd domain where the model has them there; the rest as in the
 //! default suite.
 
-use graph::{Graph, Node, Op};
+use graph::{Graph, Linear, ops};
 use wire::{Error, Result};
 
 use super::auto;
 use super::ending::last;
+use super::node_context::NodeContext;
 use super::ot_layers::{positions, tiles};
 use super::refusal::at;
 use super::suite::{NodePlanner, Suite};
 use crate::linear::ot_matmul::OtLayer;
-use crate::plan::options::{OptionsByStep, StepOptions};
+use crate::plan::options::OptionsByStep;
 use crate::plan::settings::Settings;
 use crate::plan::step::{Action, Step};
 
@@ -49,7 +50,8 @@ pub(super) fn of_nodes(
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let (mut pieces, mut transfers) = (0usize, 0usize);
     for (index, node) in graph.nodes.iter().enumerate() {
-        let action = action(graph, node, settings.batch(), choices.of(index));
+        let (batch, options) = (settings.batch(), choices.of(index));
+        let action = action(&NodeContext { graph, node, batch, options });
         let action = action.map_err(|e| at(&node.name, e))?;
         if let Action::Linear(layer) = &action
             && let Some(step) = layer.downcast::<OtLayer>()
@@ -66,20 +68,17 @@ pub(super) fn of_nodes(
     Ok(steps)
 }
 
-pub(super) fn action(
-    graph: &Graph,
-    node: &Node,
-    batch: usize,
-    choice: StepOptions,
-) -> Result<Action> {
-    let out_bits = graph.output_of(node).format.bits;
-    let step = match &node.op {
-        Op::Linear(_) | Op::Winograd(_) if !choice.is_none() => {
-            return Err(Error::misuse("layers of suite ufo have nothing to choose"));
-        }
-        Op::Linear(linear) => positions(linear, out_bits, batch)?,
-        Op::Winograd(layer) => tiles(layer, out_bits, batch)?,
-        _ => return auto::chosen(graph, node, batch, choice),
+pub(super) fn action(cx: &NodeContext<'_>) -> Result<Action> {
+    let (op, out_bits, batch) = (&cx.node.op, cx.out_bits(), cx.batch);
+    let is_layer = op.is::<Linear>() || op.is::<ops::Winograd>();
+    let step = if is_layer && !cx.options.is_none() {
+        return Err(Error::misuse("layers of suite ufo have nothing to choose"));
+    } else if let Some(linear) = op.get::<Linear>() {
+        positions(linear, out_bits, batch)?
+    } else if let Some(layer) = op.get::<ops::Winograd>() {
+        tiles(layer, out_bits, batch)?
+    } else {
+        return auto::chosen(cx);
     };
     Ok(Action::linear(step))
 }

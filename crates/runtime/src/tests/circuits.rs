@@ -1,5 +1,6 @@
 //! Garbled circuits between the layers of every suite, and FALCON's own.
 
+use graph::Linear;
 use graph::Nonlinear;
 
 use super::*;
@@ -141,7 +142,7 @@ fn what_the_published_system_cannot_do_is_refused_by_name() {
     assert!(why.contains("`conv1`") && why.contains("--rounding stochastic"), "{why}");
     let mut coarse = stochastic;
     for node in &mut coarse.graph.nodes {
-        if let graph::Op::Linear(linear) = &mut node.op
+        if let Some(linear) = node.op.get_mut::<Linear>()
             && node.name == "conv2"
         {
             linear.accumulator_bits = 45;
@@ -187,7 +188,7 @@ fn layers_with_primes_of_their_own_read_the_same_tensor() {
     let source = Source::from_json(source).unwrap();
     let mut model = graph::lower(source, floats, &ranges.into(), &options).unwrap();
     for node in &mut model.graph.nodes {
-        if let graph::Op::Linear(linear) = &mut node.op
+        if let Some(linear) = node.op.get_mut::<Linear>()
             && node.name == "conv3"
         {
             linear.accumulator_bits += 6;

@@ -1,5 +1,6 @@
 //! Suite ufo.
 
+use graph::ops::{Extend, Relu, Requantize, Reshape};
 use graph::{Conv, Format, Graph, Linear, Node, NodeWeights, Op, Tensor, WeightBits, Winograd};
 
 use super::*;
@@ -60,7 +61,7 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
         let spare = spare && product_bits < accumulator_bits;
         let stage_bits = addend.map(|_| product_bits + 2);
         let rounding = exact;
-        Op::Winograd(Winograd {
+        Op::from(Winograd {
             conv,
             tile,
             product_bits,
@@ -75,7 +76,7 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
     };
     let linear = |conv, accumulator_bits, shift, rounding, choice| {
         let (weight_bits, addend) = (9, None);
-        Op::Linear(Linear {
+        Op::from(Linear {
             conv,
             accumulator_bits,
             weight_bits,
@@ -89,29 +90,29 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
     builder.weigh(&choice, 2 * 4 * 16, 4);
     let first = tiles(conv([2, 4], 8, 3, 1, 1), 2, [24, 24, 6], choice);
     builder.push(first, vec![0], &[4, 8, 8], 18, true);
-    builder.push(Op::Relu { saturate: 6, low: 0 }, vec![1], &[4, 8, 8], 24, false);
+    builder.push(Op::from(Relu { saturate: 6, low: 0 }), vec![1], &[4, 8, 8], 24, false);
     let choice = WeightBits::twos_complement(3);
     builder.weigh(&choice, 4 * 4 * 16, 4);
     let second = tiles(conv([4, 4], 8, 3, 1, 1), 2, [13, 24, 5], choice);
     builder.push(second, vec![2, 2], &[4, 8, 8], 19, true);
-    builder.push(Op::Relu { saturate: 5, low: 0 }, vec![3], &[4, 8, 8], 24, false);
+    builder.push(Op::from(Relu { saturate: 5, low: 0 }), vec![3], &[4, 8, 8], 24, false);
     let choice = WeightBits { importance: vec![2], offset: -1 };
     builder.weigh(&choice, 4 * 4 * 36, 4);
     let third = tiles(conv([4, 4], 8, 3, 1, 1), 4, [18, 24, 9], choice);
     builder.push(third, vec![4, 2], &[4, 8, 8], 15, true);
-    builder.push(Op::Relu { saturate: 7, low: 0 }, vec![5], &[4, 8, 8], 12, false);
-    builder.push(Op::Requantize { drop: 2 }, vec![6], &[4, 8, 8], 14, false);
+    builder.push(Op::from(Relu { saturate: 7, low: 0 }), vec![5], &[4, 8, 8], 12, false);
+    builder.push(Op::from(Requantize { drop: 2 }), vec![6], &[4, 8, 8], 14, false);
     let choice = WeightBits::twos_complement(8);
     builder.weigh(&choice, 4, 4);
     let depthwise = linear(conv([4, 4], 8, 1, 1, 4), 14, 0, exact, choice);
     builder.push(depthwise, vec![7], &[4, 8, 8], 14, true);
-    builder.push(Op::Requantize { drop: 0 }, vec![8], &[4, 8, 8], 20, true);
+    builder.push(Op::from(Requantize { drop: 0 }), vec![8], &[4, 8, 8], 20, true);
     let choice = WeightBits { importance: vec![1, -1], offset: 0 };
     builder.weigh(&choice, 3 * 4 * 9, 3);
     let strided = linear(conv([4, 3], 8, 3, 2, 1), 20, 3, rounding, choice);
     builder.push(strided, vec![9], &[3, 4, 4], 17, true);
-    builder.push(Op::Extend, vec![10], &[3, 4, 4], 26, true);
-    builder.push(Op::Reshape, vec![11], &[48], 26, true);
+    builder.push(Op::from(Extend), vec![10], &[3, 4, 4], 26, true);
+    builder.push(Op::from(Reshape), vec![11], &[48], 26, true);
     let choice = WeightBits::twos_complement(4);
     builder.weigh(&choice, 48 * 5, 5);
     let last = linear(Conv::fully_connected(48, 5), 26, 4, exact, choice);

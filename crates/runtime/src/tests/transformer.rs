@@ -4,6 +4,7 @@ use super::*;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner;
 use graph::Op;
+use graph::ops::{LayerNorm, Linear, Softmax};
 use graph::testing::{Sizes, calibrate, encoder, smooth_encoder, tokens};
 
 const SIZES: Sizes = Sizes { vocabulary: 37, length: 5, hidden: 12, heads: 3, layers: 1 };
@@ -35,7 +36,7 @@ fn an_encoder_equals_the_interpreter_at_the_cost_that_was_planned() {
 fn rows_by_circuits(graph: &graph::Graph) -> OptionsByStep {
     let mut choices = OptionsByStep::default();
     for (index, node) in graph.nodes.iter().enumerate() {
-        if matches!(node.op, Op::LayerNorm { .. } | Op::Softmax { .. }) {
+        if node.op.is::<LayerNorm>() || node.op.is::<Softmax>() {
             choices.set(index, "rows4".parse().unwrap());
         }
     }
@@ -78,15 +79,13 @@ fn circuits_for_all_a_suite_has_leave_rows_to_transfers() {
         });
         steps.map(|step| step.demand().circuits.len()).sum::<usize>()
     };
-    let rows: fn(&Op) -> bool = |op| matches!(op, Op::LayerNorm { .. } | Op::Softmax { .. });
+    let rows: fn(&Op) -> bool = |op| op.is::<LayerNorm>() || op.is::<Softmax>();
     let choices = rows_by_circuits(&model.graph);
     let chosen = Plan::chosen(model.graph.clone(), Settings::default(), choices).unwrap();
-    assert!(
-        circuits(&chosen, rows) >= 3 && circuits(&chosen, |op| matches!(op, Op::Linear(_))) == 0
-    );
+    assert!(circuits(&chosen, rows) >= 3 && circuits(&chosen, |op| op.is::<Linear>()) == 0);
     model.graph.nonlinear = graph::Nonlinear::Gc;
     let plan = Plan::new(model.graph, Settings::default()).unwrap();
-    assert!(circuits(&plan, rows) == 0 && circuits(&plan, |op| matches!(op, Op::Linear(_))) > 0);
+    assert!(circuits(&plan, rows) == 0 && circuits(&plan, |op| op.is::<Linear>()) > 0);
 }
 
 #[test]
@@ -141,7 +140,7 @@ fn smooth_maxima_by_newtons_iteration_equal_the_interpreter_at_the_cost_that_was
         ..graph::Options::default()
     };
     let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
-    let norms = model.graph.nodes.iter().filter(|node| matches!(node.op, Op::LayerNorm { .. }));
+    let norms = model.graph.nodes.iter().filter(|node| node.op.is::<LayerNorm>());
     assert!(norms.count() > 0);
     let choices = rows_by_circuits(&model.graph);
     let refused = Plan::chosen(model.graph.clone(), Settings::default(), choices).unwrap_err();

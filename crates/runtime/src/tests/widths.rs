@@ -4,7 +4,7 @@
 use super::planned::{conditions, run_plan};
 use super::*;
 use crate::planner::{self, Planning, Rates, Widths};
-use graph::Op;
+use graph::ops::Extend;
 use wire::Link;
 
 /// A projection is added to a convolution, whose accumulator is far wider than its values.
@@ -38,7 +38,7 @@ fn projected(rng: &mut Random) -> Model {
 }
 
 fn extensions(model: &Model) -> usize {
-    model.graph.nodes.iter().filter(|node| node.op == Op::Extend).count()
+    model.graph.nodes.iter().filter(|node| node.op == Extend).count()
 }
 
 fn values(rng: &mut Random) -> Vec<f32> {

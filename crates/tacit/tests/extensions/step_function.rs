@@ -5,11 +5,9 @@
 
 use graph::ops::{Known, Operator, Range, Registration, Site, ensure, same_shape};
 use graph::source::{Lowering, SourceOperator, SourceRegistration};
-use graph::{Check, Floats, Graph, Node, NodeWeights};
-use mpc::compare::Radix;
+use graph::{Check, Floats};
 use mpc::sign::{Signs, Told};
-use runtime::plan::options::StepOptions;
-use runtime::{Action, Sliced};
+use runtime::{Action, NodeContext, Sliced};
 use serde::{Deserialize, Serialize};
 
 /// The operator on integers.
@@ -43,17 +41,12 @@ impl Operator for StepFunction {
         Ok(false)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        _weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
+    fn interpret(&self, _site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let input = inputs.first().ok_or("a step of nothing")?;
         Ok(input.iter().map(|x| i64::from(*x >= 0)).collect())
     }
 
-    fn output(&self, _: &Site<'_>, _: Option<&NodeWeights>, _inputs: &[Known]) -> Known {
+    fn output(&self, _: &Site<'_>, _inputs: &[Known]) -> Known {
         Range::new(0, 1).into()
     }
 
@@ -78,11 +71,10 @@ impl SourceOperator for Heaviside {
 }
 
 /// The protocol: a comparison with zero whose result is shared in the output's width.
-fn plan(graph: &Graph, node: &Node, batch: usize, _: StepOptions) -> wire::Result<Action> {
-    let (input, output) = (graph.input_of(node, 0), graph.output_of(node));
-    let (bits, out_bits) = (input.format.bits, output.format.bits);
-    let radix = Radix::fastest(output.len() * batch, bits - 1);
-    let sliced = Sliced::new(output.len() * batch, |count| {
+fn plan(cx: &NodeContext<'_>) -> wire::Result<Action> {
+    let (bits, out_bits) = (cx.bits(), cx.out_bits());
+    let radix = cx.radix(cx.count(), bits - 1);
+    let sliced = Sliced::new(cx.count(), |count| {
         Signs::new(count, bits, Told::NonNegative, out_bits, radix)
     })?;
     Ok(Action::from(sliced))

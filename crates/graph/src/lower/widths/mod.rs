@@ -1,9 +1,9 @@
 //! Share widths: every value fits, and every reader finds the width it needs.
 
 use crate::error::{Error, Result};
-use crate::ir::{Format, Graph, Model, Node, NodeWeights, Op, Tensor};
+use crate::ir::{Format, Graph, Model, Node, NodeWeights, Tensor};
 use crate::model::{ranges, width_of_values};
-use crate::ops::Known;
+use crate::ops::{Extend, Known, Linear, Sum, Winograd};
 use pricing::fixed::message::{EXTENSION_BITS, EXTENSION_ROUNDS, INPUT_BITS};
 use std::collections::BTreeMap;
 
@@ -56,13 +56,13 @@ impl Needs {
         let (mut accumulators, mut products) = (BTreeMap::new(), BTreeMap::new());
         for (index, node) in graph.nodes.iter().enumerate() {
             let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
-            let weights = model.weights.get(&index);
-            if let (Op::Winograd(layer), Some(weights)) = (&node.op, weights) {
+            if let (Some(layer), Some(weights)) =
+                (node.op.get::<Winograd>(), model.weights.get(&index))
+            {
                 let sums = layer.product_range(weights, &inputs[0]);
                 products.insert(node.output, sums.width().max(2));
             }
-            let sums = node.op.operator().sums(&graph.site(node), weights, &inputs);
-            let Some(range) = sums else { continue };
+            let Some(range) = node.op.sums(&model.site(index), &inputs) else { continue };
             accumulators.insert(node.output, range.width().max(2));
         }
         Self { ranges, accumulators, products }
@@ -89,7 +89,7 @@ impl Needs {
         for node in &mut graph.nodes {
             let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
             let accumulator = self.accumulators.get(&node.output).copied();
-            node.op.change(|operator| operator.choose_widths(&inputs, accumulator));
+            node.op.choose_widths(&inputs, accumulator);
         }
         self.spread(graph, &mut bits);
         for (tensor, bits) in graph.tensors.iter_mut().zip(bits) {
@@ -105,23 +105,22 @@ impl Needs {
             let before = bits.clone();
             for node in graph.nodes.iter_mut().rev() {
                 let out = bits[node.output];
-                node.op.change(|operator| operator.widen(out));
-                if let Op::Winograd(layer) = &mut node.op {
+                node.op.widen(out);
+                if let Some(layer) = node.op.get_mut() {
                     transfers::choose_products(layer, self.products[&node.output]);
                 }
-                let operator = node.op.operator();
-                let keeps = operator.keeps_width();
+                let keeps = node.op.keeps_width();
                 for input in &node.inputs {
                     let own = if keeps { out } else { 1 };
                     let signed = graph.tensors[*input].format.signed;
-                    let need = operator.reads(signed, self.ranges[*input].range).max(own);
+                    let need = node.op.reads(signed, self.ranges[*input].range).max(own);
                     bits[*input] = bits[*input].max(need);
                 }
                 if keeps {
                     let widest = node.inputs.iter().map(|input| bits[*input]).max();
                     bits[node.output] = widest.unwrap_or(out);
                 }
-                if let Op::Extend = node.op {
+                if node.op == Extend {
                     bits[node.output] = out.max(bits[node.inputs[0]] + 1);
                 }
             }
@@ -136,7 +135,7 @@ impl Needs {
 fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
     let width = |(index, known): (usize, &Known)| {
         let writer = graph.nodes.iter().find(|node| node.output == index);
-        match writer.is_some_and(|node| node.op.operator().fixes_width()) {
+        match writer.is_some_and(|node| node.op.fixes_width()) {
             true => graph.tensors[index].format.bits,
             false => width_of_values(graph, index, known.range),
         }
@@ -162,7 +161,7 @@ fn narrow(graph: &Graph, ranges: &[Known], by_transfers: bool, worth: usize) -> 
         let each = origins(graph, *tensor).map(price).sum::<usize>();
         let worth = each.saturating_mul(gained as usize) >= worth;
         let endless = graph.tensors[*tensor].format.bits > WIDEST_LOCAL;
-        let extended = graph.nodes.iter().any(|n| n.output == *tensor && n.op == Op::Extend);
+        let extended = graph.nodes.iter().any(|n| n.output == *tensor && n.op == Extend);
         !extended && gained > 0 && (endless || worth || wide)
     });
     candidates.next()
@@ -173,9 +172,9 @@ fn narrow(graph: &Graph, ranges: &[Known], by_transfers: bool, worth: usize) -> 
 /// both ciphertexts grow, and so does what wrote its input.
 fn price(graph: &Graph, node: &Node) -> usize {
     let results = graph.output_of(node).len();
-    match &node.op {
-        Op::Linear(_) | Op::Sum { .. } => results + INPUT_BITS * graph.input_of(node, 0).len(),
-        _ => 0,
+    match node.op.is::<Linear>() || node.op.is::<Sum>() {
+        true => results + INPUT_BITS * graph.input_of(node, 0).len(),
+        false => 0,
     }
 }
 
@@ -192,7 +191,7 @@ fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
             let Some(node) = graph.nodes.iter().find(|node| node.output == tensor) else {
                 continue;
             };
-            if !node.op.operator().keeps_width() {
+            if !node.op.keeps_width() {
                 return Some(node);
             }
             tensors.extend(&node.inputs);
@@ -202,12 +201,12 @@ fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
 
 /// The width at which a node works on shares that it is given and passes on.
 fn accumulator(node: &Node) -> Option<u32> {
-    node.op.operator().working_bits()
+    node.op.working_bits()
 }
 
 /// The widest shares that a node's protocol works on.
 fn widest(node: &Node) -> u32 {
-    if node.op.operator().is_product() { WIDEST } else { WIDEST_LOCAL }
+    if node.op.is_product() { WIDEST } else { WIDEST_LOCAL }
 }
 
 fn is_too_wide(node: &Node) -> bool {
@@ -228,7 +227,7 @@ fn extend(graph: &mut Graph, tensor: usize) -> usize {
             node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|input| *input = wide);
         }
     }
-    graph.nodes.insert(at, Node { name, op: Op::Extend, inputs: vec![tensor], output: wide });
+    graph.nodes.insert(at, Node { name, op: Extend.into(), inputs: vec![tensor], output: wide });
     at
 }
 

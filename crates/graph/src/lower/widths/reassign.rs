@@ -4,7 +4,8 @@
 //! the link. Values and weights stay what they are.
 
 use super::{EXTENDED, Needs, WORTH_EXTENDING, refuse_wide};
-use crate::ir::{Graph, Model, Node, Op};
+use crate::ir::{Graph, Model, Node};
+use crate::ops::Extend;
 use crate::verify::verify;
 use crate::{Error, Result, verify_model};
 use std::collections::BTreeMap;
@@ -112,7 +113,7 @@ impl Stripped {
 fn inserted(graph: &Graph, node: &Node) -> bool {
     let rest = node.name.strip_prefix(graph.input_of(node, 0).name.as_str());
     let primes = rest.and_then(|rest| rest.strip_prefix(EXTENDED));
-    node.op == Op::Extend
+    node.op == Extend
         && node.output != graph.output
         && node.name == graph.output_of(node).name
         && primes.is_some_and(|primes| primes.chars().all(|prime| prime == '\''))

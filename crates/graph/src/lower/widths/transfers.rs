@@ -6,7 +6,7 @@ use pricing::fixed::message::{
     COMPARED_BITS, COMPARISON_ROUNDS, EXTENDED_BITS, EXTENSION_ROUNDS, ROUND_BYTES,
 };
 
-use crate::ir::{Graph, Linear, Node, Op};
+use crate::ir::{Graph, Linear, Node};
 use crate::ops::choice::WeightBits;
 use crate::ops::winograd::Winograd;
 
@@ -50,20 +50,18 @@ fn cost(layer: &Winograd, (bits, spare): (u32, bool)) -> usize {
 /// of it would.
 pub(super) fn price(graph: &Graph, node: &Node) -> usize {
     let results = graph.output_of(node).len();
-    match &node.op {
+    if let Some(layer) = node.op.get::<Winograd>() {
         // Every tile makes four products of each of its outputs, or their extensions.
-        Op::Winograd(layer) => {
-            let sums = layer.places() * layer.conv.out_channels * layer.columns();
-            let wide = layer.product_bits == layer.accumulator_bits;
-            let bits = layer.choice.importance.len();
-            let each = if wide { layer.conv.in_channels * bits } else { 1 };
-            (sums * each).saturating_sub(results)
-        }
-        Op::Linear(Linear { conv, choice, weight_bits, .. }) => {
-            let bits = choice.as_ref().map_or(*weight_bits as usize, |c| c.importance.len());
-            let taps = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
-            results * (taps * bits).saturating_sub(1)
-        }
-        _ => 0,
+        let sums = layer.places() * layer.conv.out_channels * layer.columns();
+        let wide = layer.product_bits == layer.accumulator_bits;
+        let bits = layer.choice.importance.len();
+        let each = if wide { layer.conv.in_channels * bits } else { 1 };
+        (sums * each).saturating_sub(results)
+    } else if let Some(Linear { conv, choice, weight_bits, .. }) = node.op.get() {
+        let bits = choice.as_ref().map_or(*weight_bits as usize, |c| c.importance.len());
+        let taps = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
+        results * (taps * bits).saturating_sub(1)
+    } else {
+        0
     }
 }

@@ -107,13 +107,8 @@ impl Operator for Linear {
         (self.shift == 0 && self.addend.is_none()).then_some(self)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
-        let weights = weights.ok_or("has no weights")?;
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
+        let weights = site.needed_weights()?;
         Ok(self.finish(weights, wide::convolve(&self.conv, weights, inputs[0]), inputs))
     }
 
@@ -126,8 +121,8 @@ impl Operator for Linear {
         }))
     }
 
-    fn output(&self, site: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Known {
-        let sums = self.sums(site, weights, inputs);
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
+        let sums = self.sums(site, inputs);
         sums.map_or(Range::ZERO, |sums| sums.rescaled(self.shift)).into()
     }
 
@@ -136,17 +131,12 @@ impl Operator for Linear {
         Some(Accumulator { bits, shift, rounding })
     }
 
-    fn sums(
-        &self,
-        _site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[Known],
-    ) -> Option<Range> {
-        Some(self.accumulated(weights?, inputs))
+    fn sums(&self, site: &Site<'_>, inputs: &[Known]) -> Option<Range> {
+        Some(self.accumulated(site.weights?, inputs))
     }
 
-    fn fits(&self, _: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
-        let weights = weights.ok_or("has no weights")?;
+    fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
+        let weights = site.needed_weights()?;
         accumulator::fits(self.accumulated(weights, inputs), self.accumulator_bits)
     }
 

@@ -92,19 +92,14 @@ impl Operator for Winograd {
         Some(self)
     }
 
-    fn interpret(
-        &self,
-        _site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[&[i64]],
-    ) -> Check<Vec<i64>> {
-        let weights = weights.ok_or("has no weights")?;
+    fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
+        let weights = site.needed_weights()?;
         let sums = products::convolve(self, weights, inputs[0]);
         Ok(finish(self.shift, weights, sums, self.addend.zip(inputs.get(1).copied())))
     }
 
-    fn output(&self, site: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Known {
-        let sums = self.sums(site, weights, inputs);
+    fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
+        let sums = self.sums(site, inputs);
         sums.map_or(Range::ZERO, |sums| sums.rescaled(self.shift)).into()
     }
 
@@ -113,17 +108,12 @@ impl Operator for Winograd {
         Some(Accumulator { bits, shift, rounding })
     }
 
-    fn sums(
-        &self,
-        _site: &Site<'_>,
-        weights: Option<&NodeWeights>,
-        inputs: &[Known],
-    ) -> Option<Range> {
-        Some(range::accumulator(self, weights?, inputs))
+    fn sums(&self, site: &Site<'_>, inputs: &[Known]) -> Option<Range> {
+        Some(range::accumulator(self, site.weights?, inputs))
     }
 
-    fn fits(&self, _: &Site<'_>, weights: Option<&NodeWeights>, inputs: &[Known]) -> Check<()> {
-        let weights = weights.ok_or("has no weights")?;
+    fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
+        let weights = site.needed_weights()?;
         let need = self.product_range(weights, &inputs[0]).width() + u32::from(self.spare);
         if need > self.product_bits && self.product_bits < self.accumulator_bits {
             return Err(format!("products need {need} bits, have {}", self.product_bits));

@@ -188,7 +188,7 @@ fn model(conv: &Conv, choice: &WeightBits, weight: Vec<i32>) -> graph::Model {
             tensor("x", [conv.in_channels, conv.in_height, conv.in_width]),
             tensor("y", [conv.out_channels, conv.out_height(), conv.out_width()]),
         ],
-        nodes: vec![Node { name: "n".into(), op: Op::Linear(linear), inputs: vec![0], output: 1 }],
+        nodes: vec![Node { name: "n".into(), op: Op::from(linear), inputs: vec![0], output: 1 }],
         input: 0,
         output: 1,
         labels: vec![],

@@ -3,7 +3,7 @@
 pub(crate) mod evaluation;
 pub(crate) mod files;
 
-use graph::{Conv, Graph, Linear, Node, Op, Packing, Window};
+use graph::{Conv, Graph, Linear, Node, Packing, Window, ops};
 use mpc::linear::lola::{Layer, Network, Plan, Representation};
 use wire::{Error, Result};
 
@@ -63,19 +63,25 @@ fn network(graph: &Graph) -> Result<(Network, Vec<Option<usize>>)> {
             return Err(at(&node.name, Error::misuse(why)));
         }
         last = node.output;
-        match (&node.op, layers.last_mut(), nodes.last_mut()) {
-            (Op::Reshape, ..) => {}
-            (Op::Sum { multipliers: by, .. }, Some(Layer::Square { multipliers }), _)
+        if node.op == ops::Reshape {
+            continue;
+        }
+        let square = match layers.last_mut() {
+            Some(Layer::Square { multipliers }) => Some(multipliers),
+            _ => None,
+        };
+        match (square, node.op.get(), nodes.last_mut()) {
+            (Some(multipliers), Some(ops::Sum { multipliers: by, .. }), _)
                 if *multipliers == [1, 0] && of_square(graph, index) =>
             {
                 *multipliers = *by;
             }
-            (Op::Offset, Some(Layer::Square { .. }), Some(weights)) if weights.is_none() => {
+            (Some(_), None, Some(weights)) if node.op == ops::Offset && weights.is_none() => {
                 *weights = Some(index);
             }
             _ => {
                 layers.push(layer(node)?);
-                nodes.push(matches!(node.op, Op::Linear(_)).then_some(index));
+                nodes.push(node.op.is::<Linear>().then_some(index));
             }
         }
     }
@@ -95,7 +101,7 @@ fn of_square(graph: &Graph, sum: usize) -> bool {
         [sum.checked_sub(1), Some(sum)].map(|at| at.and_then(|at| graph.nodes.get(at)));
     match (before, sum) {
         (Some(before), Some(sum)) => {
-            matches!(before.op, Op::Product { .. })
+            before.op.is::<ops::Product>()
                 && sum.inputs.first() == Some(&before.output)
                 && sum.inputs.get(1) == before.inputs.first()
         }
@@ -105,16 +111,15 @@ fn of_square(graph: &Graph, sum: usize) -> bool {
 
 /// What a node computes.
 fn layer(node: &Node) -> Result<Layer> {
-    Ok(match &node.op {
-        Op::Linear(Linear { conv, weight_bits, .. }) => {
-            Layer::Linear { conv: conv.clone(), weight_bits: *weight_bits }
-        }
-        Op::SumPool(window) => Layer::Linear { conv: ones(window), weight_bits: ONE },
-        Op::Product { .. } => Layer::Square { multipliers: [1, 0] },
-        _ => {
-            let why = "cannot be evaluated under encryption".to_owned();
-            return Err(at(&node.name, Error::misuse(why)));
-        }
+    Ok(if let Some(Linear { conv, weight_bits, .. }) = node.op.get() {
+        Layer::Linear { conv: conv.clone(), weight_bits: *weight_bits }
+    } else if let Some(ops::SumPool(window)) = node.op.get() {
+        Layer::Linear { conv: ones(window), weight_bits: ONE }
+    } else if node.op.is::<ops::Product>() {
+        Layer::Square { multipliers: [1, 0] }
+    } else {
+        let why = "cannot be evaluated under encryption".to_owned();
+        return Err(at(&node.name, Error::misuse(why)));
     })
 }
 
