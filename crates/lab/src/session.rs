@@ -2,11 +2,11 @@
 
 use mpc::open;
 use pricing::Work;
-use ring::Seed;
+use ring::{Random, Seed};
 use runtime::parts::{
     self, Agreed, CorrelationSource, EncodedModel, KeyCache, client_knows, random, server_knows,
 };
-use runtime::{ClientKeys, Party, Report, ServerKeys, Settings};
+use runtime::{ClientKeys, Endpoint, Party, Report, ServerKeys, Settings};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
 
@@ -67,21 +67,15 @@ impl Bench {
         let agreed = client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
-        let mut offline = CorrelationSource::setup(
-            channel,
-            &mut rng,
-            agreed.session,
-            task.plan.settings().sourcing(),
-        )?;
-        offline.set_threads(threads);
+        let correlations = &mut self.task.correlations(channel, &mut rng, &agreed, threads)?;
         let (report, errors) = if let Some(count) = task.transfers() {
-            let (_, receiving) = offline.sources()?;
+            let (_, receiving) = correlations.sources()?;
             let sample = transfers::receive(channel, receiving, count)?;
             (metered(channel, task), transfers::wrong(channel, sample)?)
         } else {
             let party = Party::Client { keys: &keys, input: &[], threads };
-            let result =
-                parts::run_shares(channel, &task.plan, &party, shares, &mut offline, &mut rng)?;
+            let end = &mut Endpoint { channel, party, correlations, rng: &mut rng };
+            let result = parts::run_shares(end, &task.plan, shares)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
             (report, differences(task, &words, &task.clear(&values)?)?)
@@ -117,15 +111,9 @@ impl Host {
         let agreed = server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed, &KeyCache::default())?;
-        let mut offline = CorrelationSource::setup(
-            channel,
-            &mut rng,
-            agreed.session,
-            task.plan.settings().sourcing(),
-        )?;
-        offline.set_threads(threads);
+        let correlations = &mut self.task.correlations(channel, &mut rng, &agreed, threads)?;
         let report = if let Some(count) = task.transfers() {
-            let (sending, _) = offline.sources()?;
+            let (sending, _) = correlations.sources()?;
             let sample = transfers::send(channel, sending, count)?;
             let report = metered(channel, task);
             transfers::show(channel, sample)?;
@@ -134,14 +122,30 @@ impl Host {
             let none = EncodedModel::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
             let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-            let result =
-                parts::run_shares(channel, &task.plan, &party, shares, &mut offline, &mut rng)?;
+            let end = &mut Endpoint { channel, party, correlations, rng: &mut rng };
+            let result = parts::run_shares(end, &task.plan, shares)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
             report
         };
         channel.flush()?;
         Ok(report)
+    }
+}
+
+impl Task {
+    /// Base oblivious transfers of a measurement, whose correlations take so many threads.
+    fn correlations(
+        &self,
+        channel: &mut Channel,
+        rng: &mut Random,
+        agreed: &Agreed,
+        threads: usize,
+    ) -> Result<CorrelationSource> {
+        let sourcing = self.plan.settings().sourcing();
+        let mut source = CorrelationSource::setup(channel, rng, agreed.session, sourcing)?;
+        source.set_threads(threads);
+        Ok(source)
     }
 }
 

@@ -15,8 +15,8 @@ mod suites;
 mod tests;
 
 pub use linear::{
-    Asked, ClientKeys, Context, Encoded, Exchange, KeyDemand, LinearProtocol, Party, Preprocess,
-    Preprocessed, Preprocessing, ServerKeys, SlotKeyDemand, WeightSource, Weights,
+    Asked, ClientKeys, Context, Encoded, Endpoint, Exchange, KeyDemand, LinearProtocol, Party,
+    Preprocess, Preprocessed, Preprocessing, ServerKeys, SlotKeyDemand, WeightSource, Weights,
 };
 pub use plan::composed::Composed;
 pub use plan::local::{Local, WeightedSum};

@@ -78,6 +78,14 @@ pub(crate) fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
     values
 }
 
+/// Runs the client's side in one thread; nobody watches its progress.
+pub(crate) fn ask(channel: &mut Channel, values: &[f32], shape: &[usize]) -> Result<Answer> {
+    let progress = &mut |_, _| {};
+    let request =
+        Request { values, shape, threads: 1, accept_leakage: false, keys: None, progress };
+    predict(channel, request)
+}
+
 pub(crate) fn limits(inputs: usize) -> Limits {
     Limits { inputs, threads: 1 }
 }
@@ -259,17 +267,7 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
         let (ours, theirs) = run_pair(
-            |channel| {
-                let request = Request {
-                    values: &values,
-                    shape: &shape,
-                    threads: 1,
-                    accept_leakage: false,
-                    keys: None,
-                    progress: &mut |_, _| {},
-                };
-                predict(channel, request)
-            },
+            |channel| ask(channel, &values, &shape),
             |channel| session(&plan, &prepared, limits(9), channel),
         );
         assert!(matches!(ours.value, Err(Error::Misuse(_))), "{:?}", ours.value);
@@ -287,26 +285,18 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let values = inputs(&mut rng, 1);
-    let ask = |channel: &mut Channel| {
+    let client = |channel: &mut Channel| {
         let shape = [2, SIDE, SIDE];
-        let request = Request {
-            values: &values,
-            shape: &shape,
-            threads: 1,
-            accept_leakage: false,
-            keys: None,
-            progress: &mut |_, _| {},
-        };
-        predict(channel, request).map(|_| ())
+        ask(channel, &values, &shape).map(|_| ())
     };
     let answer = |channel: &mut Channel| session(&plan, &prepared, limits(1), channel).map(|_| ());
-    let (ours, theirs) = run_pair(ask, answer);
+    let (ours, theirs) = run_pair(client, answer);
     for (sender, frames) in [(Role::Client, ours.frames), (Role::Server, theirs.frames)] {
         assert!(frames.len() > 30, "{} frames from {sender:?}", frames.len());
         for how in [Tamper::Close, Tamper::Retag, Tamper::Oversize, Tamper::Repeat] {
             let read = frames.len() - usize::from(how == Tamper::Repeat);
             for frame in 0..read {
-                let (ours, theirs) = run_tampered(Some((sender, frame, how)), ask, answer);
+                let (ours, theirs) = run_tampered(Some((sender, frame, how)), client, answer);
                 let victim = if sender == Role::Client { theirs.value } else { ours.value };
                 let named = match how {
                     Tamper::Close => matches!(victim, Err(Error::Transport(_))),
@@ -331,17 +321,7 @@ fn runs_cost_what_the_plan_says() {
             let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(
-                |channel| {
-                    let request = Request {
-                        values: &values,
-                        shape: &shape,
-                        threads: 1,
-                        accept_leakage: false,
-                        keys: None,
-                        progress: &mut |_, _| {},
-                    };
-                    predict(channel, request)
-                },
+                |channel| ask(channel, &values, &shape),
                 |channel| session(&plan, &prepared, limits(2), channel),
             );
             let predicted = plan.cost(count);

@@ -13,7 +13,8 @@ use zeroize::Zeroizing;
 
 use super::context::{Context, Party, Preprocessing, input};
 use super::keys::KeyDemand;
-use super::protocol::{Asked, Exchange, LinearProtocol, Preprocess, Preprocessed};
+use super::preprocessed::{Asked, Preprocessed};
+use super::protocol::{Exchange, LinearProtocol, Preprocess};
 use super::weights::{Encoded, WeightSource, rounding_term};
 use crate::plan::sliced::{Sliced, truncation};
 use crate::plan::spent::Spent;
@@ -191,18 +192,13 @@ impl LinearProtocol for CoefficientLayer {
         self.layer.ciphertexts()
     }
 
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        inputs: Vec<Share>,
-        preprocessed: Option<Preprocessed>,
-    ) -> Result<Share> {
+    fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
         let bits = self.layer.plain_bits();
         let x = input(&inputs, 0)?;
         let expanded = self.positions.map(|sides| one_hot(cx.channel.role(), sides, x, bits));
         let x = expanded.as_ref().unwrap_or(x);
         let addend = inputs.get(1);
-        let y = match preprocessed {
+        let y = match cx.preprocessed.take() {
             Some(preprocessed) => self.unmask(cx, preprocessed, x, addend)?,
             None => self.multiply(cx, x, addend)?,
         };

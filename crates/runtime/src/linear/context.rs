@@ -5,6 +5,7 @@ use ring::Random;
 use wire::{Channel, Error, Result};
 
 use super::keys::{ClientKeys, ServerKeys};
+use super::preprocessed::Preprocessed;
 use super::weights::Weights;
 use crate::plan::sliced::Feed;
 use crate::preprocess::correlations::CorrelationSource;
@@ -49,6 +50,18 @@ impl<'a> Party<'a> {
     }
 }
 
+/// One party's end of a session: everything with which it preprocesses and runs.
+pub struct Endpoint<'a> {
+    /// The connection.
+    pub channel: &'a mut Channel,
+    /// What this party brings to the run.
+    pub party: Party<'a>,
+    /// The source of correlations, which both parties set up together.
+    pub correlations: &'a mut CorrelationSource,
+    /// Randomness of the operating system.
+    pub rng: &'a mut Random,
+}
+
 /// What a step finds online.
 pub struct Context<'a, 'f> {
     /// The connection, in phase online.
@@ -59,6 +72,8 @@ pub struct Context<'a, 'f> {
     pub rng: &'a mut Random,
     /// Node of the step, which has its weights.
     pub node: Option<usize>,
+    /// What was preprocessed for the step, of a layer that is.
+    pub preprocessed: Option<Preprocessed>,
     pub(crate) feed: &'a mut Feed<'f>,
 }
 
@@ -76,7 +91,7 @@ pub struct Preprocessing<'a> {
     pub node: Option<usize>,
     /// Correlations made for this exchange.
     pub correlations: &'a mut Correlations,
-    pub(crate) offline: &'a mut CorrelationSource,
+    pub(crate) source: &'a mut CorrelationSource,
 }
 
 /// The input at position `index` of a step.

@@ -8,7 +8,7 @@ use wire::{Channel, Cost, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
 use super::context::{Context, Party};
-use super::protocol::{LinearProtocol, Preprocessed};
+use super::protocol::LinearProtocol;
 use super::weights::{Encoded, WeightSource};
 use crate::plan::spent::Spent;
 
@@ -104,12 +104,7 @@ impl LinearProtocol for EvaluatedNetwork {
         Some(self.bits)
     }
 
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        _: Vec<Share>,
-        _: Option<Preprocessed>,
-    ) -> Result<Share> {
+    fn run(&self, cx: &mut Context<'_, '_>, _: Vec<Share>) -> Result<Share> {
         let (keys, weights) = match cx.party {
             Party::Client { input, .. } => return self.ask(cx, input),
             Party::Server { keys, weights, .. } => {

@@ -6,13 +6,15 @@ pub mod context;
 pub mod keys;
 pub mod lola;
 pub mod ot_matmul;
+pub mod preprocessed;
 pub mod protocol;
 pub mod shared_matmul;
 pub mod slots;
 pub mod small;
 pub mod weights;
 
-pub use context::{Context, Party, Preprocessing};
+pub use context::{Context, Endpoint, Party, Preprocessing};
 pub use keys::{ClientKeys, KeyDemand, ServerKeys, SlotKeyDemand};
-pub use protocol::{Asked, Exchange, LinearProtocol, Preprocess, Preprocessed};
+pub use preprocessed::{Asked, Preprocessed};
+pub use protocol::{Exchange, LinearProtocol, Preprocess};
 pub use weights::{Encoded, WeightSource, Weights};

@@ -16,7 +16,8 @@ use zeroize::Zeroizing;
 
 use super::context::{Context, Party, Preprocessing, input};
 use super::keys::misuse;
-use super::protocol::{Asked, Exchange, LinearProtocol, Preprocess, Preprocessed};
+use super::preprocessed::{Asked, Preprocessed};
+use super::protocol::{Exchange, LinearProtocol, Preprocess};
 use super::weights::{Encoded, WeightSource};
 use crate::plan::composed::Composed;
 use crate::plan::sliced::{Sliced, truncation};
@@ -238,15 +239,10 @@ impl LinearProtocol for OtLayer {
         self.held_bytes() as u64
     }
 
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        inputs: Vec<Share>,
-        preprocessed: Option<Preprocessed>,
-    ) -> Result<Share> {
+    fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
         let missing =
             || Error::Internal("a layer that was not preprocessed; please report it".into());
-        let preprocessed = preprocessed.ok_or_else(missing)?;
+        let preprocessed = cx.preprocessed.take().ok_or_else(missing)?;
         let mut products = self.products(cx, preprocessed, input(&inputs, 0)?)?;
         for extension in &self.extensions {
             products = extension.run(cx.channel, vec![products], cx.feed)?;
@@ -291,9 +287,9 @@ impl Preprocess for OtLayer {
 
     fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed> {
         let index = cx.index;
-        let offline = &mut *cx.offline;
+        let source = &mut *cx.source;
         let feed = &mut |channel: &mut Channel, demand: &Demand| {
-            let correlations = offline.prepare(channel, demand)?;
+            let correlations = source.prepare(channel, demand)?;
             channel.enter(Phase::Offline, Some(index));
             Ok(correlations)
         };

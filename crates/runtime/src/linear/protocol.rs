@@ -5,10 +5,11 @@ use std::fmt::Debug;
 
 use mpc::linear::slots::Operations;
 use mpc::{Demand, Share};
-use wire::{Error, Result};
+use wire::Result;
 
 use super::context::{Context, Preprocessing};
 use super::keys::KeyDemand;
+use super::preprocessed::{Asked, Preprocessed};
 use super::weights::{Encoded, WeightSource};
 use crate::plan::sliced::Sliced;
 use crate::plan::spent::Spent;
@@ -89,12 +90,7 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares or keys that do not fit, [`Error::Peer`], [`Error::Transport`].
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        inputs: Vec<Share>,
-        preprocessed: Option<Preprocessed>,
-    ) -> Result<Share>;
+    fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share>;
 }
 
 impl dyn LinearProtocol {
@@ -154,44 +150,4 @@ pub trait Preprocess {
     /// # Errors
     /// As [`Preprocess::ask`].
     fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed>;
-}
-
-/// What a layer keeps between asking and finishing; only the layer knows what it is.
-pub struct Asked(Box<dyn Any + Send>);
-
-/// What a party holds of one preprocessed layer, consumed by the run that it was made for.
-pub struct Preprocessed(Box<dyn Any + Send>);
-
-impl Asked {
-    /// Keeps `state` for the layer that made it.
-    pub fn new<T: Any + Send>(state: T) -> Self {
-        Self(Box::new(state))
-    }
-
-    /// What was kept.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] for what another layer or the other party kept.
-    pub fn take<T: Any>(self) -> Result<T> {
-        self.0.downcast().map(|state| *state).map_err(|_| foreign())
-    }
-}
-
-impl Preprocessed {
-    /// Keeps `state` for the layer that made it.
-    pub fn new<T: Any + Send>(state: T) -> Self {
-        Self(Box::new(state))
-    }
-
-    /// What was kept.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] for what another layer or the other party kept.
-    pub fn take<T: Any>(self) -> Result<T> {
-        self.0.downcast().map(|state| *state).map_err(|_| foreign())
-    }
-}
-
-fn foreign() -> Error {
-    Error::Internal("a layer met the preprocessing of another; please report it".into())
 }

@@ -10,7 +10,7 @@ use wire::{Cost, Result};
 
 use super::context::{Context, Party, input};
 use super::keys::{KeyDemand, misuse};
-use super::protocol::{LinearProtocol, Preprocessed};
+use super::protocol::LinearProtocol;
 use crate::plan::sliced::{Sliced, truncation};
 use crate::plan::spent::Spent;
 
@@ -111,12 +111,7 @@ impl LinearProtocol for SharedProduct {
         self.layer.ciphertexts()
     }
 
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        inputs: Vec<Share>,
-        _: Option<Preprocessed>,
-    ) -> Result<Share> {
+    fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
         let (a, b) = (input(&inputs, 0)?, input(&inputs, 1)?);
         let degree = self.layer.params().degree();
         let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };

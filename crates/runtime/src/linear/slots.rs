@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::context::{Context, Party, input};
 use super::keys::{KeyDemand, SlotKeyDemand};
-use super::protocol::{LinearProtocol, Preprocessed};
+use super::protocol::LinearProtocol;
 use super::weights::{Encoded, WeightSource};
 use crate::plan::spent::Spent;
 
@@ -278,12 +278,7 @@ impl LinearProtocol for SlotLayer {
         Some(self.layer.operations())
     }
 
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        inputs: Vec<Share>,
-        _: Option<Preprocessed>,
-    ) -> Result<Share> {
+    fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
         let x = input(&inputs, 0)?.words();
         let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
         let mut words = match cx.party {

@@ -6,7 +6,7 @@ use mpc::linear::falcon::Small;
 use wire::{Cost, Result};
 
 use super::context::{Context, input};
-use super::protocol::{LinearProtocol, Preprocessed};
+use super::protocol::LinearProtocol;
 use crate::plan::spent::Spent;
 
 /// Makes shares small; without a plan they are what the client knows, and the server's are zero.
@@ -29,12 +29,7 @@ impl LinearProtocol for SmallShares {
         Spent::sending(self.0.as_ref().map_or(Cost::NONE, Small::cost))
     }
 
-    fn run(
-        &self,
-        cx: &mut Context<'_, '_>,
-        inputs: Vec<Share>,
-        _: Option<Preprocessed>,
-    ) -> Result<Share> {
+    fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
         match &self.0 {
             Some(small) => small.run(cx.channel, input(&inputs, 0)?, cx.rng),
             None => Ok(Small::known(input(&inputs, 0)?)),

@@ -196,10 +196,10 @@ impl Feed<'_> {
     fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Correlations> {
         match self {
             Self::Made(pads) => pads.split(channel.role(), demand),
-            Self::Later(offline, step) => {
-                let pads = offline.prepare(channel, demand)?;
+            Self::Later(source, step) => {
+                let correlations = source.prepare(channel, demand)?;
                 channel.enter(Phase::Online, Some(*step));
-                Ok(pads)
+                Ok(correlations)
             }
         }
     }

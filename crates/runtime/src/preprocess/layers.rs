@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 
 use mpc::{Correlations, Demand};
-use ring::Random;
-use wire::{Channel, Phase, Result};
+use wire::{Phase, Result};
 
-use super::correlations::CorrelationSource;
 use super::segments::segments;
-use crate::linear::context::{Party, Preprocessing};
-use crate::linear::protocol::{Exchange, Preprocess, Preprocessed};
+use crate::linear::context::{Endpoint, Preprocessing};
+use crate::linear::preprocessed::Preprocessed;
+use crate::linear::protocol::{Exchange, Preprocess};
 use crate::plan::step::Step;
 
 /// Bytes of answers that a server holds back at a time.
@@ -22,7 +21,7 @@ pub(crate) type LayerAt<'a> = (usize, &'a Step, &'a dyn Preprocess);
 
 /// One preprocessed run, consumed by the run of its inputs.
 pub(crate) struct Inference {
-    pub(crate) pads: Correlations,
+    pub(crate) correlations: Correlations,
     pub(crate) layers: BTreeMap<usize, Preprocessed>,
 }
 
@@ -80,71 +79,67 @@ pub(crate) fn groups<'a, 's>(
     }
 }
 
-/// What a party preprocesses with.
-pub(crate) struct Preprocessor<'a> {
-    pub(crate) channel: &'a mut Channel,
-    pub(crate) party: Party<'a>,
-    pub(crate) offline: &'a mut CorrelationSource,
-    pub(crate) rng: &'a mut Random,
+/// Preprocesses `layers`, whose correlations come first in `correlations`: all layers of a group
+/// ask before any is finished, so that a network takes as many rounds as a layer.
+pub(crate) fn preprocess_layers(
+    end: &mut Endpoint<'_>,
+    layers: &[LayerAt<'_>],
+    exchange: Exchange,
+    correlations: &mut Correlations,
+) -> Result<BTreeMap<usize, Preprocessed>> {
+    let mut preprocessed = BTreeMap::new();
+    for group in groups(layers, exchange) {
+        let mut asked = BTreeMap::new();
+        for (index, step, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
+            let cx = &mut context(end, (*index, step), correlations);
+            asked.insert(*index, layer.ask(cx)?);
+        }
+        for (index, step, layer) in group {
+            let cx = &mut context(end, (*index, step), correlations);
+            preprocessed.insert(*index, layer.finish(cx, asked.remove(index))?);
+        }
+    }
+    Ok(preprocessed)
 }
 
-impl Preprocessor<'_> {
-    /// Preprocesses `layers`, whose correlations come first in `pads`: all layers of a group ask
-    /// before any is finished, so that a network takes as many rounds as a layer.
-    pub(crate) fn layers(
-        &mut self,
-        layers: &[LayerAt<'_>],
-        exchange: Exchange,
-        pads: &mut Correlations,
-    ) -> Result<BTreeMap<usize, Preprocessed>> {
-        let mut prepared = BTreeMap::new();
-        for group in groups(layers, exchange) {
-            let mut asked = BTreeMap::new();
-            for (index, step, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
-                asked.insert(*index, layer.ask(&mut self.context(*index, step, pads))?);
-            }
-            for (index, step, layer) in group {
-                let asked = asked.remove(index);
-                let ready = layer.finish(&mut self.context(*index, step, pads), asked)?;
-                prepared.insert(*index, ready);
-            }
-        }
-        Ok(prepared)
+fn context<'s>(
+    end: &'s mut Endpoint<'_>,
+    (index, step): (usize, &Step),
+    correlations: &'s mut Correlations,
+) -> Preprocessing<'s> {
+    end.channel.enter(Phase::Offline, Some(index));
+    Preprocessing {
+        channel: end.channel,
+        party: end.party,
+        rng: end.rng,
+        index,
+        node: step.node,
+        correlations,
+        source: end.correlations,
     }
+}
 
-    fn context<'s>(
-        &'s mut self,
-        index: usize,
-        step: &Step,
-        pads: &'s mut Correlations,
-    ) -> Preprocessing<'s> {
-        self.channel.enter(Phase::Offline, Some(index));
-        Preprocessing {
-            channel: self.channel,
-            party: self.party,
-            rng: self.rng,
-            index,
-            node: step.node,
-            correlations: pads,
-            offline: self.offline,
-        }
+/// Preprocesses one run.
+pub(crate) fn preprocess(end: &mut Endpoint<'_>, steps: &[Step]) -> Result<Inference> {
+    end.correlations.set_threads(end.party.threads());
+    let demand = steps.iter().map(Step::demand).sum();
+    let correlations = end.correlations.prepare(end.channel, &demand)?;
+    let mut layers = BTreeMap::new();
+    // The correlations of masks are not held, and there may be many.
+    for segment in segments(steps) {
+        let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
+        let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
+        let mut masks = end.correlations.prepare(end.channel, &demand)?;
+        let exchange = Exchange::ObliviousTransfer;
+        layers.extend(preprocess_layers(
+            end,
+            &layers_of(some, exchange, true),
+            exchange,
+            &mut masks,
+        )?);
     }
-
-    /// Preprocesses one run.
-    pub(crate) fn run(&mut self, steps: &[Step]) -> Result<Inference> {
-        self.offline.set_threads(self.party.threads());
-        let pads = self.offline.prepare(self.channel, &steps.iter().map(Step::demand).sum())?;
-        let mut layers = BTreeMap::new();
-        // The correlations of masks are not held, and there may be many.
-        for segment in segments(steps) {
-            let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
-            let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
-            let mut pads = self.offline.prepare(self.channel, &demand)?;
-            let exchange = Exchange::ObliviousTransfer;
-            layers.extend(self.layers(&layers_of(some, exchange, true), exchange, &mut pads)?);
-        }
-        let linear = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
-        layers.extend(self.layers(&linear, Exchange::Encryption, &mut Correlations::default())?);
-        Ok(Inference { pads, layers })
-    }
+    let linear = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
+    let none = &mut Correlations::default();
+    layers.extend(preprocess_layers(end, &linear, Exchange::Encryption, none)?);
+    Ok(Inference { correlations, layers })
 }

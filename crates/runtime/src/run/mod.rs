@@ -3,19 +3,23 @@
 pub(crate) mod tensors;
 pub(crate) mod weights;
 
-use mpc::{Correlations, Demand, Share, open};
-use ring::Random;
-use wire::{Channel, Phase, Result};
+use std::collections::BTreeMap;
 
-use crate::linear::context::{Context, Party, input};
-use crate::linear::protocol::{Exchange, Preprocessed};
+use mpc::{Correlations, Demand, Share, open};
+use wire::{Phase, Result};
+
+use crate::linear::context::{Context, Endpoint, Party, input};
+use crate::linear::preprocessed::Preprocessed;
+use crate::linear::protocol::Exchange;
 use crate::plan::Plan;
 use crate::plan::sliced::Feed;
 use crate::plan::step::{Action, Step, missing};
-use crate::preprocess::correlations::CorrelationSource;
-use crate::preprocess::layers::{self, Inference, Preprocessor, layers_of};
+use crate::preprocess::layers::{self, Inference, layers_of};
 use crate::preprocess::segments::segments;
 use tensors::Tensors;
+
+/// What is told of this party's share of the result of each step.
+pub(crate) type Watch<'a> = &'a mut dyn FnMut(&Share);
 
 /// This party's share of the input of a run.
 fn input_of(party: &Party<'_>, plan: &Plan) -> Result<Share> {
@@ -28,110 +32,19 @@ fn input_of(party: &Party<'_>, plan: &Plan) -> Result<Share> {
     Ok(Share::known(known, input.len() * plan.settings().batch(), input.format.bits))
 }
 
-/// Runs all steps, each segment after its preprocessing. The client gets the opened
-/// words, the server nothing.
+/// Runs all steps of one run: on what was `preprocessed` for it, else each segment after its
+/// preprocessing. The client gets the opened words, the server nothing. `watch` sees this party's
+/// share after each step.
 pub(crate) fn run(
-    channel: &mut Channel,
+    end: &mut Endpoint<'_>,
     plan: &Plan,
-    party: &Party<'_>,
-    offline: &mut CorrelationSource,
-    rng: &mut Random,
+    preprocessed: Option<Inference>,
+    watch: Watch<'_>,
 ) -> Result<Vec<u64>> {
-    run_watched(channel, plan, party, offline, rng, &mut |_| {})
-}
-
-/// Runs as [`run`] does; `watch` sees this party's share after each step.
-pub(crate) fn run_watched(
-    channel: &mut Channel,
-    plan: &Plan,
-    party: &Party<'_>,
-    offline: &mut CorrelationSource,
-    rng: &mut Random,
-    watch: &mut dyn FnMut(&Share),
-) -> Result<Vec<u64>> {
-    let input = input_of(party, plan)?;
+    let input = input_of(&end.party, plan)?;
     let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
-    run_on(channel, plan, party, &mut results, offline, rng, watch)?;
+    run_on(end, plan, &mut results, preprocessed, watch)?;
     Ok(results.into_opened())
-}
-
-/// Runs all steps on the tensors that are there.
-fn run_on(
-    channel: &mut Channel,
-    plan: &Plan,
-    party: &Party<'_>,
-    tensors: &mut Tensors,
-    offline: &mut CorrelationSource,
-    rng: &mut Random,
-    watch: &mut dyn FnMut(&Share),
-) -> Result<()> {
-    offline.set_threads(party.threads());
-    for segment in segments(plan.steps()) {
-        let steps = plan.steps().iter().enumerate();
-        let steps = steps.skip(segment.start).take(segment.len());
-        let demand: Demand =
-            layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
-        let mut pads = offline.prepare(channel, &demand)?;
-        let mut ready = std::collections::BTreeMap::new();
-        for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
-            let some = layers_of(steps.clone(), exchange, false);
-            let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
-            ready.extend(preprocessor.layers(&some, exchange, &mut pads)?);
-        }
-        for (index, step) in steps {
-            channel.enter(Phase::Online, Some(index));
-            let inputs = tensors.take_inputs(step, index)?;
-            let mut feed = feed_of(step, index, &mut pads, offline);
-            let result = apply(channel, step, party, inputs, &mut feed, ready.remove(&index), rng)?;
-            watch(&result);
-            tensors.put(step, result);
-        }
-    }
-    Ok(())
-}
-
-/// What `step` takes, the plan's `index`-th: part of `pads`, or what it makes itself.
-fn feed_of<'a>(
-    step: &Step,
-    index: usize,
-    pads: &'a mut Correlations,
-    offline: &'a mut CorrelationSource,
-) -> Feed<'a> {
-    if step.feeds_itself() { Feed::Later(offline, index) } else { Feed::Made(pads) }
-}
-
-/// Runs all steps on what was preprocessed for one run.
-pub(crate) fn run_prepared(
-    channel: &mut Channel,
-    plan: &Plan,
-    party: &Party<'_>,
-    inference: Inference,
-    rng: &mut Random,
-) -> Result<Vec<u64>> {
-    let input = input_of(party, plan)?;
-    let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
-    run_prepared_on(channel, plan, party, &mut results, inference, rng)?;
-    Ok(results.into_opened())
-}
-
-/// Runs all steps on the tensors that are there and what was preprocessed for one run.
-fn run_prepared_on(
-    channel: &mut Channel,
-    plan: &Plan,
-    party: &Party<'_>,
-    tensors: &mut Tensors,
-    inference: Inference,
-    rng: &mut Random,
-) -> Result<()> {
-    let Inference { mut pads, mut layers } = inference;
-    for (index, step) in plan.steps().iter().enumerate() {
-        channel.enter(Phase::Online, Some(index));
-        let inputs = tensors.take_inputs(step, index)?;
-        let (mut feed, ready) = (Feed::Made(&mut pads), layers.remove(&index));
-        let result = apply(channel, step, party, inputs, &mut feed, ready, rng)?;
-        tensors.put(step, result);
-    }
-    Ok(())
 }
 
 /// Runs all steps of `plan` between two parties that hold shares already, after what the plan
@@ -141,41 +54,83 @@ fn run_prepared_on(
 /// # Errors
 /// [`wire::Error::Misuse`] for shares that do not fit the plan, [`wire::Error::Peer`],
 /// [`wire::Error::Transport`].
-pub fn run_shares(
-    channel: &mut Channel,
-    plan: &Plan,
-    party: &Party<'_>,
-    shares: Vec<Share>,
-    offline: &mut CorrelationSource,
-    rng: &mut Random,
-) -> Result<Share> {
+pub fn run_shares(end: &mut Endpoint<'_>, plan: &Plan, shares: Vec<Share>) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
-    if plan.settings().store() > 0 {
-        let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
-        let inference = preprocessor.run(plan.steps())?;
-        run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
-    } else {
-        run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
-    }
+    let stores = plan.settings().store() > 0;
+    let preprocessed = if stores { Some(layers::preprocess(end, plan.steps())?) } else { None };
+    run_on(end, plan, &mut tensors, preprocessed, &mut |_| {})?;
     tensors.into_last()
 }
 
-/// Runs one step on this party's shares of its inputs.
-fn apply(
-    channel: &mut Channel,
-    step: &Step,
-    party: &Party<'_>,
-    inputs: Vec<Share>,
-    feed: &mut Feed<'_>,
+/// Runs all steps on the tensors that are there.
+fn run_on(
+    end: &mut Endpoint<'_>,
+    plan: &Plan,
+    tensors: &mut Tensors,
+    preprocessed: Option<Inference>,
+    watch: Watch<'_>,
+) -> Result<()> {
+    end.correlations.set_threads(end.party.threads());
+    if let Some(Inference { mut correlations, mut layers }) = preprocessed {
+        for (index, step) in plan.steps().iter().enumerate() {
+            let preprocessed = layers.remove(&index);
+            let with = Turn { correlations: &mut correlations, makes_more: false, preprocessed };
+            let result = run_step(end, (index, step), tensors, with)?;
+            watch(&result);
+            tensors.put(step, result);
+        }
+        return Ok(());
+    }
+    for segment in segments(plan.steps()) {
+        let steps = plan.steps().iter().enumerate();
+        let steps = steps.skip(segment.start).take(segment.len());
+        let demand: Demand =
+            layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
+        let mut correlations = end.correlations.prepare(end.channel, &demand)?;
+        let mut layers = BTreeMap::new();
+        for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
+            let some = layers_of(steps.clone(), exchange, false);
+            layers.extend(layers::preprocess_layers(end, &some, exchange, &mut correlations)?);
+        }
+        for (index, step) in steps {
+            let (preprocessed, makes_more) = (layers.remove(&index), step.feeds_itself());
+            let with = Turn { correlations: &mut correlations, makes_more, preprocessed };
+            let result = run_step(end, (index, step), tensors, with)?;
+            watch(&result);
+            tensors.put(step, result);
+        }
+    }
+    Ok(())
+}
+
+/// What a step runs on beside its inputs.
+struct Turn<'a> {
+    correlations: &'a mut Correlations,
+    /// Whether the step makes its correlations itself, part by part.
+    makes_more: bool,
     preprocessed: Option<Preprocessed>,
-    rng: &mut Random,
+}
+
+/// Runs the plan's `index`-th step on this party's shares of its inputs.
+fn run_step(
+    end: &mut Endpoint<'_>,
+    (index, step): (usize, &Step),
+    tensors: &mut Tensors,
+    Turn { correlations, makes_more, preprocessed }: Turn<'_>,
 ) -> Result<Share> {
+    let Endpoint { channel, party, correlations: source, rng } = end;
+    channel.enter(Phase::Online, Some(index));
+    let inputs = tensors.take_inputs(step, index)?;
+    let feed = &mut match makes_more {
+        true => Feed::Later(source, index),
+        false => Feed::Made(correlations),
+    };
     match &step.action {
         Action::Local(local) => local.run(channel.role(), &inputs, party.constants(step.node)),
         Action::Protocol(composed) => composed.run(channel, inputs, feed),
         Action::Linear(layer) => {
-            let cx = &mut Context { channel, party: *party, rng, node: step.node, feed };
-            layer.run(cx, inputs, preprocessed)
+            let (party, node) = (*party, step.node);
+            layer.run(&mut Context { channel, party, rng, node, preprocessed, feed }, inputs)
         }
         Action::Reveal(shown) => {
             Ok(Share::new(open::to_client(channel, input(&inputs, 0)?)?, shown.bits))

@@ -2,13 +2,11 @@
 
 use std::collections::VecDeque;
 
-use ring::Random;
-use wire::{Channel, Error, Result};
+use wire::{Error, Result};
 
-use crate::linear::context::Party;
+use crate::linear::context::Endpoint;
 use crate::plan::Plan;
-use crate::preprocess::correlations::CorrelationSource;
-use crate::preprocess::layers::{Inference, Preprocessor};
+use crate::preprocess::layers::{Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
 use crate::run;
 
@@ -46,19 +44,11 @@ impl Course {
     }
 
     /// Prepares the next run, unless the next turn is a run itself; says which.
-    pub(crate) fn prepare(
-        &mut self,
-        channel: &mut Channel,
-        plan: &Plan,
-        party: &Party<'_>,
-        offline: &mut CorrelationSource,
-        rng: &mut Random,
-    ) -> Result<bool> {
+    pub(crate) fn prepare(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<bool> {
         if !self.turns.prepares() {
             return Ok(false);
         }
-        self.store
-            .push_back(Preprocessor { channel, party: *party, offline, rng }.run(plan.steps())?);
+        self.store.push_back(preprocess(end, plan.steps())?);
         self.turns.next();
         Ok(true)
     }
@@ -68,22 +58,12 @@ impl Course {
     ///
     /// # Errors
     /// [`Error::Internal`] when all runs are over: callers count their inputs.
-    pub(crate) fn run(
-        &mut self,
-        channel: &mut Channel,
-        plan: &Plan,
-        party: &Party<'_>,
-        offline: &mut CorrelationSource,
-        rng: &mut Random,
-    ) -> Result<Vec<u64>> {
-        while self.prepare(channel, plan, party, offline, rng)? {}
+    pub(crate) fn run(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<Vec<u64>> {
+        while self.prepare(end, plan)? {}
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
-        let words = match self.store.pop_front() {
-            Some(inference) => run::run_prepared(channel, plan, party, inference, rng),
-            None => run::run(channel, plan, party, offline, rng),
-        }?;
+        let words = run::run(end, plan, self.store.pop_front(), &mut |_| {})?;
         self.turns.next();
         Ok(words)
     }

@@ -83,17 +83,7 @@ fn the_budget_of_a_session_holds_for_whole_batches() {
     let shape = [5, 2, SIDE, SIDE];
     for (most, served) in [(7, false), (8, true)] {
         let (ours, theirs) = run_pair(
-            |channel| {
-                let request = Request {
-                    values: &values,
-                    shape: &shape,
-                    threads: 1,
-                    accept_leakage: false,
-                    keys: None,
-                    progress: &mut |_, _| {},
-                };
-                predict(channel, request)
-            },
+            |channel| ask(channel, &values, &shape),
             |channel| session(&plan, &prepared, limits(most), channel),
         );
         assert_eq!((ours.value.is_ok(), theirs.value.is_ok()), (served, served));

@@ -12,7 +12,7 @@ use ring::word::mask;
 use wire::testing::run_pair;
 use wire::{Channel, Result, Role};
 
-use crate::linear::context::Party;
+use crate::linear::context::{Endpoint, Party};
 use crate::linear::keys::{ClientKeys, ServerKeys};
 use crate::plan::{Plan, Reveal, Settings};
 use crate::preprocess::correlations::CorrelationSource;
@@ -77,12 +77,13 @@ fn client(
 ) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = handshake::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
-    let mut offline =
-        CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
+    let correlations =
+        &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Client { keys: &keys, input, threads };
+    let end = &mut Endpoint { channel, party, correlations, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = run::run_watched(channel, &plan, &party, &mut offline, rng, &mut watch)?;
+    let opened = run::run(end, &plan, None, &mut watch)?;
     // The last share is what was opened.
     shares.pop();
     Ok((opened, shares))
@@ -97,12 +98,13 @@ fn server(
 ) -> Result<Shares> {
     let (_, agreed) = handshake::server(channel, rng, false, |_| Ok(plan))?;
     let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
-    let mut offline =
-        CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
+    let correlations =
+        &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
+    let end = &mut Endpoint { channel, party, correlations, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    run::run_watched(channel, plan, &party, &mut offline, rng, &mut watch)?;
+    run::run(end, plan, None, &mut watch)?;
     shares.pop();
     Ok(shares)
 }
