@@ -22,9 +22,9 @@ pub struct Embedding {
     pub rows: usize,
     /// Signed width that holds every entry, the rounding term included.
     pub weight_bits: u32,
-    /// Low bits dropped.
+    /// Number of low bits that are dropped.
     pub shift: u32,
-    /// How they are dropped.
+    /// How the low bits are dropped.
     pub rounding: Rounding,
 }
 
@@ -100,8 +100,8 @@ impl Operator for Embedding {
         1
     }
 
-    fn round_exactly(&mut self) {
-        self.rounding = Rounding::Exact;
+    fn set_accumulator(&mut self, accumulator: Accumulator) {
+        self.rounding = accumulator.rounding;
     }
 }
 

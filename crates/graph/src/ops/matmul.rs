@@ -20,9 +20,9 @@ const MAX_TERMS: usize = 1 << 36;
 pub struct MatMul {
     /// Signed width that holds every accumulator, as of a [`super::Linear`].
     pub accumulator_bits: u32,
-    /// Low bits dropped from the accumulator.
+    /// Number of low bits that are dropped from the accumulator.
     pub shift: u32,
-    /// How they are dropped.
+    /// How the low bits are dropped.
     pub rounding: Rounding,
 }
 
@@ -135,15 +135,7 @@ impl Operator for MatMul {
         true
     }
 
-    fn choose_widths(&mut self, _inputs: &[Known], accumulator: Option<u32>) {
-        self.accumulator_bits = accumulator.unwrap_or(self.accumulator_bits);
-    }
-
-    fn widen(&mut self, output_bits: u32) {
-        self.accumulator_bits = self.accumulator_bits.max(output_bits + self.shift);
-    }
-
-    fn round_exactly(&mut self) {
-        self.rounding = Rounding::Exact;
+    fn set_accumulator(&mut self, Accumulator { bits, rounding, .. }: Accumulator) {
+        (self.accumulator_bits, self.rounding) = (bits, rounding);
     }
 }

@@ -3,7 +3,7 @@
 //! An operator sees the tensors around its node and never the graph, so that it can be
 //! written, read and tested in one file.
 
-use super::accumulator::Accumulator;
+use super::accumulator::{Accumulator, Rounding};
 use super::known::Known;
 use super::range::Range;
 use crate::error::Check;
@@ -32,10 +32,10 @@ impl<'a> Site<'a> {
         self.inputs.first().copied().unwrap_or(self.output)
     }
 
-    /// The weights, of a node that cannot do without.
+    /// The weights of a node that cannot be computed without them.
     ///
     /// # Errors
-    /// There are none.
+    /// The text says that the node has no weights.
     pub fn needed_weights(&self) -> Check<&'a NodeWeights> {
         self.weights.ok_or_else(|| "has no weights".into())
     }
@@ -179,15 +179,32 @@ pub trait Operator: Carried + Debug + Send + Sync {
         false
     }
 
+    /// Gives the operator another width of its accumulator and another rounding, as far as these
+    /// are its own to choose; the shift stays.
+    fn set_accumulator(&mut self, _accumulator: Accumulator) {}
+
     /// Chooses the operator's own widths by what is known of its inputs; `accumulator` is the
     /// width of [`Operator::sums`].
-    fn choose_widths(&mut self, _inputs: &[Known], _accumulator: Option<u32>) {}
+    fn choose_widths(&mut self, _inputs: &[Known], accumulator: Option<u32>) {
+        if let (Some(bits), Some(own)) = (accumulator, self.accumulator()) {
+            self.set_accumulator(Accumulator { bits, ..own });
+        }
+    }
 
     /// Widens the accumulator as far as an output of so many bits needs it.
-    fn widen(&mut self, _output_bits: u32) {}
+    fn widen(&mut self, output_bits: u32) {
+        if let Some(own) = self.accumulator() {
+            let bits = own.bits.max(output_bits + own.shift);
+            self.set_accumulator(Accumulator { bits, ..own });
+        }
+    }
 
     /// Makes the operator round exactly, because its result is opened.
-    fn round_exactly(&mut self) {}
+    fn round_exactly(&mut self) {
+        if let Some(own) = self.accumulator() {
+            self.set_accumulator(Accumulator { rounding: Rounding::Exact, ..own });
+        }
+    }
 }
 
 /// What there is to say of the server's weights of one operator.

@@ -18,7 +18,7 @@ pub struct Sum {
     pub multipliers: [i64; 2],
     /// Signed width that holds every accumulator, as of a [`super::Linear`].
     pub accumulator_bits: u32,
-    /// Low bits dropped.
+    /// Number of low bits that are dropped.
     pub shift: u32,
 }
 
@@ -84,12 +84,8 @@ impl Operator for Sum {
         Some(self.accumulator_bits)
     }
 
-    fn choose_widths(&mut self, _inputs: &[Known], accumulator: Option<u32>) {
-        self.accumulator_bits = accumulator.unwrap_or(self.accumulator_bits);
-    }
-
-    fn widen(&mut self, output_bits: u32) {
-        self.accumulator_bits = self.accumulator_bits.max(output_bits + self.shift);
+    fn set_accumulator(&mut self, accumulator: Accumulator) {
+        self.accumulator_bits = accumulator.bits;
     }
 }
 

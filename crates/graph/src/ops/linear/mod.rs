@@ -23,7 +23,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Linear {
-    /// The geometry.
+    /// Shapes of input and output, kernel, stride, padding, dilation and groups.
     pub conv: Conv,
     /// Signed width that holds every accumulator, the rounding term included,
     /// whatever the input. Every input's share is at least this wide and the
@@ -33,9 +33,9 @@ pub struct Linear {
     pub accumulator_bits: u32,
     /// Signed width that holds every weight, e.g. 12.
     pub weight_bits: u32,
-    /// Low bits dropped from the accumulator.
+    /// Number of low bits that are dropped from the accumulator.
     pub shift: u32,
-    /// How they are dropped.
+    /// How the low bits are dropped.
     pub rounding: Rounding,
     /// Multiplier of `inputs[1]`, which has the output's shape.
     pub addend: Option<i64>,
@@ -152,16 +152,8 @@ impl Operator for Linear {
         true
     }
 
-    fn choose_widths(&mut self, _inputs: &[Known], accumulator: Option<u32>) {
-        self.accumulator_bits = accumulator.unwrap_or(self.accumulator_bits);
-    }
-
-    fn widen(&mut self, output_bits: u32) {
-        self.accumulator_bits = self.accumulator_bits.max(output_bits + self.shift);
-    }
-
-    fn round_exactly(&mut self) {
-        self.rounding = Rounding::Exact;
+    fn set_accumulator(&mut self, Accumulator { bits, rounding, .. }: Accumulator) {
+        (self.accumulator_bits, self.rounding) = (bits, rounding);
     }
 }
 

@@ -7,7 +7,7 @@ mod range;
 pub use layer::{TILES, Winograd, feature_rows, output_rows, transformed_kernel};
 pub use range::worst_case_bits;
 
-use super::accumulator::{self, Accumulator, MAX_ACCUMULATOR_BITS, Rounding, check_addend};
+use super::accumulator::{self, Accumulator, MAX_ACCUMULATOR_BITS, check_addend};
 use super::checks::{ensure, image};
 use super::geometry::{check_conv, elements};
 use super::known::Known;
@@ -133,16 +133,8 @@ impl Operator for Winograd {
         true
     }
 
-    fn choose_widths(&mut self, _inputs: &[Known], accumulator: Option<u32>) {
-        self.accumulator_bits = accumulator.unwrap_or(self.accumulator_bits);
-    }
-
-    fn widen(&mut self, output_bits: u32) {
-        self.accumulator_bits = self.accumulator_bits.max(output_bits + self.shift);
-    }
-
-    fn round_exactly(&mut self) {
-        self.rounding = Rounding::Exact;
+    fn set_accumulator(&mut self, Accumulator { bits, rounding, .. }: Accumulator) {
+        (self.accumulator_bits, self.rounding) = (bits, rounding);
     }
 }
 
