@@ -30,7 +30,7 @@ impl Nonlinear {
     }
 }
 
-/// One step. Indices point into [`Graph::tensors`].
+/// One node of the graph. Indices point into [`Graph::tensors`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
@@ -38,9 +38,9 @@ pub struct Node {
     pub name: String,
     /// What to compute.
     pub op: Op,
-    /// Tensors read.
+    /// Indices of the tensors that the node reads, in order.
     pub inputs: Vec<usize>,
-    /// Tensor written.
+    /// Index of the tensor that the node writes.
     pub output: usize,
 }
 
@@ -79,7 +79,7 @@ impl Unscaled {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// Always [`VERSION`].
+    /// Version of the format, always [`VERSION`].
     pub version: u32,
     /// Name of the model.
     pub name: String,
@@ -99,9 +99,9 @@ pub struct Graph {
     /// What a graph of integers that are never rescaled says of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Unscaled>,
-    /// All tensors.
+    /// All tensors, each written by one node or provided by the client.
     pub tensors: Vec<Tensor>,
-    /// All steps.
+    /// All nodes in topological order.
     pub nodes: Vec<Node>,
     /// Tensor that the client provides.
     pub input: usize,

@@ -25,7 +25,7 @@ pub struct Traffic {
 /// Traffic, rounds and time of one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
-    /// Traffic.
+    /// Bytes sent each way.
     pub bytes: Traffic,
     /// Changes of direction on the wire.
     pub rounds: u64,
@@ -39,13 +39,13 @@ pub struct Usage {
 pub struct Phases {
     /// Once a session.
     pub setup: Usage,
-    /// Correlations.
+    /// What preprocessing took.
     pub offline: Usage,
-    /// With the input.
+    /// What the runs on inputs took.
     pub online: Usage,
 }
 
-/// Homomorphic operations.
+/// Numbers of homomorphic operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Rotations, each with a key switch.
@@ -65,14 +65,14 @@ impl From<Operations> for Counts {
     }
 }
 
-/// One step of the plan.
+/// What one step of the plan took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayerReport {
     /// The node's name.
     pub name: String,
     /// What it computes.
     pub operator: String,
-    /// How.
+    /// The protocol, in words.
     pub protocol: String,
     /// Which phase its traffic belongs to.
     pub phase: &'static str,
@@ -93,7 +93,7 @@ pub struct LayerReport {
 pub struct Report {
     /// The model's name.
     pub model: String,
-    /// The suite.
+    /// Name of the suite.
     pub suite: String,
     /// The settings both parties agreed on.
     #[serde(flatten)]

@@ -41,20 +41,20 @@ impl Branches {
         Ok(Self { low, high, ratio, count, drop, bits })
     }
 
-    /// One branch for all.
+    /// Integers of a range as a single branch.
     ///
     /// # Errors
-    /// For ranges that [`Branches::new`] does not have either.
+    /// The text says which range is refused; [`Branches::new`] refuses it, too.
     pub fn whole(range: [i64; 2], bits: u32) -> Result<Self> {
         Ok(Self { count: 1, ..Self::new(range, 3, bits)? })
     }
 
-    /// What 1 stands for after normalisation.
+    /// The real number that the integer 1 stands for after normalisation.
     pub fn whole_value(&self) -> f64 {
         (1u64 << (self.bits + self.drop)) as f64
     }
 
-    /// How many there are.
+    /// Number of branches.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -69,7 +69,7 @@ impl Branches {
         (self.high >> shift) + 1
     }
 
-    /// Where normalised values lie.
+    /// The interval in which normalised values lie.
     pub fn interval(&self) -> Interval {
         let lows = (0..self.count).map(|index| {
             let begin = if index == 0 { self.low } else { self.begin(index).max(self.low) };

@@ -13,7 +13,7 @@ use super::refusal::{Result, is_scale};
 /// Bits of the longest curve.
 const MOST: u32 = 12;
 
-/// About `gelu(x*scale)/scale`.
+/// GELU on integers: about `gelu(x*scale)/scale` for an integer x.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Gelu {
@@ -21,9 +21,9 @@ pub struct Gelu {
     pub magnitude: u32,
     /// The value of one last place, of input and output.
     pub scale: f64,
-    /// How far GELU lies below ReLU; nothing at 0.
+    /// The distance of GELU from ReLU, which is 0 at 0.
     pub bump: Curve,
-    /// How far at most.
+    /// The largest distance of GELU from ReLU, in last places.
     pub depth: i64,
 }
 

@@ -13,7 +13,7 @@ use super::refusal::Result;
 /// Bits of the leading part beyond those of the result.
 const GUARD: u32 = 2;
 
-/// What is computed.
+/// The function of y that is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Power {
     /// 1/y.
@@ -56,7 +56,7 @@ pub struct Inverse {
     power: Power,
     /// Width of y, with a bit that tells that it is not negative.
     pub bits: u32,
-    /// Width of the result, likewise.
+    /// Width of the result, with a bit that tells that it is not negative.
     pub out_bits: u32,
     /// Bits of the leading part, and below it.
     pub leading: [u32; 2],
@@ -112,12 +112,12 @@ impl Inverse {
         1 << (self.back - 1)
     }
 
-    /// How many thresholds `y` has reached.
+    /// Number of thresholds that `y` has reached.
     pub fn reached(&self, y: i64) -> usize {
         self.thresholds.iter().filter(|threshold| y >= **threshold).count()
     }
 
-    /// The result for `y`.
+    /// The integer result for `y`.
     pub fn clear(&self, y: i64) -> i64 {
         let reached = self.reached(y);
         let [factor, back] =

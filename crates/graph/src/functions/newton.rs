@@ -26,15 +26,15 @@ const SLOPE: u32 = 4;
 )]
 #[serde(deny_unknown_fields)]
 pub struct Newton {
-    /// 1 to 4.
+    /// Number of iterations, 1 to 4.
     pub iterations: u32,
     /// Each branch spans a factor of 4 to this power: 1 to 3.
     pub ratio: u32,
-    /// Right bits of the result, about; 4 to 14.
+    /// Bits of the result that are about right, 4 to 14.
     pub precision: u32,
 }
 
-/// What is computed of `t / 2^bits`.
+/// The function of `t / 2^bits` that is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wanted {
     /// The root.
@@ -46,9 +46,9 @@ pub enum Wanted {
 /// The interval of integers that stand for t, and their bits after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interval {
-    /// At least 1.
+    /// The smallest integer, at least 1.
     pub low: i64,
-    /// At most `2^bits`.
+    /// The largest integer, at most `2^bits`.
     pub high: i64,
     /// Bits after the point.
     pub bits: u32,

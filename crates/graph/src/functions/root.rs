@@ -99,7 +99,7 @@ pub(super) fn scaled(
     Ok(builder.rounded(product, shift as u32))
 }
 
-/// How a norm finds inverse roots.
+/// The ways in which a norm computes inverse roots.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rooted {
     /// By octaves and a table.

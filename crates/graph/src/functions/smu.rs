@@ -24,9 +24,9 @@ pub struct Smooth {
     pub bits: u32,
     /// The value of one last place of the argument.
     pub scale: f64,
-    /// At least 0, below 1.
+    /// The slope below zero, at least 0 and below 1.
     pub slope: f64,
-    /// Positive.
+    /// The smoothness of the maximum, positive, in real units.
     pub smoothness: f64,
     /// Bits after the point that results have beyond those of arguments; up to 6.
     pub fraction: u32,
@@ -36,13 +36,13 @@ pub struct Smooth {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Smu {
-    /// What it is near to.
+    /// The real function that the integers approximate.
     pub real: Smooth,
     /// The program for the argument, moved above zero.
     pub straight_line: StraightLine,
-    /// Where iterations begin.
+    /// The protocol that makes the first guess of the iterations.
     pub start: Start,
-    /// How many there are.
+    /// Number of Newton iterations.
     pub iterations: u32,
 }
 

@@ -40,7 +40,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StraightLine {
-    /// In order.
+    /// The steps in the order in which they run.
     pub steps: Vec<Step>,
     /// The smallest and the largest number that each value takes.
     pub ranges: Vec<[i64; 2]>,

@@ -27,7 +27,7 @@ pub struct Accumulator {
     pub bits: u32,
     /// Low bits dropped from it.
     pub shift: u32,
-    /// How they are dropped.
+    /// How the low bits are dropped.
     pub rounding: Rounding,
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A magnitude beyond every width.
 const FAR: i128 = 1 << 62;
 
-/// GELU, [`crate::functions::Gelu`].
+/// GELU of each value, by the integer function [`crate::functions::Gelu`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gelu {
@@ -22,7 +22,7 @@ pub struct Gelu {
 }
 
 impl Gelu {
-    /// The function.
+    /// The integer function, derived from the fields.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.

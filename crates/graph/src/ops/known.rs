@@ -14,10 +14,10 @@ pub struct Known {
     row_sum: Option<i128>,
 }
 
-/// Some places on the first axis.
+/// Neighbouring places on the first axis, and what is known of the values there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// How many places.
+    /// Number of places of the part.
     pub length: usize,
     /// The interval that holds every value there.
     pub range: Range,

@@ -21,11 +21,11 @@ const DEVIATIONS: u32 = 11;
 pub struct LayerNorm {
     /// Values lie in `-2^(bits-2)..2^(bits-2)`.
     pub bits: u32,
-    /// Deviations below about `2^least` units count as that.
+    /// Deviations below about `2^least` units are taken for that deviation.
     pub least: u32,
-    /// Units of a result of 1.
+    /// The integer that stands for a result of 1.
     pub unit: f64,
-    /// How inverse roots are found, if not by a table.
+    /// The Newton iteration that computes inverse roots; a table does when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newton: Option<Newton>,
 }

@@ -8,7 +8,7 @@ use super::range::Range;
 use crate::error::Check;
 use serde::{Deserialize, Serialize};
 
-/// Largest value of the window; padded positions never win.
+/// The largest value of each window; padded positions never win.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MaxPool(pub Window);
 

@@ -13,7 +13,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Nothing but zero.
+    /// The interval that holds only zero.
     pub const ZERO: Self = Self { low: 0, high: 0 };
 
     /// The integers from `low` to `high`.
@@ -27,17 +27,17 @@ impl Range {
         all.unwrap_or(Self::ZERO)
     }
 
-    /// The smallest interval around both.
+    /// The smallest interval that holds both intervals.
     pub fn join(self, other: Self) -> Self {
         Self::new(self.low.min(other.low), self.high.max(other.high))
     }
 
-    /// All sums; saturates far above every width.
+    /// The interval of all sums of two values; saturates far above every width.
     pub fn plus(self, other: Self) -> Self {
         Self::new(self.low.saturating_add(other.low), self.high.saturating_add(other.high))
     }
 
-    /// All products with `factor`; saturates far above every width.
+    /// The interval of all products with `factor`; saturates far above every width.
     pub fn times(self, factor: i128) -> Self {
         let ends = [self.low.saturating_mul(factor), self.high.saturating_mul(factor)];
         Self::new(ends[0].min(ends[1]), ends[0].max(ends[1]))

@@ -19,11 +19,11 @@ use std::ops::RangeInclusive;
 pub struct ReluSoftmax {
     /// The function whose results are summed up; its slope is 0.
     pub smooth: Smooth,
-    /// Added to the sum.
+    /// The number that is added to the sum, in real units; positive.
     pub epsilon: f64,
-    /// How the smooth maximum is found.
+    /// The Newton iteration that computes the smooth maximum.
     pub newton: Newton,
-    /// How the sum's reciprocal is found.
+    /// The Newton iteration that computes the reciprocal of the sum.
     pub division: Newton,
 }
 

@@ -14,7 +14,7 @@ const MAX_DROP: u32 = 30;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requantize {
-    /// Low bits dropped.
+    /// Number of low bits that are dropped.
     pub drop: u32,
 }
 

@@ -10,18 +10,18 @@ use crate::functions::newton::Newton;
 use crate::functions::smu::Smooth;
 use serde::{Deserialize, Serialize};
 
-/// A smooth maximum, [`crate::functions::Smu`].
+/// A smooth maximum of each value, by the integer function [`crate::functions::Smu`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Smu {
-    /// The function of real numbers.
+    /// The function of real numbers that the integers approximate.
     pub smooth: Smooth,
-    /// How the function is found.
+    /// The Newton iteration that computes the inverse square root.
     pub newton: Newton,
 }
 
 impl Smu {
-    /// The function.
+    /// The integer function, derived from the fields.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.

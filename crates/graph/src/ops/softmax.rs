@@ -8,7 +8,7 @@ use crate::error::Check;
 use crate::functions;
 use serde::{Deserialize, Serialize};
 
-/// Softmax along the last axis, [`crate::functions::Softmax`].
+/// Softmax along the last axis, by the integer function [`crate::functions::Softmax`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Softmax {

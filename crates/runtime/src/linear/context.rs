@@ -62,11 +62,11 @@ pub struct Endpoint<'a> {
     pub rng: &'a mut Random,
 }
 
-/// What a step finds online.
+/// What a step finds when it runs.
 pub struct Context<'a, 'f> {
-    /// The connection, in phase online.
+    /// The connection, which counts messages in phase online.
     pub channel: &'a mut Channel,
-    /// This party.
+    /// The inputs, weights and keys of this party.
     pub party: Party<'a>,
     /// Randomness of the operating system.
     pub rng: &'a mut Random,
@@ -79,9 +79,9 @@ pub struct Context<'a, 'f> {
 
 /// What a layer finds while it is preprocessed.
 pub struct Preprocessing<'a> {
-    /// The connection, in phase offline.
+    /// The connection, which counts messages in phase offline.
     pub channel: &'a mut Channel,
-    /// This party.
+    /// The inputs, weights and keys of this party.
     pub party: Party<'a>,
     /// Randomness of the operating system.
     pub rng: &'a mut Random,
@@ -89,7 +89,7 @@ pub struct Preprocessing<'a> {
     pub index: usize,
     /// Node of the step, which has its weights.
     pub node: Option<usize>,
-    /// Correlations made for this exchange.
+    /// Correlations that were made for this exchange.
     pub correlations: &'a mut Correlations,
     pub(crate) source: &'a mut CorrelationSource,
 }

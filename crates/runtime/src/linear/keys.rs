@@ -21,7 +21,7 @@ pub struct KeyDemand {
 /// The keys that a layer on packed slots needs.
 #[derive(Clone, Debug)]
 pub struct SlotKeyDemand {
-    /// Encryption parameters.
+    /// The encryption parameters of the keys.
     pub params: bfv::Params,
     /// Rotations that the server does.
     pub rotations: Vec<usize>,

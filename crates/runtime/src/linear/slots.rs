@@ -30,7 +30,7 @@ pub enum Packing {
     Published(AcceptLeakage),
 }
 
-/// One layer under one of them.
+/// A linear layer under one of the protocols on packed slots.
 #[derive(Clone, Debug)]
 pub enum Packed {
     /// GAZELLE or GALA.
@@ -49,7 +49,7 @@ pub struct SlotLayer {
     pub layer: Packed,
     /// Width of the words that come out.
     pub bits: u32,
-    /// What rounding adds to the bias.
+    /// The integer that rounding adds to the bias.
     pub half: i64,
 }
 
@@ -100,7 +100,7 @@ macro_rules! each {
 }
 
 impl Packed {
-    /// Encryption parameters.
+    /// The encryption parameters of the layer.
     pub fn params(&self) -> &Params {
         each!(self, layer => layer.params())
     }
@@ -117,7 +117,7 @@ impl Packed {
         }
     }
 
-    /// Modulus of the slots.
+    /// The prime modulus of the slots.
     pub fn prime(&self) -> u64 {
         each!(self, layer => layer.prime())
     }
@@ -136,12 +136,12 @@ impl Packed {
         }
     }
 
-    /// Values that go in.
+    /// Number of values of the input.
     pub fn inputs(&self) -> usize {
         each!(self, layer => layer.inputs())
     }
 
-    /// Values that come out.
+    /// Number of values of the output.
     pub fn outputs(&self) -> usize {
         each!(self, layer => layer.outputs())
     }

@@ -13,11 +13,11 @@ pub struct Composed {
     pub sum: Option<WeightedSum>,
     /// Width to which each input is reduced before; its own where there is none.
     pub narrow: Option<[u32; 2]>,
-    /// Added before.
+    /// The constant that is added to each input first.
     pub before: i64,
-    /// What runs.
+    /// The protocol, cut into slices.
     pub sliced: Sliced,
-    /// Added to the result.
+    /// The constant that is added to each result.
     pub after: i64,
     /// Sides of the matrix, of one input, that is transposed before and back after.
     pub transpose: Option<[usize; 2]>,

@@ -34,7 +34,7 @@ fn first(inputs: &[Share]) -> Result<&Share> {
     inputs.first().ok_or_else(missing)
 }
 
-/// What the client knows, as shares mod a prime.
+/// Values that the client knows, as shares mod this prime.
 #[derive(Debug)]
 pub struct Known(pub Modulus);
 
@@ -48,12 +48,12 @@ impl Local for Known {
     }
 }
 
-/// The elements in other places, some of them zero.
+/// Elements of a tensor in other places, some of them zero.
 #[derive(Debug)]
 pub struct Arrange {
     /// For each result the position of its value, in the tensor of one input.
     pub places: Vec<Option<usize>>,
-    /// How many values that tensor has.
+    /// Number of values of that tensor.
     pub inputs: usize,
 }
 
@@ -71,7 +71,7 @@ impl Local for Arrange {
     }
 }
 
-/// Tensors one after another.
+/// Tensors that become one, one after another.
 #[derive(Debug)]
 pub struct Concat {
     /// How many values each tensor has, of one input.
@@ -92,7 +92,7 @@ impl Local for Concat {
     }
 }
 
-/// The server's constants, added.
+/// The sum with the server's constants, one for each element.
 #[derive(Debug)]
 pub struct Offset;
 
@@ -117,7 +117,7 @@ impl Local for Offset {
 pub struct SumPool {
     /// The positions of each window, in the tensor of one input.
     pub windows: Vec<Vec<usize>>,
-    /// How many values that tensor has.
+    /// Number of values of that tensor.
     pub inputs: usize,
     /// What the sums are reduced by; without it, the width of the shares.
     pub modulus: Option<Modulus>,
@@ -137,7 +137,7 @@ impl Local for SumPool {
     }
 }
 
-/// The same values in another shape.
+/// A tensor whose values stay while its shape changes.
 #[derive(Debug)]
 pub struct Reshape;
 
@@ -151,7 +151,7 @@ impl Local for Reshape {
     }
 }
 
-/// Shares of this width, in bits.
+/// Reduces shares to this width, in bits.
 #[derive(Debug)]
 pub struct Narrow(pub u32);
 
@@ -197,7 +197,7 @@ impl Local for Gather {
 /// it by `shift` bits, which a truncation drops afterwards.
 #[derive(Debug)]
 pub struct WeightedSum {
-    /// m0 and m1.
+    /// The factors m0 and m1.
     pub multipliers: [i64; 2],
     /// Width of the sum in bits.
     pub width: u32,

@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans `graph`.
+    /// Plans `graph` with the default options of its suite.
     ///
     /// # Errors
     /// [`Error::Unsupported`] naming the node that no protocol fits,
@@ -60,17 +60,17 @@ impl Plan {
         Self { graph, settings, choices: OptionsByStep::default(), steps }
     }
 
-    /// The graph.
+    /// The graph that the plan runs.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The settings.
+    /// The settings that both parties agreed to.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// What was chosen for single steps.
+    /// The options that were chosen for single steps.
     pub fn choices(&self) -> &OptionsByStep {
         &self.choices
     }

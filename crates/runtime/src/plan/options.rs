@@ -12,15 +12,15 @@ use wire::{Error, Result};
 /// How a step runs, part by part; what is not set is left at the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepOptions {
-    /// The products of a linear layer.
+    /// The protocol of the products of a linear layer.
     pub products: Option<Products>,
     /// Whether the layer runs on a mask before, together with all others that do.
     pub ahead: bool,
-    /// What is not linear, or the exact rounding of what is.
+    /// The protocol of a function, or of the exact rounding of a linear layer.
     pub function: Option<Function>,
 }
 
-/// How a linear layer is multiplied.
+/// The protocols that multiply a linear layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Products {
     /// Under encryption in this packing, counted from 1, of those from few bytes to little
@@ -30,7 +30,7 @@ pub enum Products {
     Transfers,
 }
 
-/// How a function of each value runs.
+/// The protocols that a function of each value can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// By transfers, its comparisons in digits of this width.
@@ -48,12 +48,12 @@ impl StepOptions {
     /// Garbled circuits for what is not linear.
     pub const CIRCUITS: Self = Self::function(Function::Circuits);
 
-    /// Nothing but a function.
+    /// Options that choose a function and leave the rest at the default.
     pub const fn function(function: Function) -> Self {
         Self { products: None, ahead: false, function: Some(function) }
     }
 
-    /// Nothing but digits of this width.
+    /// Options that choose digits of this width and leave the rest at the default.
     pub const fn digits(radix: Radix) -> Self {
         Self::function(Function::Digits(radix))
     }
@@ -68,7 +68,7 @@ impl StepOptions {
         self == Self::default()
     }
 
-    /// Both, `other` where both choose.
+    /// The options of both; those of `other` win where both choose.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -170,12 +170,12 @@ impl OptionsByStep {
         self.0.is_empty()
     }
 
-    /// What was chosen for a step.
+    /// The options that were chosen for a step.
     pub fn of(&self, step: usize) -> StepOptions {
         self.0.get(&step).copied().unwrap_or_default()
     }
 
-    /// Chooses for a step.
+    /// Sets the options of a step.
     pub fn set(&mut self, step: usize, choice: StepOptions) {
         match choice.is_none() {
             false => self.0.insert(step, choice),

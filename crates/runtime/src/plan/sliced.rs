@@ -69,7 +69,7 @@ impl Sliced {
         })
     }
 
-    /// One run, however large.
+    /// A protocol that runs on all values at once, however many there are.
     pub fn whole(inputs: usize, plan: impl Protocol) -> Self {
         Self(vec![Slice { input: 0..inputs, plan: Box::new(plan) }])
     }

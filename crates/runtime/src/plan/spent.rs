@@ -7,7 +7,7 @@ use wire::{Cost, Phase};
 /// The messages of a part of a session, and its work without that of the messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
-    /// Messages.
+    /// Bytes and rounds of the messages.
     pub cost: Cost,
     /// Work, in the units of the price list.
     pub work: Work,

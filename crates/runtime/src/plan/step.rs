@@ -22,7 +22,7 @@ pub struct Step {
     pub reads: Vec<usize>,
     /// The tensor that it writes.
     pub writes: usize,
-    /// What runs.
+    /// The protocol, layer or local computation that runs.
     pub action: Action,
 }
 

@@ -23,7 +23,7 @@ const STREAMED: [Unit; 9] = [
 /// A machine and a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// The machine.
+    /// The rates of the machine for each unit of work.
     pub rates: Rates,
     /// The link; none where both parties are on the machine.
     pub link: Option<Link>,

@@ -67,7 +67,7 @@ pub struct Alternative {
 
 /// A plan, and what else was considered.
 pub struct Found {
-    /// The plan.
+    /// The plan that was found.
     pub plan: Plan,
     /// Predicted seconds of a session with one run.
     pub seconds: f64,

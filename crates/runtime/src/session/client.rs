@@ -36,7 +36,7 @@ pub struct Request<'a> {
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
 
-/// What it gets.
+/// What a client gets from a session.
 #[derive(Debug)]
 pub struct Answer {
     /// For each input the output integers, or a label, or a label and a denominator
@@ -44,7 +44,7 @@ pub struct Answer {
     pub results: Vec<Vec<i64>>,
     /// The plan that was verified and run.
     pub plan: Arc<Plan>,
-    /// What it cost.
+    /// The bytes, rounds and seconds of the session.
     pub report: Report,
 }
 

@@ -18,7 +18,7 @@ const PROTOCOL: u32 = 8;
 const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
 /// Longest public graph that a client reads.
 const MOST_JSON: u64 = 16 << 20;
-/// Most inputs in one session.
+/// The largest number of inputs of one session.
 pub const MOST_INPUTS: u32 = 1_000_000;
 
 const HELLO_LEN: usize = 4 + 16 + 32;

@@ -31,7 +31,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// Longest wait for the client's goodbye after the last message.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Who may connect and how.
+/// The clients that may connect, and the transport that they use.
 #[derive(Clone)]
 pub enum Access {
     /// TLS 1.3.
@@ -40,16 +40,16 @@ pub enum Access {
     Plaintext,
 }
 
-/// How a server behaves.
+/// The options of a server.
 #[derive(Clone)]
 pub struct Options {
     /// What clients must agree to.
     pub settings: Settings,
     /// How the protocols of single steps are chosen.
     pub planning: Planning,
-    /// How clients connect.
+    /// The sockets and certificates by which clients connect.
     pub access: Access,
-    /// How long to wait for them.
+    /// The times that a session waits for its client.
     pub timeouts: Timeouts,
     /// A link to imitate; clients must do the same.
     pub link: Option<Link>,
@@ -74,9 +74,9 @@ pub struct Event {
     pub client: String,
     /// What the session cost, or why it failed.
     pub outcome: Result<Report>,
-    /// How it ended.
+    /// The way in which the session ended.
     pub end: End,
-    /// The link to it, if that was measured.
+    /// The link to the client, if it was measured.
     pub link: Option<Link>,
 }
 

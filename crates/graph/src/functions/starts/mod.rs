@@ -37,7 +37,7 @@ pub enum Start {
 }
 
 impl Start {
-    /// All of them.
+    /// All starts, in the order in which they are compared.
     pub const ALL: [Self; 6] = [
         Self::Affine,
         Self::Flooding,

@@ -71,13 +71,13 @@ impl Builder {
         self.wide(value)
     }
 
-    /// `value^2`.
+    /// Adds the square `value^2` and returns its index.
     pub fn square(&mut self, value: usize) -> usize {
         let ends = self.factor(value).map(|end| end.checked_mul(end));
         self.push(Step::Square(value), ends)
     }
 
-    /// `a*b`.
+    /// Adds the product `a*b` and returns its index.
     pub fn product(&mut self, a: usize, b: usize) -> usize {
         let ([low, high], [least, most]) = (self.factor(a), self.factor(b));
         let ends = [low.checked_mul(least), high.checked_mul(most)];
@@ -128,7 +128,7 @@ impl Builder {
         self.push(Step::Choose([bit, value]), [Some(low), Some(high), Some(0)])
     }
 
-    /// `values[value]`.
+    /// Adds the lookup `values[value]` and returns its index.
     pub fn lookup(&mut self, value: usize, mut values: Vec<i64>) -> usize {
         let [low, high] = self.range(value);
         let places = values.len().next_power_of_two().max(2);

@@ -34,9 +34,9 @@ pub struct Winograd {
     pub accumulator_bits: u32,
     /// The bits of a weight of `U`.
     pub choice: WeightBits,
-    /// Low bits dropped from the accumulator.
+    /// Number of low bits that are dropped from the accumulator.
     pub shift: u32,
-    /// How they are dropped.
+    /// How the low bits are dropped.
     pub rounding: Rounding,
     /// Multiplier of `inputs[1]`, which has the output's shape.
     pub addend: Option<i64>,
@@ -89,7 +89,7 @@ fn matrices(tile: usize) -> Matrices {
     if tile == 4 { FOUR } else { TWO }
 }
 
-/// Tile sizes that there are matrices for.
+/// The tile sizes for which transform matrices exist.
 pub const TILES: [usize; 2] = [2, 4];
 
 /// `B^T`, rows of the feature transform, for a tile size of [`TILES`].

@@ -121,7 +121,7 @@ pub fn generate_keys(offer: &str) -> Result<KeyFiles> {
 }
 
 impl Correspondent {
-    /// From the public plan and the file with the secret.
+    /// Reads the public plan and the file with the secret.
     ///
     /// # Errors
     /// [`Error::Peer`] for what is no plan or not its secret, [`Error::Misuse`] for a plan of
@@ -131,7 +131,7 @@ impl Correspondent {
         Ok(Self { keys: secret_of(&plan, secret)?, plan })
     }
 
-    /// The plan.
+    /// The plan that the client verified.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -184,7 +184,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// For a model.
+    /// Plans a model and encodes its weights.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a model of another suite.
