@@ -36,18 +36,20 @@ pub(crate) fn inputs(graph: &Graph, seed: u64) -> Vec<Vec<i64>> {
     all
 }
 
+/// The smallest and the largest value of each element of a tensor.
+type Bounds = Vec<[i128; 2]>;
+
 /// Every reachable end of a linear node's accumulator, whatever computed its input.
-fn attack(model: &Model, bounds: &[[i128; 2]]) {
+fn attack(model: &Model, bounds: &[Bounds]) {
     for (index, node) in model.graph.nodes.iter().enumerate() {
         let Some(linear) = node.op.get::<Linear>() else { continue };
-        let [low, high] = bounds[node.inputs[0]];
         let output = model.graph.output_of(node);
         for at in 0..output.len() {
             for sign in [1, -1] {
-                let x = worst(model, index, linear, at, [low, high], sign);
+                let x = worst((model, index, linear), at, &bounds[node.inputs[0]], sign);
                 let mut sum = exact::accumulate(model, index, linear, &x, at);
                 if let (Some(factor), Some(skip)) = (linear.addend, node.inputs.get(1)) {
-                    let ends = bounds[*skip].map(|end| i128::from(factor) * end * sign);
+                    let ends = bounds[*skip][at].map(|end| i128::from(factor) * end * sign);
                     sum += sign * ends[0].max(ends[1]);
                 }
                 exact::rescale(sum, linear.accumulator_bits, linear.shift, output);
@@ -59,59 +61,56 @@ fn attack(model: &Model, bounds: &[[i128; 2]]) {
 /// The input that drives one output as far as it goes: found by asking the
 /// reference for each element's weight.
 fn worst(
-    model: &Model,
-    node: usize,
-    linear: &Linear,
+    (model, node, linear): (&Model, usize, &Linear),
     at: usize,
-    [low, high]: [i128; 2],
+    bounds: &Bounds,
     sign: i128,
 ) -> Vec<i128> {
-    let conv = &linear.conv;
-    let length = conv.in_channels * conv.in_height * conv.in_width;
-    let zero = vec![0; length];
+    let zero = vec![0; bounds.len()];
     let rest = exact::accumulate(model, node, linear, &zero, at);
-    let end = |i: usize| {
+    let end = |(i, [low, high]): (usize, &[i128; 2])| {
         let mut unit = zero.clone();
         unit[i] = sign;
         let weight = exact::accumulate(model, node, linear, &unit, at) - rest;
-        if weight > 0 { high } else { low }
+        if weight > 0 { *high } else { *low }
     };
-    (0..length).map(end).collect()
+    bounds.iter().enumerate().map(end).collect()
 }
 
 /// Bounds of saturated tensors and of what pools and reshapes make of them; for
-/// others the ends that were seen.
-fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<[i128; 2]> {
+/// others the ends that were seen. They are by element, because widths are chosen by the ranges of
+/// what was concatenated.
+fn bounds(model: &Model, traces: &[Vec<Vec<i64>>]) -> Vec<Bounds> {
     let graph = &model.graph;
     let seen = |t: usize| {
         let values = || traces.iter().flat_map(|trace| &trace[t]).map(|v| i128::from(*v));
-        [values().min().unwrap(), values().max().unwrap()]
+        vec![[values().min().unwrap(), values().max().unwrap()]; graph.tensors[t].len()]
     };
-    let mut bounds: Vec<[i128; 2]> = (0..graph.tensors.len()).map(seen).collect();
-    bounds[graph.input] = graph.input_range.map(i128::from);
+    let mut bounds: Vec<Bounds> = (0..graph.tensors.len()).map(seen).collect();
+    bounds[graph.input].fill(graph.input_range.map(i128::from));
     for node in &graph.nodes {
-        let input = bounds[node.inputs[0]];
+        let input = bounds[node.inputs[0]].clone();
+        let low = input.iter().map(|end| end[0]).min().unwrap();
+        let high = input.iter().map(|end| end[1]).max().unwrap();
+        let output = &mut bounds[node.output];
         if let Some(Relu { saturate, low }) = node.op.get() {
             let low = i128::from(*low);
-            bounds[node.output] = [low, low + (1 << saturate) - 1];
-        } else if node.op.is::<MaxPool>()
-            || node.op.is::<Reshape>()
-            || node.op.is::<Extend>()
-            || node.op.is::<View>()
-        {
-            bounds[node.output] = input;
+            output.fill([low, low + (1 << saturate) - 1]);
+        } else if node.op.is::<MaxPool>() {
+            output.fill([low, high]);
+        } else if node.op.is::<Reshape>() || node.op.is::<Extend>() {
+            *output = input;
+        } else if node.op.is::<View>() || node.op.is::<Pad>() {
+            let shown = |from: Option<usize>| from.map_or([0, 0], |from| input[from]);
+            *output = graph.arrangement(node).into_iter().map(shown).collect();
         } else if let Some(SumPool(window)) = node.op.get() {
-            bounds[node.output] = input.map(|end| end * window.size() as i128);
-        } else if node.op.is::<Pad>() {
-            bounds[node.output] = [input[0].min(0), input[1].max(0)]
+            output.fill([low, high].map(|end| end * window.size() as i128));
         } else if node.op.is::<Concat>() {
-            let ends = || node.inputs.iter().map(|i| bounds[*i]);
-            let low = ends().map(|end| end[0]).min().unwrap();
-            let high = ends().map(|end| end[1]).max().unwrap();
-            bounds[node.output] = [low, high];
+            let parts = node.inputs.iter().flat_map(|i| bounds[*i].clone());
+            bounds[node.output] = parts.collect();
         } else if let Some(Requantize { drop }) = node.op.get() {
             let half = if *drop == 0 { 0 } else { 1 << (drop - 1) };
-            bounds[node.output] = input.map(|end| (end + half) >> drop);
+            *output = input.iter().map(|ends| ends.map(|end| (end + half) >> drop)).collect();
         }
     }
     bounds
