@@ -6,7 +6,7 @@ use ot::{SessionId, Source, setup_both};
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
-use wire::{Channel, Role};
+use wire::{Channel, Cost, Result, Role};
 
 use crate::correlations::{Correlations, Demand};
 use crate::garbled::prepare;
@@ -60,6 +60,31 @@ pub(crate) fn both<A: Send, B: Send>(
     server: impl FnOnce(&mut Channel, Correlations) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     both_tampered(rng, None, demand, client, server)
+}
+
+/// Both parties' shares of what `run` computes of their inputs, the client's first. `price` is
+/// what the plan demands and costs, and the meter of either party counts just that.
+#[allow(clippy::unwrap_used)]
+pub(crate) fn shares_of<I: Sync, O: Send>(
+    rng: &mut Random,
+    (demand, cost): (Demand, Cost),
+    [client, server]: [&I; 2],
+    run: impl Fn(&mut Channel, &I, Correlations) -> Result<O> + Sync,
+) -> [O; 2] {
+    let (c, s) = both(rng, &demand, |ch, ots| run(ch, client, ots), |ch, ots| run(ch, server, ots));
+    assert_eq!((c.cost, s.cost), (cost, cost));
+    [c.value.unwrap(), s.value.unwrap()]
+}
+
+/// The signed values of which [`shares_of`] makes shares.
+pub(crate) fn computed(
+    rng: &mut Random,
+    price: (Demand, Cost),
+    inputs: [&Share; 2],
+    run: impl Fn(&mut Channel, &Share, Correlations) -> Result<Share> + Sync,
+) -> Vec<i64> {
+    let [client, server] = shares_of(rng, price, inputs, run);
+    Share::reconstruct(&client, &server)
 }
 
 /// Like [`both`], with one frame tampered with.

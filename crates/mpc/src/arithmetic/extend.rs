@@ -182,19 +182,13 @@ impl Protocol for Extend {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{shares_of, split};
     use ring::Random;
     use ring::word::{mask, signed};
 
     fn check(plan: &Extend, client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let (c, s) = (c.value.unwrap(), s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let [c, s] = shares_of(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
         assert_eq!((c.bits(), s.bits()), (plan.out_bits, plan.out_bits));
         let value = |sum: &i64| match plan.wrap.offset() {
             0 => *sum & mask(plan.bits) as i64,

@@ -241,7 +241,7 @@ impl Protocol for Leave {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{both, computed, split};
     use ring::Random;
 
     fn centred(sum: u64, prime: u64) -> i64 {
@@ -260,14 +260,10 @@ mod tests {
             let (client, server) = (Share::new(c, bits), Share::new(s, bits));
             for out_bits in [1, 7, 20, 64] {
                 let plan = Leave::new(client.len(), modulus, out_bits, radix).unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| leave(ch, &plan, &client, pads),
-                    |ch, pads| leave(ch, &plan, &server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    leave(ch, &plan, x, pads)
+                });
                 let pairs = client.words().iter().zip(server.words());
                 let want = pairs.map(|(c, s)| centred(c + s, prime));
                 assert!(got.into_iter().eq(want.map(|v| signed(v as u64, out_bits))));

@@ -190,21 +190,15 @@ impl Protocol for Square {
 mod tests {
     use super::*;
     use crate::boolean::wrap::Sign;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::{mask, signed};
 
     const SIGNS: [Sign; 3] = [Sign::Unknown, Sign::Unsigned, Sign::NonNegative];
 
     fn check(plan: &Square, client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
         let values =
             Share::reconstruct(client, server).into_iter().map(|v| match plan.given.sign {
                 Sign::Unsigned => v & mask(plan.given.bits) as i64,

@@ -168,7 +168,7 @@ impl Protocol for Truncate {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
@@ -184,13 +184,10 @@ mod tests {
             for (radix, sender) in Radix::ALL.into_iter().flat_map(|r| senders.map(|s| (r, s))) {
                 let plan = Truncate::sent_by(sender, values.len(), [bits, drop, out_bits], radix);
                 let plan = plan.unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    run(ch, &plan, x, pads)
+                });
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
             }
@@ -209,14 +206,10 @@ mod tests {
                 let count = client.len();
                 let plan = Truncate::widening(count, bits, drop, out_bits, sign, Radix::Four);
                 let plan = plan.unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    run(ch, &plan, x, pads)
+                });
                 let value = |v: i64| if sign == Sign::Unsigned { v & mask(bits) as i64 } else { v };
                 let values = Share::reconstruct(&client, &server);
                 let want = values.iter().map(|v| signed((value(*v) >> drop) as u64, out_bits));
@@ -246,14 +239,10 @@ mod tests {
             let (client, server) = split(&mut rng, &values, bits);
             for radix in Radix::ALL {
                 let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    run(ch, &plan, x, pads)
+                });
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
             }

@@ -119,7 +119,7 @@ pub fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, random_bits};
+    use crate::testing::{random_bits, shares_of};
     use ring::Random;
     use ring::word::mask;
 
@@ -136,14 +136,10 @@ mod tests {
         {
             let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap().sent_by(sender);
             assert!(plan.demand().sent_by(!sender).is_empty());
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, pads| {
+                run(ch, &plan, x, pads)
+            });
             let sums = c.words().iter().zip(s.words());
             let sums = sums.map(|(c, s)| c.wrapping_add(*s) & mask(out_bits));
             assert!(sums.eq(client.iter().zip(server.iter()).map(|(c, s)| c ^ s)));

@@ -182,7 +182,7 @@ impl Protocol for Signs {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::mask;
 
@@ -194,14 +194,9 @@ mod tests {
         {
             for out_bits in [1, 2, 9, 64] {
                 let plan = Signs::new(values.len(), bits, told, out_bits, radix).unwrap();
-                let (c, s) = both(
-                    rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, client, pads),
-                    |ch, pads| run(ch, &plan, server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got =
+                    computed(rng, price, [client, server], |ch, x, pads| run(ch, &plan, x, pads));
                 let want = values.iter().map(|y| match told {
                     Told::NonNegative => i64::from(*y >= 0),
                     Told::Sign => y.signum(),

@@ -9,7 +9,7 @@ use super::shape::Entrance;
 use super::*;
 use crate::correlations::Correlations;
 use crate::share::Share;
-use crate::testing::{both, both_real};
+use crate::testing::{both, both_real, shares_of};
 
 const FUNCTIONS: [Function; 8] = [
     Function { drop: 0, floor: false, clip: None },
@@ -60,14 +60,8 @@ fn split(rng: &mut Random, values: &[i64], ring: Ring) -> (Share, Share) {
 
 /// Runs `plan`, whose cost must be as said, and adds up the outputs.
 fn play(rng: &mut Random, plan: &Garbled, client: &Share, server: &Share) -> Vec<Vec<u64>> {
-    let (c, s) = both(
-        rng,
-        &plan.demand(),
-        |ch, pads| run_all(ch, plan, client, pads),
-        |ch, pads| run_all(ch, plan, server, pads),
-    );
-    assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-    let (c, s) = (c.value.unwrap(), s.value.unwrap());
+    let price = (plan.demand(), plan.cost());
+    let [c, s] = shares_of(rng, price, [client, server], |ch, x, pads| run_all(ch, plan, x, pads));
     let rings = plan.circuits.batch().rings();
     c.iter().zip(&s).zip(rings).map(|((c, s), ring)| opened(*ring, c, s)).collect()
 }

@@ -114,7 +114,7 @@ impl Protocol for Argmax {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{shares_of, split};
     use ring::Random;
     use ring::word::mask;
 
@@ -131,14 +131,11 @@ mod tests {
         ] {
             let (client, server) = split(&mut rng, &values, 8);
             let plan = Argmax::new(1, values.len(), 8, Radix::Four).unwrap();
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let sum = c.value.unwrap().words()[0] + s.value.unwrap().words()[0];
+            let price = (plan.demand(), plan.cost());
+            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, pads| {
+                run(ch, &plan, x, pads)
+            });
+            let sum = c.words()[0] + s.words()[0];
             let largest = values.iter().max().unwrap();
             let want = values.iter().position(|v| v == largest).unwrap();
             assert_eq!(sum & mask(plan.index_bits()), want as u64);
@@ -152,16 +149,11 @@ mod tests {
             [[1, 2, 3, 4, 5], [7, -7, 7, 0, 0], [-9, -8, -8, -9, -9], [0, 0, 0, 0, 1]];
         let (client, server) = split(&mut rng, rows.as_flattened(), 8);
         let plan = Argmax::new(4, 5, 8, Radix::Four).unwrap();
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        assert_eq!(c.cost.rounds, Argmax::new(1, 5, 8, Radix::Four).unwrap().cost().rounds);
-        let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
-        let pairs = ours.words().iter().zip(theirs.words());
+        let price = (plan.demand(), plan.cost());
+        let [c, s] =
+            shares_of(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
+        assert_eq!(plan.cost().rounds, Argmax::new(1, 5, 8, Radix::Four).unwrap().cost().rounds);
+        let pairs = c.words().iter().zip(s.words());
         let found: Vec<u64> = pairs.map(|(c, s)| (c + s) & mask(plan.index_bits())).collect();
         assert_eq!(found, [4, 0, 1, 4]);
         assert!(Argmax::new(0, 5, 8, Radix::Four).is_err());

@@ -121,19 +121,13 @@ pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Correlations
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
     fn check(plan: &Clip, bounds: [i64; 2], client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
         let values = Share::reconstruct(client, server).into_iter();
         let want = values.map(|y| y.clamp(bounds[0], bounds[1]) as u64);
         let want = want.map(|y| signed(y, plan.inside.out_bits));

@@ -206,7 +206,7 @@ fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
 
     /// Slopes, shift and width of the result.
@@ -215,14 +215,8 @@ mod tests {
     fn check(case: Case, client: &Share, server: &Share, radix: Radix, rng: &mut Random) {
         let (slopes, shift, out_bits) = case;
         let plan = Slope::new(client.len(), client.bits(), slopes, shift, out_bits, radix).unwrap();
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, client, pads),
-            |ch, pads| run(ch, &plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, &plan, x, pads));
         let values = Share::reconstruct(client, server).into_iter().map(i128::from);
         let slope = |y: i128| i128::from(if y >= 0 { slopes[0] } else { slopes[1] });
         let want = values.map(|y| signed(((slope(y) * y) >> shift) as u64, out_bits));

@@ -157,19 +157,13 @@ impl Protocol for Relu {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
     fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
         for (y, got) in values.iter().zip(got) {
             let cap = plan.saturate.map_or(i64::MAX, |a| mask(a) as i64);
             let want = (*y).clamp(0, cap);

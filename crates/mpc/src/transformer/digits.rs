@@ -152,7 +152,7 @@ pub(super) fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::both;
+    use crate::testing::shares_of;
     use ring::Random;
     use ring::word::mask;
 
@@ -165,14 +165,10 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let plan = Digits::new(client.len(), entries, out_bits).unwrap();
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, pads| {
+                run(ch, &plan, x, pads)
+            });
             for at in 0..client.len() {
                 let z = (client.words()[at] + server.words()[at]) & mask(bits);
                 let got = c.words()[at].wrapping_add(s.words()[at]) & mask(out_bits);

@@ -130,7 +130,7 @@ pub(super) fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
 
     #[test]
@@ -143,14 +143,10 @@ mod tests {
             let function = functions::exponent::Exponent::new(bits, scale, digits).unwrap();
             let plan = Exponent::new(values.len(), &function, out_bits, Radix::Four).unwrap();
             let (client, server) = split(&mut rng, &values, bits);
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                run(ch, &plan, x, pads)
+            });
             assert_eq!(got, values.iter().map(|d| function.clear(*d)).collect::<Vec<_>>());
         }
     }

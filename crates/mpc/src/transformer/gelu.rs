@@ -209,7 +209,7 @@ impl Protocol for Gelu {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
@@ -217,14 +217,9 @@ mod tests {
         let mut rng = Random::seeded(70);
         let plan = Gelu::new(values.len(), bits, function, out_bits, radix).unwrap();
         let (client, server) = split(&mut rng, values, bits);
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got =
+            computed(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
         let want = values.iter().map(|x| signed(function.clear(*x) as u64, out_bits));
         assert_eq!(got, want.collect::<Vec<_>>(), "{bits} {} {out_bits}", function.magnitude);
     }

@@ -177,7 +177,7 @@ fn transferred(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use graph::functions::inverse::Power;
     use ring::Random;
 
@@ -203,14 +203,10 @@ mod tests {
             assert!(transfers.cost().rounds > 20 && circuit.cost().rounds == 2);
             for plan in [transfers, circuit] {
                 let (client, server) = split(&mut rng, &values, plan.bits());
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    run(ch, &plan, x, pads)
+                });
                 assert_eq!(got, values.iter().map(|y| function.clear(*y)).collect::<Vec<_>>());
             }
         }

@@ -214,7 +214,7 @@ impl Protocol for LayerNorm {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
 
     /// A row that is random, narrow about some value, or has one value apart.
@@ -252,14 +252,10 @@ mod tests {
             assert!(circuits.cost().rounds + 20 < transfers.cost().rounds);
             for plan in [transfers, circuits] {
                 let (client, server) = split(&mut rng, &values, bits);
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    run(ch, &plan, x, pads)
+                });
                 assert_eq!(got, want, "{cols} {bits}");
             }
         }
@@ -276,14 +272,9 @@ mod tests {
         let plan = by_row.clone().with_roots_of_elements(Radix::Four).unwrap();
         assert!(plan.cost().bytes() > 2 * by_row.cost().bytes());
         let (client, server) = split(&mut rng, &values, 9);
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got =
+            computed(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
         let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
         assert_eq!(got, want);
     }

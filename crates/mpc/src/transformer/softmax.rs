@@ -189,7 +189,7 @@ impl Protocol for Softmax {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
 
     /// A row with a few values at the top and the rest at a distance, or random ones.
@@ -228,14 +228,10 @@ mod tests {
             assert!(circuits.cost().rounds + 10 < transfers.cost().rounds);
             for plan in [transfers, circuits] {
                 let (client, server) = split(&mut rng, &values, bits);
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
+                    run(ch, &plan, x, pads)
+                });
                 assert_eq!(got, want, "{cols} {bits}");
             }
         }

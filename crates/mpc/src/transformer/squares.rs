@@ -139,7 +139,7 @@ pub(super) fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::both;
+    use crate::testing::shares_of;
     use ring::Random;
     use ring::word::{mask, signed};
 
@@ -152,14 +152,11 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.filter(|(x, y)| fits(x + y)).unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let plan = Squares::new(client.len(), bits, wide, out_bits).unwrap();
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let ([wide, squares], [other, others]) = (c.value.unwrap(), s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, pads| {
+                run(ch, &plan, x, pads)
+            });
+            let ([wide, squares], [other, others]) = (c, s);
             for (at, x) in Share::reconstruct(&client, &server).into_iter().enumerate() {
                 let sum = |a: &Share, b: &Share| {
                     a.words()[at].wrapping_add(b.words()[at]) & mask(a.bits())
