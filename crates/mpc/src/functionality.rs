@@ -21,6 +21,7 @@ use crate::nonlinear::argmax::{self, Argmax};
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
 use crate::open;
+use crate::protocol::Protocol as _;
 use crate::share::Share;
 
 /// One party's run of a protocol.

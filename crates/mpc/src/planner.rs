@@ -11,6 +11,7 @@ use crate::arithmetic::extend::{Extend, Sign};
 use crate::boolean::compare::{Comparison, Radix};
 use crate::correlations::Demand;
 use crate::nonlinear::relu::Relu;
+use crate::protocol::Protocol;
 
 impl Radix {
     /// The fastest for `count` comparisons of `bits` bits on the link and machine of

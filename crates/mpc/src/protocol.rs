@@ -33,17 +33,13 @@ pub trait Protocol: Debug + Send + Sync + Any {
     }
 
     /// Runs the protocol on this party's shares of its inputs, in the order in which the plan
-    /// was made for them, and returns this party's share of the result.
+    /// was made for them, and returns this party's share of the result. `ots` are the
+    /// correlations that [`Protocol::demand`] asks for.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares or correlations that do not fit the plan, [`Error::Peer`] for
     /// messages that break the protocol, [`Error::Transport`].
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share>;
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share>;
 }
 
 impl dyn Protocol {

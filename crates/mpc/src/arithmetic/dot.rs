@@ -16,6 +16,7 @@ use wire::{Channel, Cost, Error, Result};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan of inner products.

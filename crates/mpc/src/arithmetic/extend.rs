@@ -74,24 +74,6 @@ impl Extend {
         Ok(Self { count, bits, out_bits, wrap, last })
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.demand(),
-            Last::Choose(switch) => switch.demand(),
-        };
-        self.wrap.demand(self.count) + last
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.cost(),
-            Last::Choose(switch) => switch.cost(asks(&self.wrap)),
-        };
-        self.wrap.cost(self.count).then(last)
-    }
-
     /// The choice of the party that asks, or the table of the other.
     fn side(&self, role: Role, wrapped: &Wrapped) -> Side {
         if role == asks(&self.wrap) {
@@ -161,20 +143,23 @@ impl Protocol for Extend {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.demand(),
+            Last::Choose(switch) => switch.demand(),
+        };
+        self.wrap.demand(self.count) + last
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.cost(),
+            Last::Choose(switch) => switch.cost(asks(&self.wrap)),
+        };
+        self.wrap.cost(self.count).then(last)
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

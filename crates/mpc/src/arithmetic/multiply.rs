@@ -147,18 +147,6 @@ impl Multiply {
         Switch { to_client: jobs(Role::Client), to_server: jobs(Role::Server) }
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let wraps: Demand = self.wraps().map(|(wrap, count)| wrap.demand(count)).sum();
-        wraps + self.switch().demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let wraps: Cost = self.wraps().map(|(wrap, count)| wrap.cost(count)).collect();
-        wraps.then(self.switch().cost(self.first()))
-    }
-
     /// Both factors with their wraps, the wide one first.
     fn wrapped(
         &self,
@@ -240,19 +228,16 @@ impl Protocol for Multiply {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let wraps: Demand = self.wraps().map(|(wrap, count)| wrap.demand(count)).sum();
+        wraps + self.switch().demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let wraps: Cost = self.wraps().map(|(wrap, count)| wrap.cost(count)).collect();
+        wraps.then(self.switch().cost(self.first()))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, input(inputs, 1)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, input(inputs, 1)?, ots)
     }
 }

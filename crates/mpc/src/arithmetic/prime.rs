@@ -65,16 +65,6 @@ impl Leave {
         planner::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.comparison.demand(self.count) + self.conversion.demand()
-    }
-
-    /// What [`leave`] costs.
-    pub fn cost(&self) -> Cost {
-        self.comparison.cost(self.count).then(self.conversion.cost())
-    }
-
     /// What moves the values into `0..p`.
     fn offset(&self) -> u64 {
         self.prime.value() / 2
@@ -148,16 +138,6 @@ impl Enter {
         let extension = Extend::new(count, bits, WIDE, sign, radix)?;
         Ok(Self { prime, offset, extension })
     }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.extension.demand()
-    }
-
-    /// What [`enter`] costs.
-    pub fn cost(&self) -> Cost {
-        self.extension.cost()
-    }
 }
 
 /// Runs the conversion; the words of the result are below the prime.
@@ -193,20 +173,15 @@ impl Protocol for Enter {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.extension.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.extension.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        enter(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        enter(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -220,20 +195,15 @@ impl Protocol for Leave {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.comparison.demand(self.count) + self.conversion.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.comparison.cost(self.count).then(self.conversion.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        leave(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        leave(channel, self, input(inputs, 0)?, ots)
     }
 }
 

@@ -80,18 +80,6 @@ impl Square {
         Switch { to_client: jobs(Role::Client), to_server: jobs(Role::Server) }
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let wrap = self.wrap.as_ref().map(|wrap| wrap.demand(self.count)).unwrap_or_default();
-        wrap + self.switch().demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let wrap = self.wrap.as_ref().map_or(Cost::NONE, |wrap| wrap.cost(self.count));
-        wrap.then(self.switch().cost(self.asks()))
-    }
-
     /// `integers` are this party's summands with the offset taken off.
     fn side(&self, role: Role, wrapped: &Wrapped, integers: &[u64]) -> Side {
         let (crossing, asks) = (self.terms(self.asks()), role == self.asks());
@@ -168,20 +156,17 @@ impl Protocol for Square {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let wrap = self.wrap.as_ref().map(|wrap| wrap.demand(self.count)).unwrap_or_default();
+        wrap + self.switch().demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let wrap = self.wrap.as_ref().map_or(Cost::NONE, |wrap| wrap.cost(self.count));
+        wrap.then(self.switch().cost(self.asks()))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

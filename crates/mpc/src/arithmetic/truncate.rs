@@ -92,17 +92,6 @@ impl Truncate {
     fn reducing(&self) -> Demand {
         self.comparison.demand(self.count) + self.conversion.demand()
     }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.reducing() + self.extension.as_ref().map(Extend::demand).unwrap_or_default()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let reducing = self.comparison.cost(self.count).then(self.conversion.cost());
-        reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
-    }
 }
 
 /// Runs the truncation.
@@ -147,20 +136,16 @@ impl Protocol for Truncate {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.reducing() + self.extension.as_ref().map(Extend::demand).unwrap_or_default()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let reducing = self.comparison.cost(self.count).then(self.conversion.cost());
+        reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

@@ -89,24 +89,6 @@ impl Signs {
         Ok(Self { count, bits, out_bits, comparison, last })
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.demand(),
-            Last::Choose(switch) => switch.demand(),
-        };
-        self.comparison.demand(self.count) + last
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.cost(),
-            Last::Choose(switch) => switch.cost(self.comparison.last_sender()),
-        };
-        self.comparison.cost(self.count).then(last)
-    }
-
     /// One of four, by shares of `[y >= 0]` and of `[the lower bits are 0]`.
     fn side(&self, role: Role, positive: &Bits, zero: &Bits) -> Side {
         if role == self.comparison.last_sender() {
@@ -161,20 +143,23 @@ impl Protocol for Signs {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.demand(),
+            Last::Choose(switch) => switch.demand(),
+        };
+        self.comparison.demand(self.count) + last
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.cost(),
+            Last::Choose(switch) => switch.cost(self.comparison.last_sender()),
+        };
+        self.comparison.cost(self.count).then(last)
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

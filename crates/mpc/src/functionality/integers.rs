@@ -17,6 +17,7 @@ use crate::boolean::sign::{self, Signs, Told};
 use crate::nonlinear::clip::{self, Clip};
 use crate::nonlinear::leaky_relu::{self, Slope};
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::protocol::Protocol as _;
 use crate::share::{Share, server_only};
 
 #[allow(clippy::unwrap_used)]

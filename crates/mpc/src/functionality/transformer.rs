@@ -10,6 +10,7 @@ use wire::Result;
 use super::{COUNT, Protocol, of_values};
 use crate::boolean::compare::Radix;
 use crate::nonlinear::comet::{smu, softmax as relu};
+use crate::protocol::Protocol as _;
 use crate::transformer::gelu::{self, Gelu};
 use crate::transformer::inverse::{self, Inverse};
 use crate::transformer::layernorm::{self, LayerNorm};

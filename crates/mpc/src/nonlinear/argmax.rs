@@ -52,16 +52,6 @@ impl Argmax {
     pub fn index_bits(&self) -> u32 {
         self.index_bits
     }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.maximum.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        self.maximum.cost()
-    }
 }
 
 /// Shares of the index of each row of `values`, row after row, unsigned mod 2^index_bits.
@@ -93,20 +83,15 @@ impl Protocol for Argmax {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.maximum.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.maximum.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

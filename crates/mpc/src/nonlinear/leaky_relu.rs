@@ -27,6 +27,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::gated;
+use crate::protocol::Protocol;
 use crate::share::{Share, sign_of};
 
 /// The public plan of one layer.

@@ -190,15 +190,10 @@ impl Protocol for PublicTable {
         self.lookup.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
         let own = channel.role() == self.lookup.holder();
         let table: &[u64] = if own { &self.values } else { &[] };
-        run(channel, &self.lookup, input(inputs, 0)?, table, correlations)
+        run(channel, &self.lookup, input(inputs, 0)?, table, ots)
     }
 }
 

@@ -195,20 +195,6 @@ impl Maximum {
         self.comparison.demand(count) + self.switch(count).demand()
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        let level = |pairs: &Vec<(usize, usize)>| {
-            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
-        };
-        self.tournament.levels.iter().map(level).collect()
-    }
-
     /// Plays one level: the winners of `left[i]` against `right[i]`, for the value
     /// and its payload.
     fn play(
@@ -305,20 +291,19 @@ impl Protocol for Maximum {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let first = self.comparison.last_sender();
+        let level = |pairs: &Vec<(usize, usize)>| {
+            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
+        };
+        self.tournament.levels.iter().map(level).collect()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        let winners = run(channel, self, input(inputs, 0)?, None, correlations)?.pop();
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        let winners = run(channel, self, input(inputs, 0)?, None, ots)?.pop();
         winners.ok_or_else(|| Error::misuse("a maximum without output"))
     }
 }

@@ -67,17 +67,6 @@ impl Relu {
         Ok(Self { count, bits, saturate, comparison, inside })
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.comparison.demand(self.count) + self.inside.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        self.comparison.cost(self.count).then(self.inside.cost(first))
-    }
-
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
     fn indicators(
         &self,
@@ -136,20 +125,16 @@ impl Protocol for Relu {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.comparison.demand(self.count) + self.inside.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let first = self.comparison.last_sender();
+        self.comparison.cost(self.count).then(self.inside.cost(first))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.

@@ -28,6 +28,7 @@ use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
 use crate::nonlinear::relu::sum_of;
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.

@@ -11,6 +11,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::Sign;
 use crate::correlations::{Correlations, Demand};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan of products of `rows` times `cols` elements.

@@ -95,25 +95,6 @@ impl Gelu {
         &self.function
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::demand).unwrap_or_default();
-        let bent = self.bent.as_ref().map(|plan| plan.demand()).unwrap_or_default();
-        let first = extend(&self.widening) + self.comparison.demand(self.count);
-        let chosen = first + self.positive.demand() + bent;
-        chosen + self.bump.demand() + extend(&self.extension)
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
-        let first = self.comparison.last_sender();
-        let bent = self.bent.as_ref().map_or(Cost::NONE, |plan| plan.cost(first));
-        let compared = extend(&self.widening).then(self.comparison.cost(self.count));
-        let chosen = compared.then(self.positive.cost(first)).then(bent);
-        chosen.then(self.bump.cost()).then(extend(&self.extension))
-    }
-
     /// Shares of `[x >= 0]`, and of whether the curve covers x.
     fn compared(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Found> {
         let role = channel.role();
@@ -188,20 +169,24 @@ impl Protocol for Gelu {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::demand).unwrap_or_default();
+        let bent = self.bent.as_ref().map(|plan| plan.demand()).unwrap_or_default();
+        let first = extend(&self.widening) + self.comparison.demand(self.count);
+        let chosen = first + self.positive.demand() + bent;
+        chosen + self.bump.demand() + extend(&self.extension)
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
+        let first = self.comparison.last_sender();
+        let bent = self.bent.as_ref().map_or(Cost::NONE, |plan| plan.cost(first));
+        let compared = extend(&self.widening).then(self.comparison.cost(self.count));
+        let chosen = compared.then(self.positive.cost(first)).then(bent);
+        chosen.then(self.bump.cost()).then(extend(&self.extension))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

@@ -24,6 +24,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::garbled::{self, Garbled};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.

@@ -106,22 +106,6 @@ impl LayerNorm {
         self.moments.and_gates()
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let moments = self.squares.demand() + self.moments.demand();
-        let rounding = self.rounding.as_ref().map(Truncate::demand).unwrap_or_default();
-        let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
-        moments + self.product.demand() + rounding + extension
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let moments = self.squares.cost().then(self.moments.cost());
-        let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
-        let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
-        moments.then(self.product.cost()).then(rounding).then(extension)
-    }
-
     /// The sums of rows, mod 2^bits.
     fn sums(&self, x: &Share, bits: u32) -> Share {
         let rows = x.words().chunks(self.function.cols);
@@ -193,20 +177,21 @@ impl Protocol for LayerNorm {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let moments = self.squares.demand() + self.moments.demand();
+        let rounding = self.rounding.as_ref().map(Truncate::demand).unwrap_or_default();
+        let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
+        moments + self.product.demand() + rounding + extension
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let moments = self.squares.cost().then(self.moments.cost());
+        let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
+        let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
+        moments.then(self.product.cost()).then(rounding).then(extension)
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

@@ -28,6 +28,7 @@ use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::garbled::{self, Garbled};
 use crate::nonlinear::comet::straight_line::{self, Program};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.

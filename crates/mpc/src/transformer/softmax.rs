@@ -94,21 +94,6 @@ impl Softmax {
         self.reciprocal.and_gates()
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let clip = self.clip.as_ref().map(Relu::demand).unwrap_or_default();
-        let exponents = self.maximum.demand() + clip + self.exponent.demand();
-        exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let clip = self.clip.as_ref().map_or(Cost::NONE, Relu::cost);
-        let exponents = self.maximum.cost().then(clip).then(self.exponent.cost());
-        let factors = exponents.then(self.reciprocal.cost());
-        factors.then(self.product.cost()).then(self.rounding.cost())
-    }
-
     /// How far each value is below the maximum of its row.
     fn below(&self, x: &Share, largest: &Share) -> Share {
         let mut below = Vec::with_capacity(x.len());
@@ -168,20 +153,20 @@ impl Protocol for Softmax {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let clip = self.clip.as_ref().map(Relu::demand).unwrap_or_default();
+        let exponents = self.maximum.demand() + clip + self.exponent.demand();
+        exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let clip = self.clip.as_ref().map_or(Cost::NONE, Relu::cost);
+        let exponents = self.maximum.cost().then(clip).then(self.exponent.cost());
+        let factors = exponents.then(self.reciprocal.cost());
+        factors.then(self.product.cost()).then(self.rounding.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

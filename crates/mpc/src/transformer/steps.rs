@@ -17,6 +17,7 @@ use wire::{Channel, Cost, Result, Role};
 use crate::boolean::compare::Radix;
 use crate::boolean::sign::{self, Signs, Told};
 use crate::correlations::{Correlations, Demand};
+use crate::protocol::Protocol;
 use crate::share::{Share, server_only};
 
 /// The public plan.

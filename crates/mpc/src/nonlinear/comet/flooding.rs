@@ -84,6 +84,7 @@ mod tests {
     use super::*;
     use crate::boolean::compare::Radix;
     use crate::nonlinear::comet::smu::{self, Smu};
+    use crate::protocol::Protocol;
     use crate::testing::{both, split};
     use graph::functions::{self, smu::Smooth};
     use ring::word::signed;

@@ -42,16 +42,6 @@ impl Smu {
     pub fn function(&self) -> &functions::Smu {
         &self.function
     }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.program.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        self.program.cost()
-    }
 }
 
 /// Runs the layer.
@@ -74,20 +64,15 @@ impl Protocol for Smu {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.program.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.program.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

@@ -92,20 +92,6 @@ impl ReluSoftmax {
         self.function.smu.straight_line.bits()[0]
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let mask = self.mask.as_ref().map(Switch::demand).unwrap_or_default();
-        let parts = self.smooth.demand() + mask + self.reciprocal.demand();
-        parts + self.product.demand() + self.rounding.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let mask = self.mask.as_ref().map_or(Cost::NONE, |plan| plan.cost(Role::Client));
-        let parts = self.smooth.cost().then(mask).then(self.reciprocal.cost());
-        parts.then(self.product.cost()).then(self.rounding.cost())
-    }
-
     /// The sums of rows, as wide as their reciprocals take them.
     fn sums(&self, parts: &Share) -> Share {
         let rows = parts.words().chunks(self.function.cols);
@@ -182,20 +168,19 @@ impl Protocol for ReluSoftmax {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let mask = self.mask.as_ref().map(Switch::demand).unwrap_or_default();
+        let parts = self.smooth.demand() + mask + self.reciprocal.demand();
+        parts + self.product.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let mask = self.mask.as_ref().map_or(Cost::NONE, |plan| plan.cost(Role::Client));
+        let parts = self.smooth.cost().then(mask).then(self.reciprocal.cost());
+        parts.then(self.product.cost()).then(self.rounding.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, inputs.get(1), correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, inputs.get(1), ots)
     }
 }
 

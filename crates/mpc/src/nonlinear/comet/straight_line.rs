@@ -27,6 +27,7 @@ use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::protocol::Protocol as _;
 use crate::share::{Share, sign_of};
 
 /// The public plan of one program on many arguments.

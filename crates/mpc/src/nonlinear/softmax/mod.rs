@@ -87,16 +87,6 @@ impl Plan {
         Ok(Self { classes, top, terms, exponent, differences, sum_bits })
     }
 
-    /// Circuits consumed.
-    pub fn demand(&self) -> Demand {
-        self.top.demand() + self.terms.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        self.top.cost().then(self.terms.cost())
-    }
-
     /// AND gates of both steps.
     pub fn and_gates(&self) -> usize {
         self.top.and_gates() + self.terms.and_gates()
@@ -179,20 +169,15 @@ impl Protocol for Plan {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.top.demand() + self.terms.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.top.cost().then(self.terms.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        let (label, denominator) = run(channel, self, input(inputs, 0)?, correlations)?;
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        let (label, denominator) = run(channel, self, input(inputs, 0)?, ots)?;
         let words = [label.words(), denominator.words()].concat();
         Ok(Share::new(words, denominator.bits()))
     }
