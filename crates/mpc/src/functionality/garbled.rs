@@ -23,15 +23,14 @@ fn rectified(values: &[i64]) -> Vec<i64> {
 }
 
 fn protocol(name: &'static str, plan: Garbled, ideal: fn(&[i64]) -> Vec<i64>) -> Protocol {
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| garbled::run(channel, &plan, x, pads)),
-        ideal: of_values(ideal),
-        frames: [1, 1],
-    }
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, pads| garbled::run(channel, &plan, x, pads),
+        of_values(ideal),
+    )
+    .tampered([1, 1])
 }
 
 fn relu() -> Protocol {

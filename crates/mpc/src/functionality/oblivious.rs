@@ -31,12 +31,11 @@ pub(super) fn product() -> Protocol {
     let plan = Product::new(SIDES, BITS, &IMPORTANCE, OFFSET).unwrap();
     let ready = Weights::new(&plan, weights(), &chosen()).unwrap();
     let (demands, costs) = (plan.demands(), plan.costs());
-    Protocol {
-        name: "product by transfers",
-        bits: BITS,
-        demand: demands.into_iter().sum(),
-        cost: costs.into_iter().flatten().collect(),
-        run: Box::new(move |channel, x, pads| {
+    Protocol::new(
+        "product by transfers",
+        BITS,
+        (demands.into_iter().sum(), costs.into_iter().flatten().collect()),
+        move |channel, x, pads| {
             if x.len() != plan.inputs() {
                 return Err(Error::misuse("another share"));
             }
@@ -57,8 +56,8 @@ pub(super) fn product() -> Protocol {
             };
             let sums = transferred.iter().zip(own.iter()).map(|(a, b)| a.wrapping_add(*b));
             Ok(Share::new(sums.collect(), BITS))
-        }),
-        ideal: of_values(|values| {
+        },
+        of_values(|values| {
             let [places, rows, inner, columns] = SIDES;
             let weights = weights();
             let result = |at: usize| {
@@ -71,6 +70,6 @@ pub(super) fn product() -> Protocol {
             };
             (0..places * rows * columns).map(result).collect()
         }),
-        frames: [1, 1],
-    }
+    )
+    .tampered([1, 1])
 }
