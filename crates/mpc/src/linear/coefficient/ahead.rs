@@ -21,7 +21,7 @@ use ring::word::mask;
 use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
-use super::answers::{self, Held};
+use super::answers::{self, Held, Server};
 use super::clear;
 use super::client::{receive_phases, send_inputs};
 use super::layer::Layer;
@@ -115,7 +115,7 @@ impl ServerAsked {
         worker: &mut Worker<'_>,
     ) -> Result<Self> {
         let nothing = vec![0; layer.inputs()];
-        let held = answers::hold(channel, layer, key, weights, &nothing, worker)?;
+        let held = answers::hold(channel, Server { layer, key, weights }, &nothing, worker)?;
         Ok(Self { held })
     }
 
