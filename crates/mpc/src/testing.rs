@@ -10,6 +10,7 @@ use wire::{Channel, Cost, Result, Role};
 
 use crate::correlations::{Correlations, Demand};
 use crate::garbled::prepare;
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// Uniform `bits`-wide words.
@@ -85,6 +86,19 @@ pub(crate) fn computed(
 ) -> Vec<i64> {
     let [client, server] = shares_of(rng, price, inputs, run);
     Share::reconstruct(&client, &server)
+}
+
+/// Checks that `plan` makes `want` of shares of `values` of `bits`, for the cost that it says.
+pub(crate) fn check<P: Protocol>(
+    rng: &mut Random,
+    plan: &P,
+    (values, bits): (&[i64], u32),
+    want: &[i64],
+) {
+    let (client, server) = split(rng, values, bits);
+    let run = |ch: &mut Channel, x: &Share, ots| plan.run(ch, std::slice::from_ref(x), ots);
+    let got = computed(rng, (plan.demand(), plan.cost()), [&client, &server], run);
+    assert!(got == want, "{plan:?}");
 }
 
 /// Like [`both`], with one frame tampered with.

@@ -2,7 +2,7 @@
 
 use ring::word::{mask, signed};
 use ring::{Bits, Modulus};
-use wire::Role;
+use wire::{Channel, Cost, Result, Role};
 
 use super::{COUNT, Ideal, Protocol, of_values};
 use crate::arithmetic::dot::{self, Dot};
@@ -14,6 +14,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::Radix;
 use crate::boolean::sign::{self, Signs, Told};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clip::{self, Clip};
 use crate::nonlinear::leaky_relu::{self, Slope};
 use crate::nonlinear::lookup::{self, Lookup};
@@ -75,35 +76,35 @@ fn of_each(f: impl Fn(i64) -> i64 + Sync + 'static) -> Ideal {
     of_values(move |values| values.iter().map(|value| f(*value)).collect())
 }
 
+/// A protocol on values of `bits` whose `sign` it is told; `ideal` takes what they stand for.
+fn told(
+    (name, bits, sign): (&'static str, u32, Sign),
+    price: (Demand, Cost),
+    run: impl Fn(&mut Channel, &Share, Correlations) -> Result<Share> + Sync + 'static,
+    ideal: impl Fn(i64) -> i64 + Sync + 'static,
+) -> Protocol {
+    let run = move |channel: &mut Channel, x: &Share, ots| {
+        let x = given(channel.role(), x, sign);
+        run(channel, &x, ots)
+    };
+    Protocol::new(name, bits, price, run, of_each(move |value| ideal(read(value, bits, sign))))
+}
+
 #[allow(clippy::unwrap_used)]
 fn extend(name: &'static str, sign: Sign) -> Protocol {
     let plan = Extend::new(COUNT, 10, 18, sign, Radix::Four).unwrap();
-    Protocol::new(
-        name,
-        10,
-        (plan.demand(), plan.cost()),
-        move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            extend::run(channel, &plan, &x, pads)
-        },
-        of_each(move |value| read(value, 10, sign)),
-    )
-    .tampered(if sign == Sign::NonNegative { [1, 1] } else { [3, 3] })
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| extend::run(channel, &plan, x, ots);
+    let frames = if sign == Sign::NonNegative { [1, 1] } else { [3, 3] };
+    told((name, 10, sign), price, run, |value| value).tampered(frames)
 }
 
 #[allow(clippy::unwrap_used)]
 fn truncate(sign: Sign, name: &'static str) -> Protocol {
     let plan = Truncate::widening(COUNT, 20, 7, 20, sign, Radix::Four).unwrap();
-    Protocol::new(
-        name,
-        20,
-        (plan.demand(), plan.cost()),
-        move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            truncate::run(channel, &plan, &x, pads)
-        },
-        of_each(move |value| read(value, 20, sign) >> 7),
-    )
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| truncate::run(channel, &plan, x, ots);
+    told((name, 20, sign), price, run, |value| value >> 7)
 }
 
 /// Two steps down from a square, of values that are signed.
@@ -153,35 +154,20 @@ fn multiply(name: &'static str, sign: Sign, second: u32, out_bits: u32) -> Proto
         Sign::Unknown => signed(x as u64, second),
         _ => x & mask(second) as i64,
     };
-    Protocol::new(
-        name,
-        10,
-        (plan.demand(), plan.cost()),
-        move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            multiply::run(channel, &plan, &x, &x.narrow(second)?, pads)
-        },
-        of_each(move |value| {
-            let x = read(value, 10, sign);
-            x * other(x)
-        }),
-    )
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| {
+        multiply::run(channel, &plan, x, &x.narrow(second)?, ots)
+    };
+    told((name, 10, sign), price, run, move |x| x * other(x))
 }
 
 #[allow(clippy::unwrap_used)]
 fn square(name: &'static str, sign: Sign, radix: Radix) -> Protocol {
     let plan = Square::new(COUNT, Factor { bits: 10, sign }, 20, radix).unwrap();
-    Protocol::new(
-        name,
-        10,
-        (plan.demand(), plan.cost()),
-        move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            square::run(channel, &plan, &x, pads)
-        },
-        of_each(move |value| read(value, 10, sign).pow(2)),
-    )
-    .tampered(if sign == Sign::NonNegative { [2, 2] } else { [4, 4] })
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| square::run(channel, &plan, x, ots);
+    let frames = if sign == Sign::NonNegative { [2, 2] } else { [4, 4] };
+    told((name, 10, sign), price, run, |value| value.pow(2)).tampered(frames)
 }
 
 /// Inner products of four values with themselves.

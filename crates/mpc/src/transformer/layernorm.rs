@@ -199,7 +199,7 @@ impl Protocol for LayerNorm {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{computed, split};
+    use crate::testing::check;
     use ring::Random;
 
     /// A row that is random, narrow about some value, or has one value apart.
@@ -236,12 +236,7 @@ mod tests {
             let circuits = LayerNorm::with_circuits(9, &function, Radix::Sixteen).unwrap();
             assert!(circuits.cost().rounds + 20 < transfers.cost().rounds);
             for plan in [transfers, circuits] {
-                let (client, server) = split(&mut rng, &values, bits);
-                let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    run(ch, &plan, x, pads)
-                });
-                assert_eq!(got, want, "{cols} {bits}");
+                check(&mut rng, &plan, (&values, bits), &want);
             }
         }
     }
@@ -256,12 +251,8 @@ mod tests {
         let by_row = LayerNorm::new(rows, &function, Radix::Four).unwrap();
         let plan = by_row.clone().with_roots_of_elements(Radix::Four).unwrap();
         assert!(plan.cost().bytes() > 2 * by_row.cost().bytes());
-        let (client, server) = split(&mut rng, &values, 9);
-        let price = (plan.demand(), plan.cost());
-        let got =
-            computed(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
         let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-        assert_eq!(got, want);
+        check(&mut rng, &plan, (&values, 9), &want);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Protocol for Softmax {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{computed, split};
+    use crate::testing::check;
     use ring::Random;
 
     /// A row with a few values at the top and the rest at a distance, or random ones.
@@ -212,12 +212,7 @@ mod tests {
             let circuits = Softmax::with_circuits(12, &function, radix).unwrap();
             assert!(circuits.cost().rounds + 10 < transfers.cost().rounds);
             for plan in [transfers, circuits] {
-                let (client, server) = split(&mut rng, &values, bits);
-                let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    run(ch, &plan, x, pads)
-                });
-                assert_eq!(got, want, "{cols} {bits}");
+                check(&mut rng, &plan, (&values, bits), &want);
             }
         }
     }
