@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
-use crate::link::Link;
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
+use crate::transport::link::Link;
 
 /// An ordered, reliable pipe of bytes to the other party. Sending never waits
 /// for the peer to read.

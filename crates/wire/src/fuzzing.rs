@@ -4,8 +4,8 @@ use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result};
 use crate::message::{Message, Packed, Segment};
-use crate::pin::Pin;
 use crate::tags;
+use crate::transport::pin::Pin;
 
 type Test = Packed<{ tags::TESTS }>;
 

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::channel::{Channel, Transport};
 use crate::cost::{Cost, Role};
 use crate::error::{Error, Result};
-use crate::memory::transports;
 use crate::tags;
+use crate::transport::memory::transports;
 
 /// What one party ended with.
 #[derive(Debug)]

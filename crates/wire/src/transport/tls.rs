@@ -22,8 +22,8 @@ use rustls::{
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
-use crate::pin::{Pin, Pinned};
-use crate::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining};
+use crate::transport::pin::{Pin, Pinned};
+use crate::transport::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining};
 
 /// A certificate chain and its private key.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result};
-use crate::link::{Lane, Link, Slice};
-use crate::tls::Session;
+use crate::transport::link::{Lane, Link, Slice};
+use crate::transport::tls::Session;
 
 /// How long a party waits before it gives the peer up. No wait in a session is longer than
 /// the shortest of these that is left.
