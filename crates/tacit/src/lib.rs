@@ -33,4 +33,4 @@ pub use runtime::{
 pub use session::{
     Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
 };
-pub use wire::{Error, Link, Pin, Result};
+pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

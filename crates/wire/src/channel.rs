@@ -155,18 +155,19 @@ impl Channel {
     /// Receives an `M` of the given shape.
     ///
     /// # Errors
-    /// [`Error::Peer`] with what arrived instead; [`Error::Transport`].
+    /// [`Error::Peer`] with the tag of `M` and what arrived instead; [`Error::Transport`].
     pub fn receive<M: Message>(&mut self, shape: &M::Shape) -> Result<M> {
         let [tag, word @ ..] = self.header()?;
         if tag != M::TAG {
             let wanted = format!("message `{}` (tag {:#04x})", M::NAME, M::TAG);
-            return Err(Error::peer(wanted, format!("a message with tag {tag:#04x}")));
+            let got = format!("a message with tag {tag:#04x}");
+            return Err(Error::peer(wanted, got).about(M::TAG));
         }
-        let len = self.in_turn(u32::from_le_bytes(word))?;
+        let len = self.in_turn(u32::from_le_bytes(word)).map_err(|e| e.about(M::TAG))?;
         let (least, most) = M::bounds(shape);
         if !(least..=most).contains(&u64::from(len)) {
             let wanted = format!("message `{}` of {least} to {most} bytes", M::NAME);
-            return Err(Error::peer(wanted, format!("{len} bytes")));
+            return Err(Error::peer(wanted, format!("{len} bytes")).about(M::TAG));
         }
         let mut body = std::mem::take(&mut self.body);
         body.resize(usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?, 0);
@@ -175,7 +176,7 @@ impl Channel {
         self.meter.count(Cost::message(!self.role, u64::from(len)));
         let message = M::decode(&body, shape);
         self.body = kept(body);
-        message
+        message.map_err(|e| e.about(M::TAG))
     }
 
     /// Waits until everything sent has left this process.
@@ -309,7 +310,8 @@ mod tests {
                 let mut frames = ours.frames.clone();
                 spoil(&mut frames, at);
                 let error = listen(&mut fed(Role::Server, &frames.concat(), 5)).unwrap_err();
-                assert!(matches!(error, Error::Peer { .. }), "{name} {at}: {error}");
+                let tag = Some(tags::TESTS);
+                assert!(matches!(error, Error::Peer { tag: t, .. } if t == tag), "{name} {at}");
                 assert!(error.to_string().contains("lost, repeated or reordered"), "{error}");
             }
         }

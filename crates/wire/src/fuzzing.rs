@@ -2,7 +2,7 @@
 
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TransportKind};
 use crate::message::{Message, Packed, Segment};
 use crate::tags;
 use crate::transport::pin::Pin;
@@ -72,7 +72,10 @@ impl Transport for Feed {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
         assert!(buffer.len() <= self.most, "{} bytes asked for", buffer.len());
         let end = self.at + buffer.len();
-        let bytes = self.bytes.get(self.at..end).ok_or_else(|| Error::transport("the end"))?;
+        let bytes = self
+            .bytes
+            .get(self.at..end)
+            .ok_or_else(|| Error::connection(TransportKind::Closed, "the end"))?;
         buffer.copy_from_slice(bytes);
         self.at = end;
         Ok(())

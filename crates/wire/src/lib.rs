@@ -15,7 +15,7 @@ mod transport;
 
 pub use channel::{Channel, MOST_BODY, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
-pub use error::{Error, Result};
+pub use error::{Error, Result, TransportError, TransportKind};
 pub use lanes::{Lane, Lanes, Values};
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};

@@ -328,7 +328,7 @@ fn offered<'a>(
 fn after(done: usize, inputs: usize, error: Error) -> Error {
     match error {
         Error::Transport(why) if inputs > 1 => {
-            Error::transport(format!("after {done} of {inputs} inputs: {why}"))
+            Error::connection(why.kind, format!("after {done} of {inputs} inputs: {why}"))
         }
         other => other,
     }
