@@ -10,9 +10,9 @@ use runtime::{ClientKeys, Party, Report, ServerKeys, Settings};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
 
+use crate::cots;
 use crate::operation::Operation;
 use crate::task::Task;
-use crate::transfers;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench {
@@ -38,7 +38,7 @@ pub struct Measured {
     pub report: Report,
     /// Results that were compared with the computation in the clear.
     pub checked: usize,
-    /// Largest difference from it in the last place; of transfers the number that
+    /// Largest difference from it in the last place; of OTs the number that
     /// were wrong.
     pub max_error: u64,
     /// Largest difference of exact results from the real function, in last places; of
@@ -48,7 +48,7 @@ pub struct Measured {
 }
 
 impl Bench {
-    /// Plans `operation`; of `settings` the source of transfers counts. To run in so many
+    /// Plans `operation`; of `settings` the source of OTs counts. To run in so many
     /// `threads`.
     ///
     /// # Errors
@@ -74,10 +74,10 @@ impl Bench {
             task.plan.settings().sourcing(),
         )?;
         offline.set_threads(threads);
-        let (report, errors) = if let Some(count) = task.transfers() {
+        let (report, errors) = if let Some(count) = task.cots() {
             let (_, receiving) = offline.sources()?;
-            let sample = transfers::receive(channel, receiving, count)?;
-            (metered(channel, task), transfers::wrong(channel, sample)?)
+            let sample = cots::receive(channel, receiving, count)?;
+            (metered(channel, task), cots::wrong(channel, sample)?)
         } else {
             let party = Party::Client { keys: &keys, input: &[], threads };
             let result =
@@ -124,11 +124,11 @@ impl Host {
             task.plan.settings().sourcing(),
         )?;
         offline.set_threads(threads);
-        let report = if let Some(count) = task.transfers() {
+        let report = if let Some(count) = task.cots() {
             let (sending, _) = offline.sources()?;
-            let sample = transfers::send(channel, sending, count)?;
+            let sample = cots::send(channel, sending, count)?;
             let report = metered(channel, task);
-            transfers::show(channel, sample)?;
+            cots::show(channel, sample)?;
             report
         } else {
             let none = EncodedModel::default();

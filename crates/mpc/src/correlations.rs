@@ -1,4 +1,4 @@
-//! Bookkeeping of correlations: which random transfers and garbled circuits a step
+//! Bookkeeping of correlations: which random OTs and garbled circuits a step
 //! consumes and who holds which end.
 
 use std::collections::VecDeque;
@@ -9,16 +9,16 @@ use wire::{Error, Result, Role};
 
 use crate::garbled::circuits::{Circuits, Prepared};
 
-/// What a step consumes, in order: random transfers by the party that sends in them, and
+/// What a step consumes, in order: random OTs by the party that sends in them, and
 /// garbled circuits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Transfers in which the client is the sender.
+    /// OTs in which the client is the sender.
     pub client_sends: Vec<Job>,
-    /// Transfers in which the server is the sender.
+    /// OTs in which the server is the sender.
     pub server_sends: Vec<Job>,
     /// Circuits that the client garbles and the server evaluates. Preparing them takes
-    /// transfers of its own, [`Demand::circuit_jobs`].
+    /// OTs of its own, [`Demand::circuit_jobs`].
     pub circuits: Vec<Circuits>,
 }
 
@@ -41,7 +41,7 @@ impl Demand {
         Self { circuits: vec![circuits], ..Self::default() }
     }
 
-    /// The transfers that `sender` sends.
+    /// The OTs that `sender` sends.
     pub fn sent_by(&self, sender: Role) -> &[Job] {
         match sender {
             Role::Client => &self.client_sends,
@@ -54,7 +54,7 @@ impl Demand {
         self.sent_by(sender).iter().map(Job::cots).sum()
     }
 
-    /// Transfers that [`crate::garbled::prepare`] consumes; the client sends in them.
+    /// OTs that [`crate::garbled::prepare`] consumes; the client sends in them.
     pub fn circuit_jobs(&self) -> Vec<Job> {
         self.circuits.iter().map(Circuits::job).collect()
     }
@@ -91,7 +91,7 @@ pub struct Correlations {
 }
 
 impl Correlations {
-    /// Holds the pads of transfers that this party sends, and of those that it receives.
+    /// Holds the pads of OTs that this party sends, and of those that it receives.
     pub fn new(sending: Vec<SenderPads>, receiving: Vec<ReceiverPads>) -> Self {
         Self { sending: sending.into(), receiving: receiving.into(), circuits: VecDeque::new() }
     }
@@ -102,7 +102,7 @@ impl Correlations {
         Self { circuits: circuits.into(), ..self }
     }
 
-    /// Transfers and batches of circuits left.
+    /// OTs and batches of circuits left.
     pub fn len(&self) -> usize {
         self.sending.len() + self.receiving.len() + self.circuits.len()
     }
@@ -134,7 +134,7 @@ impl Correlations {
         Ok(self.circuits.drain(..demand.len()).collect())
     }
 
-    /// The next transfers that this party sends.
+    /// The next OTs that this party sends.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -146,7 +146,7 @@ impl Correlations {
         Ok(self.sending.drain(..jobs.len()).collect())
     }
 
-    /// The next transfers that it receives.
+    /// The next OTs that it receives.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -160,5 +160,5 @@ impl Correlations {
 }
 
 fn mismatch() -> Error {
-    Error::misuse("a step needs other transfers than were prepared")
+    Error::misuse("a step needs other OTs than were prepared")
 }

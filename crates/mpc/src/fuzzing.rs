@@ -17,7 +17,7 @@ use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
 pub use garbled::garbled_step;
-pub use oblivious::transfer_corrections;
+pub use oblivious::ot_corrections;
 pub use shared::shared_ciphertexts;
 pub use slots::slot_ciphertexts;
 

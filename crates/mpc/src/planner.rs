@@ -70,7 +70,7 @@ impl Reference {
     }
 }
 
-/// The sum over all transfers.
+/// The sum over all OTs.
 fn sum(demand: &Demand, of: impl Fn(&Job) -> usize) -> usize {
     let jobs = demand.client_sends.iter().chain(&demand.server_sends);
     jobs.map(of).fold(0, usize::saturating_add)
@@ -86,7 +86,7 @@ pub(crate) fn bytes(demand: &Demand, cost: Cost) -> u64 {
 }
 
 /// The plan of fewer bytes, the first of equals: `plan` makes it with triples from both
-/// directions, or from transfers that the server alone sends. A direction that hardly
+/// directions, or from OTs that the server alone sends. A direction that hardly
 /// anything else needs costs its start, which is nothing to a step of more than [`MOST`]
 /// correlations: that takes both.
 ///

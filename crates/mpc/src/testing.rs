@@ -42,9 +42,8 @@ pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Correlations, Cor
         return (ours, theirs);
     }
     let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
-    let transfers =
-        [Correlations::new(sending, Vec::new()), Correlations::new(Vec::new(), receiving)];
-    let ([sending, receiving], mut own) = (transfers, [rng.child(), rng.child()]);
+    let ots = [Correlations::new(sending, Vec::new()), Correlations::new(Vec::new(), receiving)];
+    let ([sending, receiving], mut own) = (ots, [rng.child(), rng.child()]);
     let [first, second] = &mut own;
     let (client, server) = run_pair(
         |channel| prepare(channel, &demand.circuits, sending, first).unwrap(),
@@ -53,7 +52,7 @@ pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Correlations, Cor
     (ours.with_circuits(client.value), theirs.with_circuits(server.value))
 }
 
-/// Runs both parties with dealt transfers.
+/// Runs both parties with dealt OTs.
 pub(crate) fn both<A: Send, B: Send>(
     rng: &mut Random,
     demand: &Demand,
@@ -113,7 +112,7 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
     run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
 }
 
-/// Runs both parties with correlations that they make themselves (base transfers,
+/// Runs both parties with correlations that they make themselves (base OTs,
 /// then SoftSpoken), a fresh session per `seed`.
 #[allow(clippy::unwrap_used)]
 pub(crate) fn both_real<A: Send, B: Send>(
@@ -135,7 +134,7 @@ pub(crate) fn both_real<A: Send, B: Send>(
                 receiving = fill_receiver(channel, &mut theirs, jobs).unwrap();
             }
         }
-        let transfers = match role {
+        let ots = match role {
             Role::Client => Correlations::new(
                 fill_sender(channel, &mut ours, &demand.circuit_jobs()).unwrap(),
                 vec![],
@@ -145,7 +144,7 @@ pub(crate) fn both_real<A: Send, B: Send>(
                 Correlations::new(vec![], fill_receiver(channel, &mut theirs, &jobs).unwrap())
             }
         };
-        let circuits = prepare(channel, &demand.circuits, transfers, rng).unwrap();
+        let circuits = prepare(channel, &demand.circuits, ots, rng).unwrap();
         Correlations::new(sending, receiving).with_circuits(circuits)
     };
     run_pair(

@@ -89,6 +89,6 @@ impl Job {
         if (1..=8).contains(&self.choice_bits) && self.entry.is_legal() {
             return Ok(());
         }
-        Err(Error::internal("a transfer of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
+        Err(Error::internal("an OT of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
     }
 }

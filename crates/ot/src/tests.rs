@@ -94,7 +94,7 @@ fn every_source_deals_correlations() {
 }
 
 #[test]
-fn every_source_serves_random_transfers() {
+fn every_source_serves_random_ots() {
     for (mut sender, mut receiver) in sources(3000) {
         let (head, tail) = (sender.split_off(1001), sender);
         let (head_choice, tail_choice) = (receiver.split_off(1001), receiver);
@@ -113,7 +113,7 @@ fn every_source_serves_random_transfers() {
 }
 
 #[test]
-fn every_source_serves_table_transfers() {
+fn every_source_serves_table_ots() {
     let jobs = jobs();
     let (positions, rows) = inputs(&mut Random::seeded(3));
     for (mut sender, mut receiver) in sources(cots(&jobs)) {

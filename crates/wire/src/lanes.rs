@@ -1,4 +1,4 @@
-//! Messages of bit planes and columns of integers: what table transfers and
+//! Messages of bit planes and columns of integers: what 1-of-n OTs and
 //! boolean circuits exchange.
 
 use ring::Bits;

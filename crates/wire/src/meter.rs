@@ -7,7 +7,7 @@ use crate::cost::Cost;
 /// When a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Once a session: hello, plan, keys, base transfers.
+    /// Once a session: hello, plan, keys, base OTs.
     Setup,
     /// Correlations, before or without the input.
     Offline,

@@ -85,13 +85,13 @@ tags! {
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
-    TABLE_CHOICES = 0x31, "choices of table transfers", Both, [Online],
+    TABLE_CHOICES = 0x31, "choices of 1-of-n OTs", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
-    TABLE_ENTRIES = 0x32, "entries of table transfers", Both, [Online],
+    TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],
         "The sender of oblivious transfers sends its table's entries, each masked by a pad.";
-    BASE_OFFER = 0x33, "offer of base transfers", Both, [Setup],
+    BASE_OFFER = 0x33, "offer of base OTs", Both, [Setup],
         "The sender of the base oblivious transfers sends one Ristretto point.";
-    BASE_REPLIES = 0x34, "replies of base transfers", Both, [Setup],
+    BASE_REPLIES = 0x34, "replies of base OTs", Both, [Setup],
         "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
     TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
@@ -104,7 +104,7 @@ tags! {
     FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Offline],
         "The sender of Ferret's correlations sends the blocks of its trees' levels.";
     BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],
-        "After the measurement of a bench the server shows both pads of a sample of transfers.";
+        "After the measurement of a bench the server shows both pads of a sample of OTs.";
     COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Offline, Online],
         "The client sends its share of the inputs, encrypted: seed and body of each RLWE ciphertext.";
     COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Offline, Online],
@@ -145,11 +145,11 @@ tags! {
         "The server says in one bit whether the client shall send its keys.";
     FLOODED_SHARES = 0x57, "flooded shares", ToClient, [Online],
         "The server sends its share less a mask and a public flood, which leaks the value (no session runs it).";
-    OT_MATMUL_CHOICES = 0x58, "choices of a product by transfers", ToClient, [Offline],
+    OT_MATMUL_CHOICES = 0x58, "choices of a product by OT", ToClient, [Offline],
         "The server sends the bits of its weights, masked by its random choices.";
-    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by transfers", ToServer, [Offline],
+    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by OT", ToServer, [Offline],
         "The client sends, for each oblivious transfer, its value masked by the difference of the two pads.";
-    OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by transfers", ToServer, [Online],
+    OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by OT", ToServer, [Online],
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";
 }
 

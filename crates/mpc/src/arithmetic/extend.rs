@@ -12,7 +12,7 @@
 //! With the summands read as unsigned, `x = c + s - 2^bits * w` up to a public offset:
 //! `w` (see `wrap.rs`) is needed mod 2^(out_bits - bits). A wrap bit shared by exclusive
 //! or is converted (`b2a.rs`), of a known sign one choice by a half of it tells
-//! shares. Gates and conversion take their transfers from the server alone where the other
+//! shares. Gates and conversion take their OTs from the server alone where the other
 //! direction would hardly be used otherwise.
 
 use ot::{Entry, Job, Table};

@@ -14,7 +14,7 @@
 //! X where a bit of its own Y is set: bit i is worth 2^i, so its share is needed mod
 //! 2^(out_bits - i) only. `w_x*(Y_c + Y_s)` is a choice each way by the halves of w_x,
 //! and `w_x*w_y` one of four; they are needed only as far as `2^m` and `2^n` are not zero
-//! mod 2^out_bits. All transfers run at once. A factor that is not narrower than the
+//! mod 2^out_bits. All OTs run at once. A factor that is not narrower than the
 //! result is reduced first and has no wrap.
 
 mod terms;
@@ -53,7 +53,7 @@ pub struct Multiply {
     count: usize,
     factors: [Factor; 2],
     out_bits: u32,
-    /// The wider factor, which is transferred, and the one whose bits choose.
+    /// The wider factor, of which tables are made, and the one whose bits choose.
     wide: Reduced,
     narrow: Reduced,
     /// Both wraps are found by one comparison of twice as many values.
@@ -127,7 +127,7 @@ impl Multiply {
         self.out_bits.checked_sub(bits).filter(|left| *left > 0)
     }
 
-    /// The transfers towards `receiver`: what each of its choices has, the width of an
+    /// The OTs towards `receiver`: what each of its choices has, the width of an
     /// entry and its factor in the result.
     fn terms(&self, receiver: Role) -> Vec<Term> {
         let (m, n) = (self.wide.bits, self.narrow.bits);
@@ -173,7 +173,7 @@ pub(crate) fn kept(values: &[u64], bits: &Bits) -> Vec<u64> {
     values.iter().zip(bits.masks()).map(|(value, mask)| value & mask).collect()
 }
 
-/// Adds the shares of transfers, each times its factor, to `sums`.
+/// Adds the shares of OTs, each times its factor, to `sums`.
 pub(crate) fn add_terms<'a>(
     sums: &mut [u64],
     columns: impl Iterator<Item = &'a ot::Column>,

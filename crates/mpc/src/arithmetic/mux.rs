@@ -3,7 +3,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | each party's choices and tables; random transfers |
+//! | In | each party's choices and tables; random OTs |
 //! | Out | for each job, additive shares of the table entry chosen by its receiver |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
@@ -64,7 +64,7 @@ impl Switch {
         }
     }
 
-    /// Transfers consumed.
+    /// OTs consumed.
     pub fn demand(&self) -> Demand {
         Demand {
             client_sends: self.to_server.clone(),

@@ -11,7 +11,7 @@
 //!
 //! What leaves fewer than `out_bits` bits is extended afterwards: a known sign saves the
 //! comparison of the upper bits, but not the carry out of those that are dropped. Where
-//! gates and conversion take their transfers from: as in `extend.rs`.
+//! gates and conversion take their OTs from: as in `extend.rs`.
 
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of bits; one random transfer each |
+//! | In | xor shares of bits; one random OT each |
 //! | Out | shares of the same bits mod 2^out_bits |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
@@ -10,7 +10,7 @@
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic, appendix A |
 //!
 //! `b = b_c + b_s - 2*b_c*b_s`, and the product is needed mod 2^(out_bits - 1) only. A
-//! table transfer makes it when their receiver begins, `product.rs` when the sender does.
+//! 1-of-n OT makes it when their receiver begins, `product.rs` when the sender does.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -33,7 +33,7 @@ pub struct Arithmetic {
 
 impl Arithmetic {
     /// `count` bits to integers of `out_bits` (1 to 64); `asks` sends first, and the
-    /// other party is the sender in the transfers.
+    /// other party is the sender in the OTs.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -44,7 +44,7 @@ impl Arithmetic {
         Ok(Self { count, out_bits, first: asks, sender: !asks })
     }
 
-    /// With transfers that `sender` sends, whoever begins.
+    /// With OTs that `sender` sends, whoever begins.
     pub fn sent_by(self, sender: Role) -> Self {
         Self { sender, ..self }
     }
@@ -53,7 +53,7 @@ impl Arithmetic {
         Job { count: self.count, choice_bits: 1, entry: Entry::Word(self.out_bits - 1) }
     }
 
-    /// One transfer of products; mod 2 none is needed.
+    /// One OT of products; mod 2 none is needed.
     fn switch(&self) -> Switch {
         if self.out_bits == 1 {
             return Switch::default();
@@ -65,7 +65,7 @@ impl Arithmetic {
         self.first == self.sender && self.out_bits > 1
     }
 
-    /// Transfers consumed.
+    /// OTs consumed.
     pub fn demand(&self) -> Demand {
         self.switch().demand()
     }

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | `B` of the client and `A` of the server, `bits` wide; random transfers |
+//! | In | `B` of the client and `A` of the server, `bits` wide; random OTs |
 //! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]`, and whether the bit below is 1 then |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
@@ -105,7 +105,7 @@ impl Comparison {
         Self::new(low, bits, radix)
     }
 
-    /// Takes the transfers behind the gates from `sender` alone, or half from each party.
+    /// Takes the OTs behind the gates from `sender` alone, or half from each party.
     /// The leaves' come from whoever does not ask either way.
     pub fn gates_from(mut self, sender: Option<Role>) -> Self {
         self.circuit.sender = sender;
@@ -266,7 +266,7 @@ impl Comparison {
         self.leaves.iter().map(|leaf| leaf.job(count)).collect()
     }
 
-    /// Transfers for `count` comparisons.
+    /// OTs for `count` comparisons.
     pub fn demand(&self, count: usize) -> Demand {
         Demand::from(!self.asks, self.jobs(count)) + self.circuit.demand(count)
     }
@@ -360,7 +360,7 @@ pub fn run(
     Ok(Compared { greater, middle_zero, upper_half })
 }
 
-/// Compares the low bits of both parties' summands of `x`, with transfers off the front
+/// Compares the low bits of both parties' summands of `x`, with OTs off the front
 /// of `pads`: `greater` is the carry out of them.
 ///
 /// # Errors

@@ -2,11 +2,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of wires as bit vectors, random transfers ([`Circuit::need`]) |
+//! | In | xor shares of wires as bit vectors, random OTs ([`Circuit::demand`]) |
 //! | Out | xor shares of every gate's outputs |
 //! | Reveals | operands masked by uniform bits of unused triples |
-//! | Security | semi-honest, given the transfers |
-//! | Cost | per gate with k partners and element: k + 1 bits each way, 2k from who alone sends in the transfers; one round a level |
+//! | Security | semi-honest, given the OTs |
+//! | Cost | per gate with k partners and element: k + 1 bits each way, 2k from who alone sends in the OTs; one round a level |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), correlated triples, section 4 and appendix A |
 //!
 //! A gate multiplies one operand with k partners at once, by a correlated triple
@@ -51,7 +51,7 @@ pub struct Circuit {
     pub wires: usize,
     /// The gates.
     pub levels: Vec<Vec<Gate>>,
-    /// Who alone sends in the transfers; each party in half of them when absent.
+    /// Who alone sends in the OTs; each party in half of them when absent.
     pub sender: Option<Role>,
 }
 
@@ -75,7 +75,7 @@ impl Circuit {
         }
     }
 
-    /// Transfers for `count` elements.
+    /// OTs for `count` elements.
     pub fn demand(&self, count: usize) -> Demand {
         self.levels.iter().flatten().map(|gate| self.gate_need(gate, count)).sum()
     }
@@ -261,7 +261,7 @@ fn planes(opening: Opening) -> Vec<Bits> {
 /// all wires. `first` sends first, [`Circuit::last_sender`] last.
 ///
 /// # Errors
-/// [`Error::Misuse`](wire::Error::Misuse) when inputs or transfers do not fit,
+/// [`Error::Misuse`](wire::Error::Misuse) when inputs or OTs do not fit,
 /// [`Error::Peer`](wire::Error::Peer),
 /// [`Error::Transport`](wire::Error::Transport).
 pub fn run(

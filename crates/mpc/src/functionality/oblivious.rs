@@ -25,7 +25,7 @@ fn weights() -> Vec<i32> {
     chosen().into_iter().map(|chosen| weight(chosen) as i32).collect()
 }
 
-/// The client's share by transfers, the server's in the clear.
+/// The client's share by OT, the server's in the clear.
 #[allow(clippy::unwrap_used)]
 pub(super) fn product() -> Protocol {
     let plan = Product::new(SIDES, BITS, &IMPORTANCE, OFFSET).unwrap();
@@ -40,7 +40,7 @@ pub(super) fn product() -> Protocol {
                 return Err(Error::misuse("another share"));
             }
             let x = Right::new(x.words(), BITS);
-            let (transferred, own) = match channel.role() {
+            let (by_ots, own) = match channel.role() {
                 Role::Client => (
                     {
                         let asked = ask(channel, &plan, 0, None, pads)?;
@@ -50,11 +50,11 @@ pub(super) fn product() -> Protocol {
                 ),
                 Role::Server => {
                     let asked = ask(channel, &plan, 0, Some(&ready), pads)?;
-                    let transferred = server(channel, &plan, 0, &ready, asked, 1)?;
-                    (transferred, known(&plan, &ready, &x, 1))
+                    let by_ots = server(channel, &plan, 0, &ready, asked, 1)?;
+                    (by_ots, known(&plan, &ready, &x, 1))
                 }
             };
-            let sums = transferred.iter().zip(own.iter()).map(|(a, b)| a.wrapping_add(*b));
+            let sums = by_ots.iter().zip(own.iter()).map(|(a, b)| a.wrapping_add(*b));
             Ok(Share::new(sums.collect(), BITS))
         },
         of_values(|values| {

@@ -60,11 +60,11 @@ pub fn garbled_step(data: &[u8]) {
 fn step(channel: &mut Channel, plan: &Garbled) -> Result<Share> {
     let (demand, rng) = (plan.demand(), &mut Random::seeded(1));
     let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
-    let transfers = match channel.role() {
+    let ots = match channel.role() {
         Role::Client => Correlations::new(sending, Vec::new()),
         Role::Server => Correlations::new(Vec::new(), receiving),
     };
-    let prepared = prepare(channel, &demand.circuits, transfers, rng)?;
+    let prepared = prepare(channel, &demand.circuits, ots, rng)?;
     let x = Share::new(vec![5; COUNT], 10);
     garbled::run(channel, plan, &x, Correlations::default().with_circuits(prepared))
 }

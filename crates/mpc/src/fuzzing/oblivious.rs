@@ -1,4 +1,4 @@
-//! The server of a product by transfers.
+//! The server of a product by OT.
 
 use ot::ideal::deal_pads;
 use ring::Random;
@@ -8,7 +8,7 @@ use super::{Stream, channel};
 use crate::correlations::Correlations;
 use crate::linear::ot_matmul::{Product, Weights, ask, server};
 
-/// The client's one frame: the corrections of 18 transfers.
+/// The client's one frame: the corrections of 18 OTs.
 const TAG: u8 = tags::OT_MATMUL_CORRECTIONS;
 
 fn plan() -> Option<Product> {
@@ -24,7 +24,7 @@ const BODY: u64 = 3 * (17 + 15);
 ///
 /// # Panics
 /// When it is not, or when more is asked for than the plan has.
-pub fn transfer_corrections(data: &[u8]) {
+pub fn ot_corrections(data: &[u8]) {
     let Some(plan) = plan() else { return };
     let Some(Stream { filled, bytes }) = &Stream::of(data, TAG, BODY) else { return };
     let mut channel = channel(bytes, BODY);
@@ -55,8 +55,8 @@ mod tests {
     const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
     #[test]
-    fn transfer_corrections_stand_their_corpus() {
-        replay(&format!("{CORPUS}/mpc_transfers"), 500, transfer_corrections);
+    fn ot_corrections_stand_their_corpus() {
+        replay(&format!("{CORPUS}/mpc_transfers"), 500, ot_corrections);
     }
 
     /// The target reaches what it is for.
@@ -65,6 +65,6 @@ mod tests {
     fn one_frame_is_what_the_server_waits_for() {
         let cost: wire::Cost = plan().unwrap().costs().into_iter().flatten().collect();
         assert_eq!(cost.client_to_server, HEADER_LEN + BODY);
-        transfer_corrections(&[1, 0]);
+        ot_corrections(&[1, 0]);
     }
 }

@@ -75,7 +75,7 @@ impl Circuits {
         self.words * self.batch.count()
     }
 
-    /// Transfers that [`super::prepare`] consumes; the client sends in them.
+    /// OTs that [`super::prepare`] consumes; the client sends in them.
     pub fn job(&self) -> Job {
         Job { count: self.batch.evaluator_bits(), choice_bits: 1, entry: Entry::Pair(64, 64) }
     }

@@ -217,15 +217,15 @@ fn pooling_before_relu_saves_three_relus_of_four() {
 
 fn prepared(ch: &mut wire::Channel, demand: &crate::Demand, mut rng: Random) -> Vec<Prepared> {
     let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &demand.circuit_jobs());
-    let transfers = match ch.role() {
+    let ots = match ch.role() {
         wire::Role::Client => Correlations::new(sending, vec![]),
         wire::Role::Server => Correlations::new(vec![], receiving),
     };
-    prepare(ch, &demand.circuits, transfers, &mut rng).unwrap()
+    prepare(ch, &demand.circuits, ots, &mut rng).unwrap()
 }
 
 #[test]
-fn real_transfers_and_several_circuits_in_one_preparation() {
+fn real_ots_and_several_circuits_in_one_preparation() {
     let values: Vec<i64> = (-20..20).map(|x| 12 * x).collect();
     let mut rng = Random::seeded(95);
     let from = prime(65_537);

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's; random transfers |
+//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's; random OTs |
 //! | Out | shares of `T[x]` mod 2^out_bits |
 //! | Reveals | masked choices; of the table nothing but its size |
 //! | Security | semi-honest, given the correlations |
@@ -71,7 +71,7 @@ impl Lookup {
         Switch::to(self.chooser, (0..self.count).step_by(most).map(job).collect())
     }
 
-    /// Transfers consumed.
+    /// OTs consumed.
     pub fn demand(&self) -> Demand {
         self.switch().demand()
     }

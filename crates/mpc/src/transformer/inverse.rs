@@ -37,13 +37,13 @@ pub struct Inverse {
 /// How it runs.
 #[derive(Clone, Debug)]
 enum Way {
-    Transfers(Box<Transfers>),
+    Ots(Box<Ots>),
     Circuit(Garbled),
 }
 
-/// By transfers.
+/// By OT.
 #[derive(Clone, Debug)]
-struct Transfers {
+struct Ots {
     count: usize,
     function: functions::inverse::Inverse,
     steps: Steps,
@@ -55,12 +55,12 @@ struct Transfers {
 }
 
 impl Inverse {
-    /// `count` values by transfers.
+    /// `count` values by OT.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for widths that no protocol has.
     pub fn new(count: usize, function: &functions::inverse::Inverse, radix: Radix) -> Result<Self> {
-        let way = Way::Transfers(Box::new(Transfers::new(count, function, radix)?));
+        let way = Way::Ots(Box::new(Ots::new(count, function, radix)?));
         Ok(Self { bits: function.bits, way })
     }
 
@@ -81,10 +81,10 @@ impl Inverse {
         self.bits
     }
 
-    /// AND gates of all values: none by transfers.
+    /// AND gates of all values: none by OT.
     pub fn and_gates(&self) -> usize {
         match &self.way {
-            Way::Transfers(_) => 0,
+            Way::Ots(_) => 0,
             Way::Circuit(plan) => plan.and_gates(),
         }
     }
@@ -92,7 +92,7 @@ impl Inverse {
     /// Correlations consumed.
     pub fn demand(&self) -> Demand {
         match &self.way {
-            Way::Transfers(plan) => plan.demand(),
+            Way::Ots(plan) => plan.demand(),
             Way::Circuit(plan) => plan.demand(),
         }
     }
@@ -100,13 +100,13 @@ impl Inverse {
     /// What [`run`] costs.
     pub fn cost(&self) -> Cost {
         match &self.way {
-            Way::Transfers(plan) => plan.cost(),
+            Way::Ots(plan) => plan.cost(),
             Way::Circuit(plan) => plan.cost(),
         }
     }
 }
 
-impl Transfers {
+impl Ots {
     fn new(count: usize, function: &functions::inverse::Inverse, radix: Radix) -> Result<Self> {
         let functions::inverse::Inverse { bits, out_bits, back, forth, .. } = *function;
         let [leading, drop] = function.leading;
@@ -144,17 +144,12 @@ impl Transfers {
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
 pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, pads: Correlations) -> Result<Share> {
     match &plan.way {
-        Way::Transfers(plan) => transferred(channel, plan, y, pads),
+        Way::Ots(plan) => by_ots(channel, plan, y, pads),
         Way::Circuit(plan) => garbled::run(channel, plan, y, pads),
     }
 }
 
-fn transferred(
-    channel: &mut Channel,
-    plan: &Transfers,
-    y: &Share,
-    mut pads: Correlations,
-) -> Result<Share> {
+fn by_ots(channel: &mut Channel, plan: &Ots, y: &Share, mut pads: Correlations) -> Result<Share> {
     let function = &plan.function;
     y.check(plan.count, function.bits, "inverse")?;
     let role = channel.role();
@@ -199,10 +194,10 @@ mod tests {
             let mut values: Vec<i64> = edges.flat_map(|edge| [edge - 1, edge]).collect();
             values.extend([0, 1, (1 << top) - 1]);
             values.extend(rng.uniform(100, top).iter().map(|y| *y as i64));
-            let transfers = Inverse::new(values.len(), &function, Radix::Four).unwrap();
+            let ots = Inverse::new(values.len(), &function, Radix::Four).unwrap();
             let circuit = Inverse::by_circuit(values.len(), &function).unwrap();
-            assert!(transfers.cost().rounds > 20 && circuit.cost().rounds == 2);
-            for plan in [transfers, circuit] {
+            assert!(ots.cost().rounds > 20 && circuit.cost().rounds == 2);
+            for plan in [ots, circuit] {
                 let (client, server) = split(&mut rng, &values, plan.bits());
                 let price = (plan.demand(), plan.cost());
                 let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {

@@ -39,7 +39,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// `rows` of as many values as the function has columns, by transfers.
+    /// `rows` of as many values as the function has columns, by OT.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -101,7 +101,7 @@ impl LayerNorm {
         &self.function
     }
 
-    /// AND gates of all rows: none by transfers.
+    /// AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.moments.and_gates()
     }
@@ -232,10 +232,10 @@ mod tests {
             let calibration = functions::Calibration { least, unit };
             let function = functions::LayerNorm::new(cols, bits, calibration, out_bits).unwrap();
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            let transfers = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
+            let ots = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
             let circuits = LayerNorm::with_circuits(9, &function, Radix::Sixteen).unwrap();
-            assert!(circuits.cost().rounds + 20 < transfers.cost().rounds);
-            for plan in [transfers, circuits] {
+            assert!(circuits.cost().rounds + 20 < ots.cost().rounds);
+            for plan in [ots, circuits] {
                 check(&mut rng, &plan, (&values, bits), &want);
             }
         }

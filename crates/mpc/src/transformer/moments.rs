@@ -6,7 +6,7 @@
 //! | Out | shares of f, about `unit*n/sqrt(v)` for `v = n*squares - s^2`, and of `s*f/n` |
 //! | Reveals | nothing but masked choices and openings, masked shares and labels |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | by transfers an extension, a square, an inverse root, a product and a truncation; or one garbled circuit, 2 rounds ([`Moments::cost`]) |
+//! | Cost | by OT an extension, a square, an inverse root, a product and a truncation; or one garbled circuit, 2 rounds ([`Moments::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), inverse root by normalisation and a table; circuits as [`crate::garbled`] |
 //!
 //! The integers are those of [`functions::LayerNorm`].
@@ -34,13 +34,13 @@ use crate::share::Share;
 /// The public plan.
 #[derive(Clone, Debug)]
 pub(super) enum Moments {
-    Transfers(Box<Transfers>),
+    Ots(Box<Ots>),
     Circuit(Garbled),
 }
 
-/// By transfers.
+/// By OT.
 #[derive(Clone, Debug)]
-pub(super) struct Transfers {
+pub(super) struct Ots {
     cols: u64,
     quotient: u64,
     /// Width of variances.
@@ -99,7 +99,7 @@ pub(super) fn squares_bits(function: &functions::LayerNorm) -> u32 {
 }
 
 impl Moments {
-    /// `rows` by transfers, with an inverse root for each of `roots`, rows or elements.
+    /// `rows` by OT, with an inverse root for each of `roots`, rows or elements.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths that no protocol has.
@@ -112,7 +112,7 @@ impl Moments {
         let ([variance, factor], squares) = (function.root.bits(), squares_bits(function));
         let known = |bits| Factor { bits, sign: Sign::NonNegative };
         let extend = || Extend::new(rows, squares, variance, Sign::NonNegative, radix);
-        Ok(Self::Transfers(Box::new(Transfers {
+        Ok(Self::Ots(Box::new(Ots {
             cols: cols as u64,
             quotient: quotient.0 as u64,
             variance,
@@ -144,10 +144,10 @@ impl Moments {
         Garbled::lists(rows, Ring::Power(squares), &widths, circuit, &to).map(Self::Circuit)
     }
 
-    /// AND gates of all rows: none by transfers.
+    /// AND gates of all rows: none by OT.
     pub(super) fn and_gates(&self) -> usize {
         match self {
-            Self::Transfers(_) => 0,
+            Self::Ots(_) => 0,
             Self::Circuit(plan) => plan.and_gates(),
         }
     }
@@ -155,7 +155,7 @@ impl Moments {
     /// Correlations consumed.
     pub(super) fn demand(&self) -> Demand {
         match self {
-            Self::Transfers(plan) => plan.demand(),
+            Self::Ots(plan) => plan.demand(),
             Self::Circuit(plan) => plan.demand(),
         }
     }
@@ -163,13 +163,13 @@ impl Moments {
     /// What [`run`] costs.
     pub(super) fn cost(&self) -> Cost {
         match self {
-            Self::Transfers(plan) => plan.cost(),
+            Self::Ots(plan) => plan.cost(),
             Self::Circuit(plan) => plan.cost(),
         }
     }
 }
 
-impl Transfers {
+impl Ots {
     fn demand(&self) -> Demand {
         let sum = self.sum.as_ref().map(Extend::demand).unwrap_or_default();
         let factor = sum + self.squared.demand() + self.root.demand();
@@ -233,7 +233,7 @@ pub(super) fn run(
     mut pads: Correlations,
 ) -> Result<[Share; 2]> {
     match plan {
-        Moments::Transfers(plan) => {
+        Moments::Ots(plan) => {
             let variance = plan.variance(channel, squares, sum, &mut pads)?;
             let now = pads.split(channel.role(), &plan.root.demand())?;
             let factor = plan.root.run(channel, &product.spread(variance), now)?;

@@ -6,7 +6,7 @@
 //! | Out | shares of about `(2^(out_bits-1) - 1) * softmax(x*scale)` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row, by transfers or a garbled circuit ([`Softmax::cost`]) |
+//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row, by OT or a garbled circuit ([`Softmax::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), for exponential and reciprocal |
 //!
 //! The function is [`functions::Softmax`].
@@ -40,7 +40,7 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// `rows` of as many values as the function has columns, by transfers.
+    /// `rows` of as many values as the function has columns, by OT.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -89,7 +89,7 @@ impl Softmax {
         &self.function
     }
 
-    /// AND gates of all rows: none by transfers.
+    /// AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.reciprocal.and_gates()
     }
@@ -208,10 +208,10 @@ mod tests {
             let rows = (0..12).flat_map(|kind| row(&mut rng, cols, bits, kind));
             let values: Vec<i64> = rows.map(|x| x.max(least)).collect();
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            let transfers = Softmax::new(12, &function, radix).unwrap();
+            let ots = Softmax::new(12, &function, radix).unwrap();
             let circuits = Softmax::with_circuits(12, &function, radix).unwrap();
-            assert!(circuits.cost().rounds + 10 < transfers.cost().rounds);
-            for plan in [transfers, circuits] {
+            assert!(circuits.cost().rounds + 10 < ots.cost().rounds);
+            for plan in [ots, circuits] {
                 check(&mut rng, &plan, (&values, bits), &want);
             }
         }

@@ -90,7 +90,7 @@ impl FromStr for Source {
         let known = Self::NAMED.iter().find(|(_, known)| *known == name);
         known.map(|(source, _)| *source).ok_or_else(|| {
             let names = Self::NAMED.map(|(_, name)| name).join(", ");
-            Error::misuse(format!("no source of transfers `{name}`; one of {names}"))
+            Error::misuse(format!("no source of correlated OTs `{name}`; one of {names}"))
         })
     }
 }

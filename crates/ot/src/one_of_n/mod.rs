@@ -65,7 +65,7 @@ pub fn choose(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Chooser
         planes.len() == pads.choices.len() && planes.iter().all(|p| p.len() == pads.job.count)
     };
     if pads.len() != choices.len() || !pads.iter().zip(choices).all(fits) {
-        return Err(Error::internal("choices that differ from their transfers"));
+        return Err(Error::internal("choices that differ from their OTs"));
     }
     let masked = |(pads, planes): (&ReceiverPads, &Vec<Bits>)| {
         let pairs = pads.choices.iter().zip(planes);
@@ -206,7 +206,7 @@ pub(crate) fn entries_of(pads: &[SenderPads], tables: Vec<Table>) -> Result<Vec<
         table.0.len() == pads.job.entries() && table.0.iter().all(|entry| entry.fits(&pads.job))
     };
     if pads.len() != tables.len() || !pads.iter().zip(&tables).all(fits) {
-        return Err(Error::internal("tables that differ from their transfers"));
+        return Err(Error::internal("tables that differ from their OTs"));
     }
     Ok(tables.into_iter().map(|mut table| std::mem::take(&mut table.0)).collect())
 }

@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) type Run = (Outcome<Result<Vec<Column>>>, Outcome<Result<Vec<Column>>>);
 
-/// Setup, extension and transfers, the client choosing.
+/// Setup, extension and OTs, the client choosing.
 pub(super) fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
     let (positions, rows) = inputs(&mut Random::seeded(4));
     let jobs = jobs();

@@ -2,11 +2,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | offline the weights and transfers; online shares of the input mod 2^bits or wider |
+//! | In | offline the weights and OTs; online shares of the input mod 2^bits or wider |
 //! | Out | shares of the products mod 2^bits |
 //! | Reveals | to the server: the client's share minus a uniform mask |
 //! | Security | the client's mask r is uniform mod 2^bits and used once: it is moved into the layer |
-//! | Cost | offline all transfers; online bits/8 per value of the input up, one round ([`Layer::cost`]) |
+//! | Cost | offline all OTs; online bits/8 per value of the input up, one round ([`Layer::cost`]) |
 //! | Paper | Zeng et al., UFO, Fig. 4; Mishra et al., Delphi (USENIX Security 2020), section 4.1 |
 //!
 //! Offline the products are those of r. Online the client sends `x_c - r`; the server

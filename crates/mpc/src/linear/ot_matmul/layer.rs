@@ -1,4 +1,4 @@
-//! Convolutions on products by transfers.
+//! Convolutions on products by OT.
 
 use graph::{Conv, WeightBits};
 use wire::{Cost, Error, Result, Role, Segment};

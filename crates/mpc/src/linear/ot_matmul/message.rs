@@ -1,11 +1,11 @@
-//! The messages of products by transfers.
+//! The messages of products by OT.
 
 use std::fmt;
 
 use ring::pack::{is_canonical, packed_len};
 use wire::{Error, Lanes, Message, Packed, Result, Segment, tags};
 
-/// The server's choices, masked: a bit for each transfer.
+/// The server's choices, masked: a bit for each OT.
 pub(super) type Choices = Lanes<{ tags::OT_MATMUL_CHOICES }>;
 /// The client's share of an input, masked.
 pub(in crate::linear) type Masked = Packed<{ tags::OT_MATMUL_MASKED }>;

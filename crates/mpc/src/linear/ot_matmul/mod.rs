@@ -1,12 +1,12 @@
-//! Products of the server's weights with what the client knows, by transfers.
+//! Products of the server's weights with what the client knows, by OT.
 //!
 //! | | |
 //! |---|---|
-//! | In | server: weights `[places, rows, inner]` of few bits each; client: `x`, `[places, inner, columns]`, mod 2^bits; random transfers, one for each bit of a weight |
+//! | In | server: weights `[places, rows, inner]` of few bits each; client: `x`, `[places, inner, columns]`, mod 2^bits; random OTs, one for each bit of a weight |
 //! | Out | shares of `w*x`, `[places, rows, columns]`, mod 2^bits |
 //! | Reveals | masked choices; corrections that the pads which are not opened hide |
-//! | Security | semi-honest, given the transfers |
-//! | Cost | a bit up for each transfer; down columns*(bits - k) bits where its bit counts 2^k, or an odd multiple of that ([`Product::costs`]); two rounds, those of all products of a network together |
+//! | Security | semi-honest, given the OTs |
+//! | Cost | a bit up for each OT; down columns*(bits - k) bits where its bit counts 2^k, or an odd multiple of that ([`Product::costs`]); two rounds, those of all products of a network together |
 //! | Paper | Zeng et al., UFO, section II-C and Fig. 4, section III-1; Asharov et al., correlated transfer (CCS 2013), section 5; Mohassel, Zhang, SecureML (S&P 2017), section IV-D (several columns under one choice, and fewer bits for higher ones) |
 //!
 //! For a bit b of a weight that meets the row x of a place, the client has two streams `s0`
@@ -71,7 +71,7 @@ enum End {
 /// receives them.
 ///
 /// # Errors
-/// [`Error::Misuse`] when the weights or the transfers do not fit the plan, [`Error::Peer`],
+/// [`Error::Misuse`] when the weights or the OTs do not fit the plan, [`Error::Peer`],
 /// [`Error::Transport`].
 pub fn ask(
     channel: &mut Channel,

@@ -1,4 +1,4 @@
-//! Who transfers what, in which order, and what that costs.
+//! Which OTs a product takes, in which order, and what they cost.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::message::{Choices, Corrections};
 use crate::correlations::Demand;
 use pricing::{Unit, Work};
 
-/// Transfers whose pads are held at a time.
+/// OTs whose pads are held at a time.
 pub(super) const MOST_TRANSFERS: usize = 1 << 21;
 /// Bits of one piece, beyond which it is cut.
 const PIECE: u64 = 1 << 23;
@@ -56,7 +56,7 @@ pub(super) struct Choice {
 pub(super) struct Piece {
     /// The row, counted through all places.
     pub(super) line: usize,
-    /// Index of the bit among those that are transferred.
+    /// Index of the bit among those that an OT is made for.
     pub(super) choice: usize,
     /// Inner positions.
     pub(super) inner: Range<usize>,
@@ -78,7 +78,7 @@ impl Product {
             && small(&[places, inner, columns])
             && small(&[places, rows, columns]);
         if !sized || !(1..=MOST_BITS).contains(&bits) || !(1..=16).contains(&importance.len()) {
-            return Err(Error::misuse("a product by transfers of this size"));
+            return Err(Error::misuse("a product by OT of this size"));
         }
         let choice = |(bit, importance): (u32, &i64)| {
             let width = bits.checked_sub(importance.trailing_zeros()).filter(|width| *width > 0)?;
@@ -92,7 +92,7 @@ impl Product {
 
     fn check(&self) -> Result<()> {
         if self.pieces() > MOST_PIECES || self.columns as u64 * u64::from(self.bits) / 8 > LONGEST {
-            return Err(Error::misuse("a product by transfers of this size"));
+            return Err(Error::misuse("a product by OT of this size"));
         }
         Ok(())
     }
@@ -125,12 +125,12 @@ impl Product {
         self.bits
     }
 
-    /// Transfers of a row.
+    /// OTs of a row.
     pub(super) fn per_line(&self) -> usize {
         self.choices.len() * self.inner
     }
 
-    /// Transfers of all rows.
+    /// OTs of all rows.
     pub fn transfers(&self) -> usize {
         self.lines().saturating_mul(self.per_line())
     }
@@ -142,7 +142,7 @@ impl Product {
         starts.map(|start| start..self.lines().min(start + lines)).collect()
     }
 
-    /// The transfers of some rows; the client sends in them.
+    /// The OTs of some rows; the client sends in them.
     pub(super) fn job(&self, lines: &Range<usize>) -> Job {
         let count = lines.len().saturating_mul(self.per_line());
         Job { count, choice_bits: 1, entry: Entry::Pair(64, 64) }
@@ -224,8 +224,8 @@ impl Product {
         pieces.iter().map(|piece| self.segment(piece)).collect()
     }
 
-    /// The transfers of a piece among those of `lines`.
-    pub(super) fn transfers_of(&self, piece: &Piece, lines: &Range<usize>) -> Range<usize> {
+    /// The OTs of a piece among those of `lines`.
+    pub(super) fn ots_of(&self, piece: &Piece, lines: &Range<usize>) -> Range<usize> {
         let line = (piece.line - lines.start) * self.per_line();
         let start = line + piece.choice * self.inner + piece.inner.start;
         start..start + piece.inner.len()

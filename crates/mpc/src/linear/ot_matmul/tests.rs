@@ -134,7 +134,7 @@ fn rings_of_every_width_and_odd_sizes() {
 
 #[test]
 fn long_rows_are_cut_and_many_rows_are_made_in_parts() {
-    // A piece has 2^23 bits, a part 2^21 transfers.
+    // A piece has 2^23 bits, a part 2^21 OTs.
     check(60, [1, 2, 40, 30_000], 12, &twos(2), 0);
     let plan = Product::new([1, 3, 1 << 20, 1], 12, &[1, -2], 0).unwrap();
     assert_eq!(plan.parts(), [0..1, 1..2, 2..3]);
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn real_transfers_give_the_same() {
+fn real_ots_give_the_same() {
     let plan = Product::new([2, 3, 5, 40], 14, &twos(3), -1).unwrap();
     let mut rng = Random::seeded(70);
     let (full, chosen) = draw(&mut rng, plan.lines() * plan.inner, &twos(3), -1);

@@ -1,4 +1,4 @@
-//! The server's weights, ready for transfers.
+//! The server's weights, ready for OTs.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::plan::Product;
 /// Weights `[places, rows, inner]` and the bits that they are made of.
 pub struct Weights {
     pub(super) full: Zeroizing<Vec<i32>>,
-    /// The choice of every transfer, in order, part by part.
+    /// The choice of every OT, in order, part by part.
     pub(super) chosen: Vec<Bits>,
 }
 
