@@ -106,7 +106,7 @@ fn relu(name: &'static str, plan: Relu, cap: i64) -> Protocol {
         name,
         12,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| relu::run(channel, &plan, x, pads),
+        move |channel, x, ots| relu::run(channel, &plan, x, ots),
         of_values(move |values| values.iter().map(|v| (*v).clamp(0, cap)).collect()),
     )
 }
@@ -118,7 +118,7 @@ fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
         name,
         26,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| truncate::run(channel, &plan, x, pads),
+        move |channel, x, ots| truncate::run(channel, &plan, x, ots),
         of_values(move |values| values.iter().map(|v| v >> drop).collect()),
     )
     .tampered([3, 3])
@@ -131,7 +131,7 @@ fn extend() -> Protocol {
         "extend",
         10,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| extend::run(channel, &plan, x, pads),
+        move |channel, x, ots| extend::run(channel, &plan, x, ots),
         of_values(<[i64]>::to_vec),
     )
     .tampered([3, 3])
@@ -147,7 +147,7 @@ fn max_pool() -> Protocol {
         "max pool",
         10,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| Ok(maximum::run(channel, &plan, x, None, pads)?.remove(0)),
+        move |channel, x, ots| Ok(maximum::run(channel, &plan, x, None, ots)?.remove(0)),
         of_values(move |values| values.chunks(4).map(largest).collect()),
     )
 }
@@ -159,7 +159,7 @@ fn argmax() -> Protocol {
         "argmax",
         10,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| argmax::run(channel, &plan, x, pads),
+        move |channel, x, ots| argmax::run(channel, &plan, x, ots),
         of_values(|values| {
             let largest = values.iter().max();
             let at = values.iter().position(|value| Some(value) == largest);
@@ -173,9 +173,9 @@ fn compare(name: &'static str, plan: Comparison) -> Protocol {
         name,
         12,
         (plan.demand(COUNT), plan.cost(COUNT)),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             let operands = plan.operand(channel.role(), x.words());
-            Ok(Share::new(compare::run(channel, &plan, &operands, pads)?.greater.to_words(), 1))
+            Ok(Share::new(compare::run(channel, &plan, &operands, ots)?.greater.to_words(), 1))
         },
         Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
     )
@@ -189,9 +189,9 @@ fn middle() -> Protocol {
         "compare with middle",
         12,
         (plan.demand(COUNT), plan.cost(COUNT)),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             let operands = plan.operand(channel.role(), x.words());
-            let found = compare::run(channel, &plan, &operands, pads)?;
+            let found = compare::run(channel, &plan, &operands, ots)?;
             Ok(Share::new([found.greater.to_words(), found.middle_zero.to_words()].concat(), 1))
         },
         Box::new(|client, server| {
@@ -219,9 +219,9 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
         name,
         3,
         (plan.demand(COUNT), plan.cost(COUNT, first)),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             let inputs = (0..3).map(|at| Bits::of_words(x.words(), at));
-            let wires = gmw::run(channel, &plan, inputs.collect(), pads, first)?;
+            let wires = gmw::run(channel, &plan, inputs.collect(), ots, first)?;
             Ok(Share::new([wires[xyz].to_words(), wires[other].to_words()].concat(), 1))
         },
         Box::new(|client, server| {
@@ -245,12 +245,12 @@ fn switch(name: &'static str, first: Role) -> Protocol {
         name,
         9,
         (plan.demand(), plan.cost(first)),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             let side = Side {
                 choices: vec![[0, 1].map(|bit| Bits::of_words(x.words(), bit)).to_vec()],
                 tables: vec![Table::words((0..4).map(|at| column(x.words(), at)).collect())],
             };
-            let switched = mux::run(channel, &plan, first, side, pads)?;
+            let switched = mux::run(channel, &plan, first, side, ots)?;
             Ok(relu::sum_of(COUNT, 9, &switched))
         },
         Box::new(|client, server| {

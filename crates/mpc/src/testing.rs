@@ -149,12 +149,12 @@ pub(crate) fn both_real<A: Send, B: Send>(
     };
     run_pair(
         |channel| {
-            let pads = make(channel, &mut Random::seeded(seed));
-            client(channel, pads)
+            let ots = make(channel, &mut Random::seeded(seed));
+            client(channel, ots)
         },
         |channel| {
-            let pads = make(channel, &mut Random::seeded(seed + 1));
-            server(channel, pads)
+            let ots = make(channel, &mut Random::seeded(seed + 1));
+            server(channel, ots)
         },
     )
 }

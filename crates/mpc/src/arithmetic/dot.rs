@@ -63,9 +63,9 @@ pub fn run(
     plan: &Dot,
     x: &Share,
     y: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
-    let products = multiply::run(channel, &plan.multiply, x, y, pads)?;
+    let products = multiply::run(channel, &plan.multiply, x, y, ots)?;
     let rows = products.words().chunks_exact(plan.inner);
     let sum = |row: &[u64]| row.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
     Ok(Share::new(rows.map(sum).collect(), products.bits()))
@@ -95,8 +95,8 @@ mod tests {
             let (ours, theirs) = both(
                 &mut rng,
                 &plan.demand(),
-                |ch, pads| run(ch, &plan, &a, &c, pads),
-                |ch, pads| run(ch, &plan, &b, &d, pads),
+                |ch, ots| run(ch, &plan, &a, &c, ots),
+                |ch, ots| run(ch, &plan, &b, &d, ots),
             );
             assert_eq!(ours.cost, plan.cost());
             let got = Share::reconstruct(&ours.value.unwrap(), &theirs.value.unwrap());

@@ -111,16 +111,16 @@ pub fn run(
     channel: &mut Channel,
     plan: &Extend,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "extension")?;
     let role = channel.role();
-    let wrapped = wrap::run(channel, &plan.wrap, x, &mut pads)?;
+    let wrapped = wrap::run(channel, &plan.wrap, x, &mut ots)?;
     let wraps = match &plan.last {
-        Last::Convert(last) => b2a::run(channel, last, &wrapped.half, pads)?,
+        Last::Convert(last) => b2a::run(channel, last, &wrapped.half, ots)?,
         Last::Choose(switch) => {
             let side = plan.side(role, &wrapped);
-            let switched = mux::run(channel, switch, asks(&plan.wrap), side, pads)?;
+            let switched = mux::run(channel, switch, asks(&plan.wrap), side, ots)?;
             sum_of(plan.count, plan.out_bits - plan.bits, &switched)
         }
     };
@@ -173,7 +173,7 @@ mod tests {
 
     fn check(plan: &Extend, client: &Share, server: &Share, rng: &mut Random) {
         let price = (plan.demand(), plan.cost());
-        let [c, s] = shares_of(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
+        let [c, s] = shares_of(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         assert_eq!((c.bits(), s.bits()), (plan.out_bits, plan.out_bits));
         let value = |sum: &i64| match plan.wrap.offset() {
             0 => *sum & mask(plan.bits) as i64,

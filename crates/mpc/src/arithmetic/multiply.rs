@@ -75,10 +75,10 @@ impl Reduced {
     }
 
     /// This party's summands and, of a narrow factor, its halves of the wraps.
-    fn run(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Wrapped> {
+    fn run(&self, channel: &mut Channel, x: &Share, ots: &mut Correlations) -> Result<Wrapped> {
         let x = x.narrow(self.bits)?;
         match &self.wrap {
-            Some(plan) => wrap::run(channel, plan, &x, pads),
+            Some(plan) => wrap::run(channel, plan, &x, ots),
             None => Ok(Wrapped { words: x.words().to_vec(), half: Bits::default() }),
         }
     }
@@ -152,14 +152,14 @@ impl Multiply {
         &self,
         channel: &mut Channel,
         [x, y]: [&Share; 2],
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<[Wrapped; 2]> {
         if !self.together {
-            let wide = self.wide.run(channel, x, pads)?;
-            return Ok([wide, self.narrow.run(channel, y, pads)?]);
+            let wide = self.wide.run(channel, x, ots)?;
+            return Ok([wide, self.narrow.run(channel, y, ots)?]);
         }
         let words = x.words().iter().chain(y.words()).copied().collect();
-        let both = self.wide.run(channel, &Share::new(words, x.bits()), pads)?;
+        let both = self.wide.run(channel, &Share::new(words, x.bits()), ots)?;
         let part = |skip: usize| Wrapped {
             words: both.words.iter().skip(skip).take(self.count).copied().collect(),
             half: both.half.iter().skip(skip).take(self.count).collect(),
@@ -195,7 +195,7 @@ pub fn run(
     plan: &Multiply,
     x: &Share,
     y: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     let fits =
         |share: &Share, factor: Factor| (share.len(), share.bits()) == (plan.count, factor.bits);
@@ -204,9 +204,9 @@ pub fn run(
     }
     let role = channel.role();
     let ordered = if x.bits() < y.bits() { [y, x] } else { [x, y] };
-    let ends = Ends::new(role, plan, plan.wrapped(channel, ordered, &mut pads)?);
+    let ends = Ends::new(role, plan, plan.wrapped(channel, ordered, &mut ots)?);
     let side = ends.side(role);
-    let switched = mux::run(channel, &plan.switch(), plan.first(), side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), plan.first(), side, ots)?;
     let mut sums = ends.local();
     for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
         add_terms(&mut sums, columns.iter(), plan.terms(receiver).iter().map(Term::factor));

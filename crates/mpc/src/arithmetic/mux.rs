@@ -106,11 +106,11 @@ pub fn run(
     switch: &Switch,
     first: Role,
     mut side: Side,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Switched> {
     let role = channel.role();
     let (receives, sends) = (switch.received_by(role), switch.received_by(!role));
-    let (receiving, sending) = (pads.receive(receives)?, pads.send(sends)?);
+    let (receiving, sending) = (ots.receive(receives)?, ots.send(sends)?);
     let tables = std::mem::take(&mut side.tables);
     if switch.opens_at_once() {
         let (asked, choices) = ask(receiving, &side.choices)?;

@@ -85,7 +85,7 @@ pub fn leave(
     channel: &mut Channel,
     plan: &Leave,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     let (bits, prime) = (plan.prime.bits(), plan.prime.value());
     x.check(plan.count, bits, "prime")?;
@@ -98,9 +98,9 @@ pub fn leave(
     let above = server_only(role, (1 << bits) - prime);
     let shifted = Share::new(moved.words().iter().map(|word| word + above).collect(), bits);
     let operands = plan.comparison.operand(role, shifted.words());
-    let now = pads.split(role, &plan.comparison.demand(x.len()))?;
+    let now = ots.split(role, &plan.comparison.demand(x.len()))?;
     let found = compare::run(channel, &plan.comparison, &operands, now)?;
-    let wraps = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
+    let wraps = b2a::run(channel, &plan.conversion, &found.greater, ots)?;
     let offset = server_only(role, plan.offset());
     let words = moved
         .words()
@@ -145,10 +145,10 @@ impl Enter {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, pads: Correlations) -> Result<Share> {
+pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, ots: Correlations) -> Result<Share> {
     let role = channel.role();
     let moved = x.plus(role, plan.offset as i64);
-    let wide = extend::run(channel, &plan.extension, &moved, pads)?;
+    let wide = extend::run(channel, &plan.extension, &moved, ots)?;
     // The server takes off the wrap, which is all but certain, and the offset.
     let prime = plan.prime;
     let off = server_only(role, prime.reduce((1 << WIDE) + plan.offset));
@@ -231,8 +231,8 @@ mod tests {
             for out_bits in [1, 7, 20, 64] {
                 let plan = Leave::new(client.len(), modulus, out_bits, radix).unwrap();
                 let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    leave(ch, &plan, x, pads)
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    leave(ch, &plan, x, ots)
                 });
                 let pairs = client.words().iter().zip(server.words());
                 let want = pairs.map(|(c, s)| centred(c + s, prime));
@@ -257,17 +257,17 @@ mod tests {
                 let modulus = Modulus::new(prime).unwrap();
                 let enters = Enter::new(values.len(), bits, modulus, sign, Radix::Four).unwrap();
                 let leaves = Leave::new(values.len(), modulus, 32, Radix::Four).unwrap();
-                let through = |ch: &mut Channel, share: &Share, mut pads: Correlations| {
-                    let now = pads.split(ch.role(), &enters.demand()).unwrap();
+                let through = |ch: &mut Channel, share: &Share, mut ots: Correlations| {
+                    let now = ots.split(ch.role(), &enters.demand()).unwrap();
                     let inside = enter(ch, &enters, share, now).unwrap();
                     assert!(inside.words().iter().all(|word| *word < prime));
-                    leave(ch, &leaves, &inside, pads).unwrap()
+                    leave(ch, &leaves, &inside, ots).unwrap()
                 };
                 let (c, s) = both(
                     &mut rng,
                     &(enters.demand() + leaves.demand()),
-                    |ch, pads| through(ch, &client, pads),
-                    |ch, pads| through(ch, &server, pads),
+                    |ch, ots| through(ch, &client, ots),
+                    |ch, ots| through(ch, &server, ots),
                 );
                 assert_eq!(c.cost, enters.cost().then(leaves.cost()));
                 assert_eq!(Share::reconstruct(&c.value, &s.value), values, "{sign:?}");

@@ -40,15 +40,15 @@ pub(crate) fn run(
     sender: Role,
     job: Job,
     bits: &Bits,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Vec<u64>> {
     let none = || defect("products came without their OTs");
     if channel.role() == sender {
-        let pads = pads.send(&[job])?.pop().ok_or_else(none)?;
-        send(channel, job, bits, pads)
+        let ots = ots.send(&[job])?.pop().ok_or_else(none)?;
+        send(channel, job, bits, ots)
     } else {
-        let pads = pads.receive(&[job])?.pop().ok_or_else(none)?;
-        receive(channel, job, bits, pads)
+        let ots = ots.receive(&[job])?.pop().ok_or_else(none)?;
+        receive(channel, job, bits, ots)
     }
 }
 

@@ -124,20 +124,20 @@ pub fn run(
     channel: &mut Channel,
     plan: &Square,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.given.bits, "square")?;
     let role = channel.role();
     let x = x.narrow(plan.bits)?;
     let wrapped = match &plan.wrap {
-        Some(wrap) => wrap::run(channel, wrap, &x, &mut pads)?,
+        Some(wrap) => wrap::run(channel, wrap, &x, &mut ots)?,
         None => Wrapped { words: x.words().to_vec(), half: Bits::default() },
     };
     let offset = server_only(role, plan.offset());
     let integers = wrapped.words.iter().map(|word| word.wrapping_sub(offset));
     let integers = Zeroizing::new(integers.collect::<Vec<u64>>());
     let side = plan.side(role, &wrapped, &integers);
-    let switched = mux::run(channel, &plan.switch(), plan.asks(), side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), plan.asks(), side, ots)?;
     let mut sums = plan.local(role, &integers);
     for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
         let factors = plan.terms(receiver).into_iter().map(|(_, factor)| factor);
@@ -183,7 +183,7 @@ mod tests {
 
     fn check(plan: &Square, client: &Share, server: &Share, rng: &mut Random) {
         let price = (plan.demand(), plan.cost());
-        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         let values =
             Share::reconstruct(client, server).into_iter().map(|v| match plan.given.sign {
                 Sign::Unsigned => v & mask(plan.given.bits) as i64,

@@ -103,13 +103,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Truncate,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "truncation")?;
-    let now = pads.split(channel.role(), &plan.reducing())?;
+    let now = ots.split(channel.role(), &plan.reducing())?;
     let reduced = reduce(channel, plan, x, now)?;
     match &plan.extension {
-        Some(extension) => extend::run(channel, extension, &reduced, pads),
+        Some(extension) => extend::run(channel, extension, &reduced, ots),
         None => Ok(reduced),
     }
 }
@@ -118,10 +118,10 @@ fn reduce(
     channel: &mut Channel,
     plan: &Truncate,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
-    let found = compare::of_share(channel, &plan.comparison, x, &mut pads)?;
-    let carry = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
+    let found = compare::of_share(channel, &plan.comparison, x, &mut ots)?;
+    let carry = b2a::run(channel, &plan.conversion, &found.greater, ots)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
     Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
 }
@@ -170,8 +170,8 @@ mod tests {
                 let plan = Truncate::sent_by(sender, values.len(), [bits, drop, out_bits], radix);
                 let plan = plan.unwrap();
                 let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    run(ch, &plan, x, pads)
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
                 });
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
@@ -192,8 +192,8 @@ mod tests {
                 let plan = Truncate::widening(count, bits, drop, out_bits, sign, Radix::Four);
                 let plan = plan.unwrap();
                 let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    run(ch, &plan, x, pads)
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
                 });
                 let value = |v: i64| if sign == Sign::Unsigned { v & mask(bits) as i64 } else { v };
                 let values = Share::reconstruct(&client, &server);
@@ -225,8 +225,8 @@ mod tests {
             for radix in Radix::ALL {
                 let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
                 let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    run(ch, &plan, x, pads)
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
                 });
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());

@@ -99,17 +99,17 @@ pub fn run(
     channel: &mut Channel,
     plan: &Arithmetic,
     bits: &Bits,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     if bits.len() != plan.count {
         return Err(Error::misuse("bits that do not fit their conversion"));
     }
     let products = if plan.sender_begins() {
-        let words = product::run(channel, plan.sender, plan.job(), bits, pads)?;
+        let words = product::run(channel, plan.sender, plan.job(), bits, ots)?;
         Share::new(words, plan.out_bits)
     } else {
         let side = plan.side(channel.role(), bits);
-        let switched = mux::run(channel, &plan.switch(), plan.first, side, pads)?;
+        let switched = mux::run(channel, &plan.switch(), plan.first, side, ots)?;
         sum_of(plan.count, plan.out_bits, &switched)
     };
     Ok(Share::new(bits.to_words(), plan.out_bits).add_scaled(&products, -2))
@@ -137,9 +137,8 @@ mod tests {
             let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap().sent_by(sender);
             assert!(plan.demand().sent_by(!sender).is_empty());
             let price = (plan.demand(), plan.cost());
-            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, pads| {
-                run(ch, &plan, x, pads)
-            });
+            let [c, s] =
+                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
             let sums = c.words().iter().zip(s.words());
             let sums = sums.map(|(c, s)| c.wrapping_add(*s) & mask(out_bits));
             assert!(sums.eq(client.iter().zip(server.iter()).map(|(c, s)| c ^ s)));

@@ -346,13 +346,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Compared> {
     let leaves = match channel.role() == plan.asks {
-        true => asked_leaves(channel, plan, operands, &mut pads)?,
-        false => told_leaves(channel, plan, operands, &mut pads)?,
+        true => asked_leaves(channel, plan, operands, &mut ots)?,
+        false => told_leaves(channel, plan, operands, &mut ots)?,
     };
-    let mut wires = gmw::run(channel, &plan.circuit, leaves, pads, !plan.asks)?;
+    let mut wires = gmw::run(channel, &plan.circuit, leaves, ots, !plan.asks)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
@@ -361,7 +361,7 @@ pub fn run(
 }
 
 /// Compares the low bits of both parties' summands of `x`, with OTs off the front
-/// of `pads`: `greater` is the carry out of them.
+/// of `ots`: `greater` is the carry out of them.
 ///
 /// # Errors
 /// As [`run`].
@@ -369,10 +369,10 @@ pub(crate) fn of_share(
     channel: &mut Channel,
     plan: &Comparison,
     x: &Share,
-    pads: &mut Correlations,
+    ots: &mut Correlations,
 ) -> Result<Compared> {
     let role = channel.role();
     let operands = plan.operand(role, x.words());
-    let now = pads.split(role, &plan.demand(x.len()))?;
+    let now = ots.split(role, &plan.demand(x.len()))?;
     run(channel, plan, &operands, now)
 }

@@ -268,13 +268,13 @@ pub fn run(
     channel: &mut Channel,
     circuit: &Circuit,
     inputs: Vec<Bits>,
-    mut pads: Correlations,
+    mut ots: Correlations,
     first: Role,
 ) -> Result<Zeroizing<Vec<Bits>>> {
     let role = channel.role();
     let count = inputs.first().map_or(0, Bits::len);
     let mut gate = |gate: &Gate| {
-        Triples::take(role, circuit.sender, &circuit.gate_need(gate, count), &mut pads)
+        Triples::take(role, circuit.sender, &circuit.gate_need(gate, count), &mut ots)
     };
     let mut level = |gates: &Vec<Gate>| gates.iter().map(&mut gate).collect();
     let triples = circuit.levels.iter().map(&mut level).collect::<Result<_>>()?;
@@ -325,8 +325,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &circuit.demand(count),
-                |ch, pads| run(ch, &circuit, client.clone(), pads, first),
-                |ch, pads| run(ch, &circuit, server.clone(), pads, first),
+                |ch, ots| run(ch, &circuit, client.clone(), ots, first),
+                |ch, ots| run(ch, &circuit, server.clone(), ots, first),
             );
             let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
             let clear = |wire: usize, i: usize| ours[wire].get(i) ^ theirs[wire].get(i);

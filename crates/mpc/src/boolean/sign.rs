@@ -111,23 +111,18 @@ impl Signs {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(
-    channel: &mut Channel,
-    plan: &Signs,
-    y: &Share,
-    mut pads: Correlations,
-) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "signs")?;
     let role = channel.role();
-    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let mut positive = sign_of(role, y.words(), plan.bits);
     positive.xor(&found.greater);
     match &plan.last {
-        Last::Convert(plan) => b2a::run(channel, plan, &positive, pads),
+        Last::Convert(plan) => b2a::run(channel, plan, &positive, ots),
         Last::Choose(switch) => {
             let side = plan.side(role, &positive, &found.middle_zero);
             let first = plan.comparison.last_sender();
-            let switched = mux::run(channel, switch, first, side, pads)?;
+            let switched = mux::run(channel, switch, first, side, ots)?;
             Ok(sum_of(plan.count, plan.out_bits, &switched))
         }
     }
@@ -181,7 +176,7 @@ mod tests {
                 let plan = Signs::new(values.len(), bits, told, out_bits, radix).unwrap();
                 let price = (plan.demand(), plan.cost());
                 let got =
-                    computed(rng, price, [client, server], |ch, x, pads| run(ch, &plan, x, pads));
+                    computed(rng, price, [client, server], |ch, x, ots| run(ch, &plan, x, ots));
                 let want = values.iter().map(|y| match told {
                     Told::NonNegative => i64::from(*y >= 0),
                     Told::Sign => y.signum(),

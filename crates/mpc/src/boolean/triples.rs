@@ -51,7 +51,7 @@ pub(crate) fn masks(sender: Sender, role: Role, products: usize) -> usize {
 }
 
 impl Triples {
-    /// Takes what [`need`] says off the front of `pads`.
+    /// Takes what [`demand`] says off the front of `ots`.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] when others or fewer are there.
@@ -59,10 +59,10 @@ impl Triples {
         role: Role,
         sender: Sender,
         demand: &Demand,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<Self> {
-        let sent = pads.send(demand.sent_by(role))?.into_iter().map(sent);
-        let received = pads.receive(demand.sent_by(!role))?.into_iter().map(received);
+        let sent = ots.send(demand.sent_by(role))?.into_iter().map(sent);
+        let received = ots.receive(demand.sent_by(!role))?.into_iter().map(received);
         let mut terms = sent.chain(received);
         let first = terms.next().unwrap_or_default();
         let rest = terms.fold(Term::default(), Term::join);

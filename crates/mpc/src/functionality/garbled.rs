@@ -27,7 +27,7 @@ fn protocol(name: &'static str, plan: Garbled, ideal: fn(&[i64]) -> Vec<i64>) ->
         name,
         12,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| garbled::run(channel, &plan, x, pads),
+        move |channel, x, ots| garbled::run(channel, &plan, x, ots),
         of_values(ideal),
     )
     .tampered([1, 1])
@@ -69,9 +69,9 @@ fn prepared() -> Protocol {
         name: "garbled relu, prepared",
         demand: Demand::from(Role::Client, plan.demand().circuit_jobs()),
         cost: prepare_cost(&circuits).then(plan.cost()),
-        run: Box::new(move |channel, x, pads| {
+        run: Box::new(move |channel, x, ots| {
             let rng = &mut Random::seeded(60 + u64::from(channel.role() == Role::Server));
-            let prepared = prepare(channel, &circuits, pads, rng)?;
+            let prepared = prepare(channel, &circuits, ots, rng)?;
             garbled::run(channel, &plan, x, Correlations::default().with_circuits(prepared))
         }),
         frames: [3, 2],

@@ -116,12 +116,12 @@ fn lookup() -> Protocol {
         "lookup",
         7,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             let table = match channel.role() {
                 Role::Client => &[][..],
                 Role::Server => &table,
             };
-            lookup::run(channel, &plan, x, table, pads)
+            lookup::run(channel, &plan, x, table, ots)
         },
         of_each(function),
     )
@@ -136,7 +136,7 @@ fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
         name,
         12,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| b2a::run(channel, &plan, &Bits::of_words(x.words(), 0), pads),
+        move |channel, x, ots| b2a::run(channel, &plan, &Bits::of_words(x.words(), 0), ots),
         of_each(|value| value & 1),
     )
     .tampered([1, 1])
@@ -179,7 +179,7 @@ fn dot() -> Protocol {
         "dot",
         9,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| dot::run(channel, &plan, x, x, pads),
+        move |channel, x, ots| dot::run(channel, &plan, x, x, ots),
         of_values(|values| values.chunks(4).map(|row| row.iter().map(|x| x * x).sum()).collect()),
     )
 }
@@ -189,7 +189,7 @@ fn slope(name: &'static str, plan: Slope, ideal: fn(i64) -> i64) -> Protocol {
         name,
         12,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| leaky_relu::run(channel, &plan, x, pads),
+        move |channel, x, ots| leaky_relu::run(channel, &plan, x, ots),
         of_each(ideal),
     )
 }
@@ -201,7 +201,7 @@ fn clip(bounds: [i64; 2], out_bits: u32) -> Protocol {
         "clip",
         12,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| clip::run(channel, &plan, x, pads),
+        move |channel, x, ots| clip::run(channel, &plan, x, ots),
         of_each(move |y| y.clamp(bounds[0], bounds[1])),
     )
 }
@@ -213,7 +213,7 @@ fn signs(name: &'static str, told: Told, ideal: fn(i64) -> i64) -> Protocol {
         name,
         12,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| sign::run(channel, &plan, x, pads),
+        move |channel, x, ots| sign::run(channel, &plan, x, ots),
         of_each(ideal),
     )
     .tampered([3, 3])
@@ -236,9 +236,9 @@ fn leave() -> Protocol {
         "leave a prime",
         14,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             let x = Share::new(reduced(x), modulus().bits());
-            prime::leave(channel, &plan, &x, pads)
+            prime::leave(channel, &plan, &x, ots)
         },
         Box::new(move |client, server| {
             let sums = reduced(client).into_iter().zip(reduced(server));
@@ -259,10 +259,10 @@ fn enter() -> Protocol {
         "enter a prime",
         10,
         (enter.demand() + leave.demand(), enter.cost().then(leave.cost())),
-        move |channel, x, mut pads| {
-            let now = pads.split(channel.role(), &enter.demand())?;
+        move |channel, x, mut ots| {
+            let now = ots.split(channel.role(), &enter.demand())?;
             let inside = prime::enter(channel, &enter, x, now)?;
-            prime::leave(channel, &leave, &inside, pads)
+            prime::leave(channel, &leave, &inside, ots)
         },
         of_values(<[i64]>::to_vec),
     )

@@ -35,7 +35,7 @@ pub(super) fn product() -> Protocol {
         "product by transfers",
         BITS,
         (demands.into_iter().sum(), costs.into_iter().flatten().collect()),
-        move |channel, x, pads| {
+        move |channel, x, ots| {
             if x.len() != plan.inputs() {
                 return Err(Error::misuse("another share"));
             }
@@ -43,13 +43,13 @@ pub(super) fn product() -> Protocol {
             let (by_ots, own) = match channel.role() {
                 Role::Client => (
                     {
-                        let asked = ask(channel, &plan, 0, None, pads)?;
+                        let asked = ask(channel, &plan, 0, None, ots)?;
                         client(channel, &plan, 0, &x, asked, 1)?
                     },
                     without_bits(&plan, &x),
                 ),
                 Role::Server => {
-                    let asked = ask(channel, &plan, 0, Some(&ready), pads)?;
+                    let asked = ask(channel, &plan, 0, Some(&ready), ots)?;
                     let by_ots = server(channel, &plan, 0, &ready, asked, 1)?;
                     (by_ots, known(&plan, &ready, &x, 1))
                 }

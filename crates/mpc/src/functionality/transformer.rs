@@ -44,7 +44,7 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
         name,
         bits,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| gelu::run(channel, &plan, x, pads),
+        move |channel, x, ots| gelu::run(channel, &plan, x, ots),
         of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
     )
 }
@@ -61,7 +61,7 @@ fn softmax(
         name,
         10,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| softmax::run(channel, &plan, x, pads),
+        move |channel, x, ots| softmax::run(channel, &plan, x, ots),
         of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
     )
 }
@@ -77,9 +77,9 @@ fn inverse() -> Protocol {
         "inverse root",
         bits,
         (plan.demand(), plan.cost()),
-        move |channel, y, pads| {
+        move |channel, y, ots| {
             let y = y.plus(channel.role(), quarter);
-            inverse::run(channel, &plan, &y, pads)
+            inverse::run(channel, &plan, &y, ots)
         },
         of_values(move |values| values.iter().map(|y| clear.clear(y + quarter)).collect()),
     )
@@ -98,7 +98,7 @@ fn layer_norm(
         name,
         10,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| layernorm::run(channel, &plan, x, pads),
+        move |channel, x, ots| layernorm::run(channel, &plan, x, ots),
         of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
     )
 }
@@ -115,7 +115,7 @@ fn smu() -> Protocol {
         "smooth maximum",
         SMOOTH.bits + 1,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| smu::run(channel, &plan, x, pads),
+        move |channel, x, ots| smu::run(channel, &plan, x, ots),
         of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
     )
 }
@@ -130,7 +130,7 @@ fn relu_softmax() -> Protocol {
         "softmax of smooth maxima",
         SMOOTH.bits + 1,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| relu::run(channel, &plan, x, None, pads),
+        move |channel, x, ots| relu::run(channel, &plan, x, None, ots),
         of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row, None)).collect()),
     )
 }
@@ -146,7 +146,7 @@ fn newton_norm() -> Protocol {
         "layer norm by Newton's iteration",
         10,
         (plan.demand(), plan.cost()),
-        move |channel, x, pads| layernorm::run(channel, &plan, x, pads),
+        move |channel, x, ots| layernorm::run(channel, &plan, x, ots),
         of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
     )
 }

@@ -31,8 +31,8 @@ pub fn ot_corrections(data: &[u8]) {
     let Ok(weights) = Weights::new(&plan, vec![-1; 9], &[3; 9]) else { return };
     let jobs: Vec<_> = plan.demands().into_iter().flat_map(|demand| demand.client_sends).collect();
     let (_, receiving) = deal_pads(&mut Random::seeded(1), &jobs);
-    let pads = Correlations::new(Vec::new(), receiving);
-    let Ok(asked) = ask(&mut channel, &plan, 0, Some(&weights), pads) else { return };
+    let ots = Correlations::new(Vec::new(), receiving);
+    let Ok(asked) = ask(&mut channel, &plan, 0, Some(&weights), ots) else { return };
     match server(&mut channel, &plan, 0, &weights, asked, 1) {
         Ok(share) => assert_eq!(share.len(), plan.outputs()),
         Err(Error::Peer { .. }) => assert!(!filled || padded(bytes), "a frame of the right size"),

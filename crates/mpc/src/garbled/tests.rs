@@ -61,7 +61,7 @@ fn split(rng: &mut Random, values: &[i64], ring: Ring) -> (Share, Share) {
 /// Runs `plan`, whose cost must be as said, and adds up the outputs.
 fn play(rng: &mut Random, plan: &Garbled, client: &Share, server: &Share) -> Vec<Vec<u64>> {
     let price = (plan.demand(), plan.cost());
-    let [c, s] = shares_of(rng, price, [client, server], |ch, x, pads| run_all(ch, plan, x, pads));
+    let [c, s] = shares_of(rng, price, [client, server], |ch, x, ots| run_all(ch, plan, x, ots));
     let rings = plan.circuits.batch().rings();
     c.iter().zip(&s).zip(rings).map(|((c, s), ring)| opened(*ring, c, s)).collect()
 }
@@ -242,10 +242,10 @@ fn real_ots_and_several_circuits_in_one_preparation() {
     assert_eq!((c.cost, s.cost), (prepare_cost(&demand.circuits), c.cost));
     assert_eq!((c.cost.rounds, prepare_cost(&[]).rounds), (2, 0));
     assert!(demand.table_bytes() > 32 * (relu.and_gates() + top.and_gates()));
-    let through = |ch: &mut wire::Channel, share: &Share, mut pads: Correlations| {
-        let now = pads.split(ch.role(), &relu.demand()).unwrap();
+    let through = |ch: &mut wire::Channel, share: &Share, mut ots: Correlations| {
+        let now = ots.split(ch.role(), &relu.demand()).unwrap();
         let rectified = run(ch, &relu, share, now).unwrap();
-        run(ch, &top, &rectified, pads).unwrap()
+        run(ch, &top, &rectified, ots).unwrap()
     };
     let (c, s) =
         both_real(5, &demand, |ch, p| through(ch, &client, p), |ch, p| through(ch, &server, p));
@@ -266,8 +266,8 @@ fn other_circuits_than_prepared_are_misuse() {
     let (c, s) = both(
         &mut rng,
         &two.demand(),
-        |ch, pads| run(ch, &three, &x, pads),
-        |ch, pads| run(ch, &three, &x.narrow(7).unwrap(), pads),
+        |ch, ots| run(ch, &three, &x, ots),
+        |ch, ots| run(ch, &three, &x.narrow(7).unwrap(), ots),
     );
     assert!(matches!(c.value, Err(Error::Misuse(_))));
     assert!(matches!(s.value, Err(Error::Misuse(_))));

@@ -63,13 +63,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Argmax,
     values: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let rows = (0..plan.rows).flat_map(|_| 0..plan.classes);
     let indices: Vec<i64> = rows.map(|i| i as i64).collect();
     let known = (channel.role() == Role::Server).then_some(indices.as_slice());
     let indices = Share::known(known, indices.len(), plan.index_bits);
-    let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), pads)?;
+    let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), ots)?;
     found.pop().ok_or_else(|| defect("an argmax has no output"))
 }
 
@@ -117,9 +117,8 @@ mod tests {
             let (client, server) = split(&mut rng, &values, 8);
             let plan = Argmax::new(1, values.len(), 8, Radix::Four).unwrap();
             let price = (plan.demand(), plan.cost());
-            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, pads| {
-                run(ch, &plan, x, pads)
-            });
+            let [c, s] =
+                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
             let sum = c.words()[0] + s.words()[0];
             let largest = values.iter().max().unwrap();
             let want = values.iter().position(|v| v == largest).unwrap();
@@ -136,7 +135,7 @@ mod tests {
         let plan = Argmax::new(4, 5, 8, Radix::Four).unwrap();
         let price = (plan.demand(), plan.cost());
         let [c, s] =
-            shares_of(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
+            shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
         assert_eq!(plan.cost().rounds, Argmax::new(1, 5, 8, Radix::Four).unwrap().cost().rounds);
         let pairs = c.words().iter().zip(s.words());
         let found: Vec<u64> = pairs.map(|(c, s)| (c + s) & mask(plan.index_bits())).collect();

@@ -102,16 +102,16 @@ impl Clip {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "clip")?;
     let (role, count) = (channel.role(), plan.count);
     let distances = plan.distances(role, y);
-    let found = compare::of_share(channel, &plan.comparison, &distances, &mut pads)?;
+    let found = compare::of_share(channel, &plan.comparison, &distances, &mut ots)?;
     let indicators = plan.indicators(role, distances.words(), &found.greater);
     let [positive, inside] = &*indicators;
     let above = distances.words().get(..count).unwrap_or_default();
     let first = plan.comparison.last_sender();
-    let clipped = plan.inside.run(channel, first, above, [positive, inside], pads)?;
+    let clipped = plan.inside.run(channel, first, above, [positive, inside], ots)?;
     let low = server_only(role, plan.low as u64);
     let words = clipped.words().iter().map(|word| word.wrapping_add(low)).collect();
     Ok(Share::new(words, plan.inside.out_bits))
@@ -127,7 +127,7 @@ mod tests {
 
     fn check(plan: &Clip, bounds: [i64; 2], client: &Share, server: &Share, rng: &mut Random) {
         let price = (plan.demand(), plan.cost());
-        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         let values = Share::reconstruct(client, server).into_iter();
         let want = values.map(|y| y.clamp(bounds[0], bounds[1]) as u64);
         let want = want.map(|y| signed(y, plan.inside.out_bits));

@@ -167,26 +167,21 @@ fn refused() -> Error {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(
-    channel: &mut Channel,
-    plan: &Slope,
-    y: &Share,
-    mut pads: Correlations,
-) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Slope, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "slopes")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.choosing())?;
+    let now = ots.split(role, &plan.choosing())?;
     let sums = choose(channel, plan, y, now)?;
     match &plan.truncate {
-        Some(truncation) => truncate::run(channel, truncation, &sums, pads),
+        Some(truncation) => truncate::run(channel, truncation, &sums, ots),
         None => Ok(sums),
     }
 }
 
 /// Shares of `p*y` or `q*y`.
-fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations) -> Result<Share> {
+fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut ots: Correlations) -> Result<Share> {
     let role = channel.role();
-    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let mut d = sign_of(role, y.words(), plan.bits);
     d.xor(&found.greater);
     let integers = y.words().iter().map(|word| signed(*word, plan.bits) as u64);
@@ -194,7 +189,7 @@ fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations
     let top = Bits::of_words(y.words(), plan.bits - 1);
     let side = plan.side(role, &integers, top, &d);
     let first = plan.comparison.last_sender();
-    let switched = mux::run(channel, &plan.switch(), first, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), first, side, ots)?;
     let slope = plan.negative as u64;
     let mut sums: Vec<u64> = integers.iter().map(|y| y.wrapping_mul(slope)).collect();
     for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
@@ -217,7 +212,7 @@ mod tests {
         let (slopes, shift, out_bits) = case;
         let plan = Slope::new(client.len(), client.bits(), slopes, shift, out_bits, radix).unwrap();
         let price = (plan.demand(), plan.cost());
-        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, &plan, x, pads));
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, &plan, x, ots));
         let values = Share::reconstruct(client, server).into_iter().map(i128::from);
         let slope = |y: i128| i128::from(if y >= 0 { slopes[0] } else { slopes[1] });
         let want = values.map(|y| signed(((slope(y) * y) >> shift) as u64, out_bits));

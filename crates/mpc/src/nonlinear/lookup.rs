@@ -133,7 +133,7 @@ pub fn run(
     plan: &Lookup,
     x: &Share,
     table: &[u64],
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let entries = if role == plan.chooser { table.len() } else { 1 << plan.bits };
@@ -141,7 +141,7 @@ pub fn run(
         return Err(Error::misuse("a share or table that does not fit its lookup"));
     }
     let side = plan.side(role, x.words(), table);
-    let switched = mux::run(channel, &plan.switch(), plan.chooser, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), plan.chooser, side, ots)?;
     let blocks = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
     // With room for all: a vector that grows leaves copies behind.
     let mut words = Vec::with_capacity(plan.count);
@@ -218,8 +218,8 @@ mod tests {
         let (c, s) = both(
             rng,
             &plan.demand(),
-            |ch, pads| run(ch, plan, client, tables(Role::Client), pads),
-            |ch, pads| run(ch, plan, server, tables(Role::Server), pads),
+            |ch, ots| run(ch, plan, client, tables(Role::Client), ots),
+            |ch, ots| run(ch, plan, server, tables(Role::Server), ots),
         );
         assert_eq!(c.cost, plan.cost());
         assert_eq!(c.cost.rounds, 2);

@@ -202,7 +202,7 @@ impl Maximum {
         channel: &mut Channel,
         left: &[Share],
         right: &[Share],
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Vec<Share>> {
         let role = channel.role();
         let differences: Vec<Share> =
@@ -210,7 +210,7 @@ impl Maximum {
         let value =
             differences.first().ok_or_else(|| defect("a maximum has no value to compare"))?;
         let count = value.len();
-        let found = compare::of_share(channel, &self.comparison, value, &mut pads)?;
+        let found = compare::of_share(channel, &self.comparison, value, &mut ots)?;
         let mut wins = sign_of(role, value.words(), self.bits);
         wins.xor(&found.greater);
         let mut table = Table::words(gated(value.words(), &wins));
@@ -220,7 +220,7 @@ impl Maximum {
         }
         let side = Side { choices: vec![vec![wins]], tables: vec![table] };
         let first = self.comparison.last_sender();
-        let switched = mux::run(channel, &self.switch(count), first, side, pads)?;
+        let switched = mux::run(channel, &self.switch(count), first, side, ots)?;
         let winner = |(index, right): (usize, &Share)| {
             let ends = switched.received.iter().chain(&switched.sent);
             ends.filter_map(|column| column.words.get(index)).fold(right.clone(), |sum, gain| {
@@ -241,7 +241,7 @@ pub fn run(
     plan: &Maximum,
     value: &Share,
     payload: Option<&Share>,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Vec<Share>> {
     let inputs = plan.tournament.inputs;
     let width = payload.map(Share::bits);
@@ -272,7 +272,7 @@ pub fn run(
     };
     for pairs in rounds {
         let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-        let now = pads.split(channel.role(), &plan.level_need(pairs.len()))?;
+        let now = ots.split(channel.role(), &plan.level_need(pairs.len()))?;
         let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;
         for (words, winners) in players.iter_mut().zip(winners) {
             words.extend_from_slice(winners.words());

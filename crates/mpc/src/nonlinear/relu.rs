@@ -95,14 +95,14 @@ pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "ReLU")?;
     let role = channel.role();
-    let mut found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let mut found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
     let first = plan.comparison.last_sender();
-    plan.inside.run(channel, first, y.words(), [positive, inside], pads)
+    plan.inside.run(channel, first, y.words(), [positive, inside], ots)
 }
 
 /// Adds up the shares of all jobs.
@@ -148,7 +148,7 @@ mod tests {
 
     fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
         let price = (plan.demand(), plan.cost());
-        let got = computed(rng, price, [client, server], |ch, x, pads| run(ch, plan, x, pads));
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         for (y, got) in values.iter().zip(got) {
             let cap = plan.saturate.map_or(i64::MAX, |a| mask(a) as i64);
             let want = (*y).clamp(0, cap);

@@ -108,7 +108,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Exponent,
     d: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     d.check(plan.count, plan.function.bits, "exponential")?;
     let role = channel.role();
@@ -116,14 +116,14 @@ pub(super) fn run(
         Role::Client => &[][..],
         Role::Server => &plan.function.values,
     };
-    let now = pads.split(role, &plan.upper.demand())?;
+    let now = ots.split(role, &plan.upper.demand())?;
     let upper = truncate::run(channel, &plan.upper, d, now)?;
-    let now = pads.split(role, &plan.lookup.demand())?;
+    let now = ots.split(role, &plan.lookup.demand())?;
     let narrow = lookup::run(channel, &plan.lookup, &upper, table, now)?;
-    let now = pads.split(role, &plan.extension.demand())?;
+    let now = ots.split(role, &plan.extension.demand())?;
     let values = extend::run(channel, &plan.extension, &narrow, now)?;
     let side = plan.side(d, &values);
-    let switched = mux::run(channel, &plan.switch(), Role::Client, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), Role::Client, side, ots)?;
     Ok(sum_of(plan.count, plan.out_bits, &switched))
 }
 
@@ -145,9 +145,8 @@ mod tests {
             let plan = Exponent::new(values.len(), &function, out_bits, Radix::Four).unwrap();
             let (client, server) = split(&mut rng, &values, bits);
             let price = (plan.demand(), plan.cost());
-            let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                run(ch, &plan, x, pads)
-            });
+            let got =
+                computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
             assert_eq!(got, values.iter().map(|d| function.clear(*d)).collect::<Vec<_>>());
         }
     }

@@ -109,10 +109,10 @@ pub(crate) fn run(
     plan: &Factors,
     x: &Share,
     factors: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     match &plan.product {
-        Product::Rows(plan) => rows::run(channel, plan, x, factors, pads),
-        Product::Elements(plan) => multiply::run(channel, plan, x, factors, pads),
+        Product::Rows(plan) => rows::run(channel, plan, x, factors, ots),
+        Product::Elements(plan) => multiply::run(channel, plan, x, factors, ots),
     }
 }

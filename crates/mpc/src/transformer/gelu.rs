@@ -96,13 +96,13 @@ impl Gelu {
     }
 
     /// Shares of `[x >= 0]`, and of whether the curve covers x.
-    fn compared(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Found> {
+    fn compared(&self, channel: &mut Channel, x: &Share, ots: &mut Correlations) -> Result<Found> {
         let role = channel.role();
         let moved = match self.bent {
             Some(_) => x.plus(role, 1 << self.function.magnitude),
             None => x.clone(),
         };
-        let mut found = compare::of_share(channel, &self.comparison, &moved, pads)?;
+        let mut found = compare::of_share(channel, &self.comparison, &moved, ots)?;
         let mut positive = sign_of(role, moved.words(), moved.bits());
         positive.xor(&found.greater);
         let bent = std::mem::take(&mut found.middle_zero);
@@ -121,9 +121,9 @@ impl Gelu {
         plan: &Inside,
         x: &Share,
         bit: &Bits,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<Share> {
-        let now = pads.split(channel.role(), &plan.demand())?;
+        let now = ots.split(channel.role(), &plan.demand())?;
         plan.run(channel, self.comparison.last_sender(), x.words(), [bit, bit], now)
     }
 }
@@ -133,30 +133,30 @@ impl Gelu {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut ots: Correlations) -> Result<Share> {
     x.check(plan.count, plan.bits, "GELU")?;
     let (role, magnitude) = (channel.role(), plan.function.magnitude);
     let x = match &plan.widening {
         Some(widening) => {
-            let now = pads.split(role, &widening.demand())?;
+            let now = ots.split(role, &widening.demand())?;
             extend::run(channel, widening, x, now)?
         }
         None => x.clone(),
     };
-    let found = plan.compared(channel, &x, &mut pads)?;
+    let found = plan.compared(channel, &x, &mut ots)?;
     let [positive, bent] = &*found;
-    let positive = plan.chosen(channel, &plan.positive, &x, positive, &mut pads)?;
+    let positive = plan.chosen(channel, &plan.positive, &x, positive, &mut ots)?;
     let half = positive.narrow(magnitude)?;
     let mut absolute = half.add_scaled(&half, 1).add_scaled(&x.narrow(magnitude)?, -1);
     if let Some(choice) = &plan.bent {
-        absolute = plan.chosen(channel, choice, &absolute, bent, &mut pads)?;
+        absolute = plan.chosen(channel, choice, &absolute, bent, &mut ots)?;
     }
-    let now = pads.split(role, &plan.bump.demand())?;
+    let now = ots.split(role, &plan.bump.demand())?;
     let bump = curve::run(channel, &plan.bump, &absolute, now)?;
     let result = positive.add_scaled(&bump, -1);
     let Some(extension) = &plan.extension else { return Ok(result) };
     let depth = plan.function.depth;
-    Ok(extend::run(channel, extension, &result.plus(role, depth), pads)?.plus(role, -depth))
+    Ok(extend::run(channel, extension, &result.plus(role, depth), ots)?.plus(role, -depth))
 }
 
 impl Protocol for Gelu {
@@ -204,7 +204,7 @@ mod tests {
         let (client, server) = split(&mut rng, values, bits);
         let price = (plan.demand(), plan.cost());
         let got =
-            computed(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
+            computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
         let want = values.iter().map(|x| signed(function.clear(*x) as u64, out_bits));
         assert_eq!(got, want.collect::<Vec<_>>(), "{bits} {} {out_bits}", function.magnitude);
     }

@@ -142,31 +142,31 @@ impl Ots {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, ots: Correlations) -> Result<Share> {
     match &plan.way {
-        Way::Ots(plan) => by_ots(channel, plan, y, pads),
-        Way::Circuit(plan) => garbled::run(channel, plan, y, pads),
+        Way::Ots(plan) => by_ots(channel, plan, y, ots),
+        Way::Circuit(plan) => garbled::run(channel, plan, y, ots),
     }
 }
 
-fn by_ots(channel: &mut Channel, plan: &Ots, y: &Share, mut pads: Correlations) -> Result<Share> {
+fn by_ots(channel: &mut Channel, plan: &Ots, y: &Share, mut ots: Correlations) -> Result<Share> {
     let function = &plan.function;
     y.check(plan.count, function.bits, "inverse")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.steps.demand())?;
+    let now = ots.split(role, &plan.steps.demand())?;
     let reached = steps::run(channel, &plan.steps, y, now)?;
     let [factor, back] =
         function.factors.each_ref().map(|values| steps::valued(role, plan.count, &reached, values));
-    let now = pads.split(role, &plan.normalising.demand())?;
+    let now = ots.split(role, &plan.normalising.demand())?;
     let normal = multiply::run(channel, &plan.normalising, y, &factor, now)?;
-    let now = pads.split(role, &plan.leading.demand())?;
+    let now = ots.split(role, &plan.leading.demand())?;
     let leading = truncate::run(channel, &plan.leading, &normal, now)?;
-    let now = pads.split(role, &plan.curve.demand())?;
+    let now = ots.split(role, &plan.curve.demand())?;
     let value = curve::run(channel, &plan.curve, &leading, now)?;
-    let now = pads.split(role, &plan.scaling.demand())?;
+    let now = ots.split(role, &plan.scaling.demand())?;
     let back = back.narrow(function.back + 2)?;
     let scaled = multiply::run(channel, &plan.scaling, &value, &back, now)?;
-    truncate::run(channel, &plan.rounding, &scaled.plus(role, function.half()), pads)
+    truncate::run(channel, &plan.rounding, &scaled.plus(role, function.half()), ots)
 }
 
 #[cfg(test)]
@@ -200,8 +200,8 @@ mod tests {
             for plan in [ots, circuit] {
                 let (client, server) = split(&mut rng, &values, plan.bits());
                 let price = (plan.demand(), plan.cost());
-                let got = computed(&mut rng, price, [&client, &server], |ch, x, pads| {
-                    run(ch, &plan, x, pads)
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
                 });
                 assert_eq!(got, values.iter().map(|y| function.clear(*y)).collect::<Vec<_>>());
             }

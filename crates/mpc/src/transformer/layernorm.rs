@@ -118,19 +118,19 @@ impl LayerNorm {
         &self,
         channel: &mut Channel,
         exact: &Share,
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Share> {
         let role = channel.role();
         let rounded = match &self.rounding {
             Some(plan) => {
-                let now = pads.split(role, &plan.demand())?;
+                let now = ots.split(role, &plan.demand())?;
                 truncate::run(channel, plan, &exact.plus(role, self.function.half()), now)?
             }
             None => exact.narrow(self.function.inner)?,
         };
         let Some(plan) = &self.extension else { return Ok(rounded) };
         let [_, most] = self.function.range();
-        Ok(extend::run(channel, plan, &rounded.plus(role, most), pads)?.plus(role, -most))
+        Ok(extend::run(channel, plan, &rounded.plus(role, most), ots)?.plus(role, -most))
     }
 }
 
@@ -143,25 +143,25 @@ pub fn run(
     channel: &mut Channel,
     plan: &LayerNorm,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "layer norm")?;
     let role = channel.role();
     let x = x.plus(role, plan.function.offset());
-    let now = pads.split(role, &plan.squares.demand())?;
+    let now = ots.split(role, &plan.squares.demand())?;
     let [wide, squares] = squares::run(channel, &plan.squares, &x, now)?;
     let sums = [plan.sums(&squares, squares.bits()), plan.sums(&wide, plan.function.sum_bits)];
-    let now = pads.split(role, &plan.moments.demand())?;
+    let now = ots.split(role, &plan.moments.demand())?;
     let sums = sums.each_ref();
     let [factor, moved] = moments::run(channel, &plan.moments, &plan.product, sums, now)?;
-    let now = pads.split(role, &plan.product.demand())?;
+    let now = ots.split(role, &plan.product.demand())?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     let mut centred = Vec::with_capacity(product.len());
     for (row, moved) in product.words().chunks(plan.function.cols).zip(moved.words()) {
         centred.extend(row.iter().map(|x| x.wrapping_sub(*moved)));
     }
     let centred = Share::new(centred, product.bits());
-    plan.finished(channel, &centred, pads)
+    plan.finished(channel, &centred, ots)
 }
 
 impl Protocol for LayerNorm {

@@ -85,10 +85,10 @@ impl Root {
         }
     }
 
-    fn run(&self, channel: &mut Channel, y: &Share, pads: Correlations) -> Result<Share> {
+    fn run(&self, channel: &mut Channel, y: &Share, ots: Correlations) -> Result<Share> {
         match self {
-            Self::Table(plan) => inverse::run(channel, plan, y, pads),
-            Self::Newton(plan) => straight_line::run(channel, plan, y, pads),
+            Self::Table(plan) => inverse::run(channel, plan, y, ots),
+            Self::Newton(plan) => straight_line::run(channel, plan, y, ots),
         }
     }
 }
@@ -188,17 +188,17 @@ impl Ots {
         channel: &mut Channel,
         squares: &Share,
         sum: &Share,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<Share> {
         let role = channel.role();
         let squares = match &self.sum {
             Some(plan) => {
-                let now = pads.split(role, &plan.demand())?;
+                let now = ots.split(role, &plan.demand())?;
                 extend::run(channel, plan, squares, now)?
             }
             None => squares.narrow(self.variance)?,
         };
-        let now = pads.split(role, &self.squared.demand())?;
+        let now = ots.split(role, &self.squared.demand())?;
         let squared = square::run(channel, &self.squared, sum, now)?;
         let scaled = squares.words().iter().map(|word| word.wrapping_mul(self.cols));
         Ok(Share::new(scaled.collect(), self.variance).add_scaled(&squared, -1))
@@ -210,13 +210,13 @@ impl Ots {
         channel: &mut Channel,
         sum: &Share,
         factor: &Share,
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Share> {
-        let now = pads.split(channel.role(), &self.shifted.demand())?;
+        let now = ots.split(channel.role(), &self.shifted.demand())?;
         let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
         let scaled = product.words().iter().map(|word| word.wrapping_mul(self.quotient)).collect();
         let scaled = Share::new(scaled, self.shifted.out_bits());
-        truncate::run(channel, &self.mean, &scaled, pads)
+        truncate::run(channel, &self.mean, &scaled, ots)
     }
 }
 
@@ -230,19 +230,19 @@ pub(super) fn run(
     plan: &Moments,
     product: &Factors,
     [squares, sum]: [&Share; 2],
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<[Share; 2]> {
     match plan {
         Moments::Ots(plan) => {
-            let variance = plan.variance(channel, squares, sum, &mut pads)?;
-            let now = pads.split(channel.role(), &plan.root.demand())?;
+            let variance = plan.variance(channel, squares, sum, &mut ots)?;
+            let now = ots.split(channel.role(), &plan.root.demand())?;
             let factor = plan.root.run(channel, &product.spread(variance), now)?;
-            let moved = plan.moved(channel, sum, &product.by_row(&factor), pads)?;
+            let moved = plan.moved(channel, sum, &product.by_row(&factor), ots)?;
             Ok([factor, moved])
         }
         Moments::Circuit(plan) => {
             let both = Share::new([squares.words(), sum.words()].concat(), squares.bits());
-            let found = garbled::run_all(channel, plan, &both, pads)?;
+            let found = garbled::run_all(channel, plan, &both, ots)?;
             found.try_into().map_err(|_| defect("a factor of a layer norm came without its mean"))
         }
     }

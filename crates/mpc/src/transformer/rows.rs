@@ -199,15 +199,15 @@ pub(crate) fn run(
     plan: &Rows,
     x: &Share,
     factor: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.cols, plan.bits, "product of rows")?;
     factor.check(plan.rows, plan.factor_bits, "product of rows")?;
     let client = channel.role() == Role::Client;
     let (jobs, answers) = (plan.seeds(), plan.answers());
     let choices = plan.choices(factor);
-    let (ours, opened) = choose(pads.receive(&jobs)?, &choices);
-    let sending = pads.send(&jobs)?;
+    let (ours, opened) = choose(ots.receive(&jobs)?, &choices);
+    let sending = ots.send(&jobs)?;
     let mut sums = plan.local(x, factor);
     if client {
         channel.send(&ours)?;
@@ -250,8 +250,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &plan.demand(),
-                |ch, pads| run(ch, &plan, &xs.0, &fs.0, pads),
-                |ch, pads| run(ch, &plan, &xs.1, &fs.1, pads),
+                |ch, ots| run(ch, &plan, &xs.0, &fs.0, ots),
+                |ch, ots| run(ch, &plan, &xs.1, &fs.1, ots),
             );
             assert_eq!(c.cost, plan.cost());
             let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

@@ -119,25 +119,25 @@ pub fn run(
     channel: &mut Channel,
     plan: &Softmax,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "softmax")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.maximum.demand())?;
+    let now = ots.split(role, &plan.maximum.demand())?;
     let largest = maximum::run(channel, &plan.maximum, x, None, now)?.pop();
     let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
     let below = plan.below(x, &largest);
     let below = match &plan.clip {
-        Some(clip) => relu::run(channel, clip, &below, pads.split(role, &clip.demand())?)?,
+        Some(clip) => relu::run(channel, clip, &below, ots.split(role, &clip.demand())?)?,
         None => below.narrow(plan.function.bits - 1)?,
     };
-    let now = pads.split(role, &plan.exponent.demand())?;
+    let now = ots.split(role, &plan.exponent.demand())?;
     let powers = exponent::run(channel, &plan.exponent, &below, now)?;
-    let now = pads.split(role, &plan.reciprocal.demand())?;
+    let now = ots.split(role, &plan.reciprocal.demand())?;
     let factors = inverse::run(channel, &plan.reciprocal, &plan.sums(&powers), now)?;
-    let now = pads.split(role, &plan.product.demand())?;
+    let now = ots.split(role, &plan.product.demand())?;
     let shares = rows::run(channel, &plan.product, &powers, &factors, now)?;
-    truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), pads)
+    truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), ots)
 }
 
 impl Protocol for Softmax {

@@ -51,8 +51,8 @@ impl Source<'_> {
                 asked.take().ok_or_else(|| Error::misuse("choices of one part for several"))
             }
             Self::Correlations(feed) => {
-                let pads = feed(channel, demand)?;
-                ask(channel, layer.product(), part, weights, pads)
+                let ots = feed(channel, demand)?;
+                ask(channel, layer.product(), part, weights, ots)
             }
         }
     }

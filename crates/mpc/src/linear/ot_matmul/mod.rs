@@ -78,25 +78,25 @@ pub fn ask(
     plan: &Product,
     part: usize,
     weights: Option<&Weights>,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Asked> {
     let lines = lines(plan, part)?;
     let (job, layout) = (plan.job(&lines), plan.asked(&lines));
     match weights {
         None => {
-            let pads = pads.send(&[job])?.pop().ok_or_else(sender::other)?;
+            let ots = ots.send(&[job])?.pop().ok_or_else(sender::other)?;
             let asked: Choices = channel.receive(&layout)?;
             let planes = asked.0.into_iter().flat_map(|(_, values)| match values {
                 Values::Planes(planes) => planes,
                 Values::Words(_) => Vec::new(),
             });
             let bits = planes.into_iter().next().ok_or_else(sender::other)?;
-            Ok(Asked(End::Sender(pads, bits)))
+            Ok(Asked(End::Sender(ots, bits)))
         }
         Some(weights) => {
             let chosen = weights.chosen.get(part).ok_or_else(sender::other)?;
-            let pads = pads.receive(&[job])?.pop().ok_or_else(sender::other)?;
-            let (opened, asked) = receiver::mask(pads, chosen)?;
+            let ots = ots.receive(&[job])?.pop().ok_or_else(sender::other)?;
+            let (opened, asked) = receiver::mask(ots, chosen)?;
             let values = [Values::Planes(vec![asked])];
             let asked: Choices = Lanes(layout.into_iter().zip(values).collect());
             channel.send(&asked)?;

@@ -40,17 +40,17 @@ fn run(layer: &Layer, choice: &WeightBits, weights: &[i32], x: &[i64], seed: u64
     let (client, server) = both(
         &mut rng,
         &demand,
-        |ch, mut pads| {
+        |ch, mut ots| {
             let role = ch.role();
             let mut worker = Worker { rng: &mut own, threads: 2 };
-            let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
+            let feed = &mut |_: &mut wire::Channel, demand: &Demand| ots.split(role, demand);
             let ahead =
                 ClientAhead::prepare(ch, layer, Source::Correlations(feed), &mut worker).unwrap();
             layer.results(&ahead.run(ch, layer, &ours).unwrap()).unwrap()
         },
-        |ch, mut pads| {
+        |ch, mut ots| {
             let role = ch.role();
-            let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
+            let feed = &mut |_: &mut wire::Channel, demand: &Demand| ots.split(role, demand);
             let ahead =
                 ServerAhead::prepare(ch, layer, &weights, Source::Correlations(feed), 1).unwrap();
             layer.results(&ahead.run(ch, layer, &weights, &theirs, 2).unwrap()).unwrap()

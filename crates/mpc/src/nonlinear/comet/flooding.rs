@@ -146,8 +146,8 @@ mod tests {
         let (c, s) = both(
             &mut rng,
             &plan.demand(),
-            |ch, pads| smu::run(ch, &plan, &client, pads).unwrap(),
-            |ch, pads| smu::run(ch, &plan, &server, pads).unwrap(),
+            |ch, ots| smu::run(ch, &plan, &client, ots).unwrap(),
+            |ch, ots| smu::run(ch, &plan, &server, ots).unwrap(),
         );
         let real: Vec<f64> = values.iter().map(|x| *x as f64).collect();
         for share in [&client, &server, &c.value, &s.value] {

@@ -49,9 +49,9 @@ impl Smu {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, ots: Correlations) -> Result<Share> {
     let x = x.plus(channel.role(), plan.function.real.offset());
-    straight_line::run(channel, &plan.program, &x, pads)
+    straight_line::run(channel, &plan.program, &x, ots)
 }
 
 impl Protocol for Smu {

@@ -106,7 +106,7 @@ fn masked(
     plan: &Switch,
     x: &Share,
     mask: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let mut side = Side { choices: Vec::new(), tables: Vec::new() };
@@ -121,7 +121,7 @@ fn masked(
             vec![0; x.len()]
         }
     };
-    let switched = mux::run(channel, plan, Role::Client, side, pads)?;
+    let switched = mux::run(channel, plan, Role::Client, side, ots)?;
     let chosen = sum_of(x.len(), x.bits(), &switched);
     Ok(Share::new(own, x.bits()).add_scaled(&chosen, 1))
 }
@@ -136,26 +136,26 @@ pub fn run(
     plan: &ReluSoftmax,
     x: &Share,
     mask: Option<&Share>,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.bits(), "softmax")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.smooth.demand())?;
+    let now = ots.split(role, &plan.smooth.demand())?;
     let moved = x.plus(role, plan.function.smu.real.offset());
     let mut parts = straight_line::run(channel, &plan.smooth, &moved, now)?;
     if let Some(switch) = &plan.mask {
         let mask = mask.filter(|mask| mask.len() == x.len());
         let mask = mask.ok_or_else(|| defect("a softmax has no mask"))?;
-        let now = pads.split(role, &switch.demand())?;
+        let now = ots.split(role, &switch.demand())?;
         parts = masked(channel, switch, &parts, mask, now)?;
     }
-    let now = pads.split(role, &plan.reciprocal.demand())?;
+    let now = ots.split(role, &plan.reciprocal.demand())?;
     let sums = plan.product.spread(plan.sums(&parts));
     let factor = straight_line::run(channel, &plan.reciprocal, &sums, now)?;
-    let now = pads.split(role, &plan.product.demand())?;
+    let now = ots.split(role, &plan.product.demand())?;
     let wide = parts.narrow(plan.function.width)?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
-    truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), pads)
+    truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), ots)
 }
 
 impl Protocol for ReluSoftmax {
@@ -218,8 +218,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, Some(&known), pads),
-                |ch, pads| run(ch, &plan, &server, Some(&none), pads),
+                |ch, ots| run(ch, &plan, &client, Some(&known), ots),
+                |ch, ots| run(ch, &plan, &server, Some(&none), ots),
             );
             assert_eq!(c.cost, plan.cost());
             let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

@@ -252,12 +252,12 @@ pub fn run(
     channel: &mut Channel,
     plan: &Program,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "program")?;
     let first = match &plan.widening {
         Some(widening) => {
-            let now = pads.split(channel.role(), &widening.demand())?;
+            let now = ots.split(channel.role(), &widening.demand())?;
             extend::run(channel, widening, x, now)?
         }
         None => x.clone(),
@@ -267,7 +267,7 @@ pub fn run(
     let mut values = Values { shares, bits: BTreeMap::new() };
     values.shares.push(first);
     for group in &plan.groups {
-        let now = pads.split(channel.role(), &group.protocol.demand())?;
+        let now = ots.split(channel.role(), &group.protocol.demand())?;
         if let Protocol::AtLeast(comparison, ..) = &group.protocol {
             compared(channel, plan, group, comparison, &mut values, now)?;
             continue;
@@ -288,7 +288,7 @@ fn compared(
     group: &Group,
     comparison: &Comparison,
     values: &mut Values,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<()> {
     let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
         return Err(defect("a step of a formula is in the group of another protocol"));
@@ -299,7 +299,7 @@ fn compared(
         _ => Err(defect("a step of a formula is in the group of another protocol")),
     });
     let moved = joined(&moved.collect::<Result<Vec<_>>>()?);
-    let found = compare::of_share(channel, comparison, &moved, &mut pads)?;
+    let found = compare::of_share(channel, comparison, &moved, &mut ots)?;
     let mut reached = Zeroizing::new(sign_of(role, moved.words(), *bits));
     reached.xor(&found.greater);
     for index in 0..group.length {
@@ -315,7 +315,7 @@ fn together_run(
     plan: &Program,
     group: &Group,
     values: &Values,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let range = group.start..group.start + group.length;
@@ -335,7 +335,7 @@ fn together_run(
         },
         Protocol::Square(square, bits) => match steps.first() {
             Some(Step::Square(value)) => {
-                square::run(channel, square, &values.at(*value, *bits)?, pads)
+                square::run(channel, square, &values.at(*value, *bits)?, ots)
             }
             _ => Err(odd()),
         },
@@ -349,11 +349,11 @@ fn together_run(
                     _ => Err(odd()),
                 })
             });
-            multiply::run(channel, product, &a?, &b?, pads)
+            multiply::run(channel, product, &a?, &b?, ots)
         }
         Protocol::Shift(shift, bits) => match steps.first() {
             Some(Step::Shift(value, _)) => {
-                truncate::run(channel, shift, &values.at(*value, *bits)?, pads)
+                truncate::run(channel, shift, &values.at(*value, *bits)?, ots)
             }
             _ => Err(odd()),
         },
@@ -369,7 +369,7 @@ fn together_run(
             });
             let chosen = chosen.flat_map(|bits| bits.iter()).collect::<Bits>();
             let chosen = Zeroizing::new(chosen);
-            inside.run(channel, Role::Client, x.words(), [&chosen, &chosen], pads)
+            inside.run(channel, Role::Client, x.words(), [&chosen, &chosen], ots)
         }
         Protocol::Lookup(plan, bits) => match steps.first() {
             Some(Step::Lookup(value, entries)) => {
@@ -377,7 +377,7 @@ fn together_run(
                     Role::Client => Vec::new(),
                     Role::Server => entries.iter().map(|entry| *entry as u64).collect(),
                 };
-                lookup::run(channel, plan, &values.at(*value, *bits)?, &table, pads)
+                lookup::run(channel, plan, &values.at(*value, *bits)?, &table, ots)
             }
             _ => Err(odd()),
         },

@@ -122,15 +122,15 @@ pub fn run(
     channel: &mut Channel,
     plan: &Plan,
     logits: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<(Share, Share)> {
     let role = channel.role();
-    let now = pads.split(role, &plan.top.demand())?;
+    let now = ots.split(role, &plan.top.demand())?;
     let found = garbled::run_all(channel, &plan.top, logits, now)?;
     let [label, largest] =
         <[Share; 2]>::try_from(found).map_err(|_| defect("a top class came without its value"))?;
     let differences = plan.differences(logits, &largest);
-    let terms = garbled::run(channel, &plan.terms, &differences, pads)?;
+    let terms = garbled::run(channel, &plan.terms, &differences, ots)?;
     let first = if role == Role::Server { plan.amends() } else { 0 };
     let sum = terms.words().iter().fold(first, |sum, word| sum.wrapping_add(*word));
     Ok((label, Share::new(vec![sum], plan.sum_bits)))

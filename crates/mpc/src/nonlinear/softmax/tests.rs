@@ -146,8 +146,8 @@ fn play(plan: &Plan, rng: &mut Random, from: Ring, logits: &[i64]) -> (u64, u64)
     let (c, s) = both(
         rng,
         &plan.demand(),
-        |ch, pads| run(ch, plan, &client, pads),
-        |ch, pads| run(ch, plan, &server, pads),
+        |ch, ots| run(ch, plan, &client, ots),
+        |ch, ots| run(ch, plan, &server, ots),
     );
     assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
     let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());

@@ -21,7 +21,7 @@ fn smooth_maxima_come_out_as_in_the_clear() {
         let (client, server) = split(&mut rng, &values, bits + 1);
         let price = (plan.demand(), plan.cost());
         let got =
-            computed(&mut rng, price, [&client, &server], |ch, x, pads| run(ch, &plan, x, pads));
+            computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
         let want: Vec<i64> = values.iter().map(|x| function.straight_line.clear(*x)).collect();
         assert_eq!(got, want, "{bits} {scale}");
     }
