@@ -171,7 +171,7 @@ fn run(case: &Case, tamper: Tampered) -> Both {
 }
 
 /// Both phases of a run that was prepared, and what they cost.
-fn run_ahead(case: &Case) -> Both {
+fn run_preprocessed(case: &Case) -> Both {
     let degree = case.layer.params().degree();
     let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
     let mut rng = Random::seeded(177);
@@ -184,8 +184,8 @@ fn run_ahead(case: &Case) -> Both {
             let mut rng = Random::seeded(178);
             let worker = &mut Worker { rng: &mut rng, threads: case.threads };
             let asked = ClientAsked::ask(ch, &case.layer, &key, worker)?;
-            let ahead = asked.finish(ch, &case.layer, &key, worker)?;
-            ahead.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
+            let preprocessed = asked.finish(ch, &case.layer, &key, worker)?;
+            preprocessed.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
         },
         |ch| {
             let mut rng = Random::seeded(179);
@@ -201,7 +201,7 @@ fn check(case: &Case) {
     let (ours, theirs) = run(case, None);
     assert_eq!(ours.cost, case.layer.cost());
     check_result(case, ours.value.unwrap(), theirs.value.unwrap());
-    let (ours, theirs) = run_ahead(case);
+    let (ours, theirs) = run_preprocessed(case);
     assert_eq!(ours.cost, case.layer.cost().then(case.layer.prepared_cost()));
     check_result(case, ours.value.unwrap(), theirs.value.unwrap());
 }
@@ -331,5 +331,5 @@ fn transcripts_are_pinned() {
     let mut rng = Random::seeded(6);
     let case = batch(1, &conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
     pin("coefficient", &run(&case, None));
-    pin("coefficient ahead", &run_ahead(&case));
+    pin("coefficient ahead", &run_preprocessed(&case));
 }

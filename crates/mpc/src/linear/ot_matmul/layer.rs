@@ -148,7 +148,7 @@ impl Layer {
     }
 
     /// What choices and corrections of each part of the preparation cost beside them.
-    pub fn ahead_costs(&self) -> Vec<[Cost; 2]> {
+    pub fn preprocess_costs(&self) -> Vec<[Cost; 2]> {
         self.product.costs()
     }
 

@@ -18,11 +18,11 @@
 //!
 //! What is sent, and when, depends on the plan only: each weight takes all its bits.
 
-mod ahead;
 mod columns;
 mod layer;
 mod message;
 mod plan;
+mod preprocess;
 mod receiver;
 mod right;
 mod sender;
@@ -44,11 +44,11 @@ use zeroize::Zeroizing;
 use crate::correlations::Correlations;
 use crate::parallel;
 
-pub use ahead::{ClientAhead, Feed, ServerAhead, Source};
 pub use layer::Layer;
 use message::{Choices, Corrections};
 use plan::Piece;
 pub use plan::{MESSAGE, Product};
+pub use preprocess::{Feed, PreprocessedClient, PreprocessedServer, Source};
 use receiver::{Opened, Receiver};
 pub use right::Right;
 use sender::Sender;

@@ -2,14 +2,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | as online; offline nothing but the weights |
+//! | In | as online; in preprocessing nothing but the weights |
 //! | Out | as online: the same error bounds, around the same value |
 //! | Reveals | to the server: the client's share minus a uniform mask |
 //! | Security | the client's mask r is uniform mod 2^P and used once: it is moved into the layer |
-//! | Cost | offline what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
+//! | Cost | in preprocessing what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
 //! | Paper | Mishra et al., Delphi (USENIX Security 2020), section 4.1; UFO, Fig. 4 |
 //!
-//! Offline the layer runs on r: the parties hold phases and masks of W*r. Layers that are
+//! In preprocessing the layer runs on r: the parties hold phases and masks of W*r. Layers that are
 //! prepared together take one exchange: all that the client asks, then all answers; the server
 //! holds those back until it has read everything, so that no party waits for one that waits.
 //! Online the client
@@ -43,14 +43,14 @@ pub struct ServerAsked {
     held: Held,
 }
 
-/// The client's half of a prepared layer, for one run.
-pub struct ClientAhead {
+/// The client's half of a preprocessed layer, for one run.
+pub struct PreprocessedClient {
     mask: Zeroizing<Vec<u64>>,
     phases: Zeroizing<Vec<u64>>,
 }
 
-/// The server's half of a prepared layer, for one run.
-pub struct ServerAhead {
+/// The server's half of a preprocessed layer, for one run.
+pub struct PreprocessedServer {
     masks: Zeroizing<Vec<u64>>,
 }
 
@@ -94,9 +94,9 @@ impl ClientAsked {
         layer: &Layer,
         key: &SecretKey,
         worker: &mut Worker<'_>,
-    ) -> Result<ClientAhead> {
+    ) -> Result<PreprocessedClient> {
         let phases = receive_phases(channel, layer, key, worker.threads)?;
-        Ok(ClientAhead { mask: self.mask, phases })
+        Ok(PreprocessedClient { mask: self.mask, phases })
     }
 }
 
@@ -123,13 +123,13 @@ impl ServerAsked {
     ///
     /// # Errors
     /// [`Error::Transport`](wire::Error::Transport).
-    pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<ServerAhead> {
+    pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<PreprocessedServer> {
         self.held.send(channel, layer)?;
-        Ok(ServerAhead { masks: self.held.masks })
+        Ok(PreprocessedServer { masks: self.held.masks })
     }
 }
 
-impl ClientAhead {
+impl PreprocessedClient {
     /// The client's side with an input.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl ClientAhead {
     }
 }
 
-impl ServerAhead {
+impl PreprocessedServer {
     /// The server's side with an input.
     ///
     /// # Errors
@@ -192,14 +192,14 @@ impl std::fmt::Debug for ServerAsked {
     }
 }
 
-impl std::fmt::Debug for ClientAhead {
+impl std::fmt::Debug for PreprocessedClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ClientAhead(<hidden>)")
+        f.write_str("PreprocessedClient(<hidden>)")
     }
 }
 
-impl std::fmt::Debug for ServerAhead {
+impl std::fmt::Debug for PreprocessedServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ServerAhead(<hidden>)")
+        f.write_str("PreprocessedServer(<hidden>)")
     }
 }
