@@ -27,7 +27,7 @@ pub(crate) fn receive(
     cots: &mut CotReceiver,
     count: usize,
 ) -> Result<Vec<ReceiverBatch>> {
-    channel.enter(Phase::Offline, None);
+    channel.enter(Phase::Preprocess, None);
     cots.reserve(count);
     let make = |count_now| {
         cots.extend(channel, count_now)?;
@@ -42,7 +42,7 @@ pub(crate) fn send(
     cots: &mut CotSender,
     count: usize,
 ) -> Result<Vec<SenderBatch>> {
-    channel.enter(Phase::Offline, None);
+    channel.enter(Phase::Preprocess, None);
     cots.reserve(count);
     let make = |count_now| {
         cots.extend(channel, count_now)?;

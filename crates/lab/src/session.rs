@@ -67,21 +67,27 @@ impl Bench {
         let agreed = client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
-        let mut offline = CorrelationSource::setup(
+        let mut correlations = CorrelationSource::setup(
             channel,
             &mut rng,
             agreed.session,
             task.plan.settings().sourcing(),
         )?;
-        offline.set_threads(threads);
+        correlations.set_threads(threads);
         let (report, errors) = if let Some(count) = task.cots() {
-            let (_, receiving) = offline.sources()?;
+            let (_, receiving) = correlations.sources()?;
             let sample = cots::receive(channel, receiving, count)?;
             (metered(channel, task), cots::wrong(channel, sample)?)
         } else {
             let party = Party::Client { keys: &keys, input: &[], threads };
-            let result =
-                parts::run_shares(channel, &task.plan, &party, shares, &mut offline, &mut rng)?;
+            let result = parts::run_shares(
+                channel,
+                &task.plan,
+                &party,
+                shares,
+                &mut correlations,
+                &mut rng,
+            )?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
             (report, differences(task, &words, &task.clear(&values)?)?)
@@ -117,15 +123,15 @@ impl Host {
         let agreed = server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed, &KeyCache::default())?;
-        let mut offline = CorrelationSource::setup(
+        let mut correlations = CorrelationSource::setup(
             channel,
             &mut rng,
             agreed.session,
             task.plan.settings().sourcing(),
         )?;
-        offline.set_threads(threads);
+        correlations.set_threads(threads);
         let report = if let Some(count) = task.cots() {
-            let (sending, _) = offline.sources()?;
+            let (sending, _) = correlations.sources()?;
             let sample = cots::send(channel, sending, count)?;
             let report = metered(channel, task);
             cots::show(channel, sample)?;
@@ -134,8 +140,14 @@ impl Host {
             let none = EncodedModel::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
             let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-            let result =
-                parts::run_shares(channel, &task.plan, &party, shares, &mut offline, &mut rng)?;
+            let result = parts::run_shares(
+                channel,
+                &task.plan,
+                &party,
+                shares,
+                &mut correlations,
+                &mut rng,
+            )?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
             report

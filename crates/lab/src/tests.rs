@@ -38,7 +38,7 @@ fn check_with(operation: &Operation, settings: Settings, threads: usize, toleran
     let measured = run(operation, settings, threads);
     let task = Task::new(operation.clone(), settings).unwrap();
     let setup = known_cost().then(keys_cost(&task.plan)).then(ot::setup_both_cost());
-    let (offline, online, rounds) = match task.cots() {
+    let (preprocess, online, rounds) = match task.cots() {
         None => {
             let foreseen = Report::predicted(&task.plan, 1);
             let rounds = foreseen.total.rounds - foreseen.phases.setup.rounds;
@@ -50,9 +50,9 @@ fn check_with(operation: &Operation, settings: Settings, threads: usize, toleran
         }
     };
     let phases = &measured.report.phases;
-    let total = [traffic(setup), offline, online].into_iter().fold(Traffic::default(), sum);
+    let total = [traffic(setup), preprocess, online].into_iter().fold(Traffic::default(), sum);
     assert_eq!(phases.setup.bytes, traffic(setup), "{operation:?}");
-    assert_eq!(phases.offline.bytes, offline, "{operation:?}");
+    assert_eq!(phases.offline.bytes, preprocess, "{operation:?}");
     assert_eq!(phases.online.bytes, online, "{operation:?}");
     assert_eq!(measured.report.total.bytes, total, "{operation:?}");
     assert_eq!(measured.report.total.rounds, setup.rounds + rounds, "{operation:?}");

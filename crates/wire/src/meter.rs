@@ -10,20 +10,20 @@ pub enum Phase {
     /// Once a session: hello, plan, keys, base OTs.
     Setup,
     /// Correlations, before or without the input.
-    Offline,
+    Preprocess,
     /// What needs the input.
     Online,
 }
 
 impl Phase {
     /// All phases in order.
-    pub const ALL: [Self; 3] = [Self::Setup, Self::Offline, Self::Online];
+    pub const ALL: [Self; 3] = [Self::Setup, Self::Preprocess, Self::Online];
 
     /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Setup => "setup",
-            Self::Offline => "offline",
+            Self::Preprocess => "offline",
             Self::Online => "online",
         }
     }

@@ -95,19 +95,19 @@ tags! {
         "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
     TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
-    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Offline],
+    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Preprocess],
         "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first.";
     GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Online],
         "Each party sends its shares of a level's operands, masked by triples.";
     RESULT = 0x39, "share of a result", ToClient, [Online],
         "The server sends its share of the result, which opens it to the client.";
-    FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Offline],
+    FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Preprocess],
         "The sender of Ferret's correlations sends the blocks of its trees' levels.";
     BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],
         "After the measurement of a bench the server shows both pads of a sample of OTs.";
-    COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Offline, Online],
+    COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Preprocess, Online],
         "The client sends its share of the inputs, encrypted: seed and body of each RLWE ciphertext.";
-    COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Offline, Online],
+    COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Preprocess, Online],
         "The server sends the masked products: c1 and the useful part of c0 of each RLWE ciphertext.";
     COEFFICIENT_MASKED = 0x43, "masked inputs of a coefficient-packed layer", ToServer, [Online],
         "The client sends its share of the inputs less the mask on which the layer was preprocessed.";
@@ -117,11 +117,11 @@ tags! {
         "The server sends the masked products: c1 and c0 of each BFV ciphertext, in GAZELLE, GALA and both FALCON protocols alike.";
     SLOT_KEYS = 0x47, "keys for packed slots", ToServer, [Setup],
         "The client sends the bodies of one BFV key: the public key first, then a rotation key in each message.";
-    GARBLED_TABLES = 0x48, "garbled tables", ToServer, [Offline],
+    GARBLED_TABLES = 0x48, "garbled tables", ToServer, [Preprocess],
         "The client, who garbles, sends a chunk of garbled tables.";
-    GARBLED_CHOICES = 0x49, "choices of a garbled circuit", ToClient, [Offline],
+    GARBLED_CHOICES = 0x49, "choices of a garbled circuit", ToClient, [Preprocess],
         "The server, who evaluates, sends the bits of its masks, masked by its random choices.";
-    GARBLED_CORRECTIONS = 0x4a, "corrections of a garbled circuit", ToServer, [Offline],
+    GARBLED_CORRECTIONS = 0x4a, "corrections of a garbled circuit", ToServer, [Preprocess],
         "The client corrects the pads of oblivious transfers to the labels of the server's mask bits.";
     GARBLED_MASKED = 0x4b, "masked inputs of a garbled circuit", ToClient, [Online],
         "The server sends its share of the inputs less the masks whose labels it holds.";
@@ -145,9 +145,9 @@ tags! {
         "The server says in one bit whether the client shall send its keys.";
     FLOODED_SHARES = 0x57, "flooded shares", ToClient, [Online],
         "The server sends its share less a mask and a public flood, which leaks the value (no session runs it).";
-    OT_MATMUL_CHOICES = 0x58, "choices of a product by OT", ToClient, [Offline],
+    OT_MATMUL_CHOICES = 0x58, "choices of a product by OT", ToClient, [Preprocess],
         "The server sends the bits of its weights, masked by its random choices.";
-    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by OT", ToServer, [Offline],
+    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by OT", ToServer, [Preprocess],
         "The client sends, for each oblivious transfer, its value masked by the difference of the two pads.";
     OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by OT", ToServer, [Online],
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";

@@ -61,7 +61,7 @@ fn top() -> Protocol {
     })
 }
 
-/// The offline phase and the online phase in one.
+/// Preprocessing and the online phase in one.
 fn prepared() -> Protocol {
     let plan = plan();
     let circuits = plan.demand().circuits;

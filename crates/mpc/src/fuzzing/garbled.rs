@@ -1,4 +1,4 @@
-//! Both parties of a garbled step, offline and online.
+//! Both parties of a garbled step, with its preprocessing.
 
 use ot::ideal::deal_pads;
 use ring::Random;
@@ -18,7 +18,7 @@ fn plan() -> Option<Garbled> {
     Garbled::map(COUNT, prime, 9, then, Ring::Power(11)).ok()
 }
 
-/// Tags and bodies of what a party hears, offline and online.
+/// Tags and bodies of what a party hears in preprocessing and online.
 fn frames(role: Role, plan: &Garbled) -> Vec<(u8, usize)> {
     let batch = plan.demand().circuits.first().map(|circuits| circuits.batch().clone());
     let (bits, tables) =

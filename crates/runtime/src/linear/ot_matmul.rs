@@ -294,7 +294,7 @@ impl Preprocess for OtLayer {
         let offline = &mut *cx.offline;
         let feed = &mut |channel: &mut Channel, demand: &Demand| {
             let correlations = offline.prepare(channel, demand)?;
-            channel.enter(Phase::Offline, Some(index));
+            channel.enter(Phase::Preprocess, Some(index));
             Ok(correlations)
         };
         let source = match asked {

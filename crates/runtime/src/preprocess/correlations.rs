@@ -66,7 +66,7 @@ impl CorrelationSource {
         demand: &Demand,
     ) -> Result<Correlations> {
         let Self { ends: Some((from, to)), rng } = self else { return Ok(Correlations::default()) };
-        channel.enter(Phase::Offline, None);
+        channel.enter(Phase::Preprocess, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {

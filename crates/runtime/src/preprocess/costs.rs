@@ -17,7 +17,7 @@ pub(crate) fn layer_costs(
     stock: &mut Stock,
 ) -> Vec<Part> {
     let mut costs = Vec::new();
-    let part = |index: usize, spent| Part::new(Phase::Offline, Some(index), spent);
+    let part = |index: usize, spent| Part::new(Phase::Preprocess, Some(index), spent);
     for group in groups(layers, exchange) {
         for (index, _, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
             costs.extend(layer.parts().into_iter().map(|(_, [asks, _])| part(*index, asks)));
@@ -25,7 +25,7 @@ pub(crate) fn layer_costs(
         for (index, _, layer) in group {
             for (demand, [asks, finishes]) in layer.parts() {
                 if !layer.asks_together() {
-                    costs.push(Part::new(Phase::Offline, None, stock.prepare(&demand)));
+                    costs.push(Part::new(Phase::Preprocess, None, stock.prepare(&demand)));
                     costs.push(part(*index, asks));
                 }
                 costs.push(part(*index, finishes));
@@ -38,11 +38,11 @@ pub(crate) fn layer_costs(
 /// What [`Preprocessor::run`](super::layers::Preprocessor::run) costs next.
 pub(crate) fn run_costs(steps: &[Step], stock: &mut Stock) -> Vec<Part> {
     let demand = steps.iter().map(Step::demand).sum();
-    let mut costs = vec![Part::new(Phase::Offline, None, stock.prepare(&demand))];
+    let mut costs = vec![Part::new(Phase::Preprocess, None, stock.prepare(&demand))];
     for segment in segments(steps) {
         let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
-        costs.push(Part::new(Phase::Offline, None, stock.prepare(&demand)));
+        costs.push(Part::new(Phase::Preprocess, None, stock.prepare(&demand)));
         let exchange = Exchange::ObliviousTransfer;
         costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, stock));
     }

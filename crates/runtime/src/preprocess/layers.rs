@@ -118,7 +118,7 @@ impl Preprocessor<'_> {
         step: &Step,
         pads: &'s mut Correlations,
     ) -> Preprocessing<'s> {
-        self.channel.enter(Phase::Offline, Some(index));
+        self.channel.enter(Phase::Preprocess, Some(index));
         Preprocessing {
             channel: self.channel,
             party: self.party,

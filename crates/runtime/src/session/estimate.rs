@@ -60,7 +60,7 @@ impl Plan {
                         ready += 1;
                         let touched = peak.touch(ready * one + layers);
                         let spent = Spent::default().and(touched);
-                        parts.push(Part::new(Phase::Offline, None, spent));
+                        parts.push(Part::new(Phase::Preprocess, None, spent));
                         parts.extend(run_costs(self.steps(), &mut stock));
                     }
                     Turn::Run => {
@@ -79,7 +79,7 @@ impl Plan {
             let demand = layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
             let held = pad_bytes(&demand) as u64;
             let prepared = stock.prepare(&demand).and(peak.touch(held));
-            parts.push(Part::new(Phase::Offline, None, prepared));
+            parts.push(Part::new(Phase::Preprocess, None, prepared));
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
                 parts.extend(layer_costs(&some, exchange, &mut stock));
@@ -90,7 +90,7 @@ impl Plan {
                     if step.feeds_itself() {
                         let made =
                             stock.prepare(&demand).and(peak.touch(pad_bytes(&demand) as u64));
-                        parts.push(Part::new(Phase::Offline, None, made));
+                        parts.push(Part::new(Phase::Preprocess, None, made));
                     }
                     let spent = spent.and(std::mem::take(&mut touched));
                     parts.push(Part::new(Phase::Online, Some(index), spent));

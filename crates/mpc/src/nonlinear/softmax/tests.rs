@@ -187,8 +187,8 @@ fn bytes_stay_below_the_published() {
             let prime = Ring::Prime(Modulus::new(1_316_638_721).unwrap());
             for (from, width) in [(Ring::Power(24), 20), (prime, 20)] {
                 let plan = Plan::new(classes, from, width, scale, digits).unwrap();
-                let offline = prepare_cost(&plan.demand().circuits);
-                let bytes = offline.then(plan.cost()).bytes();
+                let preprocess = prepare_cost(&plan.demand().circuits);
+                let bytes = preprocess.then(plan.cost()).bytes();
                 assert!(bytes < published, "{classes} {digits} {from:?}: {bytes}");
                 assert_eq!(plan.cost().rounds, 4);
             }
