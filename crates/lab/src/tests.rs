@@ -72,11 +72,11 @@ fn sum(one: Traffic, other: Traffic) -> Traffic {
 }
 
 fn cots_cost(task: &Task, count: usize) -> Cost {
-    let mut supply = ot::Supply::new(task.plan.settings().sourcing(), wire::Role::Server);
-    supply.reserve(count);
+    let mut schedule = ot::Schedule::new(task.plan.settings().sourcing(), wire::Role::Server);
+    schedule.reserve(count);
     let each = |count| {
-        let cost = supply.extend(count);
-        supply.take(count);
+        let cost = schedule.extend(count);
+        schedule.take(count);
         cost
     };
     cots::chunks(count).map(each).collect()

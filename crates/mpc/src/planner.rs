@@ -2,7 +2,7 @@
 //! public sizes only, so both parties choose alike.
 
 use ot::rot::fill_cost;
-use ot::{Job, Source, Supply};
+use ot::{Job, Schedule, Source};
 use pricing::fixed::message::ROUND_BYTES;
 use pricing::fixed::{link, ot as prices};
 use wire::{Cost, Role};
@@ -79,8 +79,8 @@ fn sum(demand: &Demand, of: impl Fn(&Job) -> usize) -> usize {
 /// Bytes of a step on its own, those of its correlations from nothing included.
 pub(crate) fn bytes(demand: &Demand, cost: Cost) -> u64 {
     let made = |sender| {
-        let mut supply = Supply::new(Source::Auto, sender);
-        fill_cost(&mut supply, demand.sent_by(sender)).bytes()
+        let mut schedule = Schedule::new(Source::Auto, sender);
+        fill_cost(&mut schedule, demand.sent_by(sender)).bytes()
     };
     cost.bytes().saturating_add(made(Role::Client)).saturating_add(made(Role::Server))
 }

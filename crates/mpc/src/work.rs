@@ -1,6 +1,6 @@
 //! How much of which work the protocols of this crate do, counted in the units of [`pricing`].
 
-use ot::{Job, Made};
+use ot::{CorrelationCounts, Job};
 use pricing::equivalent::WIDE_TABLE;
 pub use pricing::{Unit, Work};
 use wire::{Cost, Role};
@@ -41,7 +41,7 @@ pub fn pads(demand: &Demand) -> Work {
 }
 
 /// The work of making correlations.
-pub fn correlations(made: Made) -> Work {
+pub fn correlations(made: CorrelationCounts) -> Work {
     let soft = [Unit::SoftSpoken2, Unit::SoftSpoken4, Unit::SoftSpoken8];
     let silent = [Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
     let kinds = soft.into_iter().zip(made.soft).chain(silent.into_iter().zip(made.silent));

@@ -23,7 +23,7 @@ use wire::{Channel, Cost, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
-use crate::cot::schedule::Supply;
+use crate::cot::schedule::Schedule;
 use crate::cot::{CotReceiver, CotSender, End, Side};
 use crate::job::{Entry, Job};
 
@@ -286,19 +286,19 @@ pub fn fill_receiver(
     jobs.iter().map(|job| receive_pads(*job, &mut next)).collect()
 }
 
-/// What filling `jobs` costs out of `supply`.
-pub fn fill_cost(supply: &mut Supply, jobs: &[Job]) -> Cost {
+/// What filling `jobs` costs out of `schedule`.
+pub fn fill_cost(schedule: &mut Schedule, jobs: &[Job]) -> Cost {
     let mut left: usize = jobs.iter().map(Job::cots).sum();
-    supply.reserve(left);
+    schedule.reserve(left);
     let mut cost = Cost::NONE;
     for job in jobs {
         for piece in pieces(job) {
             let count = piece * job.choice_bits as usize;
-            if supply.available() < count {
-                cost = cost.then(supply.extend(ask(left)));
+            if schedule.available() < count {
+                cost = cost.then(schedule.extend(ask(left)));
             }
             left -= count;
-            supply.take(count);
+            schedule.take(count);
         }
     }
     cost

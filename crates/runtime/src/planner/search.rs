@@ -22,7 +22,7 @@ use super::ways::{Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::spent::Spent;
 use crate::plan::{Plan, Settings};
-use crate::preprocess::correlations::Stock;
+use crate::preprocess::correlations::Schedules;
 use crate::report::counted;
 
 /// Times that protocols are found at a price and the plan that results is priced whole.
@@ -197,7 +197,7 @@ impl Search<'_> {
         if count == 0.0 {
             return Marginal::default();
         }
-        let spent = Stock::new(settings.sourcing()).prepare(&Demand {
+        let spent = Schedules::new(settings.sourcing()).prepare(&Demand {
             circuits: Vec::new(),
             client_sends: [demand.client_sends.clone(), demand.circuit_jobs()].concat(),
             server_sends: demand.server_sends.clone(),

@@ -5,7 +5,7 @@
 
 use mpc::{Correlations, Demand, garbled};
 use ot::rot::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
+use ot::{CorrelationCounts, CotReceiver, CotSender, Job, Schedule, SessionId, Sourcing};
 use pricing::Work;
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -23,11 +23,11 @@ pub struct CorrelationSource {
     rng: Random,
 }
 
-/// What [`CorrelationSource`] has in stock, for predictions.
+/// The schedules of both directions of a [`CorrelationSource`], for predictions.
 #[derive(Clone, Debug)]
-pub(crate) struct Stock {
-    client_sends: Supply,
-    server_sends: Supply,
+pub(crate) struct Schedules {
+    client_sends: Schedule,
+    server_sends: Schedule,
 }
 
 impl CorrelationSource {
@@ -103,11 +103,11 @@ impl CorrelationSource {
     }
 }
 
-impl Stock {
+impl Schedules {
     /// After [`CorrelationSource::setup`].
     pub(crate) fn new(sourcing: Sourcing) -> Self {
-        let supply = |sender| Supply::new(sourcing, sender);
-        Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
+        let schedule = |sender| Schedule::new(sourcing, sender);
+        Self { client_sends: schedule(Role::Client), server_sends: schedule(Role::Server) }
     }
 
     /// What [`CorrelationSource::setup`] costs.
@@ -130,7 +130,7 @@ impl Stock {
     }
 
     /// Correlations made so far, those that the client sends first.
-    fn made(&self) -> [Made; 2] {
+    fn made(&self) -> [CorrelationCounts; 2] {
         [self.client_sends.made(), self.server_sends.made()]
     }
 }
