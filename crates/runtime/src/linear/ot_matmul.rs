@@ -178,7 +178,7 @@ impl OtLayer {
         Ok(results)
     }
 
-    /// The rescale that needs no transfers.
+    /// The rescale that needs no OTs.
     fn rescaled(&self, role: Role, results: Share) -> Result<Share> {
         let Rescale { rounding, shift, out_bits, .. } = self.rescale;
         if rounding == Rounding::Exact || shift == 0 {

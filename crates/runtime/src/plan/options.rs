@@ -26,18 +26,18 @@ pub enum Products {
     /// Under encryption in this packing, counted from 1, of those from few bytes to little
     /// work.
     Packing(usize),
-    /// By transfers that choose by the bits of the weights.
+    /// By OTs that choose by the bits of the weights.
     Transfers,
 }
 
 /// How a function of each value runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// By transfers, its comparisons in digits of this width.
+    /// By OT, its comparisons in digits of this width.
     Digits(Radix),
     /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
-    /// By circuits what is computed once a row, the rest by transfers, its comparisons in
+    /// By circuits what is computed once a row, the rest by OT, its comparisons in
     /// digits of this width.
     Rows(Radix),
     /// By one table of all values.

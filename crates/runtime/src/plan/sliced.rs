@@ -111,7 +111,7 @@ impl Sliced {
         self.0.len()
     }
 
-    /// Transfers of all slices.
+    /// OTs of all slices.
     pub(crate) fn demand(&self) -> Demand {
         self.0.iter().map(|slice| slice.plan.demand()).sum()
     }

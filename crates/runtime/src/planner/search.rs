@@ -77,7 +77,7 @@ pub struct Found {
     pub sources: Vec<(String, f64)>,
 }
 
-/// The plan of least predicted time for `graph` under `settings`, whose source of transfers
+/// The plan of least predicted time for `graph` under `settings`, whose source of OTs
 /// is kept unless it is `auto`.
 ///
 /// # Errors
@@ -328,7 +328,7 @@ impl Search<'_> {
     }
 }
 
-/// Correlations behind transfers and circuits.
+/// Correlations behind OTs and circuits.
 fn correlations(demand: &Demand) -> f64 {
     let circuits: usize = demand.circuit_jobs().iter().map(ot::Job::cots).sum();
     (demand.cots(Role::Client) + demand.cots(Role::Server) + circuits) as f64

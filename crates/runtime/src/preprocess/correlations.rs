@@ -17,7 +17,7 @@ pub const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
 pub struct CorrelationSource {
-    /// None where nothing is transferred.
+    /// None where no OT is made.
     ends: Option<(CotSender, CotReceiver)>,
     /// For garbled circuits.
     rng: Random,
@@ -31,7 +31,7 @@ pub(crate) struct Schedules {
 }
 
 impl CorrelationSource {
-    /// Makes the base transfers in both directions of the session that `session` names.
+    /// Makes the base OTs in both directions of the session that `session` names.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
@@ -46,7 +46,7 @@ impl CorrelationSource {
         Ok(Self { ends: Some((sender, receiver)), rng: rng.child() })
     }
 
-    /// For plans that transfer nothing.
+    /// For plans without OTs.
     pub(crate) fn none(rng: &mut Random) -> Self {
         Self { ends: None, rng: rng.child() }
     }
@@ -77,7 +77,7 @@ impl CorrelationSource {
                 receiving = fill_receiver(channel, to, &jobs)?;
             }
         }
-        let transfers = match role {
+        let ots = match role {
             Role::Client => {
                 Correlations::new(sending.split_off(demand.client_sends.len()), Vec::new())
             }
@@ -85,14 +85,14 @@ impl CorrelationSource {
                 Correlations::new(Vec::new(), receiving.split_off(demand.client_sends.len()))
             }
         };
-        let circuits = garbled::prepare(channel, &demand.circuits, transfers, rng)?;
+        let circuits = garbled::prepare(channel, &demand.circuits, ots, rng)?;
         Ok(Correlations::new(sending, receiving).with_circuits(circuits))
     }
 
     /// The ends that this party holds: the sender's and the receiver's.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a plan that transfers nothing.
+    /// [`Error::Misuse`] for a plan without OTs.
     pub fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
         let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
         ends.ok_or_else(|| {
@@ -119,9 +119,9 @@ impl Schedules {
     pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
         let before = self.made();
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
-        let transfers = fill_cost(&mut self.client_sends, &client);
-        let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
-        let cost = transfers.then(garbled::prepare_cost(&demand.circuits));
+        let ots = fill_cost(&mut self.client_sends, &client);
+        let ots = ots.then(fill_cost(&mut self.server_sends, &server));
+        let cost = ots.then(garbled::prepare_cost(&demand.circuits));
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
         let made = made.map(|made| made.and(made.first()));
@@ -135,7 +135,7 @@ impl Schedules {
     }
 }
 
-/// All transfers that `sender` sends; those behind garbled circuits come last.
+/// All OTs that `sender` sends; those behind garbled circuits come last.
 fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
     let mut jobs = demand.sent_by(sender).to_vec();
     if sender == Role::Client {
@@ -144,7 +144,7 @@ fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
     jobs
 }
 
-/// Bytes that the party that holds more holds: of transfers the sender, of circuits the
+/// Bytes that the party that holds more holds: of OTs the sender, of circuits the
 /// evaluator.
 pub fn pad_bytes(demand: &Demand) -> usize {
     let entry = |job: &Job| {

@@ -84,7 +84,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// From the hello to the base transfers; `count` sees the verified plan and says how
+    /// From the hello to the base OTs; `count` sees the verified plan and says how
     /// many inputs there will be.
     pub(crate) fn open(
         channel: &mut Channel,

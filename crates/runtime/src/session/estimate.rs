@@ -20,7 +20,7 @@ impl Plan {
         inputs.div_ceil(self.settings().batch())
     }
 
-    /// Handshake, keys and base transfers.
+    /// Handshake, keys and base OTs.
     pub fn setup_cost(&self) -> Cost {
         if self.evaluated().is_some() {
             return handshake::cost(self).then(keys::cost(self));

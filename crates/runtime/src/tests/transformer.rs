@@ -67,7 +67,7 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
     costs_as_planned(&answer, &server.unwrap(), 2);
 }
 
-/// A suite that has circuits for what it can runs transformers by transfers, as ever.
+/// A suite that has circuits for what it can runs transformers by OT, as ever.
 #[test]
 fn circuits_for_all_a_suite_has_leave_rows_to_transfers() {
     let (mut model, _) = compiled(Rounding::Exact);
