@@ -23,7 +23,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// `jobs` from `sender`.
+    /// Makes the demand of `jobs` that `sender` sends.
     pub fn from(sender: Role, jobs: Vec<Job>) -> Self {
         match sender {
             Role::Client => Self { client_sends: jobs, ..Self::default() },
@@ -31,17 +31,17 @@ impl Demand {
         }
     }
 
-    /// `jobs` in each direction.
+    /// Makes the demand of `jobs` in each direction.
     pub fn both(jobs: Vec<Job>) -> Self {
         Self { client_sends: jobs.clone(), server_sends: jobs, ..Self::default() }
     }
 
-    /// One batch of garbled circuits.
+    /// Makes the demand of one batch of garbled circuits.
     pub fn circuit(circuits: Circuits) -> Self {
         Self { circuits: vec![circuits], ..Self::default() }
     }
 
-    /// The OTs that `sender` sends.
+    /// Returns the OTs that `sender` sends.
     pub fn sent_by(&self, sender: Role) -> &[Job] {
         match sender {
             Role::Client => &self.client_sends,
@@ -49,17 +49,18 @@ impl Demand {
         }
     }
 
-    /// Correlations behind those that `sender` sends.
+    /// Returns the correlations behind those that `sender` sends.
     pub fn cots(&self, sender: Role) -> usize {
         self.sent_by(sender).iter().map(Job::cots).sum()
     }
 
-    /// OTs that [`crate::garbled::prepare`] consumes; the client sends in them.
+    /// Returns the OTs that [`crate::garbled::prepare`] consumes; the client sends in them.
     pub fn circuit_jobs(&self) -> Vec<Job> {
         self.circuits.iter().map(Circuits::job).collect()
     }
 
-    /// Bytes that the server holds between preparing garbled circuits and evaluating them.
+    /// Returns the number of bytes that the server holds between preparing garbled circuits and
+    /// evaluating them.
     pub fn table_bytes(&self) -> usize {
         self.circuits.iter().map(Circuits::held_bytes).fold(0, usize::saturating_add)
     }
@@ -102,12 +103,12 @@ impl Correlations {
         Self { circuits: circuits.into(), ..self }
     }
 
-    /// OTs and batches of circuits left.
+    /// Returns the number of OTs and batches of circuits left.
     pub fn len(&self) -> usize {
         self.sending.len() + self.receiving.len() + self.circuits.len()
     }
 
-    /// Whether none is left.
+    /// Returns whether none is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -123,7 +124,7 @@ impl Correlations {
         Ok(Self::new(sending, receiving).with_circuits(circuits))
     }
 
-    /// The next garbled circuits.
+    /// Returns the next garbled circuits.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -134,7 +135,7 @@ impl Correlations {
         Ok(self.circuits.drain(..demand.len()).collect())
     }
 
-    /// The next OTs that this party sends.
+    /// Returns the next OTs that this party sends.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -146,7 +147,7 @@ impl Correlations {
         Ok(self.sending.drain(..jobs.len()).collect())
     }
 
-    /// The next OTs that it receives.
+    /// Returns the next OTs that it receives.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.

@@ -54,7 +54,7 @@ impl Protocol {
         Self { name, bits, demand, cost, run: Box::new(run), ideal, frames: [4, 4] }
     }
 
-    /// The same where so many first `frames` of client and server are tampered with.
+    /// Says of how many first `frames` of client and server the ladder tampers with one each.
     fn tampered(self, frames: [usize; 2]) -> Self {
         Self { frames, ..self }
     }

@@ -14,7 +14,7 @@ use crate::nonlinear::relu::Relu;
 use crate::protocol::Protocol;
 
 impl Radix {
-    /// The fastest for `count` comparisons of `bits` bits on the link and machine of
+    /// Picks the fastest radix for `count` comparisons of `bits` bits on the link and machine of
     /// [`Reference`].
     pub fn fastest(count: usize, bits: u32) -> Self {
         let bits = bits.clamp(1, 63);
@@ -25,8 +25,8 @@ impl Radix {
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
 
-    /// The fastest for `count` ReLUs, estimated likewise. Two levels of a tree that saturates
-    /// may take more digits than a plain one of as many bits.
+    /// Picks the fastest radix for `count` ReLUs, estimated likewise. Two levels of a tree that
+    /// saturates may take more digits than a plain one of as many bits.
     pub fn of_relu(count: usize, bits: u32, saturate: Option<u32>, out_bits: u32) -> Self {
         let time = |radix: &Self| {
             let plan = Relu::new(count, bits, saturate, out_bits, *radix);
@@ -35,7 +35,7 @@ impl Radix {
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
 
-    /// The one of fewest bytes for `count` extensions from `bits` to `out_bits`, when a
+    /// Picks the radix of fewest bytes for `count` extensions from `bits` to `out_bits`, when a
     /// round counts as [`ROUND_BYTES`].
     pub fn leanest(count: usize, bits: u32, out_bits: u32) -> Self {
         let weight = |radix: &Self| {

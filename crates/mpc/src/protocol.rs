@@ -43,14 +43,14 @@ pub trait Protocol: Debug + Send + Sync + Any {
 }
 
 impl dyn Protocol {
-    /// The plan as the type that it is, for callers that know one protocol closely.
+    /// Returns the plan as the type that it is, for callers that know one protocol closely.
     pub fn downcast<P: Protocol>(&self) -> Option<&P> {
         let any: &dyn Any = self;
         any.downcast_ref()
     }
 }
 
-/// The share at position `index` of a protocol's inputs.
+/// Returns the share at position `index` of a protocol's inputs.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there are fewer inputs.

@@ -7,12 +7,12 @@ use wire::{Cost, Role};
 
 use crate::correlations::Demand;
 
-/// The work of sending and receiving the messages of a step: their bytes and rounds.
+/// Returns the work of sending and receiving the messages of a step: their bytes and rounds.
 pub fn messages(cost: Cost) -> Work {
     Work::of(Unit::Byte, cost.bytes() as f64).and(Unit::Round, cost.rounds as f64)
 }
 
-/// The work of a non-linear step online: what it consumes and what it sends.
+/// Returns the work of a non-linear step online: what it consumes and what it sends.
 pub fn online(demand: &Demand, cost: Cost) -> Work {
     let gates: usize = demand.circuits.iter().map(|c| c.batch().and_gates()).sum();
     // Labels are not opened bit by bit.
@@ -23,7 +23,7 @@ pub fn online(demand: &Demand, cost: Cost) -> Work {
         .and(Unit::Evaluated, gates as f64)
 }
 
-/// The work of making pads and garbling circuits, without that of their correlations.
+/// Returns the work of making pads and garbling circuits, without that of their correlations.
 pub fn pads(demand: &Demand) -> Work {
     let circuits = demand.circuit_jobs();
     let jobs = demand.client_sends.iter().chain(&demand.server_sends).chain(&circuits);
@@ -40,7 +40,7 @@ pub fn pads(demand: &Demand) -> Work {
         .and(Unit::Garbled, gates as f64)
 }
 
-/// The work of making correlations.
+/// Returns the work of making correlations.
 pub fn correlations(made: CorrelationCounts) -> Work {
     let soft = [Unit::SoftSpoken2, Unit::SoftSpoken4, Unit::SoftSpoken8];
     let silent = [Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];

@@ -31,8 +31,8 @@ pub enum Unit {
     RandomOt,
     /// A pad of one entry of a table.
     Entry,
-    /// A pad of one entry of a table of [`crate::equivalent::WIDE_TABLE`] entries or more: such pads
-    /// do not stay in the nearest cache.
+    /// A pad of one entry of a table of [`crate::equivalent::WIDE_TABLE`] entries or more: such
+    /// pads do not stay in the nearest cache.
     WideEntry,
     /// A byte of a stream out of a pad.
     Stream,
@@ -105,7 +105,7 @@ impl Unit {
         Self::Local,
     ];
 
-    /// The name of the unit in files of rates.
+    /// Returns the name of the unit in files of rates.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",

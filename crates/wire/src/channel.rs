@@ -94,18 +94,18 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The end that `role` holds.
+    /// Makes the end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
         let (frame, body) = (Vec::new(), Vec::new());
         Self { role, transport, meter: Meter::new(), sent: 0, received: 0, frame, body }
     }
 
-    /// Which party holds this end.
+    /// Returns which party holds this end.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// What has been counted.
+    /// Returns what has been counted.
     pub fn meter(&mut self) -> &mut Meter {
         &mut self.meter
     }

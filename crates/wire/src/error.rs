@@ -73,13 +73,13 @@ pub enum TransportKind {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// The peer's fault.
+    /// Makes an error that is the peer's fault.
     pub fn peer(expected: impl Into<String>, got: impl Into<String>) -> Self {
         Self::Peer { expected: expected.into(), got: got.into(), tag: None }
     }
 
-    /// The same error, about the message with this tag where it is the peer's fault and not
-    /// about another message already.
+    /// Returns the error as one about the message with this tag where it is the peer's fault and
+    /// not about another message already.
     #[must_use]
     pub fn about(self, message: u8) -> Self {
         match self {
@@ -90,23 +90,23 @@ impl Error {
         }
     }
 
-    /// The caller's fault.
+    /// Makes an error that is the caller's fault.
     pub fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse(what.into())
     }
 
-    /// A defect of this program.
+    /// Makes the error of a defect of this program.
     pub fn internal(what: impl Into<String>) -> Self {
         Self::Internal(what.into())
     }
 
-    /// Nobody's fault but the network's or the machine's, for a reason that has no kind of its
+    /// Makes an error of the network or of the machine, for a reason that has no kind of its
     /// own.
     pub fn transport(what: impl Into<String>) -> Self {
         Self::connection(TransportKind::Other, what)
     }
 
-    /// A connection that failed for a reason of this kind.
+    /// Makes the error of a connection that failed for a reason of this kind.
     pub fn connection(kind: TransportKind, what: impl Into<String>) -> Self {
         Self::Transport(TransportError { kind, what: what.into() })
     }

@@ -49,7 +49,7 @@ pub fn frames(data: &[u8]) {
     while channel.receive::<Test>(&layout).is_ok() {}
 }
 
-/// A channel whose peer says `bytes` and is gone, and hears everything.
+/// Returns a channel whose peer says `bytes` and is gone, and hears everything.
 ///
 /// # Panics
 /// When more than `most` bytes are asked for at once.

@@ -19,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction in words.
+    /// Returns the direction in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::ToServer => "client to server",
@@ -28,7 +28,7 @@ impl Direction {
         }
     }
 
-    /// Whether `role` may send such a message.
+    /// Returns whether `role` may send such a message.
     pub fn allows(self, role: Role) -> bool {
         match self {
             Self::ToServer => role == Role::Client,
@@ -153,7 +153,7 @@ tags! {
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";
 }
 
-/// The row of a number.
+/// Returns the row of a number.
 pub const fn find(number: u8) -> Option<Tag> {
     let mut rest = ALL;
     while let Some((tag, later)) = rest.split_first() {
@@ -165,7 +165,7 @@ pub const fn find(number: u8) -> Option<Tag> {
     None
 }
 
-/// What errors call the message with this number.
+/// Returns what errors call the message with this number.
 ///
 /// # Panics
 /// For a number without a row: at compile time where the message's name is a constant.
@@ -178,7 +178,7 @@ pub const fn name(number: u8) -> &'static str {
     }
 }
 
-/// What a frame is, and the table of all messages, as the text of `docs/reference/wire.md`.
+/// Returns what a frame is, and the table of all messages, as the text of `docs/reference/wire.md`.
 /// `source` names the file that defines the body of a message.
 pub fn markdown(source: impl Fn(&Tag) -> String) -> String {
     let mut text = String::from(FRAMES);

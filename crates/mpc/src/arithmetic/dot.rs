@@ -27,7 +27,7 @@ pub struct Dot {
 }
 
 impl Dot {
-    /// `rows` products of vectors of `inner >= 1` elements, mod 2^out_bits (1 to 63).
+    /// Plans `rows` products of vectors of `inner >= 1` elements, mod 2^out_bits (1 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for empty vectors and widths out of range.
@@ -43,12 +43,12 @@ impl Dot {
         Ok(Self { inner, multiply: Multiply::new(count, factors, out_bits, radix)? })
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         self.multiply.demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         self.multiply.cost()
     }

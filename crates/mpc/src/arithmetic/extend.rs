@@ -49,7 +49,7 @@ enum Last {
 }
 
 impl Extend {
-    /// `count` values from `bits` (1 to 62) to `out_bits > bits` (up to 63).
+    /// Plans `count` values from `bits` (1 to 62) to `out_bits > bits` (up to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.

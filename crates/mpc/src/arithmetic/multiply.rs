@@ -85,7 +85,7 @@ impl Reduced {
 }
 
 impl Multiply {
-    /// `count` products mod 2^out_bits (1 to 63).
+    /// Plans `count` products mod 2^out_bits (1 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths or a count out of range.
@@ -103,7 +103,7 @@ impl Multiply {
         Ok(Self { count, factors, out_bits, wide, narrow, together })
     }
 
-    /// Width of the result.
+    /// Returns the width of the result.
     pub fn out_bits(&self) -> u32 {
         self.out_bits
     }

@@ -49,7 +49,7 @@ pub struct Switched {
 }
 
 impl Switch {
-    /// `jobs` in which only `receiver` receives.
+    /// Plans `jobs` in which only `receiver` receives.
     pub fn to(receiver: Role, jobs: Vec<Job>) -> Self {
         match receiver {
             Role::Client => Self { to_client: jobs, to_server: Vec::new() },
@@ -64,7 +64,7 @@ impl Switch {
         }
     }
 
-    /// OTs consumed.
+    /// Returns the OTs that a run consumes.
     pub fn demand(&self) -> Demand {
         Demand {
             client_sends: self.to_server.clone(),
@@ -73,7 +73,7 @@ impl Switch {
         }
     }
 
-    /// What [`run`] costs when `first` sends first.
+    /// Returns what [`run`] costs when `first` sends first.
     pub fn cost(&self, first: Role) -> Cost {
         let asks = |receiver| match self.received_by(receiver) {
             [] => Cost::NONE,

@@ -46,8 +46,7 @@ pub struct Leave {
 }
 
 impl Leave {
-    /// `count` values from shares mod an odd `prime` to shares mod 2^out_bits
-    /// (1 to 64).
+    /// Plans `count` values from shares mod an odd `prime` to shares mod 2^out_bits (1 to 64).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other numbers.
@@ -119,8 +118,8 @@ pub struct Enter {
 }
 
 impl Enter {
-    /// `count` values from shares mod 2^bits (1 to [`WIDEST_ENTRY`]) to shares mod
-    /// `prime`; `sign` says what is known of them.
+    /// Plans `count` values from shares mod 2^bits (1 to [`WIDEST_ENTRY`]) to shares mod `prime`;
+    /// `sign` says what is known of them.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.

@@ -39,7 +39,7 @@ pub struct Square {
 }
 
 impl Square {
-    /// `count` squares mod 2^out_bits (1 to 63).
+    /// Plans `count` squares mod 2^out_bits (1 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range.

@@ -37,7 +37,7 @@ pub struct Truncate {
 }
 
 impl Truncate {
-    /// `count` values of `bits`, dropping `drop >= 1` bits.
+    /// Plans `count` values of `bits`, dropping `drop >= 1` bits.
     ///
     /// # Errors
     /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.

@@ -32,8 +32,8 @@ pub struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// `count` bits to integers of `out_bits` (1 to 64); `asks` sends first, and the
-    /// other party is the sender in the OTs.
+    /// Plans `count` bits to integers of `out_bits` (1 to 64); `asks` sends first, and the other
+    /// party is the sender in the OTs.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -44,7 +44,7 @@ impl Arithmetic {
         Ok(Self { count, out_bits, first: asks, sender: !asks })
     }
 
-    /// With OTs that `sender` sends, whoever begins.
+    /// Takes OTs that `sender` sends, whoever begins.
     pub fn sent_by(self, sender: Role) -> Self {
         Self { sender, ..self }
     }
@@ -65,12 +65,12 @@ impl Arithmetic {
         self.first == self.sender && self.out_bits > 1
     }
 
-    /// OTs consumed.
+    /// Returns the OTs that a run consumes.
     pub fn demand(&self) -> Demand {
         self.switch().demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         if self.sender_begins() {
             return product::cost(self.sender, self.job());

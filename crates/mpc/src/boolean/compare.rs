@@ -124,7 +124,7 @@ impl Comparison {
         self.asked_by(asks)
     }
 
-    /// Who asks for the leaves, and so speaks first.
+    /// Returns who asks for the leaves, and so speaks first.
     pub fn asks(&self) -> Role {
         self.asks
     }
@@ -255,7 +255,7 @@ impl Comparison {
         (self.greater, self.middle_zero) = (carry, Some(found));
     }
 
-    /// This party's operand for the carry of its shares into bit `bits`.
+    /// Returns this party's operand for the carry of its shares into bit `bits`.
     pub fn operand(&self, role: Role, words: &[u64]) -> Zeroizing<Vec<u64>> {
         let all = mask(self.bits);
         let flip = if role == self.asks { 0 } else { all };
@@ -266,12 +266,12 @@ impl Comparison {
         self.leaves.iter().map(|leaf| leaf.job(count)).collect()
     }
 
-    /// OTs for `count` comparisons.
+    /// Returns the OTs for `count` comparisons.
     pub fn demand(&self, count: usize) -> Demand {
         Demand::from(!self.asks, self.jobs(count)) + self.circuit.demand(count)
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self, count: usize) -> Cost {
         let jobs = self.jobs(count);
         ot::one_of_n::choices_cost(self.asks, &jobs)
@@ -279,7 +279,7 @@ impl Comparison {
             .then(self.circuit.cost(count, !self.asks))
     }
 
-    /// Who sends the last message, and so may go on at once.
+    /// Returns who sends the last message, and so may go on at once.
     pub fn last_sender(&self) -> Role {
         self.circuit.last_sender(!self.asks)
     }

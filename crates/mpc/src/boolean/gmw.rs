@@ -59,7 +59,7 @@ pub struct Circuit {
 type Opening = Lanes<{ tags::GMW_OPENING }>;
 
 impl Circuit {
-    /// A new wire.
+    /// Returns a new wire.
     pub fn wire(&mut self) -> Wire {
         self.wires += 1;
         self.wires - 1
@@ -75,7 +75,7 @@ impl Circuit {
         }
     }
 
-    /// OTs for `count` elements.
+    /// Returns the OTs for `count` elements.
     pub fn demand(&self, count: usize) -> Demand {
         self.levels.iter().flatten().map(|gate| self.gate_need(gate, count)).sum()
     }
@@ -84,12 +84,12 @@ impl Circuit {
         triples::demand(self.sender, gate.partners.len(), count)
     }
 
-    /// Who sends last when `first` sends first; that party may go on at once.
+    /// Returns who sends last when `first` sends first; that party may go on at once.
     pub fn last_sender(&self, first: Role) -> Role {
         if self.levels.len().is_multiple_of(2) { first } else { !first }
     }
 
-    /// What [`run`] costs for `count` elements.
+    /// Returns what [`run`] costs for `count` elements.
     pub fn cost(&self, count: usize, first: Role) -> Cost {
         let opening = |turn: usize, level: usize| {
             let from = if turn.is_multiple_of(2) { first } else { !first };

@@ -50,7 +50,7 @@ enum Last {
 }
 
 impl Signs {
-    /// `count` values of `bits` (2 to 64) to integers of `out_bits` (1 to 64).
+    /// Plans `count` values of `bits` (2 to 64) to integers of `out_bits` (1 to 64).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.

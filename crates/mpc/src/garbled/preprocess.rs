@@ -46,7 +46,7 @@ pub fn prepare(
     Ok(prepared.map(|(circuits, end)| Prepared { circuits: circuits.clone(), end }).collect())
 }
 
-/// What [`prepare`] costs.
+/// Returns what [`prepare`] costs.
 pub fn prepare_cost(circuits: &[Circuits]) -> Cost {
     let asked =
         |circuits: &Circuits| Cost::message(Role::Server, Choices::body_len(&[circuits.lane()]));

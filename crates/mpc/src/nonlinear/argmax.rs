@@ -48,7 +48,7 @@ impl Argmax {
         Ok(Self { rows, classes, index_bits, maximum })
     }
 
-    /// Width of the resulting shares.
+    /// Returns the width of the resulting shares.
     pub fn index_bits(&self) -> u32 {
         self.index_bits
     }

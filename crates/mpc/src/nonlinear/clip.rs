@@ -36,8 +36,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// `count` elements from `bits` (2 to 63) to `out_bits` (1 to 63), kept in
-    /// `[low, high]`.
+    /// Plans `count` elements from `bits` (2 to 63) to `out_bits` (1 to 63), kept in `[low, high]`.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range, or bounds in the wrong order or
@@ -62,12 +61,12 @@ impl Clip {
         Ok(Self { count, bits, low, span, comparison, inside })
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         self.comparison.demand(2 * self.count) + self.inside.demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
         self.comparison.cost(2 * self.count).then(self.inside.cost(first))

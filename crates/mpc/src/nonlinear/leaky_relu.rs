@@ -44,7 +44,7 @@ pub struct Slope {
 }
 
 impl Slope {
-    /// `|y|` for `count` values of `bits` (2 to 63), mod 2^out_bits (2 to 63).
+    /// Plans `|y|` for `count` values of `bits` (2 to 63), mod 2^out_bits (2 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -52,7 +52,7 @@ impl Slope {
         Self::new(count, bits, [1, -1], 0, out_bits, radix)
     }
 
-    /// `y` where it is not negative, else `floor(slope*y / 2^shift)`.
+    /// Plans `y` where it is not negative, else `floor(slope*y / 2^shift)`.
     ///
     /// # Errors
     /// As [`Slope::new`].
@@ -113,12 +113,12 @@ impl Slope {
         self.comparison.demand(self.count) + self.switch().demand()
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         self.choosing() + self.truncate.as_ref().map(Truncate::demand).unwrap_or_default()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
         let choosing = self.comparison.cost(self.count).then(self.switch().cost(first));

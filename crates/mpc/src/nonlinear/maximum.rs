@@ -34,7 +34,8 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    /// `windows` list positions below `inputs`; each must have at least one.
+    /// Plans the tournament of `windows`, which list positions below `inputs`; each has at least
+    /// one.
     ///
     /// # Errors
     /// [`Error::Misuse`] for an empty window or a position out of range.
@@ -231,7 +232,7 @@ impl Maximum {
     }
 }
 
-/// The maximum of each window, followed by its payload.
+/// Returns the maximum of each window, followed by its payload.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or correlations do not fit the plan,

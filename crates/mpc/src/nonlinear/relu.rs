@@ -41,8 +41,8 @@ pub struct Relu {
 }
 
 impl Relu {
-    /// `count` elements from `bits` (3 to 63) to `out_bits` (1 to 63), clipped to
-    /// `2^saturate - 1`.
+    /// Plans `count` elements from `bits` (3 to 63) to `out_bits` (1 to 63), clipped to `2^saturate
+    /// - 1`.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range or `saturate > bits - 2`.

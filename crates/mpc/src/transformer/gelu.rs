@@ -50,7 +50,7 @@ pub struct Gelu {
 type Found = Zeroizing<[Bits; 2]>;
 
 impl Gelu {
-    /// `count` values of `bits` (2 to 63) to `out_bits` (more than the magnitude, up to 63).
+    /// Plans `count` values of `bits` (2 to 63) to `out_bits` (more than the magnitude, up to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -90,7 +90,7 @@ impl Gelu {
         })
     }
 
-    /// What is computed.
+    /// Returns what is computed.
     pub fn function(&self) -> &functions::Gelu {
         &self.function
     }

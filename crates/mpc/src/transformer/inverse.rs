@@ -55,7 +55,7 @@ struct Ots {
 }
 
 impl Inverse {
-    /// `count` values by OT.
+    /// Plans `count` values by OT.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for widths that no protocol has.
@@ -64,7 +64,7 @@ impl Inverse {
         Ok(Self { bits: function.bits, way })
     }
 
-    /// `count` values by garbled circuits, one each.
+    /// Plans `count` values by garbled circuits, one each.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for no values, and for widths that no circuit has.
@@ -76,12 +76,12 @@ impl Inverse {
         Ok(Self { bits: function.bits, way: Way::Circuit(garbled) })
     }
 
-    /// Width of the values.
+    /// Returns the width of the values.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// AND gates of all values: none by OT.
+    /// Returns the number of AND gates of all values: none by OT.
     pub fn and_gates(&self) -> usize {
         match &self.way {
             Way::Ots(_) => 0,
@@ -89,7 +89,7 @@ impl Inverse {
         }
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         match &self.way {
             Way::Ots(plan) => plan.demand(),
@@ -97,7 +97,7 @@ impl Inverse {
         }
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         match &self.way {
             Way::Ots(plan) => plan.cost(),

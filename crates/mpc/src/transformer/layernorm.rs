@@ -39,7 +39,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// `rows` of as many values as the function has columns, by OT.
+    /// Plans `rows` of as many values as the function has columns, by OT.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -96,12 +96,12 @@ impl LayerNorm {
         Ok(self)
     }
 
-    /// What is computed of each row.
+    /// Returns what is computed of each row.
     pub fn function(&self) -> &functions::LayerNorm {
         &self.function
     }
 
-    /// AND gates of all rows: none by OT.
+    /// Returns the number of AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.moments.and_gates()
     }

@@ -40,7 +40,7 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// `rows` of as many values as the function has columns, by OT.
+    /// Plans `rows` of as many values as the function has columns, by OT.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -84,12 +84,12 @@ impl Softmax {
         })
     }
 
-    /// What is computed of each row.
+    /// Returns what is computed of each row.
     pub fn function(&self) -> &functions::Softmax {
         &self.function
     }
 
-    /// AND gates of all rows: none by OT.
+    /// Returns the number of AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.reciprocal.and_gates()
     }

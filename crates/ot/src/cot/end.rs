@@ -117,7 +117,7 @@ impl<S: Side> End<S> {
         Ok(())
     }
 
-    /// Correlations made and not taken.
+    /// Returns the correlations made and not taken.
     pub fn available(&self) -> usize {
         self.pool.len()
     }

@@ -49,7 +49,7 @@ impl Source {
 }
 
 impl Source {
-    /// The protocols in use, for people.
+    /// Returns the protocols in use, for people.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Auto => "SoftSpoken k=8, Ferret for large needs",
@@ -179,7 +179,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule with nothing made yet, as after the setup.
+    /// Makes a schedule with nothing made yet, as after the setup.
     pub fn new(sourcing: impl Into<Sourcing>, cot_sender: Role) -> Self {
         let (sourcing, refills) = (sourcing.into(), VecDeque::new());
         let made = CorrelationCounts::default();
@@ -210,7 +210,7 @@ impl Schedule {
         self.reserved = self.reserved.saturating_sub(count);
     }
 
-    /// Correlations at hand.
+    /// Returns the correlations at hand.
     pub const fn available(&self) -> usize {
         self.ready
     }

@@ -38,13 +38,13 @@ pub type Masked = Lanes<{ tags::TABLE_ENTRIES }>;
 pub struct Table(pub Vec<Column>);
 
 impl Table {
-    /// A table of integers.
+    /// Makes a table of integers.
     pub fn words(columns: Vec<Vec<u64>>) -> Self {
         let column = |words| Column { planes: Vec::new(), words: vec![words] };
         Self(columns.into_iter().map(column).collect())
     }
 
-    /// A table of bits: for each entry the planes of its bits.
+    /// Makes a table of bits: for each entry the planes of its bits.
     pub fn bits(columns: Vec<Vec<Bits>>) -> Self {
         let column = |planes| Column { planes, words: Vec::new() };
         Self(columns.into_iter().map(column).collect())
@@ -85,7 +85,7 @@ impl Chooser {
         self.pads.iter().map(|pads| pads.job)
     }
 
-    /// The receiver's shares, a column per job.
+    /// Returns the receiver's shares, a column per job.
     ///
     /// # Errors
     /// [`Error::Peer`] when the message has another layout than the jobs'.
@@ -258,22 +258,22 @@ pub(crate) fn subtract(job: &Job, from: &mut Column, what: &Column) {
     }
 }
 
-/// Layout of [`Choices`].
+/// Returns the layout of [`Choices`].
 pub fn choices_layout(jobs: &[Job]) -> Vec<Lane> {
     jobs.iter().map(Job::choice_lane).collect()
 }
 
-/// Layout of [`Masked`].
+/// Returns the layout of [`Masked`].
 pub fn masked_layout(jobs: &[Job]) -> Vec<Lane> {
     jobs.iter().flat_map(Job::value_lanes).collect()
 }
 
-/// What [`Choices`] costs when `receiver` sends it.
+/// Returns what [`Choices`] costs when `receiver` sends it.
 pub fn choices_cost(receiver: Role, jobs: &[Job]) -> Cost {
     Cost::message(receiver, Choices::body_len(&choices_layout(jobs)))
 }
 
-/// What [`Masked`] costs when `sender` sends it.
+/// Returns what [`Masked`] costs when `sender` sends it.
 pub fn masked_cost(sender: Role, jobs: &[Job]) -> Cost {
     Cost::message(sender, Masked::body_len(&masked_layout(jobs)))
 }

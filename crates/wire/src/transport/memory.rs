@@ -54,7 +54,7 @@ pub(crate) fn transports(patience: Duration) -> (Memory, Memory) {
     (end(to_server, from_server), end(to_client, from_client))
 }
 
-/// Two connected ends: the client's and the server's.
+/// Returns two connected ends: the client's and the server's.
 pub fn memory_pair() -> (Channel, Channel) {
     let (client, server) = transports(Duration::from_secs(120));
     (Channel::new(Role::Client, Box::new(client)), Channel::new(Role::Server, Box::new(server)))

@@ -289,7 +289,7 @@ pub fn connect(server: &str, timeouts: Timeouts) -> Result<TcpStream> {
     Err(Error::connection(kind, format!("no server answers at {server}: {why}")))
 }
 
-/// A channel without encryption or authentication.
+/// Returns a channel without encryption or authentication.
 ///
 /// # Errors
 /// [`Error::Misuse`] unless both ends are on the loopback interface.

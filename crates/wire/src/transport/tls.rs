@@ -33,7 +33,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A fresh self-signed key, good for this process and for pinning.
+    /// Makes a fresh self-signed key, good for this process and for pinning.
     ///
     /// # Errors
     /// [`Error::Transport`] when no key can be made.
@@ -56,7 +56,7 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
-    /// The pin of this identity.
+    /// Returns the pin of this identity.
     ///
     /// # Errors
     /// [`Error::Misuse`] when the first certificate does not parse.

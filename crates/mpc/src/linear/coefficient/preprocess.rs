@@ -55,7 +55,7 @@ pub struct PreprocessedServer {
 }
 
 impl Layer {
-    /// What a run costs after the layer was prepared at [`Layer::cost`].
+    /// Returns what a run costs after the layer was prepared at [`Layer::cost`].
     pub fn prepared_cost(&self) -> Cost {
         Cost::message(Role::Client, Masked::body_len(&[self.masked()]))
     }
@@ -130,7 +130,7 @@ impl ServerAsked {
 }
 
 impl PreprocessedClient {
-    /// The client's side with an input.
+    /// Runs the client's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`](wire::Error::Misuse) when shares do not fit the layer,
@@ -153,7 +153,7 @@ impl PreprocessedClient {
 }
 
 impl PreprocessedServer {
-    /// The server's side with an input.
+    /// Runs the server's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`](wire::Error::Misuse) when shares do not fit the layer,

@@ -10,7 +10,7 @@ use super::shares::{check, server_share};
 use crate::linear::transport::Worker;
 use crate::share::Share;
 
-/// The server's side: adds its share, multiplies, masks.
+/// Runs the server's side: adds its share, multiplies, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`](wire::Error::Misuse) when shares, key or weights do not fit the layer,

@@ -16,7 +16,7 @@ pub(in crate::linear) type Masked = Packed<{ tags::OT_MATMUL_MASKED }>;
 pub(crate) struct Corrections(pub(super) Vec<u8>);
 
 impl Corrections {
-    /// Body length of a message with this layout.
+    /// Returns the length of the body of a message with this layout, in bytes.
     pub(super) fn body_len(layout: &[Segment]) -> u64 {
         layout.iter().map(Segment::len).sum()
     }

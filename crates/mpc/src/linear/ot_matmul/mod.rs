@@ -105,7 +105,7 @@ pub fn ask(
     }
 }
 
-/// The client's share of part number `part` of the rows, without what no bit stands for.
+/// Returns the client's share of part number `part` of the rows, without what no bit stands for.
 ///
 /// # Errors
 /// [`Error::Misuse`] when `x` or what was asked for does not fit the plan,
@@ -130,7 +130,7 @@ pub fn client(
     }
 }
 
-/// The server's share of part number `part` of the rows.
+/// Returns the server's share of part number `part` of the rows.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the weights or what was asked for do not fit the plan,
@@ -155,12 +155,12 @@ pub fn server(
     }
 }
 
-/// `w*x` for an `x` that the server knows.
+/// Returns `w*x` for an `x` that the server knows.
 pub fn known(plan: &Product, weights: &Weights, x: &Right, threads: usize) -> Zeroizing<Vec<u64>> {
     reduced(plan, x.product(plan, &weights.full, threads))
 }
 
-/// What no bit stands for, for an `x` that the client knows.
+/// Returns what no bit stands for, for an `x` that the client knows.
 pub fn without_bits(plan: &Product, x: &Right) -> Zeroizing<Vec<u64>> {
     reduced(plan, x.sums(plan, plan.offset))
 }

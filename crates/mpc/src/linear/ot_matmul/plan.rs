@@ -63,7 +63,7 @@ pub(super) struct Piece {
 }
 
 impl Product {
-    /// `[places, rows, inner, columns]`, mod 2^bits (1 to 62), of weights that are `offset`
+    /// Plans `[places, rows, inner, columns]`, mod 2^bits (1 to 62), of weights that are `offset`
     /// and the sum of the `importance` of their bits; 1 to 16 of these.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Product {
         Ok(())
     }
 
-    /// Pieces in which vectors are sent.
+    /// Returns the pieces in which vectors are sent.
     pub fn pieces(&self) -> usize {
         let of = |choice: &Choice| {
             self.lines().saturating_mul(self.inner.div_ceil(self.inner_step(choice)))
@@ -110,17 +110,17 @@ impl Product {
         self.places * self.rows
     }
 
-    /// Elements of the right factor: `[places, inner, columns]`.
+    /// Returns the number of elements of the right factor: `[places, inner, columns]`.
     pub fn inputs(&self) -> usize {
         self.places * self.inner * self.columns
     }
 
-    /// Elements of the result: `[places, rows, columns]`.
+    /// Returns the number of elements of the result: `[places, rows, columns]`.
     pub fn outputs(&self) -> usize {
         self.lines() * self.columns
     }
 
-    /// Width of the ring.
+    /// Returns the width of the ring.
     pub fn bits(&self) -> u32 {
         self.bits
     }
@@ -130,7 +130,7 @@ impl Product {
         self.choices.len() * self.inner
     }
 
-    /// OTs of all rows.
+    /// Returns the number of OTs of all rows.
     pub fn transfers(&self) -> usize {
         self.lines().saturating_mul(self.per_line())
     }
@@ -148,13 +148,13 @@ impl Product {
         Job { count, choice_bits: 1, entry: Entry::Pair(64, 64) }
     }
 
-    /// The pads of each part, in order.
+    /// Returns the pads of each part, in order.
     pub fn demands(&self) -> Vec<Demand> {
         let demand = |lines: &Range<usize>| Demand::from(Role::Client, vec![self.job(lines)]);
         self.parts().iter().map(demand).collect()
     }
 
-    /// What choices and corrections of each part cost, in order, once its pads are there.
+    /// Returns what choices and corrections of each part cost, in order, once its pads are there.
     pub fn costs(&self) -> Vec<[Cost; 2]> {
         self.parts().iter().map(|lines| self.part_cost(lines)).collect()
     }

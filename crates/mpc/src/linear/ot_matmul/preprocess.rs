@@ -94,7 +94,7 @@ impl PreprocessedClient {
         Ok(Self { mask, products })
     }
 
-    /// The client's side with an input.
+    /// Runs the client's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares that do not fit the layer, [`Error::Transport`].
@@ -130,7 +130,7 @@ impl PreprocessedServer {
         Ok(Self { products })
     }
 
-    /// The server's side with an input.
+    /// Runs the server's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares that do not fit the layer, [`Error::Peer`],

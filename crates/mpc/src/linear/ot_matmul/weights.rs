@@ -17,7 +17,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// `full` weights and the number whose bits choose for each.
+    /// Makes weights of the `full` ones and, for each, of the number whose bits choose.
     ///
     /// # Errors
     /// [`Error::Misuse`] for others than the plan's.
@@ -34,12 +34,12 @@ impl Weights {
         Ok(Self { full, chosen })
     }
 
-    /// The weights, `[places, rows, inner]`.
+    /// Returns the weights, `[places, rows, inner]`.
     pub fn full(&self) -> &[i32] {
         &self.full
     }
 
-    /// Bytes that they take.
+    /// Returns the number of bytes that they take.
     pub fn bytes(&self) -> usize {
         4 * self.full.len() + self.chosen.iter().map(Bits::len).sum::<usize>() / 8
     }

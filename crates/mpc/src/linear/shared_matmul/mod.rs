@@ -49,7 +49,7 @@ use term::fold;
 use crate::linear::transport::{Worker, rlwe, send_chunks};
 use crate::share::Share;
 
-/// The client's side: encrypts its shares, decrypts the responses.
+/// Runs the client's side: encrypts its shares, decrypts the responses.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or key do not fit the layer, [`Error::Peer`],
@@ -76,7 +76,7 @@ pub fn client(
     layer.rescaling().client(&phases, layer.response_bits, &known)
 }
 
-/// The server's side: multiplies by its shares, masks.
+/// Runs the server's side: multiplies by its shares, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or keys do not fit the layer, [`Error::Peer`],

@@ -15,7 +15,7 @@ use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::misuse;
 
-/// The server's side: adds its share `x` mod p, multiplies, masks.
+/// Runs the server's side: adds its share `x` mod p, multiplies, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`] when share, keys or weights do not fit the layer, [`Error::Peer`],

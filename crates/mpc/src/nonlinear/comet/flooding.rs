@@ -33,8 +33,8 @@ pub struct Flooding {
 }
 
 impl Flooding {
-    /// `count` values mod 2^bits (2 to 62), flooded by `2^flood_bits`; masks are signed and as
-    /// wide as leakage is accepted for.
+    /// Plans `count` values mod 2^bits (2 to 62), flooded by `2^flood_bits`; masks are signed and
+    /// as wide as leakage is accepted for.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths, and for masks that reach the flood.
@@ -47,7 +47,7 @@ impl Flooding {
         Ok(Self { count, bits, flood: 1 << flood_bits, hidden_bits })
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         Cost::message(Role::Server, Flooded::body_len(&[self.segment()]))
     }

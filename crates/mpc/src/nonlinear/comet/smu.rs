@@ -28,7 +28,7 @@ pub struct Smu {
 }
 
 impl Smu {
-    /// `count` values.
+    /// Plans the function on `count` values.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for other sizes than protocols have.
@@ -38,7 +38,7 @@ impl Smu {
         Ok(Self { function: function.clone(), program })
     }
 
-    /// What is computed.
+    /// Returns what is computed.
     pub fn function(&self) -> &functions::Smu {
         &self.function
     }

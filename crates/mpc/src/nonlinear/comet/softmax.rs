@@ -42,7 +42,7 @@ pub struct ReluSoftmax {
 }
 
 impl ReluSoftmax {
-    /// `rows` of as many values as the function has columns, with or without a mask.
+    /// Plans `rows` of as many values as the function has columns, with or without a mask.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -82,12 +82,12 @@ impl ReluSoftmax {
         Ok(self)
     }
 
-    /// What is computed of each row.
+    /// Returns what is computed of each row.
     pub fn function(&self) -> &functions::ReluSoftmax {
         &self.function
     }
 
-    /// Width of scores, with a bit to spare.
+    /// Returns the width of scores, with a bit to spare.
     pub fn bits(&self) -> u32 {
         self.function.smu.straight_line.bits()[0]
     }

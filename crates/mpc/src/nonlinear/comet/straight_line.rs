@@ -9,8 +9,8 @@
 //! | Cost | that of its squares, products, shifts, comparisons and tables ([`Program::cost`]) |
 //! | Paper | Comet, section 3 (all functions by one inverse square root); parts: SiRNN (S&P 2021) |
 //!
-//! The program is [`functions::straight-line program::StraightLine`]. Neighbours of one kind that do not need each
-//! other run at once.
+//! The program is [`functions::straight-line program::StraightLine`]. Neighbours of one kind that
+//! do not need each other run at once.
 
 use graph::functions::straight_line::{Step, StraightLine};
 use ring::Bits;
@@ -61,7 +61,7 @@ enum Protocol {
 }
 
 impl Program {
-    /// `count` arguments whose shares have `bits`, at least as many as the program's.
+    /// Plans `count` arguments whose shares have `bits`, at least as many as the program's.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -91,23 +91,23 @@ impl Program {
         Ok(Self { count, straight_line: straight_line.clone(), bits, widening, groups })
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn straight_line(&self) -> &StraightLine {
         &self.straight_line
     }
 
-    /// Width of the result.
+    /// Returns the width of the result.
     pub fn out_bits(&self) -> u32 {
         self.straight_line.bits()[1]
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         let first = self.widening.as_ref().map(Extend::demand).unwrap_or_default();
         first + self.groups.iter().map(|group| group.protocol.demand()).sum()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.widening.as_ref().map_or(Cost::NONE, Extend::cost);
         self.groups.iter().fold(first, |cost, group| cost.then(group.protocol.cost()))

@@ -87,22 +87,22 @@ impl Plan {
         Ok(Self { classes, top, terms, exponent, differences, sum_bits })
     }
 
-    /// AND gates of both steps.
+    /// Returns the number of AND gates of both steps.
     pub fn and_gates(&self) -> usize {
         self.top.and_gates() + self.terms.and_gates()
     }
 
-    /// Fraction bits of the denominator.
+    /// Returns the fraction bits of the denominator.
     pub fn fraction_bits(&self) -> u32 {
         self.exponent.fraction_bits()
     }
 
-    /// Width of the shares of label and denominator.
+    /// Returns the width of the shares of label and denominator.
     pub fn sum_bits(&self) -> u32 {
         self.sum_bits
     }
 
-    /// The probability that an opened denominator stands for; of 0, which no run gives, 1.
+    /// Returns the probability that an opened denominator stands for; of 0, which no run gives, 1.
     pub fn probability(&self, denominator: u64) -> f64 {
         (self.exponent.one() as f64 / denominator as f64).min(1.0)
     }
@@ -146,7 +146,7 @@ impl Plan {
     }
 }
 
-/// What [`run`] computes, in the clear: the label and the denominator's word.
+/// Returns what [`run`] computes, in the clear: the label and the denominator's word.
 ///
 /// # Errors
 /// [`Error::Misuse`] for another number of logits than planned.

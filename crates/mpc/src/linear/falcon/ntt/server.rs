@@ -16,7 +16,7 @@ use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::misuse;
 use crate::parallel;
 
-/// The server's side: adds the transform of its share `x` mod p, multiplies, masks.
+/// Runs the server's side: adds the transform of its share `x` mod p, multiplies, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`] when share, keys or weights do not fit the layer, [`Error::Peer`],
