@@ -64,7 +64,7 @@ pub struct Context<'a, 'f> {
 
 /// What a layer finds while it is preprocessed.
 pub struct Preprocessing<'a> {
-    /// The connection, in phase offline.
+    /// The connection, in the phase of preprocessing.
     pub channel: &'a mut Channel,
     /// This party.
     pub party: Party<'a>,
@@ -76,7 +76,7 @@ pub struct Preprocessing<'a> {
     pub node: Option<usize>,
     /// Correlations made for this exchange.
     pub correlations: &'a mut Correlations,
-    pub(crate) offline: &'a mut CorrelationSource,
+    pub(crate) source: &'a mut CorrelationSource,
 }
 
 /// The input at position `index` of a step.

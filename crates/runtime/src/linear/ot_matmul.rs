@@ -291,9 +291,9 @@ impl Preprocess for OtLayer {
 
     fn finish(&self, cx: &mut Preprocessing<'_>, asked: Option<Asked>) -> Result<Preprocessed> {
         let index = cx.index;
-        let offline = &mut *cx.offline;
+        let source = &mut *cx.source;
         let feed = &mut |channel: &mut Channel, demand: &Demand| {
-            let correlations = offline.prepare(channel, demand)?;
+            let correlations = source.prepare(channel, demand)?;
             channel.enter(Phase::Preprocess, Some(index));
             Ok(correlations)
         };

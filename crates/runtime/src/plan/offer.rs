@@ -13,8 +13,7 @@ use super::settings::Settings;
 #[serde(deny_unknown_fields)]
 struct OfferJson {
     settings: Settings,
-    #[serde(default)]
-    #[serde(rename = "choices")]
+    #[serde(default, rename = "choices")]
     options: OptionsByStep,
     graph: Graph,
 }

@@ -22,7 +22,7 @@ pub(crate) type LayerAt<'a> = (usize, &'a Step, &'a dyn Preprocess);
 
 /// One preprocessed run, consumed by the run of its inputs.
 pub(crate) struct Inference {
-    pub(crate) pads: Correlations,
+    pub(crate) ots: Correlations,
     pub(crate) layers: BTreeMap<usize, Preprocessed>,
 }
 
@@ -84,28 +84,28 @@ pub(crate) fn groups<'a, 's>(
 pub(crate) struct Preprocessor<'a> {
     pub(crate) channel: &'a mut Channel,
     pub(crate) party: Party<'a>,
-    pub(crate) offline: &'a mut CorrelationSource,
+    pub(crate) source: &'a mut CorrelationSource,
     pub(crate) rng: &'a mut Random,
 }
 
 impl Preprocessor<'_> {
-    /// Preprocesses `layers`, whose correlations come first in `pads`: all layers of a group ask
+    /// Preprocesses `layers`, whose correlations come first in `ots`: all layers of a group ask
     /// before any is finished, so that a network takes as many rounds as a layer.
     pub(crate) fn layers(
         &mut self,
         layers: &[LayerAt<'_>],
         exchange: Exchange,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<BTreeMap<usize, Preprocessed>> {
         let mut prepared = BTreeMap::new();
         for group in groups(layers, exchange) {
             let mut asked = BTreeMap::new();
             for (index, step, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
-                asked.insert(*index, layer.ask(&mut self.context(*index, step, pads))?);
+                asked.insert(*index, layer.ask(&mut self.context(*index, step, ots))?);
             }
             for (index, step, layer) in group {
                 let asked = asked.remove(index);
-                let ready = layer.finish(&mut self.context(*index, step, pads), asked)?;
+                let ready = layer.finish(&mut self.context(*index, step, ots), asked)?;
                 prepared.insert(*index, ready);
             }
         }
@@ -116,7 +116,7 @@ impl Preprocessor<'_> {
         &'s mut self,
         index: usize,
         step: &Step,
-        pads: &'s mut Correlations,
+        ots: &'s mut Correlations,
     ) -> Preprocessing<'s> {
         self.channel.enter(Phase::Preprocess, Some(index));
         Preprocessing {
@@ -125,26 +125,26 @@ impl Preprocessor<'_> {
             rng: self.rng,
             index,
             node: step.node,
-            correlations: pads,
-            offline: self.offline,
+            correlations: ots,
+            source: self.source,
         }
     }
 
     /// Preprocesses one run.
     pub(crate) fn run(&mut self, steps: &[Step]) -> Result<Inference> {
-        self.offline.set_threads(self.party.threads());
-        let pads = self.offline.prepare(self.channel, &steps.iter().map(Step::demand).sum())?;
+        self.source.set_threads(self.party.threads());
+        let ots = self.source.prepare(self.channel, &steps.iter().map(Step::demand).sum())?;
         let mut layers = BTreeMap::new();
         // The correlations of masks are not held, and there may be many.
         for segment in segments(steps) {
             let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
             let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
-            let mut pads = self.offline.prepare(self.channel, &demand)?;
+            let mut ots = self.source.prepare(self.channel, &demand)?;
             let exchange = Exchange::ObliviousTransfer;
-            layers.extend(self.layers(&layers_of(some, exchange, true), exchange, &mut pads)?);
+            layers.extend(self.layers(&layers_of(some, exchange, true), exchange, &mut ots)?);
         }
         let linear = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
         layers.extend(self.layers(&linear, Exchange::Encryption, &mut Correlations::default())?);
-        Ok(Inference { pads, layers })
+        Ok(Inference { ots, layers })
     }
 }

@@ -34,10 +34,10 @@ pub(crate) fn run(
     channel: &mut Channel,
     plan: &Plan,
     party: &Party<'_>,
-    offline: &mut CorrelationSource,
+    source: &mut CorrelationSource,
     rng: &mut Random,
 ) -> Result<Vec<u64>> {
-    run_watched(channel, plan, party, offline, rng, &mut |_| {})
+    run_watched(channel, plan, party, source, rng, &mut |_| {})
 }
 
 /// Runs as [`run`] does; `watch` sees this party's share after each step.
@@ -45,13 +45,13 @@ pub(crate) fn run_watched(
     channel: &mut Channel,
     plan: &Plan,
     party: &Party<'_>,
-    offline: &mut CorrelationSource,
+    source: &mut CorrelationSource,
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<Vec<u64>> {
     let input = input_of(party, plan)?;
     let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
-    run_on(channel, plan, party, &mut results, offline, rng, watch)?;
+    run_on(channel, plan, party, &mut results, source, rng, watch)?;
     Ok(results.into_opened())
 }
 
@@ -61,27 +61,27 @@ fn run_on(
     plan: &Plan,
     party: &Party<'_>,
     tensors: &mut Tensors,
-    offline: &mut CorrelationSource,
+    source: &mut CorrelationSource,
     rng: &mut Random,
     watch: &mut dyn FnMut(&Share),
 ) -> Result<()> {
-    offline.set_threads(party.threads());
+    source.set_threads(party.threads());
     for segment in segments(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(segment.start).take(segment.len());
         let demand: Demand =
             layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
-        let mut pads = offline.prepare(channel, &demand)?;
+        let mut ots = source.prepare(channel, &demand)?;
         let mut ready = std::collections::BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
             let some = layers_of(steps.clone(), exchange, false);
-            let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
-            ready.extend(preprocessor.layers(&some, exchange, &mut pads)?);
+            let mut preprocessor = Preprocessor { channel, party: *party, source, rng };
+            ready.extend(preprocessor.layers(&some, exchange, &mut ots)?);
         }
         for (index, step) in steps {
             channel.enter(Phase::Online, Some(index));
             let inputs = tensors.take_inputs(step, index)?;
-            let mut feed = feed_of(step, index, &mut pads, offline);
+            let mut feed = feed_of(step, index, &mut ots, source);
             let result = apply(channel, step, party, inputs, &mut feed, ready.remove(&index), rng)?;
             watch(&result);
             tensors.put(step, result);
@@ -90,14 +90,14 @@ fn run_on(
     Ok(())
 }
 
-/// What `step` takes, the plan's `index`-th: part of `pads`, or what it makes itself.
+/// What `step` takes, the plan's `index`-th: part of `ots`, or what it makes itself.
 fn feed_of<'a>(
     step: &Step,
     index: usize,
-    pads: &'a mut Correlations,
-    offline: &'a mut CorrelationSource,
+    ots: &'a mut Correlations,
+    source: &'a mut CorrelationSource,
 ) -> Feed<'a> {
-    if step.feeds_itself() { Feed::Later(offline, index) } else { Feed::Made(pads) }
+    if step.feeds_itself() { Feed::Later(source, index) } else { Feed::Made(ots) }
 }
 
 /// Runs all steps on what was preprocessed for one run.
@@ -123,11 +123,11 @@ fn run_prepared_on(
     inference: Inference,
     rng: &mut Random,
 ) -> Result<()> {
-    let Inference { mut pads, mut layers } = inference;
+    let Inference { mut ots, mut layers } = inference;
     for (index, step) in plan.steps().iter().enumerate() {
         channel.enter(Phase::Online, Some(index));
         let inputs = tensors.take_inputs(step, index)?;
-        let (mut feed, ready) = (Feed::Made(&mut pads), layers.remove(&index));
+        let (mut feed, ready) = (Feed::Made(&mut ots), layers.remove(&index));
         let result = apply(channel, step, party, inputs, &mut feed, ready, rng)?;
         tensors.put(step, result);
     }
@@ -146,16 +146,16 @@ pub fn run_shares(
     plan: &Plan,
     party: &Party<'_>,
     shares: Vec<Share>,
-    offline: &mut CorrelationSource,
+    source: &mut CorrelationSource,
     rng: &mut Random,
 ) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
     if plan.settings().store() > 0 {
-        let mut preprocessor = Preprocessor { channel, party: *party, offline, rng };
+        let mut preprocessor = Preprocessor { channel, party: *party, source, rng };
         let inference = preprocessor.run(plan.steps())?;
         run_prepared_on(channel, plan, party, &mut tensors, inference, rng)?;
     } else {
-        run_on(channel, plan, party, &mut tensors, offline, rng, &mut |_| {})?;
+        run_on(channel, plan, party, &mut tensors, source, rng, &mut |_| {})?;
     }
     tensors.into_last()
 }

@@ -51,14 +51,14 @@ impl Course {
         channel: &mut Channel,
         plan: &Plan,
         party: &Party<'_>,
-        offline: &mut CorrelationSource,
+        source: &mut CorrelationSource,
         rng: &mut Random,
     ) -> Result<bool> {
         if !self.turns.prepares() {
             return Ok(false);
         }
         self.store
-            .push_back(Preprocessor { channel, party: *party, offline, rng }.run(plan.steps())?);
+            .push_back(Preprocessor { channel, party: *party, source, rng }.run(plan.steps())?);
         self.turns.next();
         Ok(true)
     }
@@ -73,16 +73,16 @@ impl Course {
         channel: &mut Channel,
         plan: &Plan,
         party: &Party<'_>,
-        offline: &mut CorrelationSource,
+        source: &mut CorrelationSource,
         rng: &mut Random,
     ) -> Result<Vec<u64>> {
-        while self.prepare(channel, plan, party, offline, rng)? {}
+        while self.prepare(channel, plan, party, source, rng)? {}
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
         let words = match self.store.pop_front() {
             Some(inference) => run::run_prepared(channel, plan, party, inference, rng),
-            None => run::run(channel, plan, party, offline, rng),
+            None => run::run(channel, plan, party, source, rng),
         }?;
         self.turns.next();
         Ok(words)

@@ -18,7 +18,7 @@ use crate::linear::keys::ServerKeys;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
 use crate::report::Report;
-use crate::session::client::offline;
+use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
@@ -312,11 +312,11 @@ fn offered<'a>(
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
     let keys = ServerKeys::setup(channel, plan, &agreed, prepared.key_cache())?;
-    let mut offline = offline(channel, &mut rng, &agreed, plan)?;
+    let mut source = correlation_source(channel, &mut rng, &agreed, plan)?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
     let mut course = Course::new(plan, agreed.inputs);
     while !course.is_over() {
-        let run = course.run(channel, plan, &party, &mut offline, &mut rng);
+        let run = course.run(channel, plan, &party, &mut source, &mut rng);
         let done = course.done() * batch;
         run.map_err(|error| after(done, agreed.inputs, error))?;
     }

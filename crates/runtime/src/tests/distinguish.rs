@@ -77,12 +77,12 @@ fn client(
 ) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = handshake::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
-    let mut offline =
+    let mut source =
         CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Client { keys: &keys, input, threads };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = run::run_watched(channel, &plan, &party, &mut offline, rng, &mut watch)?;
+    let opened = run::run_watched(channel, &plan, &party, &mut source, rng, &mut watch)?;
     // The last share is what was opened.
     shares.pop();
     Ok((opened, shares))
@@ -97,12 +97,12 @@ fn server(
 ) -> Result<Shares> {
     let (_, agreed) = handshake::server(channel, rng, false, |_| Ok(plan))?;
     let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
-    let mut offline =
+    let mut source =
         CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    run::run_watched(channel, plan, &party, &mut offline, rng, &mut watch)?;
+    run::run_watched(channel, plan, &party, &mut source, rng, &mut watch)?;
     shares.pop();
     Ok(shares)
 }
