@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| mpc::fuzzing::transfer_corrections(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mpc::fuzzing::ot_corrections(data));

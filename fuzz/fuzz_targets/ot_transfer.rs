@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ot::fuzzing::transfer(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ot::fuzzing::ot_messages(data));

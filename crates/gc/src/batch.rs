@@ -24,7 +24,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// `count >= 1` instances, a ring for each output.
+    /// Makes a batch of `count >= 1` instances, with a ring for each output.
     ///
     /// # Errors
     /// [`Error::Internal`] for another number of rings or an illegal ring, [`Error::Misuse`]
@@ -41,38 +41,39 @@ impl Batch {
         Ok(batch)
     }
 
-    /// The circuit.
+    /// Returns the circuit.
     pub fn circuit(&self) -> &Circuit {
         &self.circuit
     }
 
-    /// Number of instances.
+    /// Returns the number of instances.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The ring of each output.
+    /// Returns the ring of each output.
     pub fn rings(&self) -> &[Ring] {
         &self.rings
     }
 
-    /// AND gates of all instances.
+    /// Returns the number of AND gates of all instances.
     pub fn and_gates(&self) -> usize {
         self.circuit.and_gates().saturating_mul(self.count)
     }
 
-    /// Input bits of the garbler, of all instances.
+    /// Returns the number of input bits of the garbler, of all instances.
     pub fn garbler_bits(&self) -> usize {
         self.circuit.garbler_bits().saturating_mul(self.count)
     }
 
-    /// Input bits of the evaluator, of all instances.
+    /// Returns the number of input bits of the evaluator, of all instances.
     pub fn evaluator_bits(&self) -> usize {
         self.circuit.evaluator_bits().saturating_mul(self.count)
     }
 
-    /// Bytes of all tables: the salt, 32 for each AND gate, and for each output bit a word
-    /// of its ring. Words of the last group end on a byte, those of others do anyway.
+    /// Returns the number of bytes of all tables: the salt, 32 for each AND gate, and for each
+    /// output bit a word of its ring. Words of the last group end on a byte, those of others do
+    /// anyway.
     pub fn table_bytes(&self) -> usize {
         let (whole, rest) = (self.count / LANES, self.count % LANES);
         SALT + whole * self.group_bytes(LANES) + self.group_bytes(rest)

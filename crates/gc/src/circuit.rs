@@ -29,17 +29,17 @@ impl Wire {
     /// The constant 1.
     pub const ONE: Self = Self(1);
 
-    /// A constant.
+    /// Makes a constant.
     pub const fn constant(bit: bool) -> Self {
         Self(bit as u32)
     }
 
-    /// The wire's value, if it is a constant.
+    /// Returns the wire's value, if it is a constant.
     pub const fn known(self) -> Option<bool> {
         if self.0 < 2 { Some(self.0 == 1) } else { None }
     }
 
-    /// The negation; free.
+    /// Returns the negation, which is free.
     pub const fn negated(self) -> Self {
         Self(self.0 ^ 1)
     }
@@ -132,7 +132,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// An empty circuit.
+    /// Makes an empty circuit.
     pub fn new() -> Self {
         Self::default()
     }
@@ -142,21 +142,21 @@ impl Builder {
         Wire::of_node(self.nodes.len() - 1)
     }
 
-    /// A new word of `width` input bits of the garbler.
+    /// Returns a new word of `width` input bits of the garbler.
     pub fn garbler(&mut self, width: u32) -> Word {
         let word: Word = (0..width).map(|_| self.push(Node::Input)).collect();
         self.garbler.extend(word.iter().map(|wire| wire.node()));
         word
     }
 
-    /// A new word of `width` input bits of the evaluator.
+    /// Returns a new word of `width` input bits of the evaluator.
     pub fn evaluator(&mut self, width: u32) -> Word {
         let word: Word = (0..width).map(|_| self.push(Node::Input)).collect();
         self.evaluator.extend(word.iter().map(|wire| wire.node()));
         word
     }
 
-    /// Exclusive or; free.
+    /// Returns the exclusive or, which is free.
     pub fn xor(&mut self, a: Wire, b: Wire) -> Wire {
         let negation = (a.0 ^ b.0) & 1;
         match (a.node(), b.node()) {
@@ -166,7 +166,7 @@ impl Builder {
         }
     }
 
-    /// The product: one AND gate unless an operand is constant or both are the same wire.
+    /// Returns the product: one AND gate unless an operand is constant or both are the same wire.
     pub fn and(&mut self, a: Wire, b: Wire) -> Wire {
         match (a.known(), b.known()) {
             (Some(false), _) | (_, Some(false)) => Wire::ZERO,
@@ -178,12 +178,12 @@ impl Builder {
         }
     }
 
-    /// `a or b`: one AND gate.
+    /// Returns `a or b`: one AND gate.
     pub fn or(&mut self, a: Wire, b: Wire) -> Wire {
         self.and(a.negated(), b.negated()).negated()
     }
 
-    /// `if_one` where `bit` is 1, else `if_zero`: one AND gate.
+    /// Returns `if_one` where `bit` is 1, else `if_zero`: one AND gate.
     pub fn select(&mut self, bit: Wire, if_one: Wire, if_zero: Wire) -> Wire {
         let differ = self.xor(if_one, if_zero);
         let change = self.and(bit, differ);
@@ -195,7 +195,7 @@ impl Builder {
         self.outputs.push((word.to_vec(), signed));
     }
 
-    /// The finished circuit.
+    /// Returns the finished circuit.
     ///
     /// # Errors
     /// [`Error::Misuse`] for an output without bits or with more than 63, for no output,
@@ -224,17 +224,17 @@ impl Builder {
 }
 
 impl Circuit {
-    /// AND gates: 32 bytes of table each.
+    /// Returns the number of AND gates: 32 bytes of table each.
     pub fn and_gates(&self) -> usize {
         self.ands
     }
 
-    /// Input bits of the garbler.
+    /// Returns the number of input bits of the garbler.
     pub fn garbler_bits(&self) -> usize {
         self.garbler
     }
 
-    /// Input bits of the evaluator.
+    /// Returns the number of input bits of the evaluator.
     pub fn evaluator_bits(&self) -> usize {
         self.evaluator
     }
@@ -244,13 +244,13 @@ impl Circuit {
         self.outputs.len()
     }
 
-    /// Bits of output `at` that are not constant; 0 beyond the last output.
+    /// Returns the number of bits of output `at` that are not constant; 0 beyond the last output.
     pub fn output_bits(&self, at: usize) -> usize {
         let bits = self.outputs.get(at).map_or(&[][..], |output| &output.bits);
         bits.iter().filter(|bit| bit.known().is_none()).count()
     }
 
-    /// What comes out for these input bits: the oracle of every test.
+    /// Returns what comes out for these input bits: the oracle of every test.
     ///
     /// # Panics
     /// When there are fewer bits than inputs.

@@ -77,7 +77,7 @@ impl Garbler {
         Self { batch: batch.clone(), level: Level::best(), delta, salt, seed: rng.seed() }
     }
 
-    /// The difference of the two labels of every bit. Secret.
+    /// Returns the difference of the two labels of every bit. Secret.
     pub fn delta(&self) -> u128 {
         self.delta
     }
@@ -251,14 +251,14 @@ fn zeros<const L: usize>(prg: &mut Prg) -> Labels<L> {
 }
 
 impl Garbling {
-    /// What was garbled.
+    /// Returns what was garbled.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }
 
-    /// The labels of the garbler's bits, bit after bit, each for all instances, as `bits`
-    /// has them (a vector of `count` bits for each input bit), and the garbler's shares of
-    /// the outputs.
+    /// Returns the labels of the garbler's bits, bit after bit, each for all instances, as `bits`
+    /// has them (a vector of `count` bits for each input bit), and the garbler's shares of the
+    /// outputs.
     ///
     /// # Errors
     /// [`Error::Internal`] for other bits than the circuit has.

@@ -66,7 +66,7 @@ impl Chains {
 }
 
 impl Builder {
-    /// `a * a` mod 2^bits: about `n^2` AND gates for n bits, half of those of a product.
+    /// Returns `a * a` mod 2^bits: about `n^2` AND gates for n bits, half of those of a product.
     pub fn square(&mut self, a: &[Wire], bits: usize) -> Word {
         let mut columns = vec![Word::new(); bits];
         for (i, low) in a.iter().enumerate() {
@@ -83,7 +83,7 @@ impl Builder {
         self.compressed(columns)
     }
 
-    /// `a * number` mod 2^bits, `number` below 2^62: a sum for each link of its chain.
+    /// Returns `a * number` mod 2^bits, `number` below 2^62: a sum for each link of its chain.
     pub fn times(&mut self, a: &[Wire], number: u64, bits: usize) -> Word {
         if number == 0 || a.is_empty() {
             return vec![Wire::ZERO; bits];

@@ -13,7 +13,7 @@ pub enum Ring {
 }
 
 impl Ring {
-    /// Whether the width is one that shares have.
+    /// Returns whether the width is one that shares have.
     pub const fn is_legal(self) -> bool {
         match self {
             Self::Power(bits) => 1 <= bits && bits <= 64,
@@ -21,7 +21,7 @@ impl Ring {
         }
     }
 
-    /// Bits of the largest element.
+    /// Returns the number of bits of the largest element.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Power(bits) => bits,
@@ -29,7 +29,7 @@ impl Ring {
         }
     }
 
-    /// Whether `word` is the canonical name of an element.
+    /// Returns whether `word` is the canonical name of an element.
     pub const fn contains(self, word: u64) -> bool {
         match self {
             Self::Power(bits) => word & !mask(bits) == 0,
@@ -37,7 +37,7 @@ impl Ring {
         }
     }
 
-    /// The element that `word` stands for. Constant time.
+    /// Returns the element that `word` stands for. Constant time.
     pub const fn reduce(self, word: u64) -> u64 {
         match self {
             Self::Power(bits) => word & mask(bits),
@@ -45,7 +45,7 @@ impl Ring {
         }
     }
 
-    /// `x + y` of elements. Constant time.
+    /// Returns `x + y` of elements. Constant time.
     pub const fn add(self, x: u64, y: u64) -> u64 {
         match self {
             Self::Power(bits) => x.wrapping_add(y) & mask(bits),
@@ -53,7 +53,7 @@ impl Ring {
         }
     }
 
-    /// `x - y` of elements. Constant time.
+    /// Returns `x - y` of elements. Constant time.
     pub const fn subtract(self, x: u64, y: u64) -> u64 {
         match self {
             Self::Power(bits) => x.wrapping_sub(y) & mask(bits),
@@ -61,7 +61,7 @@ impl Ring {
         }
     }
 
-    /// A signed integer's element. Constant time.
+    /// Returns a signed integer's element. Constant time.
     pub const fn of_signed(self, x: i64) -> u64 {
         match self {
             Self::Power(bits) => x as u64 & mask(bits),
@@ -69,9 +69,9 @@ impl Ring {
         }
     }
 
-    /// A uniform element from a uniform block: its low bits, or mod p the integer part of
-    /// `block * p / 2^128`. Each element's probability differs from 1/p by at most 2^-128,
-    /// the whole from uniform by at most 2^-66. Constant time.
+    /// Returns a uniform element from a uniform block: its low bits, or mod p the integer part of
+    /// `block * p / 2^128`. Each element's probability differs from 1/p by at most 2^-128, the
+    /// whole from uniform by at most 2^-66. Constant time.
     pub const fn draw(self, block: u128) -> u64 {
         match self {
             Self::Power(bits) => block as u64 & mask(bits),

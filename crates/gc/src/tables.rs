@@ -10,7 +10,7 @@ use crate::batch::Batch;
 /// Bytes of every chunk but the last: few enough for an allocator to have them at hand.
 pub const CHUNK: usize = 1 << 16;
 
-/// The chunks of a batch's tables: their lengths, in order.
+/// Returns the chunks of a batch's tables: their lengths, in order.
 pub fn chunks(batch: &Batch) -> impl Iterator<Item = usize> + use<> {
     let total = batch.table_bytes();
     (0..total).step_by(CHUNK).map(move |start| CHUNK.min(total - start))
@@ -56,12 +56,12 @@ impl Tables {
         Ok(Self { chunks: taken, read: 0 })
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub fn len(&self) -> usize {
         self.chunks.iter().map(Vec::len).sum::<usize>() - self.read
     }
 
-    /// Whether all have been read.
+    /// Returns whether all have been read.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

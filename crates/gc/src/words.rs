@@ -11,19 +11,19 @@ use crate::circuit::{Builder, Wire, Word};
 pub type Entry = (Word, Word);
 
 impl Builder {
-    /// `width` bits of a public number.
+    /// Returns `width` bits of a public number.
     pub fn constant(value: i64, width: usize) -> Word {
         let bit = |at: usize| value >> at.min(63) & 1 == 1;
         (0..width).map(|at| Wire::constant(bit(at))).collect()
     }
 
-    /// The word with its top bit repeated up to `width` bits.
+    /// Returns the word with its top bit repeated up to `width` bits.
     pub fn extended(word: &[Wire], width: usize) -> Word {
         let top = word.last().copied().unwrap_or(Wire::ZERO);
         word.iter().copied().chain(std::iter::repeat(top)).take(width.max(word.len())).collect()
     }
 
-    /// `a + b + carry` and the carry out: one AND gate a bit.
+    /// Returns `a + b + carry` and the carry out: one AND gate a bit.
     pub fn sum(&mut self, a: &[Wire], b: &[Wire], mut carry: Wire) -> (Word, Wire) {
         let mut sum = Word::with_capacity(a.len());
         for (a, b) in a.iter().zip(b) {
@@ -41,24 +41,24 @@ impl Builder {
         (self.xor(left, b), self.xor(both, c))
     }
 
-    /// `a + b` mod 2^n: n - 1 AND gates.
+    /// Returns `a + b` mod 2^n: n - 1 AND gates.
     pub fn add(&mut self, a: &[Wire], b: &[Wire]) -> Word {
         self.sum(a, b, Wire::ZERO).0
     }
 
-    /// `a - b` mod 2^n.
+    /// Returns `a - b` mod 2^n.
     pub fn subtract(&mut self, a: &[Wire], b: &[Wire]) -> Word {
         let negated: Word = b.iter().map(|wire| wire.negated()).collect();
         self.sum(a, &negated, Wire::ONE).0
     }
 
-    /// `a + constant` mod 2^n: no gate below the constant's lowest one.
+    /// Returns `a + constant` mod 2^n: no gate below the constant's lowest one.
     pub fn add_constant(&mut self, a: &[Wire], constant: i64) -> Word {
         let constant = Self::constant(constant, a.len());
         self.add(a, &constant)
     }
 
-    /// `a + (if bit {if_one} else {if_zero})` mod 2^n. The constant's bits are 0, 1, the
+    /// Returns `a + (if bit {if_one} else {if_zero})` mod 2^n. The constant's bits are 0, 1, the
     /// bit or its negation, so that choosing is free.
     pub fn add_either(&mut self, a: &[Wire], bit: Wire, if_one: i64, if_zero: i64) -> Word {
         let [one, zero] = [if_one, if_zero].map(|value| Self::constant(value, a.len()));
@@ -66,13 +66,13 @@ impl Builder {
         self.add(a, &chosen)
     }
 
-    /// `a < b`, unsigned: n AND gates.
+    /// Returns `a < b`, unsigned: n AND gates.
     pub fn less(&mut self, a: &[Wire], b: &[Wire]) -> Wire {
         let negated: Word = b.iter().map(|wire| wire.negated()).collect();
         self.sum(a, &negated, Wire::ONE).1.negated()
     }
 
-    /// `a < b` in two's complement: n AND gates.
+    /// Returns `a < b` in two's complement: n AND gates.
     pub fn less_signed(&mut self, a: &[Wire], b: &[Wire]) -> Wire {
         let [a, b] = [a, b].map(|word| {
             let mut moved = word.to_vec();
@@ -82,37 +82,37 @@ impl Builder {
         self.less(&a, &b)
     }
 
-    /// `a >= constant`, unsigned.
+    /// Returns `a >= constant`, unsigned.
     pub fn at_least(&mut self, a: &[Wire], constant: u64) -> Wire {
         let constant = Self::constant(constant as i64, a.len());
         self.less(a, &constant).negated()
     }
 
-    /// `if_one` where `bit` is 1, else `if_zero`: an AND gate for each bit in which the two
+    /// Returns `if_one` where `bit` is 1, else `if_zero`: an AND gate for each bit in which the two
     /// are not known to agree.
     pub fn mux(&mut self, bit: Wire, if_one: &[Wire], if_zero: &[Wire]) -> Word {
         let pairs = if_one.iter().zip(if_zero);
         pairs.map(|(one, zero)| self.select(bit, *one, *zero)).collect()
     }
 
-    /// Every bit times `bit`.
+    /// Returns every bit times `bit`.
     pub fn gated(&mut self, bit: Wire, word: &[Wire]) -> Word {
         word.iter().map(|wire| self.and(bit, *wire)).collect()
     }
 
-    /// Whether any bit is 1.
+    /// Returns whether any bit is 1.
     pub fn any(&mut self, bits: &[Wire]) -> Wire {
         bits.iter().fold(Wire::ZERO, |any, bit| self.or(any, *bit))
     }
 
-    /// The larger in two's complement; of equal ones `a`: 2n AND gates.
+    /// Returns the larger in two's complement; of equal ones `a`: 2n AND gates.
     pub fn max(&mut self, a: &[Wire], b: &[Wire]) -> Word {
         let less = self.less_signed(a, b);
         self.mux(less, b, a)
     }
 
-    /// The largest of all words in two's complement and what follows it, the first of
-    /// equal ones; a tree. Nothing for no entries.
+    /// Returns the largest of all words in two's complement and what follows it, the first of equal
+    /// ones; a tree. Nothing for no entries.
     pub fn largest(&mut self, mut entries: Vec<Entry>) -> Option<Entry> {
         while entries.len() > 1 {
             let mut winners = Vec::with_capacity(entries.len().div_ceil(2));
@@ -130,8 +130,8 @@ impl Builder {
         entries.pop()
     }
 
-    /// A signed word clamped to `0 ..= 2^bits - 1`: an AND gate for each bit that stays
-    /// and each that goes, but the sign.
+    /// Returns a signed word clamped to `0 ..= 2^bits - 1`: an AND gate for each bit that stays and
+    /// each that goes, but the sign.
     pub fn clamp(&mut self, word: &[Wire], bits: usize) -> Word {
         let Some((sign, rest)) = word.split_last() else { return Word::new() };
         let (low, high) = rest.split_at(bits.min(rest.len()));
@@ -146,9 +146,9 @@ impl Builder {
         low.iter().map(bit).collect()
     }
 
-    /// `a * b` without the partial products of bits `i, j` with `i + j < cut`, plus
-    /// `constant`, all above bit `cut`: `floor((kept + constant * 2^cut) / 2^cut)` mod
-    /// 2^bits. With `cut` 0 the product.
+    /// Returns `a * b` without the partial products of bits `i, j` with `i + j < cut`, plus
+    /// `constant`, all above bit `cut`: `floor((kept + constant * 2^cut) / 2^cut)` mod 2^bits. With
+    /// `cut` 0 the product.
     pub fn multiply(
         &mut self,
         a: &[Wire],
@@ -174,7 +174,7 @@ impl Builder {
         self.compressed(columns)
     }
 
-    /// The sum of bits by weight, mod 2^(number of columns): an AND gate for each bit that
+    /// Returns the sum of bits by weight, mod 2^(number of columns): an AND gate for each bit that
     /// goes, and at most one more a column.
     pub fn compressed(&mut self, mut columns: Vec<Word>) -> Word {
         let mut sum = Word::with_capacity(columns.len());
@@ -198,7 +198,7 @@ impl Builder {
         sum
     }
 
-    /// One wire for each value of `word`, of which one is 1: 2^n - n - 1 AND gates.
+    /// Returns one wire for each value of `word`, of which one is 1: 2^n - n - 1 AND gates.
     pub fn one_hot(&mut self, word: &[Wire]) -> Word {
         let (low, high) = match word {
             [] => return vec![Wire::ONE],
@@ -233,7 +233,7 @@ impl Builder {
         all
     }
 
-    /// The entry of a public table at a one-hot position; free.
+    /// Returns the entry of a public table at a one-hot position; free.
     pub fn look_up(&mut self, one_hot: &[Wire], table: &[u64], bits: usize) -> Word {
         let bit = |at: usize| {
             let chosen = one_hot.iter().zip(table).filter(|(_, entry)| **entry >> at & 1 == 1);

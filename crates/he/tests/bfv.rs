@@ -2,40 +2,18 @@
 //! bits.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/bfv.rs"]
+mod common;
+
+use common::Client;
 use proptest::prelude::*;
 use ring::{Random, Seed};
 use tacit_he::bfv::noise::{self, Load};
 use tacit_he::bfv::{
-    Accumulator, Ciphertext, Encoder, Fresh, Params, PublicKey, RotationKeys, SecretKey, Switching,
+    Accumulator, Ciphertext, Encoder, Fresh, Params, PublicKey, RotationKeys, Switching,
 };
 
-/// A client's key and both parties' view of it.
-struct Client {
-    params: Params,
-    encoder: Encoder,
-    secret: SecretKey,
-    rng: Random,
-}
-
 impl Client {
-    fn new(params: &Params, bits: u32) -> Self {
-        let mut rng = Random::seeded(u64::from(bits));
-        let encoder = Encoder::new(params, Encoder::prime_above(params, bits).unwrap()).unwrap();
-        let secret = SecretKey::generate(params, &mut rng).unwrap();
-        Self { params: params.clone(), encoder, secret, rng }
-    }
-
-    fn slots(&mut self) -> Vec<u64> {
-        let prime = u128::from(self.encoder.prime());
-        let words = self.rng.uniform(self.params.degree(), 64);
-        words.iter().map(|word| ((u128::from(*word) * prime) >> 64) as u64).collect()
-    }
-
-    fn encrypt(&mut self, slots: &[u64]) -> Ciphertext {
-        let fresh = self.secret.encrypt(&self.encoder, slots, &mut self.rng).unwrap();
-        fresh.expand(&self.params).unwrap()
-    }
-
     #[track_caller]
     fn expect(&self, cipher: &Ciphertext, slots: &[u64]) -> f64 {
         let got = self.secret.open(&self.encoder, cipher).unwrap();

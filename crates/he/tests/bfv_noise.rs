@@ -1,54 +1,43 @@
 //! Noise against its bounds, and what a response tells about it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/bfv.rs"]
+mod common;
+
+use common::Client;
 use ring::{Random, Seed};
 use tacit_he::Error;
 use tacit_he::bfv::noise::{self, Load};
 use tacit_he::bfv::{
-    Accumulator, Blinding, Ciphertext, Encoder, Params, PublicKey, RotationKeys, SecretKey,
-    Switching,
+    Accumulator, Blinding, Ciphertext, Params, PublicKey, RotationKeys, Switching,
 };
 
 /// A bound may be this many bits above what is measured.
 const SLACK: f64 = 12.0;
 
+/// A client and the keys that its server holds.
 struct Pair {
-    params: Params,
-    encoder: Encoder,
-    secret: SecretKey,
+    client: Client,
     public: PublicKey,
     keys: RotationKeys,
-    rng: Random,
 }
 
 impl Pair {
     fn new(params: &Params, bits: u32) -> Self {
-        let mut rng = Random::seeded(u64::from(bits));
-        let encoder = Encoder::new(params, Encoder::prime_above(params, bits).unwrap()).unwrap();
-        let secret = SecretKey::generate(params, &mut rng).unwrap();
-        let public = secret.public_key(&Seed([1; 16]), &mut rng).unwrap();
-        let keys = secret.rotation_keys(&[1, 2], false, &Seed([2; 16]), &mut rng).unwrap();
-        Self { params: params.clone(), encoder, secret, public, keys, rng }
-    }
-
-    fn slots(&mut self) -> Vec<u64> {
-        let prime = u128::from(self.encoder.prime());
-        let words = self.rng.uniform(self.params.degree(), 64);
-        words.iter().map(|word| ((u128::from(*word) * prime) >> 64) as u64).collect()
-    }
-
-    fn encrypt(&mut self, slots: &[u64]) -> Ciphertext {
-        let fresh = self.secret.encrypt(&self.encoder, slots, &mut self.rng).unwrap();
-        fresh.expand(&self.params).unwrap()
+        let mut client = Client::new(params, bits);
+        let Client { secret, rng, .. } = &mut client;
+        let public = secret.public_key(&Seed([1; 16]), rng).unwrap();
+        let keys = secret.rotation_keys(&[1, 2], false, &Seed([2; 16]), rng).unwrap();
+        Self { client, public, keys }
     }
 
     #[track_caller]
     fn within(&self, cipher: &Ciphertext, load: Load) {
-        let slots = self.secret.open(&self.encoder, cipher).unwrap();
-        let measured = self.secret.noise(&self.encoder, cipher, &slots).unwrap();
-        let bound = noise::bound(&self.encoder, &load).unwrap();
+        let slots = self.client.secret.open(&self.client.encoder, cipher).unwrap();
+        let measured = self.client.secret.noise(&self.client.encoder, cipher, &slots).unwrap();
+        let bound = noise::bound(&self.client.encoder, &load).unwrap();
         let fits = measured <= bound && bound < measured + SLACK;
-        assert!(fits, "measured {measured}, bound {bound}, {load:?}, {}", self.params);
+        assert!(fits, "measured {measured}, bound {bound}, {load:?}, {}", self.client.params);
     }
 }
 
@@ -68,27 +57,27 @@ fn noise_stays_below_its_bound_and_near_it() {
     for (params, plain_bits) in both() {
         let mut pair = Pair::new(&params, plain_bits);
         let none = Load { plain_bits, rotations_before: 0, terms: 0, rotations_after: 0 };
-        let slots = pair.slots();
-        let fresh = pair.encrypt(&slots);
+        let slots = pair.client.slots();
+        let fresh = pair.client.encrypt(&slots);
         pair.within(&fresh, none);
         let rotated = fresh.rotate(&pair.keys, 1).unwrap();
         pair.within(&rotated, Load { rotations_before: 1, ..none });
         let twice = rotated.rotate(&pair.keys, 2).unwrap();
         pair.within(&twice, Load { rotations_before: 2, ..none });
-        let plain = pair.encoder.plain(&slots).unwrap();
+        let plain = pair.client.encoder.plain(&slots).unwrap();
         let one = Load { terms: 1, ..none };
         pair.within(&fresh.multiply(&plain).unwrap(), one);
         pair.within(&twice.multiply(&plain).unwrap(), Load { rotations_before: 2, ..one });
         // The weights that carry most: every coefficient at half the prime.
-        let half = vec![pair.encoder.prime() / 2; params.degree()];
-        let extreme = pair.encoder.decode(&half).unwrap();
-        let largest = fresh.multiply(&pair.encoder.plain(&extreme).unwrap()).unwrap();
+        let half = vec![pair.client.encoder.prime() / 2; params.degree()];
+        let extreme = pair.client.encoder.decode(&half).unwrap();
+        let largest = fresh.multiply(&pair.client.encoder.plain(&extreme).unwrap()).unwrap();
         pair.within(&largest, one);
         let mut sum = Accumulator::new(&params);
         for _ in 0..30 {
-            let (input, weights) = (pair.slots(), pair.slots());
-            let plain = pair.encoder.plain(&weights).unwrap();
-            sum.multiply_add(&pair.encrypt(&input), &plain).unwrap();
+            let (input, weights) = (pair.client.slots(), pair.client.slots());
+            let plain = pair.client.encoder.plain(&weights).unwrap();
+            sum.multiply_add(&pair.client.encrypt(&input), &plain).unwrap();
         }
         let mut sum = sum.finish();
         let mut load = Load { terms: 30, ..none };
@@ -106,11 +95,11 @@ fn noise_stays_below_its_bound_and_near_it() {
 fn rotations_of_one_input_add_up_as_those_of_many() {
     for (params, plain_bits) in both() {
         let mut pair = Pair::new(&params, plain_bits);
-        let slots = pair.slots();
-        let hoisted = pair.encrypt(&slots).hoist();
+        let slots = pair.client.slots();
+        let hoisted = pair.client.encrypt(&slots).hoist();
         let mut sum = Accumulator::new(&params);
         // One weight for all: products as correlated as they can be.
-        let plain = pair.encoder.plain(&slots).unwrap();
+        let plain = pair.client.encoder.plain(&slots).unwrap();
         for step in [0, 1, 2] {
             sum.multiply_add(&hoisted.rotate(&pair.keys, step).unwrap(), &plain).unwrap();
         }
@@ -132,20 +121,25 @@ fn parameters_that_are_chosen_decrypt() {
         let (params, bits) = noise::choose(&load, rotations).unwrap();
         let mut pair = Pair::new(&params, plain_bits);
         let mut sum = Accumulator::new(&params);
-        let (input, weights) = (pair.slots(), pair.slots());
-        let hoisted = pair.encrypt(&input).hoist();
-        let plain = pair.encoder.plain(&weights).unwrap();
+        let (input, weights) = (pair.client.slots(), pair.client.slots());
+        let hoisted = pair.client.encrypt(&input).hoist();
+        let plain = pair.client.encoder.plain(&weights).unwrap();
         for term in 0..terms {
             let rotated = hoisted.rotate(&pair.keys, (term % 3) * before.min(1)).unwrap();
             sum.multiply_add(&rotated, &plain).unwrap();
         }
         let sum = sum.finish();
-        let want = pair.secret.open(&pair.encoder, &sum).unwrap();
+        let want = pair.client.secret.open(&pair.client.encoder, &sum).unwrap();
         let mask = vec![0; params.degree()];
-        let response = sum.respond(&pair.public, &pair.encoder, &mask, &load, &mut pair.rng);
+        let response =
+            sum.respond(&pair.public, &pair.client.encoder, &mask, &load, &mut pair.client.rng);
         let response = response.unwrap();
         assert_eq!(response.bits, bits);
-        assert_eq!(pair.secret.decrypt(&pair.encoder, &response).unwrap(), want, "{params}");
+        assert_eq!(
+            pair.client.secret.decrypt(&pair.client.encoder, &response).unwrap(),
+            want,
+            "{params}"
+        );
     }
     let small = Load { plain_bits: 22, rotations_before: 0, terms: 16, rotations_after: 0 };
     assert_eq!(noise::choose(&small, true).unwrap().0.degree(), 4096);
@@ -157,12 +151,13 @@ fn parameters_that_are_chosen_decrypt() {
 fn responses_that_cannot_be_flooded_are_refused() {
     let params = Params::new(4096, &[36, 36], Switching::Special(37)).unwrap();
     let mut pair = Pair::new(&params, 22);
-    let slots = pair.slots();
+    let slots = pair.client.slots();
     let load = Load { plain_bits: 22, rotations_before: 0, terms: 1, rotations_after: 0 };
     let mut respond = |mask: &[u64], load: &Load| {
-        let fresh = pair.secret.encrypt(&pair.encoder, &slots, &mut pair.rng).unwrap();
+        let fresh =
+            pair.client.secret.encrypt(&pair.client.encoder, &slots, &mut pair.client.rng).unwrap();
         let cipher = fresh.expand(&params).unwrap();
-        cipher.respond(&pair.public, &pair.encoder, mask, load, &mut pair.rng)
+        cipher.respond(&pair.public, &pair.client.encoder, mask, load, &mut pair.client.rng)
     };
     assert!(matches!(respond(&[0; 4096], &load), Err(Error::TooLarge(_))));
     let lighter = Load { terms: 0, ..load };
@@ -182,22 +177,30 @@ fn prepared_responses_are_those_made_at_once() {
         (Params::new(8192, &[43, 43, 44], Switching::Special(44)).unwrap(), 30),
     ] {
         let mut pair = Pair::new(&params, bits);
-        let slots = pair.slots();
-        let plain = pair.encoder.plain(&slots).unwrap();
-        let cipher = pair.encrypt(&slots).multiply(&plain).unwrap();
+        let slots = pair.client.slots();
+        let plain = pair.client.encoder.plain(&slots).unwrap();
+        let cipher = pair.client.encrypt(&slots).multiply(&plain).unwrap();
         let load = Load { plain_bits: bits, rotations_before: 0, terms: 1, rotations_after: 0 };
         let seeded = || Random::seeded(4);
-        let at_once =
-            cipher.clone().respond(&pair.public, &pair.encoder, &slots, &load, &mut seeded());
+        let at_once = cipher.clone().respond(
+            &pair.public,
+            &pair.client.encoder,
+            &slots,
+            &load,
+            &mut seeded(),
+        );
         let blinding =
-            Blinding::prepare(&pair.public, &pair.encoder, &slots, &load, &mut seeded()).unwrap();
-        let prepared = cipher.clone().respond_prepared(&pair.encoder, &load, blinding).unwrap();
+            Blinding::prepare(&pair.public, &pair.client.encoder, &slots, &load, &mut seeded())
+                .unwrap();
+        let prepared =
+            cipher.clone().respond_prepared(&pair.client.encoder, &load, blinding).unwrap();
         assert_eq!(prepared, at_once.unwrap());
 
         let less = Load { terms: 0, ..load };
         let blinding =
-            Blinding::prepare(&pair.public, &pair.encoder, &slots, &less, &mut seeded()).unwrap();
-        let refused = cipher.respond_prepared(&pair.encoder, &load, blinding).unwrap_err();
+            Blinding::prepare(&pair.public, &pair.client.encoder, &slots, &less, &mut seeded())
+                .unwrap();
+        let refused = cipher.respond_prepared(&pair.client.encoder, &load, blinding).unwrap_err();
         assert!(refused.to_string().contains("flooding"), "{refused}");
     }
 }
@@ -207,15 +210,16 @@ fn responses_of_other_shapes_are_refused() {
     let params = Params::new(4096, &[50, 50], Switching::Digits(17)).unwrap();
     let mut pair = Pair::new(&params, 22);
     let load = Load { plain_bits: 22, rotations_before: 0, terms: 0, rotations_after: 0 };
-    let mask = pair.slots();
-    let cipher = pair.encrypt(&[]);
-    let response =
-        cipher.respond(&pair.public, &pair.encoder, &mask, &load, &mut pair.rng).unwrap();
-    assert_eq!(*pair.secret.decrypt(&pair.encoder, &response).unwrap(), mask);
+    let mask = pair.client.slots();
+    let cipher = pair.client.encrypt(&[]);
+    let response = cipher
+        .respond(&pair.public, &pair.client.encoder, &mask, &load, &mut pair.client.rng)
+        .unwrap();
+    assert_eq!(*pair.client.secret.decrypt(&pair.client.encoder, &response).unwrap(), mask);
     let refused = |change: fn(&mut tacit_he::bfv::Response)| {
         let mut other = response.clone();
         change(&mut other);
-        pair.secret.decrypt(&pair.encoder, &other).is_err()
+        pair.client.secret.decrypt(&pair.client.encoder, &other).is_err()
     };
     assert!(refused(|r| r.c1[0] = 1 << r.bits[0]));
     assert!(refused(|r| r.c0[0] = u64::MAX));

@@ -1,35 +1,26 @@
 //! Products of ciphertexts and fewer primes, against integers.
 #![allow(clippy::unwrap_used)]
 
-use ring::{Random, Seed};
+#[path = "common/bfv.rs"]
+mod common;
+
+use common::Client;
+use ring::Seed;
 use tacit_he::Error;
 use tacit_he::bfv::noise::{Estimate, Load};
 use tacit_he::bfv::{
     Ciphertext, Encoder, Multiplier, Params, RelinearizationKey, Scalar, SecretKey, Switching,
 };
 
-struct Client {
-    params: Params,
-    encoder: Encoder,
-    secret: SecretKey,
-    rng: Random,
+fn client(degree: usize, moduli: &[u32], switching: Switching, bits: u32) -> Client {
+    Client::new(&Params::new(degree, moduli, switching).unwrap(), bits)
 }
 
 impl Client {
-    fn new(degree: usize, moduli: &[u32], switching: Switching, bits: u32) -> Self {
-        let params = Params::new(degree, moduli, switching).unwrap();
-        let mut rng = Random::seeded(u64::from(bits));
-        let encoder = Encoder::new(&params, Encoder::prime_above(&params, bits).unwrap()).unwrap();
-        let secret = SecretKey::generate(&params, &mut rng).unwrap();
-        Self { params, encoder, secret, rng }
-    }
-
     fn encrypted(&mut self) -> (Vec<u64>, Ciphertext) {
-        let prime = self.encoder.prime();
-        let words = self.rng.uniform(self.params.degree(), 63);
-        let slots: Vec<u64> = words.iter().map(|word| word % prime).collect();
-        let fresh = self.secret.encrypt(&self.encoder, &slots, &mut self.rng).unwrap();
-        (slots, fresh.expand(&self.params).unwrap())
+        let slots = self.slots();
+        let cipher = self.encrypt(&slots);
+        (slots, cipher)
     }
 
     fn times(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
@@ -59,7 +50,7 @@ fn products_are_slotwise_and_may_be_multiplied_again() {
         (Switching::Digits(22), 20),
         (Switching::Digits(44), 20),
     ] {
-        let mut client = Client::new(8192, &[43, 43, 44, 44], switching, bits);
+        let mut client = client(8192, &[43, 43, 44, 44], switching, bits);
         let seed = Seed([4; 16]);
         let ours = client.secret.relinearization_key(&seed, &mut client.rng).unwrap();
         let bodies = ours.bodies();
@@ -82,7 +73,7 @@ fn products_are_slotwise_and_may_be_multiplied_again() {
 
 #[test]
 fn wide_plaintext_primes_multiply_too() {
-    let mut client = Client::new(16384, &[50; 6], Switching::Special(50), 59);
+    let mut client = client(16384, &[50; 6], Switching::Special(50), 59);
     let key = client.secret.relinearization_key(&Seed([4; 16]), &mut client.rng).unwrap();
     let multiplier = Multiplier::new(&client.params, &client.encoder).unwrap();
     let ((a, x), (b, y)) = (client.encrypted(), client.encrypted());
@@ -93,7 +84,7 @@ fn wide_plaintext_primes_multiply_too() {
 #[test]
 fn fewer_primes_hold_the_same_slots_under_the_same_keys() {
     for switching in [Switching::Special(44), Switching::Digits(15)] {
-        let mut client = Client::new(8192, &[43, 43, 44, 44], switching, 18);
+        let mut client = client(8192, &[43, 43, 44, 44], switching, 18);
         let (seed, rng) = (Seed([4; 16]), &mut client.rng);
         let key = client.secret.relinearization_key(&seed, rng).unwrap();
         let keys = client.secret.rotation_keys(&[5], true, &seed, rng).unwrap();
@@ -139,7 +130,7 @@ fn fewer_primes_hold_the_same_slots_under_the_same_keys() {
 
 #[test]
 fn integers_multiply_all_slots_and_grow_noise_by_themselves_only() {
-    let mut client = Client::new(8192, &[43, 43, 44, 44], Switching::Special(44), 20);
+    let mut client = client(8192, &[43, 43, 44, 44], Switching::Special(44), 20);
     let prime = client.encoder.prime();
     let (a, x) = client.encrypted();
     let (b, y) = client.encrypted();
@@ -159,7 +150,7 @@ fn integers_multiply_all_slots_and_grow_noise_by_themselves_only() {
 
 #[test]
 fn secrets_are_kept_as_coefficients() {
-    let mut client = Client::new(4096, &[36, 36], Switching::Special(37), 20);
+    let mut client = client(4096, &[36, 36], Switching::Special(37), 20);
     let (slots, cipher) = client.encrypted();
     let kept = client.secret.coefficients();
     assert!(kept.len() == 4096 && kept.contains(&1) && kept.contains(&-1));

@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "common/negacyclic.rs"]
+mod common;
+
+use common::add_product;
 use ring::word::{mask, signed};
 use ring::{Random, Seed};
 use tacit_he::rlwe::noise::{self, Load, Noise};
@@ -73,18 +77,6 @@ impl Session {
         let phases = self.secret.decrypt(&response, &keep).unwrap();
         let truth = keep.iter().map(|i| truth[*i] & mask(job.plain_bits)).collect();
         Answer { phases: phases.to_vec(), masks: masks.to_vec(), truth, c0: response.c0 }
-    }
-}
-
-/// Adds the schoolbook product mod X^N + 1 and 2^64.
-fn add_product(sum: &mut [u64], values: &[u64], weights: &[i64]) {
-    let degree = sum.len();
-    for (j, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0) {
-        for (i, value) in values.iter().enumerate() {
-            let sign = if i + j < degree { 1 } else { -1 };
-            let term = value.wrapping_mul((sign * weight) as u64);
-            sum[(i + j) % degree] = sum[(i + j) % degree].wrapping_add(term);
-        }
     }
 }
 

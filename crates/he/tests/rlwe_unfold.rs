@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "common/negacyclic.rs"]
+mod common;
+
+use common::add_product;
 use ring::word::{mask, signed};
 use ring::{Random, Seed};
 use tacit_he::rlwe::noise::{self, Load, Noise};
@@ -64,17 +68,6 @@ fn errors(session: &mut Session, levels: usize, taps: usize, even: bool) -> (f64
         signed(got & mask(bits), bits) as f64
     });
     (squares, all.collect())
-}
-
-fn add_product(sum: &mut [u64], values: &[u64], weights: &[i64]) {
-    let degree = sum.len();
-    for (j, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0) {
-        for (i, value) in values.iter().enumerate() {
-            let sign = if i + j < degree { 1 } else { -1 };
-            let term = value.wrapping_mul((sign * weight) as u64);
-            sum[(i + j) % degree] = sum[(i + j) % degree].wrapping_add(term);
-        }
-    }
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod calibration;
 mod circuits;
 mod comet;
+mod cots;
 mod linear;
 mod operation;
 mod session;
@@ -22,12 +23,11 @@ mod task;
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod tiles;
-mod transfers;
 mod transformer;
 mod values;
 
 pub use calibration::{Calibrated, Told, Took, Wanted, calibrated, wanted};
-pub use operation::{Baseline, Function, Operation, Transfers};
+pub use operation::{Baseline, CotSource, Function, Operation};
 pub use runtime::Counts;
 pub use session::{Bench, Host, Measured, work_by_phase};
 pub use slots::{Counted, count};

@@ -282,16 +282,16 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suite: Option<String>,
     },
-    /// Correlated transfers from the server to the client.
+    /// Correlated OTs from the server to the client.
     Ot {
         /// How they are made.
-        kind: Transfers,
+        kind: CotSource,
         /// How many.
         count: usize,
     },
 }
 
-/// Convolutions by transfers without what suite ufo does.
+/// Convolutions by OT without what suite ufo does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Baseline {
@@ -321,10 +321,10 @@ const fn one() -> usize {
     1
 }
 
-/// Sources of correlated transfers.
+/// Sources of correlated OTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Transfers {
+pub enum CotSource {
     /// Silently, whatever the count.
     Ferret,
     /// SoftSpoken with k = 2.
@@ -335,7 +335,7 @@ pub enum Transfers {
     SoftSpoken8,
 }
 
-impl Transfers {
+impl CotSource {
     /// The source of this kind.
     pub(crate) const fn source(self) -> Source {
         match self {

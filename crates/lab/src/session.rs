@@ -10,9 +10,9 @@ use runtime::{ClientKeys, Endpoint, Party, Report, ServerKeys, Settings};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
 
+use crate::cots;
 use crate::operation::Operation;
 use crate::task::Task;
-use crate::transfers;
 
 /// An operation, ready to be measured by a client.
 pub struct Bench {
@@ -38,7 +38,7 @@ pub struct Measured {
     pub report: Report,
     /// Results that were compared with the computation in the clear.
     pub checked: usize,
-    /// Largest difference from it in the last place; of transfers the number that
+    /// Largest difference from it in the last place; of OTs the number that
     /// were wrong.
     pub max_error: u64,
     /// Largest difference of exact results from the real function, in last places; of
@@ -48,7 +48,7 @@ pub struct Measured {
 }
 
 impl Bench {
-    /// Plans `operation`; of `settings` the source of transfers counts. To run in so many
+    /// Plans `operation`; of `settings` the source of OTs counts. To run in so many
     /// `threads`.
     ///
     /// # Errors
@@ -67,14 +67,14 @@ impl Bench {
         let agreed = client_knows(channel, &mut rng, &task.digest)?;
         let (values, shares) = task.draw(&input_seed(&agreed), Role::Client);
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
-        let correlations = &mut self.task.correlations(channel, &mut rng, &agreed, threads)?;
-        let (report, errors) = if let Some(count) = task.transfers() {
-            let (_, receiving) = correlations.sources()?;
-            let sample = transfers::receive(channel, receiving, count)?;
-            (metered(channel, task), transfers::wrong(channel, sample)?)
+        let source = &mut self.task.correlation_source(channel, &mut rng, &agreed, threads)?;
+        let (report, errors) = if let Some(count) = task.cots() {
+            let (_, receiving) = source.sources()?;
+            let sample = cots::receive(channel, receiving, count)?;
+            (metered(channel, task), cots::wrong(channel, sample)?)
         } else {
             let party = Party::Client { keys: &keys, input: &[], threads };
-            let end = &mut Endpoint { channel, party, correlations, rng: &mut rng };
+            let end = &mut Endpoint { channel, party, source, rng: &mut rng };
             let result = parts::run_shares(end, &task.plan, shares)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
@@ -111,18 +111,18 @@ impl Host {
         let agreed = server_knows(channel, &mut rng, &task.digest)?;
         let (_, shares) = task.draw(&input_seed(&agreed), Role::Server);
         let keys = ServerKeys::setup(channel, &task.plan, &agreed, &KeyCache::default())?;
-        let correlations = &mut self.task.correlations(channel, &mut rng, &agreed, threads)?;
-        let report = if let Some(count) = task.transfers() {
-            let (sending, _) = correlations.sources()?;
-            let sample = transfers::send(channel, sending, count)?;
+        let source = &mut self.task.correlation_source(channel, &mut rng, &agreed, threads)?;
+        let report = if let Some(count) = task.cots() {
+            let (sending, _) = source.sources()?;
+            let sample = cots::send(channel, sending, count)?;
             let report = metered(channel, task);
-            transfers::show(channel, sample)?;
+            cots::show(channel, sample)?;
             report
         } else {
             let none = EncodedModel::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
             let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-            let end = &mut Endpoint { channel, party, correlations, rng: &mut rng };
+            let end = &mut Endpoint { channel, party, source, rng: &mut rng };
             let result = parts::run_shares(end, &task.plan, shares)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;
@@ -135,7 +135,7 @@ impl Host {
 
 impl Task {
     /// Base oblivious transfers of a measurement, whose correlations take so many threads.
-    fn correlations(
+    fn correlation_source(
         &self,
         channel: &mut Channel,
         rng: &mut Random,

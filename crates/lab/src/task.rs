@@ -117,8 +117,8 @@ impl Task {
         self.transformed(values).ok().map(|(_, error)| error)
     }
 
-    /// Transfers that are made for their own sake.
-    pub(crate) fn transfers(&self) -> Option<usize> {
+    /// OTs that are made for their own sake.
+    pub(crate) fn cots(&self) -> Option<usize> {
         match self.operation {
             Operation::Ot { count, .. } => Some(count),
             _ => None,

@@ -12,9 +12,9 @@ use runtime::parts::{MOST_BYTES, keys_cost, known_cost, pad_bytes};
 use runtime::{Report, Settings, Traffic};
 use wire::{Cost, Error, memory_pair};
 
+use super::cots;
 use super::task::Task;
-use super::transfers;
-use super::{Bench, Host, Measured, Operation, Transfers};
+use super::{Bench, CotSource, Host, Measured, Operation};
 
 const OT: graph::Nonlinear = graph::Nonlinear::Ot;
 
@@ -38,21 +38,21 @@ fn check_with(operation: &Operation, settings: Settings, threads: usize, toleran
     let measured = run(operation, settings, threads);
     let task = Task::new(operation.clone(), settings).unwrap();
     let setup = known_cost().then(keys_cost(&task.plan)).then(ot::setup_both_cost());
-    let (offline, online, rounds) = match task.transfers() {
+    let (preprocess, online, rounds) = match task.cots() {
         None => {
             let foreseen = Report::predicted(&task.plan, 1);
             let rounds = foreseen.total.rounds - foreseen.phases.setup.rounds;
             (foreseen.phases.offline.bytes, foreseen.phases.online.bytes, rounds)
         }
         Some(count) => {
-            let cost = transfers_cost(&task, count);
+            let cost = cots_cost(&task, count);
             (traffic(cost), Traffic::default(), setup.then(cost).rounds - setup.rounds)
         }
     };
     let phases = &measured.report.phases;
-    let total = [traffic(setup), offline, online].into_iter().fold(Traffic::default(), sum);
+    let total = [traffic(setup), preprocess, online].into_iter().fold(Traffic::default(), sum);
     assert_eq!(phases.setup.bytes, traffic(setup), "{operation:?}");
-    assert_eq!(phases.offline.bytes, offline, "{operation:?}");
+    assert_eq!(phases.offline.bytes, preprocess, "{operation:?}");
     assert_eq!(phases.online.bytes, online, "{operation:?}");
     assert_eq!(measured.report.total.bytes, total, "{operation:?}");
     assert_eq!(measured.report.total.rounds, setup.rounds + rounds, "{operation:?}");
@@ -71,15 +71,15 @@ fn sum(one: Traffic, other: Traffic) -> Traffic {
     }
 }
 
-fn transfers_cost(task: &Task, count: usize) -> Cost {
-    let mut supply = ot::Supply::new(task.plan.settings().sourcing(), wire::Role::Server);
-    supply.reserve(count);
+fn cots_cost(task: &Task, count: usize) -> Cost {
+    let mut schedule = ot::Schedule::new(task.plan.settings().sourcing(), wire::Role::Server);
+    schedule.reserve(count);
     let each = |count| {
-        let cost = supply.extend(count);
-        supply.take(count);
+        let cost = schedule.extend(count);
+        schedule.take(count);
         cost
     };
-    transfers::chunks(count).map(each).collect()
+    cots::chunks(count).map(each).collect()
 }
 
 #[test]
@@ -155,10 +155,10 @@ fn non_linear_operations_are_exact() {
         truncate(20, 4, Some(20), true),
         extend(false),
         extend(true),
-        Operation::Ot { kind: Transfers::SoftSpoken2, count: 20_000 },
-        Operation::Ot { kind: Transfers::SoftSpoken4, count: 70_000 },
-        Operation::Ot { kind: Transfers::SoftSpoken8, count: 20_000 },
-        Operation::Ot { kind: Transfers::Ferret, count: 300_000 },
+        Operation::Ot { kind: CotSource::SoftSpoken2, count: 20_000 },
+        Operation::Ot { kind: CotSource::SoftSpoken4, count: 70_000 },
+        Operation::Ot { kind: CotSource::SoftSpoken8, count: 20_000 },
+        Operation::Ot { kind: CotSource::Ferret, count: 300_000 },
     ] {
         check(&operation, 0);
     }

@@ -1,4 +1,4 @@
-//! Bookkeeping of correlations: which random transfers and garbled circuits a step
+//! Bookkeeping of correlations: which random OTs and garbled circuits a step
 //! consumes and who holds which end.
 
 use std::collections::VecDeque;
@@ -9,21 +9,21 @@ use wire::{Error, Result, Role};
 
 use crate::garbled::circuits::{Circuits, Prepared};
 
-/// What a step consumes, in order: random transfers by the party that sends in them, and
+/// What a step consumes, in order: random OTs by the party that sends in them, and
 /// garbled circuits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Transfers in which the client is the sender.
+    /// OTs in which the client is the sender.
     pub client_sends: Vec<Job>,
-    /// Transfers in which the server is the sender.
+    /// OTs in which the server is the sender.
     pub server_sends: Vec<Job>,
     /// Circuits that the client garbles and the server evaluates. Preparing them takes
-    /// transfers of its own, [`Demand::circuit_jobs`].
+    /// OTs of its own, [`Demand::circuit_jobs`].
     pub circuits: Vec<Circuits>,
 }
 
 impl Demand {
-    /// `jobs` from `sender`.
+    /// Makes the demand of `jobs` that `sender` sends.
     pub fn from(sender: Role, jobs: Vec<Job>) -> Self {
         match sender {
             Role::Client => Self { client_sends: jobs, ..Self::default() },
@@ -31,17 +31,17 @@ impl Demand {
         }
     }
 
-    /// `jobs` in each direction.
+    /// Makes the demand of `jobs` in each direction.
     pub fn both(jobs: Vec<Job>) -> Self {
         Self { client_sends: jobs.clone(), server_sends: jobs, ..Self::default() }
     }
 
-    /// One batch of garbled circuits.
+    /// Makes the demand of one batch of garbled circuits.
     pub fn circuit(circuits: Circuits) -> Self {
         Self { circuits: vec![circuits], ..Self::default() }
     }
 
-    /// The transfers that `sender` sends.
+    /// Returns the OTs that `sender` sends.
     pub fn sent_by(&self, sender: Role) -> &[Job] {
         match sender {
             Role::Client => &self.client_sends,
@@ -49,17 +49,18 @@ impl Demand {
         }
     }
 
-    /// Correlations behind those that `sender` sends.
+    /// Returns the correlations behind those that `sender` sends.
     pub fn cots(&self, sender: Role) -> usize {
         self.sent_by(sender).iter().map(Job::cots).sum()
     }
 
-    /// Transfers that [`crate::garbled::prepare`] consumes; the client sends in them.
+    /// Returns the OTs that [`crate::garbled::prepare`] consumes; the client sends in them.
     pub fn circuit_jobs(&self) -> Vec<Job> {
         self.circuits.iter().map(Circuits::job).collect()
     }
 
-    /// Bytes that the server holds between preparing garbled circuits and evaluating them.
+    /// Returns the number of bytes that the server holds between preparing garbled circuits and
+    /// evaluating them.
     pub fn table_bytes(&self) -> usize {
         self.circuits.iter().map(Circuits::held_bytes).fold(0, usize::saturating_add)
     }
@@ -91,7 +92,7 @@ pub struct Correlations {
 }
 
 impl Correlations {
-    /// Holds the pads of transfers that this party sends, and of those that it receives.
+    /// Holds the pads of OTs that this party sends, and of those that it receives.
     pub fn new(sending: Vec<SenderPads>, receiving: Vec<ReceiverPads>) -> Self {
         Self { sending: sending.into(), receiving: receiving.into(), circuits: VecDeque::new() }
     }
@@ -102,12 +103,12 @@ impl Correlations {
         Self { circuits: circuits.into(), ..self }
     }
 
-    /// Transfers and batches of circuits left.
+    /// Returns the number of OTs and batches of circuits left.
     pub fn len(&self) -> usize {
         self.sending.len() + self.receiving.len() + self.circuits.len()
     }
 
-    /// Whether none is left.
+    /// Returns whether none is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -123,7 +124,7 @@ impl Correlations {
         Ok(Self::new(sending, receiving).with_circuits(circuits))
     }
 
-    /// The next garbled circuits.
+    /// Returns the next garbled circuits.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -134,7 +135,7 @@ impl Correlations {
         Ok(self.circuits.drain(..demand.len()).collect())
     }
 
-    /// The next transfers that this party sends.
+    /// Returns the next OTs that this party sends.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -146,7 +147,7 @@ impl Correlations {
         Ok(self.sending.drain(..jobs.len()).collect())
     }
 
-    /// The next transfers that it receives.
+    /// Returns the next OTs that it receives.
     ///
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
@@ -160,5 +161,5 @@ impl Correlations {
 }
 
 fn mismatch() -> Error {
-    Error::misuse("a step needs other transfers than were prepared")
+    Error::misuse("a step needs other OTs than were prepared")
 }

@@ -21,6 +21,7 @@ use crate::nonlinear::argmax::{self, Argmax};
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::relu::{self, Relu};
 use crate::open;
+use crate::protocol::Protocol as _;
 use crate::share::Share;
 
 /// One party's run of a protocol.
@@ -39,6 +40,24 @@ pub(crate) struct Protocol {
     pub(crate) ideal: Ideal,
     /// Frames of client and server that the ladder tampers with.
     pub(crate) frames: [usize; 2],
+}
+
+impl Protocol {
+    /// A protocol of at least four frames from either party, which runs for `price`.
+    fn new(
+        name: &'static str,
+        bits: u32,
+        (demand, cost): (Demand, Cost),
+        run: impl Fn(&mut Channel, &Share, Correlations) -> Result<Share> + Sync + 'static,
+        ideal: Ideal,
+    ) -> Self {
+        Self { name, bits, demand, cost, run: Box::new(run), ideal, frames: [4, 4] }
+    }
+
+    /// Says of how many first `frames` of client and server the ladder tampers with one each.
+    fn tampered(self, frames: [usize; 2]) -> Self {
+        Self { frames, ..self }
+    }
 }
 
 /// Values that go in.
@@ -83,43 +102,39 @@ fn of_values(ideal: impl Fn(&[i64]) -> Vec<i64> + Sync + 'static) -> Ideal {
 }
 
 fn relu(name: &'static str, plan: Relu, cap: i64) -> Protocol {
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| relu::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.iter().map(|v| (*v).clamp(0, cap)).collect()),
-        frames: [4, 4],
-    }
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| relu::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|v| (*v).clamp(0, cap)).collect()),
+    )
 }
 
 #[allow(clippy::unwrap_used)]
 fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
     let plan = Truncate::new(COUNT, 26, drop, 12, radix).unwrap();
-    Protocol {
+    Protocol::new(
         name,
-        bits: 26,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| truncate::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.iter().map(|v| v >> drop).collect()),
-        frames: [3, 3],
-    }
+        26,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| truncate::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|v| v >> drop).collect()),
+    )
+    .tampered([3, 3])
 }
 
 #[allow(clippy::unwrap_used)]
 fn extend() -> Protocol {
     let plan = Extend::new(COUNT, 10, 18, Sign::Unknown, Radix::Four).unwrap();
-    Protocol {
-        name: "extend",
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| extend::run(channel, &plan, x, pads)),
-        ideal: of_values(<[i64]>::to_vec),
-        frames: [3, 3],
-    }
+    Protocol::new(
+        "extend",
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| extend::run(channel, &plan, x, ots),
+        of_values(<[i64]>::to_vec),
+    )
+    .tampered([3, 3])
 }
 
 #[allow(clippy::unwrap_used)]
@@ -128,72 +143,64 @@ fn max_pool() -> Protocol {
     let tournament = Tournament::new(COUNT, &windows).unwrap();
     let plan = Maximum::new(tournament, 10, None, Radix::Four).unwrap();
     let largest = |window: &[i64]| window.iter().copied().max().unwrap_or_default();
-    Protocol {
-        name: "max pool",
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
-            Ok(maximum::run(channel, &plan, x, None, pads)?.remove(0))
-        }),
-        ideal: of_values(move |values| values.chunks(4).map(largest).collect()),
-        frames: [4, 4],
-    }
+    Protocol::new(
+        "max pool",
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| Ok(maximum::run(channel, &plan, x, None, ots)?.remove(0)),
+        of_values(move |values| values.chunks(4).map(largest).collect()),
+    )
 }
 
 #[allow(clippy::unwrap_used)]
 fn argmax() -> Protocol {
     let plan = Argmax::new(1, COUNT, 10, Radix::Two).unwrap();
-    Protocol {
-        name: "argmax",
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| argmax::run(channel, &plan, x, pads)),
-        ideal: of_values(|values| {
+    Protocol::new(
+        "argmax",
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| argmax::run(channel, &plan, x, ots),
+        of_values(|values| {
             let largest = values.iter().max();
             let at = values.iter().position(|value| Some(value) == largest);
             vec![at.unwrap_or_default() as i64]
         }),
-        frames: [4, 4],
-    }
+    )
 }
 
 fn compare(name: &'static str, plan: Comparison) -> Protocol {
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(COUNT),
-        cost: plan.cost(COUNT),
-        run: Box::new(move |channel, x, pads| {
+        12,
+        (plan.demand(COUNT), plan.cost(COUNT)),
+        move |channel, x, ots| {
             let operands = plan.operand(channel.role(), x.words());
-            Ok(Share::new(compare::run(channel, &plan, &operands, pads)?.greater.to_words(), 1))
-        }),
-        ideal: Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
-        frames: [2, 2],
-    }
+            Ok(Share::new(compare::run(channel, &plan, &operands, ots)?.greater.to_words(), 1))
+        },
+        Box::new(|client, server| sums(client, server).map(|sum| sum >> 12).collect()),
+    )
+    .tampered([2, 2])
 }
 
 /// Carry and zero test of the middle, side by side.
 fn middle() -> Protocol {
     let plan = Comparison::with_middle(5, 12, Radix::Four);
-    Protocol {
-        name: "compare with middle",
-        bits: 12,
-        demand: plan.demand(COUNT),
-        cost: plan.cost(COUNT),
-        run: Box::new(move |channel, x, pads| {
+    Protocol::new(
+        "compare with middle",
+        12,
+        (plan.demand(COUNT), plan.cost(COUNT)),
+        move |channel, x, ots| {
             let operands = plan.operand(channel.role(), x.words());
-            let found = compare::run(channel, &plan, &operands, pads)?;
+            let found = compare::run(channel, &plan, &operands, ots)?;
             Ok(Share::new([found.greater.to_words(), found.middle_zero.to_words()].concat(), 1))
-        }),
-        ideal: Box::new(|client, server| {
+        },
+        Box::new(|client, server| {
             let zero = |sum: u64| u64::from((sum & mask(12)) >> 5 == 0);
             let carries = sums(client, server).map(|sum| sum >> 12);
             carries.chain(sums(client, server).map(zero)).collect()
         }),
-        frames: [2, 2],
-    }
+    )
+    .tampered([2, 2])
 }
 
 fn sums<'a>(client: &'a Share, server: &'a Share) -> impl Iterator<Item = u64> + 'a {
@@ -208,25 +215,24 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
     let partners = vec![partner(vec![1], None, xy), partner(vec![1, 2], Some(0), other)];
     plan.push(0, Gate { operand: 0, partners });
     plan.push(1, Gate { operand: xy, partners: vec![partner(vec![2], None, xyz)] });
-    Protocol {
+    Protocol::new(
         name,
-        bits: 3,
-        demand: plan.demand(COUNT),
-        cost: plan.cost(COUNT, first),
-        run: Box::new(move |channel, x, pads| {
+        3,
+        (plan.demand(COUNT), plan.cost(COUNT, first)),
+        move |channel, x, ots| {
             let inputs = (0..3).map(|at| Bits::of_words(x.words(), at));
-            let wires = gmw::run(channel, &plan, inputs.collect(), pads, first)?;
+            let wires = gmw::run(channel, &plan, inputs.collect(), ots, first)?;
             Ok(Share::new([wires[xyz].to_words(), wires[other].to_words()].concat(), 1))
-        }),
-        ideal: Box::new(|client, server| {
+        },
+        Box::new(|client, server| {
             let clear: Vec<u64> =
                 client.words().iter().zip(server.words()).map(|(c, s)| c ^ s).collect();
             let all = clear.iter().map(|word| u64::from(*word == 7));
             let other = clear.iter().map(|w| bit(*w, 0) & (1 ^ bit(*w, 1) ^ bit(*w, 2)));
             all.chain(other).collect()
         }),
-        frames: [2, 2],
-    }
+    )
+    .tampered([2, 2])
 }
 
 /// Each party's low two bits choose from the other's table, row `i` of which is
@@ -235,39 +241,37 @@ fn switch(name: &'static str, first: Role) -> Protocol {
     let jobs = vec![Job { count: COUNT, choice_bits: 2, entry: Entry::Word(9) }];
     let plan = Switch { to_client: jobs.clone(), to_server: jobs };
     let column = |words: &[u64], at| words.iter().map(|word| (word + at) & mask(9)).collect();
-    Protocol {
+    Protocol::new(
         name,
-        bits: 9,
-        demand: plan.demand(),
-        cost: plan.cost(first),
-        run: Box::new(move |channel, x, pads| {
+        9,
+        (plan.demand(), plan.cost(first)),
+        move |channel, x, ots| {
             let side = Side {
                 choices: vec![[0, 1].map(|bit| Bits::of_words(x.words(), bit)).to_vec()],
                 tables: vec![Table::words((0..4).map(|at| column(x.words(), at)).collect())],
             };
-            let switched = mux::run(channel, &plan, first, side, pads)?;
+            let switched = mux::run(channel, &plan, first, side, ots)?;
             Ok(relu::sum_of(COUNT, 9, &switched))
-        }),
-        ideal: Box::new(|client, server| {
+        },
+        Box::new(|client, server| {
             let pairs = client.words().iter().zip(server.words());
             pairs.map(|(c, s)| c + (s & 3) + s + (c & 3)).collect()
         }),
-        frames: [2, 2],
-    }
+    )
+    .tampered([2, 2])
 }
 
 fn opening() -> Protocol {
-    Protocol {
-        name: "open",
-        bits: 12,
-        demand: Demand::default(),
-        cost: open::cost(COUNT, 12),
-        run: Box::new(|channel, x, _| {
+    Protocol::new(
+        "open",
+        12,
+        (Demand::default(), open::cost(COUNT, 12)),
+        |channel, x, _| {
             let mut words = open::to_client(channel, x)?;
             words.resize(COUNT, 0);
             Ok(Share::new(words, 12))
-        }),
-        ideal: of_values(<[i64]>::to_vec),
-        frames: [0, 1],
-    }
+        },
+        of_values(<[i64]>::to_vec),
+    )
+    .tampered([0, 1])
 }

@@ -11,13 +11,13 @@ use graph::{Conv, Linear, Rounding};
 use he::rlwe::{Params, PublicKey};
 use ring::{Random, Seed};
 use wire::fuzzing::fed;
-use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
+use wire::{Channel, Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 
 use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
 pub use garbled::garbled_step;
-pub use oblivious::transfer_corrections;
+pub use oblivious::ot_corrections;
 pub use shared::shared_ciphertexts;
 pub use slots::slot_ciphertexts;
 
@@ -68,21 +68,16 @@ fn waiting() -> Option<&'static Waiting> {
 /// # Panics
 /// When they are not, or when more is asked for than the layer has.
 pub fn ciphertexts(data: &[u8]) {
-    let (Some((kind, rest)), Some(Waiting { layer, weights })) = (data.split_first(), waiting())
-    else {
-        return;
-    };
+    let Some(Waiting { layer, weights }) = waiting() else { return };
     let params = layer.params();
     let seed = Segment { count: 2, bits: 64 };
     let body = Segment { count: params.degree(), bits: params.modulus_bits() };
     let layout = vec![seed, body];
     let len = Inputs::body_len(&layout);
-    let filled = kind & 1 == 1 && !rest.is_empty();
-    let stream = if filled { frame(rest, len) } else { rest.to_vec() };
-    let Some(key) = key(rest, params) else { return };
+    let Some(Stream { filled, bytes }) = Stream::of(data, Inputs::TAG, len) else { return };
+    let Some(key) = key(data.get(1..).unwrap_or_default(), params) else { return };
 
-    let most = usize::try_from(len.max(HEADER_LEN)).unwrap_or(usize::MAX);
-    let mut channel = fed(Role::Server, &stream, most);
+    let mut channel = channel(&bytes, len);
     let x = Share::new(vec![5; layer.inputs()], layer.plain_bits());
     let worker = &mut Worker { rng: &mut Random::seeded(1), threads: 1 };
     match server(&mut channel, layer, &key, weights, &x, None, worker) {
@@ -94,11 +89,35 @@ pub fn ciphertexts(data: &[u8]) {
     }
 }
 
-/// The only ciphertext of the layer, filled with `bytes` over and over.
-fn frame(bytes: &[u8], len: u64) -> Vec<u8> {
-    let body = bytes.iter().copied().cycle().take(usize::try_from(len).unwrap_or_default());
-    let word = u32::try_from(len).unwrap_or_default().to_le_bytes();
-    [Inputs::TAG].into_iter().chain(word).chain(body).collect()
+/// The client's stream that a target feeds its server.
+struct Stream {
+    /// Whether it is the frame that the server waits for.
+    filled: bool,
+    bytes: Vec<u8>,
+}
+
+impl Stream {
+    /// The stream of a server that waits for one frame of this tag, with a body of `len` bytes. After an even
+    /// first byte the rest of `data` is the stream as it stands; after an odd one it is repeated
+    /// until it fills the frame. `None` for no data.
+    fn of(data: &[u8], tag: u8, len: u64) -> Option<Self> {
+        let (kind, rest) = data.split_first()?;
+        let filled = kind & 1 == 1 && !rest.is_empty();
+        let bytes = if filled {
+            let body = rest.iter().copied().cycle().take(usize::try_from(len).unwrap_or_default());
+            let word = u32::try_from(len).unwrap_or_default().to_le_bytes();
+            [tag].into_iter().chain(word).chain(body).collect()
+        } else {
+            rest.to_vec()
+        };
+        Some(Self { filled, bytes })
+    }
+}
+
+/// A server's channel on which the client sends `bytes`; at most a header or a body of `len`
+/// bytes may be asked for at a time.
+fn channel(bytes: &[u8], len: u64) -> Channel {
+    fed(Role::Server, bytes, usize::try_from(len.max(HEADER_LEN)).unwrap_or(usize::MAX))
 }
 
 /// A public key of integers from `bytes`; some are refused.

@@ -21,8 +21,8 @@ fn play(protocol: &Protocol, tamper: Option<(Role, usize, Tamper)>) -> Outcomes 
         &mut rng,
         tamper,
         &protocol.demand,
-        |ch, pads| (protocol.run)(ch, &client, pads),
-        |ch, pads| (protocol.run)(ch, &server, pads),
+        |ch, ots| (protocol.run)(ch, &client, ots),
+        |ch, ots| (protocol.run)(ch, &server, ots),
     )
 }
 
@@ -41,8 +41,8 @@ fn conforms(protocol: &Protocol, real: Option<u64>, rng: &mut Random) {
     let name = protocol.name;
     let values = values(rng, protocol.bits);
     let (client, server) = split(rng, &values, protocol.bits);
-    let ours = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &client, pads);
-    let theirs = |ch: &mut wire::Channel, pads| (protocol.run)(ch, &server, pads);
+    let ours = |ch: &mut wire::Channel, ots| (protocol.run)(ch, &client, ots);
+    let theirs = |ch: &mut wire::Channel, ots| (protocol.run)(ch, &server, ots);
     let (c, s) = match real {
         Some(seed) => both_real(seed, &protocol.demand, ours, theirs),
         None => {
@@ -89,8 +89,8 @@ fn output_shares_are_uniform() {
             let (c, s) = both(
                 &mut rng,
                 &protocol.demand,
-                |ch, pads| (protocol.run)(ch, &client, pads),
-                |ch, pads| (protocol.run)(ch, &server, pads),
+                |ch, ots| (protocol.run)(ch, &client, ots),
+                |ch, ots| (protocol.run)(ch, &server, ots),
             );
             let (Ok(c), Ok(s)) = (c.value, s.value) else { unreachable!("{}", protocol.name) };
             bits += c.len() as u64 * u64::from(c.bits());

@@ -15,12 +15,12 @@ use crate::share::Share;
 
 type Opening = Packed<{ tags::RESULT }>;
 
-/// What [`to_client`] costs.
+/// Returns what [`to_client`] costs.
 pub fn cost(count: usize, bits: u32) -> Cost {
     Cost::message(Role::Server, Opening::body_len(&[Segment { count, bits }]))
 }
 
-/// The client gets the words of `x` mod 2^bits, the server an empty list.
+/// Gives the client the words of `x` mod 2^bits; the server gets an empty list.
 ///
 /// # Errors
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].

@@ -2,7 +2,7 @@
 //! public sizes only, so both parties choose alike.
 
 use ot::rot::fill_cost;
-use ot::{Job, Source, Supply};
+use ot::{Job, Schedule, Source};
 use pricing::fixed::message::ROUND_BYTES;
 use pricing::fixed::{link, ot as prices};
 use wire::{Cost, Role};
@@ -11,9 +11,10 @@ use crate::arithmetic::extend::{Extend, Sign};
 use crate::boolean::compare::{Comparison, Radix};
 use crate::correlations::Demand;
 use crate::nonlinear::relu::Relu;
+use crate::protocol::Protocol;
 
 impl Radix {
-    /// The fastest for `count` comparisons of `bits` bits on the link and machine of
+    /// Picks the fastest radix for `count` comparisons of `bits` bits on the link and machine of
     /// [`Reference`].
     pub fn fastest(count: usize, bits: u32) -> Self {
         let bits = bits.clamp(1, 63);
@@ -24,8 +25,8 @@ impl Radix {
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
 
-    /// The fastest for `count` ReLUs, estimated likewise. Two levels of a tree that saturates
-    /// may take more digits than a plain one of as many bits.
+    /// Picks the fastest radix for `count` ReLUs, estimated likewise. Two levels of a tree that
+    /// saturates may take more digits than a plain one of as many bits.
     pub fn of_relu(count: usize, bits: u32, saturate: Option<u32>, out_bits: u32) -> Self {
         let time = |radix: &Self| {
             let plan = Relu::new(count, bits, saturate, out_bits, *radix);
@@ -34,7 +35,7 @@ impl Radix {
         Self::ALL.into_iter().min_by_key(time).unwrap_or(Self::Four)
     }
 
-    /// The one of fewest bytes for `count` extensions from `bits` to `out_bits`, when a
+    /// Picks the radix of fewest bytes for `count` extensions from `bits` to `out_bits`, when a
     /// round counts as [`ROUND_BYTES`].
     pub fn leanest(count: usize, bits: u32, out_bits: u32) -> Self {
         let weight = |radix: &Self| {
@@ -69,7 +70,7 @@ impl Reference {
     }
 }
 
-/// The sum over all transfers.
+/// The sum over all OTs.
 fn sum(demand: &Demand, of: impl Fn(&Job) -> usize) -> usize {
     let jobs = demand.client_sends.iter().chain(&demand.server_sends);
     jobs.map(of).fold(0, usize::saturating_add)
@@ -78,14 +79,14 @@ fn sum(demand: &Demand, of: impl Fn(&Job) -> usize) -> usize {
 /// Bytes of a step on its own, those of its correlations from nothing included.
 pub(crate) fn bytes(demand: &Demand, cost: Cost) -> u64 {
     let made = |sender| {
-        let mut supply = Supply::new(Source::Auto, sender);
-        fill_cost(&mut supply, demand.sent_by(sender)).bytes()
+        let mut schedule = Schedule::new(Source::Auto, sender);
+        fill_cost(&mut schedule, demand.sent_by(sender)).bytes()
     };
     cost.bytes().saturating_add(made(Role::Client)).saturating_add(made(Role::Server))
 }
 
 /// The plan of fewer bytes, the first of equals: `plan` makes it with triples from both
-/// directions, or from transfers that the server alone sends. A direction that hardly
+/// directions, or from OTs that the server alone sends. A direction that hardly
 /// anything else needs costs its start, which is nothing to a step of more than [`MOST`]
 /// correlations: that takes both.
 ///

@@ -33,28 +33,24 @@ pub trait Protocol: Debug + Send + Sync + Any {
     }
 
     /// Runs the protocol on this party's shares of its inputs, in the order in which the plan
-    /// was made for them, and returns this party's share of the result.
+    /// was made for them, and returns this party's share of the result. `ots` are the
+    /// correlations that [`Protocol::demand`] asks for.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares or correlations that do not fit the plan, [`Error::Peer`] for
     /// messages that break the protocol, [`Error::Transport`].
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share>;
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share>;
 }
 
 impl dyn Protocol {
-    /// The plan as the type that it is, for callers that know one protocol closely.
+    /// Returns the plan as the type that it is, for callers that know one protocol closely.
     pub fn downcast<P: Protocol>(&self) -> Option<&P> {
         let any: &dyn Any = self;
         any.downcast_ref()
     }
 }
 
-/// The share at position `index` of a protocol's inputs.
+/// Returns the share at position `index` of a protocol's inputs.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there are fewer inputs.

@@ -22,8 +22,8 @@ impl Share {
         Self { words, bits }
     }
 
-    /// The share of a value that only one party knows: `values` for its owner,
-    /// zeros for the other.
+    /// Makes the share of a value that only one party knows: `values` for its owner, zeros for the
+    /// other.
     pub fn known(values: Option<&[i64]>, count: usize, bits: u32) -> Self {
         match values {
             Some(values) => Self::new(values.iter().map(|v| *v as u64).collect(), bits),
@@ -31,22 +31,22 @@ impl Share {
         }
     }
 
-    /// Number of shared values.
+    /// Returns the number of shared values.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether nothing is shared.
+    /// Returns whether nothing is shared.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Width of the ring.
+    /// Returns the width of the ring.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// This party's summands. Local arithmetic only: sending them reveals the value.
+    /// Returns this party's summands. Local arithmetic only: sending them reveals the value.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -79,7 +79,7 @@ impl Share {
         Self { words: words.collect(), bits: self.bits }
     }
 
-    /// Element-wise `self + factor * other`, local.
+    /// Returns `self + factor * other` element by element; local.
     pub fn add_scaled(&self, other: &Self, factor: i64) -> Self {
         let sums = self.words.iter().zip(&other.words);
         let sums = sums.map(|(x, y)| x.wrapping_add(y.wrapping_mul(factor as u64)));

@@ -6,10 +6,11 @@ use ot::{SessionId, Source, setup_both};
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
-use wire::{Channel, Role};
+use wire::{Channel, Cost, Result, Role};
 
 use crate::correlations::{Correlations, Demand};
 use crate::garbled::prepare;
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// Uniform `bits`-wide words.
@@ -41,9 +42,8 @@ pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Correlations, Cor
         return (ours, theirs);
     }
     let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
-    let transfers =
-        [Correlations::new(sending, Vec::new()), Correlations::new(Vec::new(), receiving)];
-    let ([sending, receiving], mut own) = (transfers, [rng.child(), rng.child()]);
+    let ots = [Correlations::new(sending, Vec::new()), Correlations::new(Vec::new(), receiving)];
+    let ([sending, receiving], mut own) = (ots, [rng.child(), rng.child()]);
     let [first, second] = &mut own;
     let (client, server) = run_pair(
         |channel| prepare(channel, &demand.circuits, sending, first).unwrap(),
@@ -52,7 +52,7 @@ pub(crate) fn deal_both(rng: &mut Random, demand: &Demand) -> (Correlations, Cor
     (ours.with_circuits(client.value), theirs.with_circuits(server.value))
 }
 
-/// Runs both parties with dealt transfers.
+/// Runs both parties with dealt OTs.
 pub(crate) fn both<A: Send, B: Send>(
     rng: &mut Random,
     demand: &Demand,
@@ -60,6 +60,44 @@ pub(crate) fn both<A: Send, B: Send>(
     server: impl FnOnce(&mut Channel, Correlations) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     both_tampered(rng, None, demand, client, server)
+}
+
+/// Both parties' shares of what `run` computes of their inputs, the client's first. `price` is
+/// what the plan demands and costs, and the meter of either party counts just that.
+#[allow(clippy::unwrap_used)]
+pub(crate) fn shares_of<I: Sync, O: Send>(
+    rng: &mut Random,
+    (demand, cost): (Demand, Cost),
+    [client, server]: [&I; 2],
+    run: impl Fn(&mut Channel, &I, Correlations) -> Result<O> + Sync,
+) -> [O; 2] {
+    let (c, s) = both(rng, &demand, |ch, ots| run(ch, client, ots), |ch, ots| run(ch, server, ots));
+    assert_eq!((c.cost, s.cost), (cost, cost));
+    [c.value.unwrap(), s.value.unwrap()]
+}
+
+/// The signed values of which [`shares_of`] makes shares.
+pub(crate) fn computed(
+    rng: &mut Random,
+    price: (Demand, Cost),
+    inputs: [&Share; 2],
+    run: impl Fn(&mut Channel, &Share, Correlations) -> Result<Share> + Sync,
+) -> Vec<i64> {
+    let [client, server] = shares_of(rng, price, inputs, run);
+    Share::reconstruct(&client, &server)
+}
+
+/// Checks that `plan` makes `want` of shares of `values` of `bits`, for the cost that it says.
+pub(crate) fn check<P: Protocol>(
+    rng: &mut Random,
+    plan: &P,
+    (values, bits): (&[i64], u32),
+    want: &[i64],
+) {
+    let (client, server) = split(rng, values, bits);
+    let run = |ch: &mut Channel, x: &Share, ots| plan.run(ch, std::slice::from_ref(x), ots);
+    let got = computed(rng, (plan.demand(), plan.cost()), [&client, &server], run);
+    assert!(got == want, "{plan:?}");
 }
 
 /// Like [`both`], with one frame tampered with.
@@ -74,7 +112,7 @@ pub(crate) fn both_tampered<A: Send, B: Send>(
     run_tampered(tamper, |ch| client(ch, ours), |ch| server(ch, theirs))
 }
 
-/// Runs both parties with correlations that they make themselves (base transfers,
+/// Runs both parties with correlations that they make themselves (base OTs,
 /// then SoftSpoken), a fresh session per `seed`.
 #[allow(clippy::unwrap_used)]
 pub(crate) fn both_real<A: Send, B: Send>(
@@ -96,7 +134,7 @@ pub(crate) fn both_real<A: Send, B: Send>(
                 receiving = fill_receiver(channel, &mut theirs, jobs).unwrap();
             }
         }
-        let transfers = match role {
+        let ots = match role {
             Role::Client => Correlations::new(
                 fill_sender(channel, &mut ours, &demand.circuit_jobs()).unwrap(),
                 vec![],
@@ -106,17 +144,17 @@ pub(crate) fn both_real<A: Send, B: Send>(
                 Correlations::new(vec![], fill_receiver(channel, &mut theirs, &jobs).unwrap())
             }
         };
-        let circuits = prepare(channel, &demand.circuits, transfers, rng).unwrap();
+        let circuits = prepare(channel, &demand.circuits, ots, rng).unwrap();
         Correlations::new(sending, receiving).with_circuits(circuits)
     };
     run_pair(
         |channel| {
-            let pads = make(channel, &mut Random::seeded(seed));
-            client(channel, pads)
+            let ots = make(channel, &mut Random::seeded(seed));
+            client(channel, ots)
         },
         |channel| {
-            let pads = make(channel, &mut Random::seeded(seed + 1));
-            server(channel, pads)
+            let ots = make(channel, &mut Random::seeded(seed + 1));
+            server(channel, ots)
         },
     )
 }

@@ -111,7 +111,7 @@ pub(crate) fn replies_cost(from: Role) -> Cost {
     Cost::message(from, (COUNT * POINT) as u64)
 }
 
-/// The keys of transfers with these replies, from half of what both parties know.
+/// The keys of OTs with these replies, from half of what both parties know.
 fn keys(
     domain: &Domain,
     offer: &CompressedRistretto,

@@ -3,14 +3,14 @@
 /// X^128 = X^7 + X^2 + X + 1.
 const REDUCTION: u128 = 0x87;
 
-/// `x * X` in GF(2)\[X\]/(X^128 + X^7 + X^2 + X + 1), bit i of a block being the
+/// Returns `x * X` in GF(2)\[X\]/(X^128 + X^7 + X^2 + X + 1), bit i of a block being the
 /// coefficient of X^i.
 #[inline]
 pub const fn times_x(x: u128) -> u128 {
     (x << 1) ^ ((x >> 127).wrapping_neg() & REDUCTION)
 }
 
-/// `sum_i X^i * blocks[i]`, zero for no blocks.
+/// Returns `sum_i X^i * blocks[i]`, zero for no blocks.
 #[inline]
 pub fn combine(blocks: &[u128]) -> u128 {
     blocks.iter().rev().fold(0, |sum, block| times_x(sum) ^ block)

@@ -10,7 +10,7 @@ use crate::job::{Entry, Job};
 use crate::one_of_n::{Choices, Masked, Table, choices_layout, choose, masked_layout, respond};
 use crate::rot::Column;
 
-/// Points of a base transfer, their number from the first byte: what decodes has
+/// Points of a base OT, their number from the first byte: what decodes has
 /// exactly one encoding.
 ///
 /// # Panics
@@ -31,12 +31,12 @@ pub fn points(data: &[u8]) {
     }
 }
 
-/// Both messages of a table transfer and the sums of a setup, the widths from the
+/// Both messages of a 1-of-n OT and the sums of a setup, the widths from the
 /// first bytes: whatever decodes is answered and finished without complaint.
 ///
 /// # Panics
 /// When it is not.
-pub fn transfer(data: &[u8]) {
+pub fn ot_messages(data: &[u8]) {
     let Some(([count, choice, value, kind], body)) = data.split_first_chunk::<4>() else { return };
     let bits = u32::from(value % 64) + 1;
     let job = Job {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_stand_their_corpus() {
-        replay(&format!("{CORPUS}/ot_transfer"), 100_000, super::transfer);
+    fn ot_messages_stand_their_corpus() {
+        replay(&format!("{CORPUS}/ot_transfer"), 100_000, super::ot_messages);
     }
 }

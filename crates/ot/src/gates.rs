@@ -170,7 +170,7 @@ fn eight_mut<const L: usize>(labels: &mut Labels<L>) -> Option<&mut Labels<EIGHT
     labels.as_mut_slice().try_into().ok()
 }
 
-/// What is hashed for label `x` of instance `lane` of a group, 0 to 7. Linear in `x` for
+/// Returns what is hashed for label `x` of instance `lane` of a group, 0 to 7. Linear in `x` for
 /// lane 0.
 #[inline]
 pub const fn hash_input(x: u128, lane: u64) -> u128 {

@@ -8,7 +8,7 @@ use crate::hash::PadHash;
 use crate::job::Job;
 use crate::rot::{Column, ReceiverPads, SenderPads};
 
-/// `count` matching correlations under a fresh Delta.
+/// Returns `count` matching correlations under a fresh Delta.
 pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {
     let delta = rng.block();
     let hash = PadHash::with_key(rng.block());
@@ -23,8 +23,8 @@ pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {
     (sender, receiver)
 }
 
-/// Random oblivious transfers for `jobs` that never were correlations: uniform pads, of which
-/// the receiver gets the one its uniform choice names.
+/// Returns the random oblivious transfers for `jobs` that never were correlations: uniform pads, of
+/// which the receiver gets the one its uniform choice names.
 pub fn deal_pads(rng: &mut Random, jobs: &[Job]) -> (Vec<SenderPads>, Vec<ReceiverPads>) {
     jobs.iter().map(|job| deal_job(rng, *job)).unzip()
 }

@@ -25,7 +25,7 @@ pub struct Job {
 }
 
 impl Entry {
-    /// The widths of the integers in an entry, in bits; none for bits.
+    /// Returns the widths of the integers in an entry, in bits; none for bits.
     pub fn words(self) -> impl Iterator<Item = u32> + Clone {
         let (first, second) = match self {
             Self::Bits(_) => (None, None),
@@ -35,7 +35,7 @@ impl Entry {
         first.into_iter().chain(second)
     }
 
-    /// The number of bits shared by exclusive or; 0 for integers.
+    /// Returns the number of bits shared by exclusive or; 0 for integers.
     pub const fn planes(self) -> usize {
         match self {
             Self::Bits(bits) => bits as usize,
@@ -54,22 +54,22 @@ impl Entry {
 }
 
 impl Job {
-    /// The number of correlations that the job consumes.
+    /// Returns the number of correlations that the job consumes.
     pub const fn cots(&self) -> usize {
         self.count.saturating_mul(self.choice_bits as usize)
     }
 
-    /// The number of entries of a table, 2^m.
+    /// Returns the number of entries of a table, 2^m.
     pub const fn entries(&self) -> usize {
         1 << self.choice_bits
     }
 
-    /// Layout of what the receiver sends.
+    /// Returns the layout of what the receiver sends.
     pub const fn choice_lane(&self) -> Lane {
         Lane::Planes { planes: self.choice_bits as usize, count: self.count }
     }
 
-    /// Layout of what the sender sends: the entries but the first.
+    /// Returns the layout of what the sender sends: the entries but the first.
     pub fn value_lanes(&self) -> Vec<Lane> {
         let sent = self.entries() - 1;
         match self.entry {
@@ -89,6 +89,6 @@ impl Job {
         if (1..=8).contains(&self.choice_bits) && self.entry.is_legal() {
             return Ok(());
         }
-        Err(Error::internal("a transfer of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
+        Err(Error::internal("an OT of 1-8 bits to 1-16 bits or to integers of 1-64 bits"))
     }
 }

@@ -27,16 +27,16 @@ impl Keystream {
         Self { len, streams: Streams::new(Level::best(), len) }
     }
 
-    /// Calls `each` for every element of `transfers`, in order, with its index and the streams
+    /// Calls `each` for every element of `ots`, in order, with its index and the streams
     /// of its `N` pads (1, 2, 4 or 8).
     pub fn each<const N: usize>(
         &mut self,
-        transfers: &[[u128; N]],
+        ots: &[[u128; N]],
         mut each: impl FnMut(usize, [&[u8]; N]),
     ) {
         const { assert!(N > 0 && EIGHT.is_multiple_of(N)) };
         if self.len <= PAD {
-            for (at, pads) in transfers.iter().enumerate() {
+            for (at, pads) in ots.iter().enumerate() {
                 let pads = Zeroizing::new(pads.map(u128::to_le_bytes));
                 each(at, std::array::from_fn(|i| &pads[i][..self.len]));
             }
@@ -44,11 +44,11 @@ impl Keystream {
         }
         let mut out: [_; N] = std::array::from_fn(|_| self.streams.room());
         let at_once = EIGHT / N;
-        for (group, transfers) in transfers.chunks(at_once).enumerate() {
+        for (group, ots) in ots.chunks(at_once).enumerate() {
             let mut keys = Zeroizing::new([0; EIGHT]);
-            keys.iter_mut().zip(transfers.as_flattened()).for_each(|(to, from)| *to = *from);
+            keys.iter_mut().zip(ots.as_flattened()).for_each(|(to, from)| *to = *from);
             self.streams.set(&keys);
-            for at in 0..transfers.len() {
+            for at in 0..ots.len() {
                 for (i, out) in out.iter_mut().enumerate() {
                     self.streams.write(N * at + i, out);
                 }

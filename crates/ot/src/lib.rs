@@ -27,7 +27,7 @@ mod simd;
 mod tests;
 
 pub use cot::batch::{ReceiverBatch, SenderBatch};
-pub use cot::schedule::{Made, Source, Sourcing, Supply};
+pub use cot::schedule::{CorrelationCounts, Schedule, Source, Sourcing};
 pub use cot::softspoken::Field;
 pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
 pub use job::{Entry, Job};

@@ -65,14 +65,14 @@ pub fn transpositions(level: Level, times: usize) -> u128 {
     squares[7][127]
 }
 
-/// The sum of all pads of 1-of-2^m transfers, `len() / m` elements.
+/// Returns the sum of all pads of 1-of-2^m OTs, `len() / m` elements.
 pub fn sender_pads(mut batch: SenderBatch, choice_bits: u32) -> u128 {
     let (count, mut sum) = (batch.len() / choice_bits as usize, 0);
     batch.pads(choice_bits, count, |pads| pads.iter().for_each(|pad| sum ^= pad));
     sum
 }
 
-/// The sum of all opened pads, `len() / m` elements.
+/// Returns the sum of all opened pads, `len() / m` elements.
 pub fn receiver_pads(mut batch: ReceiverBatch, choice_bits: u32) -> u128 {
     let (count, mut sum) = (batch.len() / choice_bits as usize, 0);
     batch.pads(choice_bits, count, |_, pads| pads.iter().for_each(|pad| sum ^= pad));

@@ -23,7 +23,7 @@ use wire::{Channel, Cost, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
-use crate::cot::schedule::Supply;
+use crate::cot::schedule::Schedule;
 use crate::cot::{CotReceiver, CotSender, End, Side};
 use crate::job::{Entry, Job};
 
@@ -58,31 +58,31 @@ pub struct ReceiverPads {
 }
 
 impl SenderPads {
-    /// The job that the pads were made for.
+    /// Returns the job that the pads were made for.
     pub fn job(&self) -> Job {
         self.job
     }
 
-    /// The pads themselves, entry by entry.
+    /// Returns the pads themselves, entry by entry.
     pub fn into_columns(self) -> Vec<Column> {
         self.pads
     }
 }
 
 impl ReceiverPads {
-    /// The job that the pads were made for.
+    /// Returns the job that the pads were made for.
     pub fn job(&self) -> Job {
         self.job
     }
 
-    /// The random choices, a plane for each of their bits, and the pads that they open.
+    /// Returns the random choices, a plane for each of their bits, and the pads that they open.
     pub fn into_parts(self) -> (Vec<Bits>, Column) {
         (self.choices, self.opened)
     }
 }
 
 impl Column {
-    /// The list of the first integer of every entry, if entries hold integers.
+    /// Returns the list of the first integer of every entry, if entries hold integers.
     pub fn first_word(&self) -> Option<&Vec<u64>> {
         self.words.first()
     }
@@ -286,25 +286,25 @@ pub fn fill_receiver(
     jobs.iter().map(|job| receive_pads(*job, &mut next)).collect()
 }
 
-/// What filling `jobs` costs out of `supply`.
-pub fn fill_cost(supply: &mut Supply, jobs: &[Job]) -> Cost {
+/// Returns what filling `jobs` costs out of `schedule`.
+pub fn fill_cost(schedule: &mut Schedule, jobs: &[Job]) -> Cost {
     let mut left: usize = jobs.iter().map(Job::cots).sum();
-    supply.reserve(left);
+    schedule.reserve(left);
     let mut cost = Cost::NONE;
     for job in jobs {
         for piece in pieces(job) {
             let count = piece * job.choice_bits as usize;
-            if supply.available() < count {
-                cost = cost.then(supply.extend(ask(left)));
+            if schedule.available() < count {
+                cost = cost.then(schedule.extend(ask(left)));
             }
             left -= count;
-            supply.take(count);
+            schedule.take(count);
         }
     }
     cost
 }
 
-/// The pads of dealt or otherwise finished correlations, exactly `job.cots()`.
+/// Returns the pads of dealt or otherwise finished correlations, exactly `job.cots()`.
 ///
 /// # Errors
 /// [`wire::Error::Internal`] for any other number.
@@ -314,7 +314,7 @@ pub fn sender_pads(job: Job, mut batch: SenderBatch) -> Result<SenderPads> {
     send_pads(job, |count| Ok(batch.split_off(count)))
 }
 
-/// The receiver's side of [`sender_pads`].
+/// Returns the receiver's side of [`sender_pads`].
 ///
 /// # Errors
 /// [`wire::Error::Internal`] for any other number.

@@ -16,8 +16,8 @@ use crate::one_of_n::{
 };
 use crate::rot::{Column, fill_cost, fill_receiver, fill_sender, receiver_pads, sender_pads};
 use crate::{
-    CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, SenderBatch, SenderPads,
-    SessionId, Source, Supply, ideal, setup_both, setup_both_cost, setup_cost,
+    CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, Schedule, SenderBatch,
+    SenderPads, SessionId, Source, ideal, setup_both, setup_both_cost, setup_cost,
 };
 
 use tampering::{session, session_cost};
@@ -94,7 +94,7 @@ fn every_source_deals_correlations() {
 }
 
 #[test]
-fn every_source_serves_random_transfers() {
+fn every_source_serves_random_ots() {
     for (mut sender, mut receiver) in sources(3000) {
         let (head, tail) = (sender.split_off(1001), sender);
         let (head_choice, tail_choice) = (receiver.split_off(1001), receiver);
@@ -113,7 +113,7 @@ fn every_source_serves_random_transfers() {
 }
 
 #[test]
-fn every_source_serves_table_transfers() {
+fn every_source_serves_table_ots() {
     let jobs = jobs();
     let (positions, rows) = inputs(&mut Random::seeded(3));
     for (mut sender, mut receiver) in sources(cots(&jobs)) {
@@ -233,7 +233,7 @@ fn pads_agree_and_cost_what_is_said() {
     ];
     let (client, server) = run_pair(|ch| receiver_of(ch, &jobs), |ch| sender_of(ch, &jobs));
     let wanted =
-        setup_cost(Role::Server).then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs));
+        setup_cost(Role::Server).then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs));
     assert_eq!(client.cost, wanted);
     assert_eq!(server.cost, wanted);
     let pairs = server.value.unwrap().into_iter().zip(client.value.unwrap());
@@ -256,7 +256,7 @@ fn assert_cost<A, B>((client, server): &(Outcome<A>, Outcome<B>), wanted: Cost) 
 }
 
 fn extended(sender: Role, count: usize) -> Cost {
-    Supply::new(SOURCE, sender).extend(count)
+    Schedule::new(SOURCE, sender).extend(count)
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub enum Unusable {
 pub struct Rates([f64; COUNT]);
 
 impl Rates {
-    /// The rates of the machine that the project is measured on.
+    /// Makes the rates of the machine that the project is measured on.
     pub fn reference() -> Self {
         serde_json::from_str(REFERENCE).unwrap_or(Self([1e-9; COUNT]))
     }
@@ -43,7 +43,7 @@ impl Rates {
         usable.then_some(Self(seconds)).ok_or(Unusable::OutOfRange)
     }
 
-    /// The seconds that `work` takes.
+    /// Returns the seconds that `work` takes.
     pub fn seconds(&self, work: &Work) -> f64 {
         self.0.iter().zip(work.all()).map(|(rate, units)| rate * units).sum()
     }

@@ -3,7 +3,7 @@
 /// A kind of work and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// A session: handshake, base transfers.
+    /// A session: handshake, base OTs.
     Session,
     /// The first run of a session: code and memory that no run used before.
     Start,
@@ -28,11 +28,11 @@ pub enum Unit {
     /// A correlation of Ferret's set with 2^19 secret positions.
     Ferret19,
     /// A random oblivious transfer: hashing at the receiver, bookkeeping at both.
-    Transfer,
+    RandomOt,
     /// A pad of one entry of a table.
     Entry,
-    /// A pad of one entry of a table of [`crate::equivalent::WIDE_TABLE`] entries or more: such pads
-    /// do not stay in the nearest cache.
+    /// A pad of one entry of a table of [`crate::equivalent::WIDE_TABLE`] entries or more: such
+    /// pads do not stay in the nearest cache.
     WideEntry,
     /// A byte of a stream out of a pad.
     Stream,
@@ -84,7 +84,7 @@ impl Unit {
         Self::Ferret17,
         Self::Ferret18,
         Self::Ferret19,
-        Self::Transfer,
+        Self::RandomOt,
         Self::Entry,
         Self::WideEntry,
         Self::Stream,
@@ -105,7 +105,7 @@ impl Unit {
         Self::Local,
     ];
 
-    /// The name of the unit in files of rates.
+    /// Returns the name of the unit in files of rates.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -120,7 +120,7 @@ impl Unit {
             Self::Ferret17 => "ferret17",
             Self::Ferret18 => "ferret18",
             Self::Ferret19 => "ferret19",
-            Self::Transfer => "transfer",
+            Self::RandomOt => "transfer",
             Self::Entry => "entry",
             Self::WideEntry => "wide_entry",
             Self::Stream => "stream",

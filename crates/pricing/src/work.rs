@@ -20,12 +20,12 @@ impl Default for Work {
 }
 
 impl Work {
-    /// No work at all.
+    /// Makes no work at all.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Work of one kind: `count` of `unit`.
+    /// Makes work of one kind: `count` of `unit`.
     pub fn of(unit: Unit, count: f64) -> Self {
         Self::none().and(unit, count)
     }
@@ -39,12 +39,12 @@ impl Work {
         self
     }
 
-    /// The count of one unit.
+    /// Returns the count of one unit.
     pub fn units(&self, unit: Unit) -> f64 {
         self.0.get(unit as usize).copied().unwrap_or_default()
     }
 
-    /// The counts of all units, in the order of [`Unit::ALL`].
+    /// Returns the counts of all units, in the order of [`Unit::ALL`].
     pub fn all(&self) -> &[f64; COUNT] {
         &self.0
     }

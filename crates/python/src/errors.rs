@@ -16,7 +16,7 @@ pub(crate) fn raise(error: tacit::Error) -> PyErr {
     match error {
         tacit::Error::Misuse(why) => MisuseError::new_err(why),
         tacit::Error::Peer { .. } => PeerError::new_err(message),
-        tacit::Error::Transport(why) => TransportError::new_err(why),
+        tacit::Error::Transport(why) => TransportError::new_err(why.what),
         tacit::Error::Unsupported { node, .. } => unsupported(message, node),
         _ => TacitError::new_err(message),
     }

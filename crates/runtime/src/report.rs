@@ -130,7 +130,7 @@ impl Report {
     pub fn metered(plan: &Plan, inputs: usize, meter: &mut Meter) -> Self {
         let phases = Phases {
             setup: Usage::of(&meter.total(Some(Phase::Setup))),
-            offline: Usage::of(&meter.total(Some(Phase::Offline))),
+            offline: Usage::of(&meter.total(Some(Phase::Preprocess))),
             online: Usage::of(&meter.total(Some(Phase::Online))),
         };
         let total = Usage::of(&meter.total(None));
@@ -180,7 +180,7 @@ impl Report {
         let phase = |wanted| sum(&|phase| phase == wanted);
         let phases = Phases {
             setup: phase(Phase::Setup),
-            offline: phase(Phase::Offline),
+            offline: phase(Phase::Preprocess),
             online: phase(Phase::Online),
         };
         let layers = entries.iter().filter_map(|((phase, index), spent)| {
@@ -249,11 +249,11 @@ fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Optio
     };
     Some(match (phase, index) {
         (Phase::Setup, _) => row("session", "setup", "hello, plan, keys, base transfers".into()),
-        (Phase::Offline, Some(index)) => {
+        (Phase::Preprocess, Some(index)) => {
             let step = plan.steps().get(index)?;
             row(&step.name, step.operator(), step.protocol())
         }
-        (Phase::Offline, None) => {
+        (Phase::Preprocess, None) => {
             row("correlations", "oblivious transfer", plan.settings().ot.describe().into())
         }
         (Phase::Online, None) => {

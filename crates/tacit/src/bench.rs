@@ -21,7 +21,7 @@ pub struct BenchServer {
 
 impl BenchServer {
     /// Prepares `operation` and binds any free port of the loopback interface. Of
-    /// `options`, source of transfers, preparation, threads, network, timeout and whether
+    /// `options`, source of correlated OTs, preparation, threads, network, timeout and whether
     /// there is TLS count.
     ///
     /// # Errors

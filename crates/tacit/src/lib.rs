@@ -19,7 +19,7 @@ pub use graph::{
     load, save,
 };
 pub use lab::{
-    Calibrated, Compared, Counted, Measured, Operation, Told, Took, Transfers, Wanted, calibrated,
+    Calibrated, Compared, CotSource, Counted, Measured, Operation, Told, Took, Wanted, calibrated,
     compare, count, wanted,
 };
 pub use model::{Description, PlanOptions, Planned, compile, describe, plan, simulate};
@@ -33,4 +33,4 @@ pub use runtime::{
 pub use session::{
     Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
 };
-pub use wire::{Error, Link, Pin, Result};
+pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

@@ -253,8 +253,8 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     };
     let name = |step: usize| plan.steps().get(step).map(|s| s.name.clone()).unwrap_or_default();
     let chosen = (0..plan.steps().len())
-        .filter(|step| !plan.choices().of(*step).is_none())
-        .map(|step| (name(step), plan.choices().of(step).to_string()));
+        .filter(|step| !plan.options().of(*step).is_none())
+        .map(|step| (name(step), plan.options().of(step).to_string()));
     let told = alternatives.into_iter().map(|(step, ways)| (name(step), ways));
     let alternatives = if options.explain { told.collect() } else { BTreeMap::new() };
     Ok(Planned {

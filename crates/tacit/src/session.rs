@@ -70,7 +70,7 @@ pub struct TlsFiles {
 pub struct ServeOptions {
     /// What clients learn.
     pub reveal: Reveal,
-    /// Where correlated transfers come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
+    /// Where correlated OTs come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
     pub ot: String,
     /// The number of runs that are preprocessed before their inputs; none when absent.
     pub offline: Option<NonZeroU32>,

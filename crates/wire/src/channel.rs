@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
-use crate::link::Link;
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
+use crate::transport::link::Link;
 
 /// An ordered, reliable pipe of bytes to the other party. Sending never waits
 /// for the peer to read.
@@ -94,18 +94,18 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The end that `role` holds.
+    /// Makes the end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
         let (frame, body) = (Vec::new(), Vec::new());
         Self { role, transport, meter: Meter::new(), sent: 0, received: 0, frame, body }
     }
 
-    /// Which party holds this end.
+    /// Returns which party holds this end.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// What has been counted.
+    /// Returns what has been counted.
     pub fn meter(&mut self) -> &mut Meter {
         &mut self.meter
     }
@@ -155,18 +155,19 @@ impl Channel {
     /// Receives an `M` of the given shape.
     ///
     /// # Errors
-    /// [`Error::Peer`] with what arrived instead; [`Error::Transport`].
+    /// [`Error::Peer`] with the tag of `M` and what arrived instead; [`Error::Transport`].
     pub fn receive<M: Message>(&mut self, shape: &M::Shape) -> Result<M> {
         let [tag, word @ ..] = self.header()?;
         if tag != M::TAG {
             let wanted = format!("message `{}` (tag {:#04x})", M::NAME, M::TAG);
-            return Err(Error::peer(wanted, format!("a message with tag {tag:#04x}")));
+            let got = format!("a message with tag {tag:#04x}");
+            return Err(Error::peer(wanted, got).about(M::TAG));
         }
-        let len = self.in_turn(u32::from_le_bytes(word))?;
+        let len = self.in_turn(u32::from_le_bytes(word)).map_err(|e| e.about(M::TAG))?;
         let (least, most) = M::bounds(shape);
         if !(least..=most).contains(&u64::from(len)) {
             let wanted = format!("message `{}` of {least} to {most} bytes", M::NAME);
-            return Err(Error::peer(wanted, format!("{len} bytes")));
+            return Err(Error::peer(wanted, format!("{len} bytes")).about(M::TAG));
         }
         let mut body = std::mem::take(&mut self.body);
         body.resize(usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?, 0);
@@ -175,7 +176,7 @@ impl Channel {
         self.meter.count(Cost::message(!self.role, u64::from(len)));
         let message = M::decode(&body, shape);
         self.body = kept(body);
-        message
+        message.map_err(|e| e.about(M::TAG))
     }
 
     /// Waits until everything sent has left this process.
@@ -309,7 +310,8 @@ mod tests {
                 let mut frames = ours.frames.clone();
                 spoil(&mut frames, at);
                 let error = listen(&mut fed(Role::Server, &frames.concat(), 5)).unwrap_err();
-                assert!(matches!(error, Error::Peer { .. }), "{name} {at}: {error}");
+                let tag = Some(tags::TESTS);
+                assert!(matches!(error, Error::Peer { tag: t, .. } if t == tag), "{name} {at}");
                 assert!(error.to_string().contains("lost, repeated or reordered"), "{error}");
             }
         }

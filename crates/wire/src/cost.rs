@@ -48,7 +48,7 @@ impl Cost {
     pub const NONE: Self =
         Self { client_to_server: 0, server_to_client: 0, rounds: 0, first: None, last: None };
 
-    /// One message with a body of `body` bytes.
+    /// Makes one message with a body of `body` bytes.
     pub const fn message(from: Role, body: u64) -> Self {
         let bytes = HEADER_LEN + body;
         let (client_to_server, server_to_client) = match from {
@@ -71,7 +71,7 @@ impl Cost {
         }
     }
 
-    /// Bytes in both directions.
+    /// Returns the number of bytes in both directions.
     pub const fn bytes(&self) -> u64 {
         self.client_to_server + self.server_to_client
     }

@@ -2,10 +2,10 @@
 
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TransportKind};
 use crate::message::{Message, Packed, Segment};
-use crate::pin::Pin;
 use crate::tags;
+use crate::transport::pin::Pin;
 
 type Test = Packed<{ tags::TESTS }>;
 
@@ -49,7 +49,7 @@ pub fn frames(data: &[u8]) {
     while channel.receive::<Test>(&layout).is_ok() {}
 }
 
-/// A channel whose peer says `bytes` and is gone, and hears everything.
+/// Returns a channel whose peer says `bytes` and is gone, and hears everything.
 ///
 /// # Panics
 /// When more than `most` bytes are asked for at once.
@@ -72,7 +72,10 @@ impl Transport for Feed {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
         assert!(buffer.len() <= self.most, "{} bytes asked for", buffer.len());
         let end = self.at + buffer.len();
-        let bytes = self.bytes.get(self.at..end).ok_or_else(|| Error::transport("the end"))?;
+        let bytes = self
+            .bytes
+            .get(self.at..end)
+            .ok_or_else(|| Error::connection(TransportKind::Closed, "the end"))?;
         buffer.copy_from_slice(bytes);
         self.at = end;
         Ok(())

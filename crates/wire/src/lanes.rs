@@ -1,4 +1,4 @@
-//! Messages of bit planes and columns of integers: what table transfers and
+//! Messages of bit planes and columns of integers: what 1-of-n OTs and
 //! boolean circuits exchange.
 
 use ring::Bits;
@@ -41,7 +41,7 @@ pub enum Values {
 pub struct Lanes<const TAG: u8>(pub Vec<(Lane, Values)>);
 
 impl Lane {
-    /// Bytes on the wire.
+    /// Returns the number of bytes on the wire.
     pub const fn len(&self) -> u64 {
         match self {
             Self::Planes { planes, count } => packed_len(planes.saturating_mul(*count), 1) as u64,
@@ -49,12 +49,12 @@ impl Lane {
         }
     }
 
-    /// Whether nothing is sent.
+    /// Returns whether nothing is sent.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether `values` have this layout.
+    /// Returns whether `values` have this layout.
     pub fn fits(&self, values: &Values) -> bool {
         match (self, values) {
             (Self::Planes { planes, count }, Values::Planes(bits)) => {
@@ -79,12 +79,12 @@ impl<const TAG: u8> Lanes<TAG> {
         Self(parts)
     }
 
-    /// Body length of a message with this layout.
+    /// Returns the length of the body of a message with this layout, in bytes.
     pub fn body_len(layout: &[Lane]) -> u64 {
         layout.iter().map(Lane::len).sum()
     }
 
-    /// The values have `layout`.
+    /// Returns the values have `layout`.
     ///
     /// # Errors
     /// [`Error::Peer`] when they do not.

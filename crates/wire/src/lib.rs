@@ -6,25 +6,21 @@ mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod lanes;
-mod link;
-mod memory;
 mod message;
 mod meter;
-mod pin;
 pub mod tags;
-mod tcp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod tls;
+mod transport;
 
 pub use channel::{Channel, MOST_BODY, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
-pub use error::{Error, Result};
+pub use error::{Error, Result, TransportError, TransportKind};
 pub use lanes::{Lane, Lanes, Values};
-pub use link::Link;
-pub use memory::memory_pair;
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
-pub use pin::Pin;
-pub use tcp::{Timeouts, connect, plaintext};
-pub use tls::{ClientTls, Identity, ServerTls, Trust};
+pub use transport::link::Link;
+pub use transport::memory::memory_pair;
+pub use transport::pin::Pin;
+pub use transport::tcp::{Timeouts, connect, plaintext};
+pub use transport::tls::{ClientTls, Identity, ServerTls, Trust};

@@ -37,12 +37,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Bytes on the wire.
+    /// Returns the number of bytes on the wire.
     pub const fn len(&self) -> u64 {
         packed_len(self.count, self.bits) as u64
     }
 
-    /// Whether nothing is sent.
+    /// Returns whether nothing is sent.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -59,22 +59,22 @@ impl<const TAG: u8> Packed<TAG> {
         Self(segments)
     }
 
-    /// One segment of values below 2^bits.
+    /// Makes one segment of values below 2^bits.
     pub fn one(values: Vec<u64>, bits: u32) -> Self {
         Self(vec![(Segment { count: values.len(), bits }, values)])
     }
 
-    /// Body length of a message with this layout.
+    /// Returns the length of the body of a message with this layout, in bytes.
     pub fn body_len(layout: &[Segment]) -> u64 {
         layout.iter().map(Segment::len).sum()
     }
 
-    /// The segments' values, in order.
+    /// Returns the segments' values, in order.
     pub fn into_values(self) -> impl Iterator<Item = Vec<u64>> {
         self.0.into_iter().map(|(_, values)| values)
     }
 
-    /// The values of all segments in one list.
+    /// Returns the values of all segments in one list.
     pub fn concat(self) -> Vec<u64> {
         self.into_values().flatten().collect()
     }

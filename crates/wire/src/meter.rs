@@ -7,23 +7,23 @@ use crate::cost::Cost;
 /// When a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Once a session: hello, plan, keys, base transfers.
+    /// Once a session: hello, plan, keys, base OTs.
     Setup,
     /// Correlations, before or without the input.
-    Offline,
+    Preprocess,
     /// What needs the input.
     Online,
 }
 
 impl Phase {
     /// All phases in order.
-    pub const ALL: [Self; 3] = [Self::Setup, Self::Offline, Self::Online];
+    pub const ALL: [Self; 3] = [Self::Setup, Self::Preprocess, Self::Online];
 
-    /// The name used in reports.
+    /// Returns the name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Setup => "setup",
-            Self::Offline => "offline",
+            Self::Preprocess => "offline",
             Self::Online => "online",
         }
     }
@@ -77,14 +77,14 @@ impl Meter {
         self.paused = true;
     }
 
-    /// Everything counted so far. The rounds of an entry are the changes of
+    /// Returns everything counted so far. The rounds of an entry are the changes of
     /// direction that happened in it, so that entries add up to the total.
     pub fn entries(&mut self) -> &[Entry] {
         self.lap();
         &self.entries
     }
 
-    /// The sum over all entries, or over those of one phase.
+    /// Returns the sum over all entries, or over those of one phase.
     pub fn total(&mut self, phase: Option<Phase>) -> Entry {
         self.lap();
         let mut sum = Entry {

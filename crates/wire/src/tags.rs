@@ -19,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction in words.
+    /// Returns the direction in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::ToServer => "client to server",
@@ -28,7 +28,7 @@ impl Direction {
         }
     }
 
-    /// Whether `role` may send such a message.
+    /// Returns whether `role` may send such a message.
     pub fn allows(self, role: Role) -> bool {
         match self {
             Self::ToServer => role == Role::Client,
@@ -85,29 +85,29 @@ tags! {
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
-    TABLE_CHOICES = 0x31, "choices of table transfers", Both, [Online],
+    TABLE_CHOICES = 0x31, "choices of 1-of-n OTs", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
-    TABLE_ENTRIES = 0x32, "entries of table transfers", Both, [Online],
+    TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],
         "The sender of oblivious transfers sends its table's entries, each masked by a pad.";
-    BASE_OFFER = 0x33, "offer of base transfers", Both, [Setup],
+    BASE_OFFER = 0x33, "offer of base OTs", Both, [Setup],
         "The sender of the base oblivious transfers sends one Ristretto point.";
-    BASE_REPLIES = 0x34, "replies of base transfers", Both, [Setup],
+    BASE_REPLIES = 0x34, "replies of base OTs", Both, [Setup],
         "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
     TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
-    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Offline],
+    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Preprocess],
         "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first.";
     GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Online],
         "Each party sends its shares of a level's operands, masked by triples.";
     RESULT = 0x39, "share of a result", ToClient, [Online],
         "The server sends its share of the result, which opens it to the client.";
-    FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Offline],
+    FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Preprocess],
         "The sender of Ferret's correlations sends the blocks of its trees' levels.";
     BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],
-        "After the measurement of a bench the server shows both pads of a sample of transfers.";
-    COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Offline, Online],
+        "After the measurement of a bench the server shows both pads of a sample of OTs.";
+    COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Preprocess, Online],
         "The client sends its share of the inputs, encrypted: seed and body of each RLWE ciphertext.";
-    COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Offline, Online],
+    COEFFICIENT_RESPONSES = 0x42, "answers of a coefficient-packed layer", ToClient, [Preprocess, Online],
         "The server sends the masked products: c1 and the useful part of c0 of each RLWE ciphertext.";
     COEFFICIENT_MASKED = 0x43, "masked inputs of a coefficient-packed layer", ToServer, [Online],
         "The client sends its share of the inputs less the mask on which the layer was preprocessed.";
@@ -117,11 +117,11 @@ tags! {
         "The server sends the masked products: c1 and c0 of each BFV ciphertext, in GAZELLE, GALA and both FALCON protocols alike.";
     SLOT_KEYS = 0x47, "keys for packed slots", ToServer, [Setup],
         "The client sends the bodies of one BFV key: the public key first, then a rotation key in each message.";
-    GARBLED_TABLES = 0x48, "garbled tables", ToServer, [Offline],
+    GARBLED_TABLES = 0x48, "garbled tables", ToServer, [Preprocess],
         "The client, who garbles, sends a chunk of garbled tables.";
-    GARBLED_CHOICES = 0x49, "choices of a garbled circuit", ToClient, [Offline],
+    GARBLED_CHOICES = 0x49, "choices of a garbled circuit", ToClient, [Preprocess],
         "The server, who evaluates, sends the bits of its masks, masked by its random choices.";
-    GARBLED_CORRECTIONS = 0x4a, "corrections of a garbled circuit", ToServer, [Offline],
+    GARBLED_CORRECTIONS = 0x4a, "corrections of a garbled circuit", ToServer, [Preprocess],
         "The client corrects the pads of oblivious transfers to the labels of the server's mask bits.";
     GARBLED_MASKED = 0x4b, "masked inputs of a garbled circuit", ToClient, [Online],
         "The server sends its share of the inputs less the masks whose labels it holds.";
@@ -145,15 +145,15 @@ tags! {
         "The server says in one bit whether the client shall send its keys.";
     FLOODED_SHARES = 0x57, "flooded shares", ToClient, [Online],
         "The server sends its share less a mask and a public flood, which leaks the value (no session runs it).";
-    OT_MATMUL_CHOICES = 0x58, "choices of a product by transfers", ToClient, [Offline],
+    OT_MATMUL_CHOICES = 0x58, "choices of a product by OT", ToClient, [Preprocess],
         "The server sends the bits of its weights, masked by its random choices.";
-    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by transfers", ToServer, [Offline],
+    OT_MATMUL_CORRECTIONS = 0x59, "corrections of a product by OT", ToServer, [Preprocess],
         "The client sends, for each oblivious transfer, its value masked by the difference of the two pads.";
-    OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by transfers", ToServer, [Online],
+    OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by OT", ToServer, [Online],
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";
 }
 
-/// The row of a number.
+/// Returns the row of a number.
 pub const fn find(number: u8) -> Option<Tag> {
     let mut rest = ALL;
     while let Some((tag, later)) = rest.split_first() {
@@ -165,7 +165,7 @@ pub const fn find(number: u8) -> Option<Tag> {
     None
 }
 
-/// What errors call the message with this number.
+/// Returns what errors call the message with this number.
 ///
 /// # Panics
 /// For a number without a row: at compile time where the message's name is a constant.
@@ -178,7 +178,7 @@ pub const fn name(number: u8) -> &'static str {
     }
 }
 
-/// What a frame is, and the table of all messages, as the text of `docs/reference/wire.md`.
+/// Returns what a frame is, and the table of all messages, as the text of `docs/reference/wire.md`.
 /// `source` names the file that defines the body of a message.
 pub fn markdown(source: impl Fn(&Tag) -> String) -> String {
     let mut text = String::from(FRAMES);

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::channel::{Channel, Transport};
 use crate::cost::{Cost, Role};
-use crate::error::{Error, Result};
-use crate::memory::transports;
+use crate::error::{Error, Result, TransportKind};
 use crate::tags;
+use crate::transport::memory::transports;
 
 /// What one party ended with.
 #[derive(Debug)]
@@ -95,7 +95,12 @@ impl<T: Transport> Transport for Watched<T> {
                 self.held = Some(bytes);
                 return Ok(());
             }
-            Some(Tamper::Close) => return Err(Error::transport("the test closed the connection")),
+            Some(Tamper::Close) => {
+                return Err(Error::connection(
+                    TransportKind::Closed,
+                    "the test closed the connection",
+                ));
+            }
             None => {}
         }
         self.inner.send(&bytes)?;

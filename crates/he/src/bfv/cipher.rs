@@ -42,7 +42,7 @@ pub struct Accumulator {
 }
 
 impl Fresh {
-    /// The ciphertext this stands for.
+    /// Returns the ciphertext this stands for.
     ///
     /// # Errors
     /// [`crate::Error::Shape`] when the body is not N integers below each prime.
@@ -63,13 +63,13 @@ impl Fresh {
 }
 
 impl Ciphertext {
-    /// The trivial encryption of zero.
+    /// Makes the trivial encryption of zero.
     pub fn zero(params: &Params) -> Self {
         let length = params.degree() * params.primes().len();
         Self { params: params.clone(), halves: [0, 1].map(|_| Values::zero(length)) }
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -177,7 +177,7 @@ pub(crate) fn add(params: &Params, sums: &mut [f64], values: &[f64]) {
 }
 
 impl Accumulator {
-    /// The empty sum.
+    /// Makes the empty sum.
     pub fn new(params: &Params) -> Self {
         let lazy = params.primes().iter().map(|prime| prime.transform.lazy_products());
         Self { sum: Ciphertext::zero(params), pending: 0, lazy: lazy.min().unwrap_or(1) }
@@ -217,7 +217,7 @@ impl Accumulator {
         self.pending = 0;
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn finish(mut self) -> Ciphertext {
         self.reduce();
         self.sum

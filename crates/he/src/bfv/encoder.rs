@@ -79,7 +79,7 @@ impl Encoder {
         })
     }
 
-    /// The smallest prime of at least 2^bits that is 1 mod 2N and no ciphertext prime.
+    /// Returns the smallest prime of at least 2^bits that is 1 mod 2N and no ciphertext prime.
     ///
     /// # Errors
     /// [`Error::Shape`] for fewer bits than 2N or more than 59.
@@ -87,8 +87,8 @@ impl Encoder {
         Self::prime_with(params, bits, 1)
     }
 
-    /// The prime of [`Encoder::prime_above`] that is also 1 mod the odd number `divisor`, so that
-    /// there are roots of unity of that order.
+    /// Returns the prime of [`Encoder::prime_above`] that is also 1 mod the odd number `divisor`,
+    /// so that there are roots of unity of that order.
     ///
     /// # Errors
     /// [`Error::Shape`] for fewer bits than 2N or more than 59, and when there is no such prime.
@@ -108,7 +108,7 @@ impl Encoder {
         small.find(|n| is_prime(*n) && !taken(*n)).ok_or_else(none)
     }
 
-    /// The `count` smallest primes of at least 2^bits that are 1 mod 2N and no ciphertext
+    /// Returns the `count` smallest primes of at least 2^bits that are 1 mod 2N and no ciphertext
     /// primes, ascending: residues mod all of them stand for integers below their product.
     ///
     /// # Errors
@@ -124,23 +124,23 @@ impl Encoder {
         enough.then_some(primes).ok_or_else(|| Error::shape("plaintext primes", count, "fewer"))
     }
 
-    /// The plaintext prime p.
+    /// Returns the plaintext prime p.
     pub const fn prime(&self) -> u64 {
         self.prime
     }
 
-    /// Bits of the plaintext prime.
+    /// Returns the number of bits of the plaintext prime.
     pub const fn bits(&self) -> u32 {
         u64::BITS - self.prime.leading_zeros()
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The polynomial with at most N `slots` below p (row 0, then row 1, the rest zero):
-    /// N coefficients, centred.
+    /// Returns the polynomial with at most N `slots` below p (row 0, then row 1, the rest zero): N
+    /// coefficients, centred.
     ///
     /// # Errors
     /// [`Error::Shape`] for too many slots or integers of p or more.
@@ -152,7 +152,7 @@ impl Encoder {
         })
     }
 
-    /// The N slots below p of a polynomial with N coefficients below p.
+    /// Returns the N slots below p of a polynomial with N coefficients below p.
     ///
     /// # Errors
     /// [`Error::Shape`] for another number of coefficients or integers of p or more.
@@ -176,7 +176,7 @@ impl Encoder {
         }
     }
 
-    /// What ciphertexts are multiplied by.
+    /// Returns what ciphertexts are multiplied by.
     ///
     /// # Errors
     /// The errors of [`Encoder::encode`].
@@ -293,12 +293,12 @@ impl Plain {
         }
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Memory that one takes, in bytes.
+    /// Returns the memory that one takes, in bytes.
     pub fn bytes(params: &Params) -> usize {
         8 * params.degree() * params.primes().len()
     }

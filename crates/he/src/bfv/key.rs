@@ -36,7 +36,7 @@ pub struct PublicKey {
 }
 
 impl SecretKey {
-    /// A fresh secret. One per session.
+    /// Makes a fresh secret. One per session.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -48,7 +48,7 @@ impl SecretKey {
         Ok(Self { params: params.clone(), values })
     }
 
-    /// The secret's N coefficients, -1 to 1. Whoever stores them must keep them from all
+    /// Returns the secret's N coefficients, -1 to 1. Whoever stores them must keep them from all
     /// other readers.
     pub fn coefficients(&self) -> Zeroizing<Vec<i8>> {
         let mut values = Values::of(self.at(0));
@@ -58,7 +58,7 @@ impl SecretKey {
         Zeroizing::new(values.iter().map(|x| *x as i8).collect())
     }
 
-    /// The secret with these coefficients.
+    /// Makes the secret with these coefficients.
     ///
     /// # Errors
     /// [`Error::Shape`] when they are not N from -1 to 1.
@@ -77,7 +77,7 @@ impl SecretKey {
         Ok(Self { params: params.clone(), values })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -104,9 +104,9 @@ impl SecretKey {
         Ok(Fresh { seed: seed.clone(), body: body.collect() })
     }
 
-    /// The public key for `seed`, which must come from a hash of both parties' nonces: a
-    /// key with a chosen uniform half would unmask responses. One for each seed: two would
-    /// show the difference of their errors.
+    /// Returns the public key for `seed`, which must come from a hash of both parties' nonces: a
+    /// key with a chosen uniform half would unmask responses. One for each seed: two would show the
+    /// difference of their errors.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -126,8 +126,8 @@ impl SecretKey {
         PublicKey::new(params, seed, &bodies)
     }
 
-    /// Keys for turning both rows left by each of `steps`, different ones from 1 to
-    /// N/2 - 1, and for swapping the rows. One for each seed and turn.
+    /// Returns the keys for turning both rows left by each of `steps`, different ones from 1 to N/2
+    /// - 1, and for swapping the rows. One for each seed and turn.
     ///
     /// # Errors
     /// [`Error::Shape`] for other steps.
@@ -142,8 +142,8 @@ impl SecretKey {
         RotationKeys::new(&self.params, steps, swap, seed, &bodies)
     }
 
-    /// What is sent of such keys, [`RotationKeys::layout`]'s segments of one key at a time, made
-    /// as it is asked for. One for each seed and turn.
+    /// Returns what is sent of such keys, [`RotationKeys::layout`]'s segments of one key at a time,
+    /// made as it is asked for. One for each seed and turn.
     ///
     /// # Errors
     /// [`Error::Shape`] for other steps.
@@ -266,19 +266,19 @@ impl PublicKey {
         Ok(Self { params: params.clone(), halves })
     }
 
-    /// The segments that are sent: integers, and bits of each.
+    /// Returns the segments that are sent: integers, and bits of each.
     pub fn layout(params: &Params) -> Vec<(usize, u32)> {
         params.widths().into_iter().map(|bits| (params.degree(), bits)).collect()
     }
 
-    /// The integers to send, in the segments of [`PublicKey::layout`].
+    /// Returns the integers to send, in the segments of [`PublicKey::layout`].
     pub fn bodies(&self) -> Vec<Vec<u64>> {
         let [b, _] = &self.halves;
         let parts = self.params.primes().iter().zip(b.chunks_exact(self.params.degree()));
         parts.map(|(prime, b)| prime.store(b, self.params.ring().order.places())).collect()
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }

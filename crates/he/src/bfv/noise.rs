@@ -195,7 +195,7 @@ fn bits(variance: f64) -> f64 {
     (TAIL * variance.sqrt()).log2()
 }
 
-/// Bits of the largest magnitude of a result's noise.
+/// Returns the bits of the largest magnitude of a result's noise.
 ///
 /// # Errors
 /// [`Error::Shape`] for other plaintext bits than the encoder's.
@@ -203,7 +203,7 @@ pub fn bound(encoder: &Encoder, load: &Load) -> Result<f64> {
     Ok(Estimate::of(encoder, load)?.bits())
 }
 
-/// Bits of the words of c1 and c0 in a response.
+/// Returns the bits of the words of c1 and c0 in a response.
 pub fn response_bits(encoder: &Encoder) -> [u32; 2] {
     Sizes::of(encoder.params(), encoder.prime()).response()
 }
@@ -218,7 +218,7 @@ fn check(encoder: &Encoder, load: &Load) -> Result<()> {
     Err(Error::shape("plaintext bits of a load", wanted, load.plain_bits))
 }
 
-/// The cheapest parameters under which a flooded response decrypts, and the bits of its
+/// Returns the cheapest parameters under which a flooded response decrypts, and the bits of its
 /// words of c1 and c0. Without `rotations` nothing is asked of key switching.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The largest primes of these bits that are 1 mod 2N. Both parties find the same.
+    /// Makes the largest primes of these bits that are 1 mod 2N. Both parties find the same.
     ///
     /// # Errors
     /// [`Error::Weak`] above the table's modulus or off its degrees; [`Error::Shape`] for
@@ -67,27 +67,27 @@ impl Params {
         Ok(Self { ring: Arc::new(ring), count: moduli.len(), switching })
     }
 
-    /// Ring degree N: coefficients of a polynomial, slots of a plaintext.
+    /// Returns the ring degree N: coefficients of a polynomial, slots of a plaintext.
     pub fn degree(&self) -> usize {
         self.ring.degree
     }
 
-    /// Slots of each of the two rows: N/2.
+    /// Returns the number of slots of each of the two rows: N/2.
     pub fn row(&self) -> usize {
         self.degree() / 2
     }
 
-    /// Bits of the ciphertext modulus, the special prime not included.
+    /// Returns the number of bits of the ciphertext modulus, the special prime not included.
     pub fn modulus_bits(&self) -> u32 {
         self.primes().iter().map(|prime| prime.bits).sum()
     }
 
-    /// Bits of the residues of each ciphertext prime.
+    /// Returns the bits of the residues of each ciphertext prime.
     pub fn widths(&self) -> Vec<u32> {
         self.primes().iter().map(|prime| prime.bits).collect()
     }
 
-    /// How keys are switched.
+    /// Returns how keys are switched.
     pub const fn switching(&self) -> Switching {
         self.switching
     }
@@ -124,7 +124,7 @@ impl Params {
         Ok(Self { count: self.count - 1, ..self.clone() })
     }
 
-    /// Whether what is made for these serves `other`: the same primes, or fewer of them.
+    /// Returns whether what is made for these serves `other`: the same primes, or fewer of them.
     pub fn covers(&self, other: &Self) -> bool {
         self.count >= other.count && Self { count: other.count, ..self.clone() } == *other
     }

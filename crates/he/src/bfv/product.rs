@@ -65,24 +65,24 @@ impl RelinearizationKey {
         Ok(Self { params: params.clone(), key })
     }
 
-    /// The segments that are sent: integers, and bits of each.
+    /// Returns the segments that are sent: integers, and bits of each.
     pub fn layout(params: &Params) -> Vec<(usize, u32)> {
         SwitchKey::layout(params)
     }
 
-    /// The integers to send, in the segments of [`RelinearizationKey::layout`].
+    /// Returns the integers to send, in the segments of [`RelinearizationKey::layout`].
     pub fn bodies(&self) -> Vec<Vec<u64>> {
         self.key.bodies(&self.params, self.params.ring().order.places())
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 }
 
 impl SecretKey {
-    /// The key for products. One for each seed.
+    /// Returns the key for products. One for each seed.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -132,7 +132,7 @@ impl Multiplier {
         })
     }
 
-    /// The product of two ciphertexts, slot by slot.
+    /// Returns the product of two ciphertexts, slot by slot.
     ///
     /// # Errors
     /// [`crate::Error::Shape`] for other parameters.
@@ -151,7 +151,7 @@ impl Multiplier {
         Ok(self.finish([self.tensor(&a0, &b0), cross, self.tensor(&a1, &b1)], key))
     }
 
-    /// The square of a ciphertext, slot by slot.
+    /// Returns the square of a ciphertext, slot by slot.
     ///
     /// # Errors
     /// [`crate::Error::Shape`] for other parameters.

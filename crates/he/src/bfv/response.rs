@@ -198,7 +198,7 @@ fn shorten(params: &Params, half: &mut [f64], bits: u32) -> Vec<u64> {
 }
 
 impl Response {
-    /// The segments that are sent, c1 and then c0: integers, and bits of each.
+    /// Returns the segments that are sent, c1 and then c0: integers, and bits of each.
     pub fn layout(encoder: &Encoder) -> [(usize, u32); 2] {
         noise::response_bits(encoder).map(|bits| (encoder.params().degree(), bits))
     }
@@ -220,7 +220,7 @@ impl Response {
 }
 
 impl SecretKey {
-    /// The N slots below p of a response.
+    /// Returns the N slots below p of a response.
     ///
     /// # Errors
     /// [`Error::Shape`] for other parameters, lengths or widths.
@@ -236,7 +236,7 @@ impl SecretKey {
         decode(encoder, &phase)
     }
 
-    /// The N slots below p of a ciphertext, without leaving this side: for tests, and to
+    /// Returns the N slots below p of a ciphertext, without leaving this side: for tests, and to
     /// look at how much noise there is.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl SecretKey {
         decode(encoder, &fractions(cipher.params(), &mut phase))
     }
 
-    /// Bits of the largest coefficient of the noise of a ciphertext that should have
+    /// Returns the bits of the largest coefficient of the noise of a ciphertext that should have
     /// `slots`; for tests and measurements.
     ///
     /// # Errors

@@ -92,7 +92,7 @@ impl RotationKeys {
         Ok(Incoming { keys, turns, seed: seed.clone() })
     }
 
-    /// The segments that are sent: integers, and bits of each. Key by key, the swap last,
+    /// Returns the segments that are sent: integers, and bits of each. Key by key, the swap last,
     /// digit by digit, prime by prime.
     ///
     /// # Errors
@@ -102,17 +102,17 @@ impl RotationKeys {
         Ok(keys.iter().flat_map(|_| SwitchKey::layout(params)).collect())
     }
 
-    /// The integers to send, in the segments of [`RotationKeys::layout`].
+    /// Returns the integers to send, in the segments of [`RotationKeys::layout`].
     pub fn bodies(&self) -> Vec<Vec<u64>> {
         self.keys.iter().flat_map(|key| key.bodies(&self.params)).collect()
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Memory that the key of one rotation takes, in bytes.
+    /// Returns the memory that the key of one rotation takes, in bytes.
     pub fn bytes(params: &Params) -> usize {
         2 * 8 * params.degree() * params.extended().count() * digits(params)
     }
@@ -126,7 +126,7 @@ impl RotationKeys {
 }
 
 impl Incoming {
-    /// The next key, from its segments of [`RotationKeys::layout`].
+    /// Returns the next key, from its segments of [`RotationKeys::layout`].
     ///
     /// # Errors
     /// [`Error::Shape`] for a key too many, other lengths, or integers beyond their primes.
@@ -141,7 +141,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// All keys.
+    /// Returns all keys.
     ///
     /// # Errors
     /// [`Error::Shape`] when some have not come.
@@ -218,12 +218,12 @@ impl Ciphertext {
 }
 
 impl Hoisted {
-    /// The ciphertext.
+    /// Returns the ciphertext.
     pub const fn cipher(&self) -> &Ciphertext {
         &self.cipher
     }
 
-    /// The errors of [`Ciphertext::rotate`].
+    /// Turns the rows as [`Ciphertext::rotate`] does.
     ///
     /// # Errors
     /// As there.
@@ -235,7 +235,7 @@ impl Hoisted {
         Ok(keys.get(Turn::Left(step))?.turn(&self.cipher, Rows::Kept(&self.rows)))
     }
 
-    /// The errors of [`Ciphertext::swap_rows`].
+    /// Swaps the rows as [`Ciphertext::swap_rows`] does.
     ///
     /// # Errors
     /// As there.

@@ -64,7 +64,7 @@ pub struct Accumulator {
 }
 
 impl Fresh {
-    /// The ciphertext that the seed and the body stand for.
+    /// Returns the ciphertext that the seed and the body stand for.
     ///
     /// # Errors
     /// [`Error::Shape`] when the body is not N integers mod 2^K.
@@ -84,7 +84,7 @@ impl Fresh {
 }
 
 impl Ciphertext {
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> Params {
         self.params
     }
@@ -118,7 +118,7 @@ impl Ciphertext {
 }
 
 impl Weights {
-    /// The most that the magnitudes of all weights in one [`Accumulator`] may add up to:
+    /// Returns the most that the magnitudes of all weights in one [`Accumulator`] may add up to:
     /// 2^35 at K = 64, twice that for every bit less.
     pub const fn largest_norm(params: Params) -> u64 {
         largest_norm(params.modulus_bits())
@@ -183,14 +183,14 @@ impl Weights {
         Ok(norm)
     }
 
-    /// The memory of weights in X^step, in bytes.
+    /// Returns the memory of weights in X^step, in bytes.
     pub const fn bytes(params: Params, step: usize) -> usize {
         2 * 8 * params.degree() / step
     }
 }
 
 impl Accumulator {
-    /// The empty sum.
+    /// Makes the empty sum.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -221,7 +221,7 @@ impl Accumulator {
         kernel.accumulate(&mut self.c1, &operand.c1, poly, weights.norm)
     }
 
-    /// The sum as a ciphertext.
+    /// Returns the sum as a ciphertext.
     ///
     /// # Errors
     /// None for an accumulator that exists.

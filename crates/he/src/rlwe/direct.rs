@@ -94,7 +94,7 @@ impl Direct {
         self.offsets.len() * (self.params.degree() + useful) * self.limbs.count()
     }
 
-    /// Coefficients of a weight polynomial.
+    /// Returns the coefficients of a weight polynomial.
     pub fn terms(&self) -> usize {
         self.offsets.len()
     }
@@ -114,7 +114,7 @@ impl Direct {
         Ok(Factor { extended })
     }
 
-    /// The empty sums.
+    /// Returns the empty sums.
     pub fn zero(&self) -> Sums {
         let part = || vec![0.0; TOGETHER * self.params.degree()];
         Sums { parts: (0..2 * self.limbs.count()).map(|_| part()).collect(), terms: 0 }
@@ -173,7 +173,7 @@ impl Direct {
         sums.terms = 0;
     }
 
-    /// The results. Coefficients of c0 that are of no use may be anything.
+    /// Returns the results. Coefficients of c0 that are of no use may be anything.
     ///
     /// # Errors
     /// None for sums of this plan.

@@ -33,7 +33,7 @@ pub struct PublicKey {
 }
 
 impl SecretKey {
-    /// A fresh secret. One per session.
+    /// Makes a fresh secret. One per session.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -43,13 +43,13 @@ impl SecretKey {
         Ok(Self { params, secret })
     }
 
-    /// The parameters, with the largest modulus this key serves.
+    /// Returns the parameters, with the largest modulus this key serves.
     pub const fn params(&self) -> Params {
         self.params
     }
 
-    /// The public key for `seed`, which must come from a hash of both parties'
-    /// nonces: a key with a chosen uniform half would unmask responses.
+    /// Returns the public key for `seed`, which must come from a hash of both parties' nonces: a
+    /// key with a chosen uniform half would unmask responses.
     ///
     /// # Errors
     /// None for parameters that exist.
@@ -92,7 +92,7 @@ impl SecretKey {
         Ok(Fresh { seed, body: body.collect() })
     }
 
-    /// The phases mod 2^K' of the coefficients `keep` that the response carries.
+    /// Returns the phases mod 2^K' of the coefficients `keep` that the response carries.
     ///
     /// # Errors
     /// [`Error::Shape`] when the response has other lengths or widths.
@@ -146,12 +146,12 @@ impl PublicKey {
         Ok(Self { params, body, a, b })
     }
 
-    /// The parameters, with the largest modulus this key serves.
+    /// Returns the parameters, with the largest modulus this key serves.
     pub const fn params(&self) -> Params {
         self.params
     }
 
-    /// The N integers mod 2^K to send.
+    /// Returns the N integers mod 2^K to send.
     pub fn body(&self) -> &[u64] {
         &self.body
     }

@@ -71,7 +71,7 @@ impl Load {
 }
 
 impl Noise {
-    /// The noise of a response with `response_bits` = K' bits.
+    /// Makes the noise of a response with `response_bits` = K' bits.
     pub const fn new(params: Params, load: Load, response_bits: u32) -> Self {
         Self { params, load, response_bits, responses: 1 }
     }
@@ -82,19 +82,19 @@ impl Noise {
         Self { responses, ..self }
     }
 
-    /// Bound on the phase's error before the response is shortened, in units of 1
-    /// mod 2^K, failing with probability below 2^-failure_bits per coefficient.
+    /// Returns the bound on the phase's error before the response is shortened, in units of 1 mod
+    /// 2^K, failing with probability below 2^-failure_bits per coefficient.
     pub fn phase(&self, failure_bits: f64) -> f64 {
         tail(failure_bits) * self.phase_proxy().sqrt()
     }
 
-    /// Bound on the noise after shortening, the floor of c0 included.
+    /// Returns the bound on the noise after shortening, the floor of c0 included.
     pub fn response(&self, failure_bits: f64) -> f64 {
         self.scaled(failure_bits, 0.0, i64::from(self.params.modulus_bits()))
     }
 
-    /// Bound on the rescaled result's error in units of the output, both parties'
-    /// local rounding included.
+    /// Returns the bound on the rescaled result's error in units of the output, both parties' local
+    /// rounding included.
     pub fn rescale_error(&self, out_bits: u32, failure_bits: f64) -> f64 {
         self.scaled(failure_bits, 1.0, i64::from(out_bits))
     }
@@ -142,15 +142,15 @@ fn error_norm(degree: usize) -> f64 {
     2.0 / 3.0 * (degree + 2.0 * (degree * NORM_FAILURE).sqrt() + 2.0 * NORM_FAILURE)
 }
 
-/// Largest error of a stochastic rescale, in units of the output, except with
+/// Returns the largest error of a stochastic rescale, in units of the output, except with
 /// probability 2^-40 per coefficient, under moduli of [`stochastic`].
 pub const fn stochastic_error(degree: usize) -> f64 {
     if degree == 2048 { 1.35 } else { 1.5 }
 }
 
-/// The smallest (parameters, K') for exact mode: the sum of both shares is off by
-/// less than 2^3 units at `plain_bits + 4`, except with probability 2^-40 per
-/// tensor. N = 2048 if its modulus is enough.
+/// Returns the smallest (parameters, K') for exact mode: the sum of both shares is off by less than
+/// 2^3 units at `plain_bits + 4`, except with probability 2^-40 per tensor. N = 2048 if its modulus
+/// is enough.
 ///
 /// # Errors
 /// [`Error::TooLarge`] when no modulus of the table is enough.
@@ -171,10 +171,9 @@ pub fn exact_at(degree: usize, plain_bits: u32, load: Load) -> Result<(Params, u
     })
 }
 
-/// The smallest (parameters, K') for a stochastic rescale from `plain_bits` to
-/// `out_bits` within [`stochastic_error`] per coefficient. This keeps the
-/// perturbation of the client's input, seen at the output, to about 2^-6 of a unit
-/// in deviation. N = 2048 if its modulus is enough.
+/// Returns the smallest (parameters, K') for a stochastic rescale from `plain_bits` to `out_bits`
+/// within [`stochastic_error`] per coefficient. This keeps the perturbation of the client's input,
+/// seen at the output, to about 2^-6 of a unit in deviation. N = 2048 if its modulus is enough.
 ///
 /// # Errors
 /// [`Error::TooLarge`] when no modulus of the table is enough.

@@ -45,15 +45,14 @@ impl Params {
         self.degree
     }
 
-    /// K, with q = 2^K.
+    /// Returns K, with q = 2^K.
     pub const fn modulus_bits(&self) -> u32 {
         self.modulus_bits
     }
 
-    /// Whether values under these parameters may meet values under `key`: equal
-    /// degree, and a modulus that divides the key's. Samples mod 2^K reduce to
-    /// samples mod a smaller power with the same secret and error, so one key
-    /// serves every modulus up to its own without loss.
+    /// Returns whether values under these parameters may meet values under `key`: equal degree, and
+    /// a modulus that divides the key's. Samples mod 2^K reduce to samples mod a smaller power with
+    /// the same secret and error, so one key serves every modulus up to its own without loss.
     pub const fn within(&self, key: &Self) -> bool {
         self.degree == key.degree && self.modulus_bits <= key.modulus_bits
     }

@@ -58,7 +58,7 @@ fn check_levels(levels: usize) -> Result<()> {
 }
 
 impl SecretKey {
-    /// The integers to send for unfoldings of up to `levels`, in the segments of
+    /// Returns the integers to send for unfoldings of up to `levels`, in the segments of
     /// [`UnfoldKey::layout`]. `seed` is agreed as that of the public key.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl UnfoldKey {
         Ok(Self { params, levels: keys.collect::<Result<_>>()? })
     }
 
-    /// The segments that are sent: integers, and bits of each. Level by level, digit by
+    /// Returns the segments that are sent: integers, and bits of each. Level by level, digit by
     /// digit.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl UnfoldKey {
         Ok(vec![(params.degree(), params.modulus_bits()); digits as usize])
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> Params {
         self.params
     }

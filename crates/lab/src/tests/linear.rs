@@ -69,7 +69,7 @@ fn linear_operations_keep_their_bound() {
 }
 
 /// A 3x3 convolution of suite ufo.
-fn transferred(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
+fn by_ots(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
     Operation::Conv {
         height: 9,
         width: 7,
@@ -90,11 +90,11 @@ fn transferred(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation 
 }
 
 #[test]
-fn products_by_transfers_are_exact() {
+fn products_by_ot_are_exact() {
     for bits in [[1, 1], [2, 4], [2, 6], [5, 3], [8, 8], [12, 12]] {
-        check(&transferred(bits, 1, None), 0);
-        check(&transferred(bits, 1, Some(4)), 0);
-        check(&transferred(bits, 2, None), 0);
+        check(&by_ots(bits, 1, None), 0);
+        check(&by_ots(bits, 1, Some(4)), 0);
+        check(&by_ots(bits, 2, None), 0);
     }
     let (rows, inner, cols) = (3, 20, 5);
     let suite = Some("ufo".into());
@@ -104,15 +104,15 @@ fn products_by_transfers_are_exact() {
         0,
     );
     let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
-    check_with(&transferred([2, 4], 1, None), settings, 2, 0);
-    assert!(Bench::new(transferred([2, 4], 2, Some(2)), Settings::default(), 1).is_err());
-    assert!(Bench::new(transferred([2, 4], 1, Some(3)), Settings::default(), 1).is_err());
-    assert!(Bench::new(transferred([0, 4], 1, None), Settings::default(), 1).is_err());
+    check_with(&by_ots([2, 4], 1, None), settings, 2, 0);
+    assert!(Bench::new(by_ots([2, 4], 2, Some(2)), Settings::default(), 1).is_err());
+    assert!(Bench::new(by_ots([2, 4], 1, Some(3)), Settings::default(), 1).is_err());
+    assert!(Bench::new(by_ots([0, 4], 1, None), Settings::default(), 1).is_err());
 }
 
-/// Beyond 2^21 transfers their pads are made part by part.
+/// Beyond 2^21 OTs their pads are made part by part.
 #[test]
-fn products_of_many_transfers_are_made_in_parts() {
+fn products_of_many_ots_are_made_in_parts() {
     let (rows, inner, cols) = (1, 4096, 300);
     let suite = Some("ufo".into());
     let (weight_bits, activation_bits, rounding) = (2, 4, Rounding::Exact);
@@ -126,7 +126,7 @@ fn products_of_many_transfers_are_made_in_parts() {
 #[test]
 fn tiles_take_fewer_bytes_than_what_they_are_compared_with() {
     let sized = |channels, baseline| {
-        let mut conv = transferred([2, 4], 1, None);
+        let mut conv = by_ots([2, 4], 1, None);
         if let Operation::Conv { height, width, input, output, baseline: of, .. } = &mut conv {
             (*height, *width, *input, *output, *of) = (16, 16, channels, channels, baseline);
         }

@@ -16,6 +16,7 @@ use wire::{Channel, Cost, Error, Result};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan of inner products.
@@ -26,7 +27,7 @@ pub struct Dot {
 }
 
 impl Dot {
-    /// `rows` products of vectors of `inner >= 1` elements, mod 2^out_bits (1 to 63).
+    /// Plans `rows` products of vectors of `inner >= 1` elements, mod 2^out_bits (1 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for empty vectors and widths out of range.
@@ -42,12 +43,12 @@ impl Dot {
         Ok(Self { inner, multiply: Multiply::new(count, factors, out_bits, radix)? })
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         self.multiply.demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         self.multiply.cost()
     }
@@ -62,9 +63,9 @@ pub fn run(
     plan: &Dot,
     x: &Share,
     y: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
-    let products = multiply::run(channel, &plan.multiply, x, y, pads)?;
+    let products = multiply::run(channel, &plan.multiply, x, y, ots)?;
     let rows = products.words().chunks_exact(plan.inner);
     let sum = |row: &[u64]| row.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
     Ok(Share::new(rows.map(sum).collect(), products.bits()))
@@ -94,8 +95,8 @@ mod tests {
             let (ours, theirs) = both(
                 &mut rng,
                 &plan.demand(),
-                |ch, pads| run(ch, &plan, &a, &c, pads),
-                |ch, pads| run(ch, &plan, &b, &d, pads),
+                |ch, ots| run(ch, &plan, &a, &c, ots),
+                |ch, ots| run(ch, &plan, &b, &d, ots),
             );
             assert_eq!(ours.cost, plan.cost());
             let got = Share::reconstruct(&ours.value.unwrap(), &theirs.value.unwrap());

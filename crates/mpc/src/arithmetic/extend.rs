@@ -12,7 +12,7 @@
 //! With the summands read as unsigned, `x = c + s - 2^bits * w` up to a public offset:
 //! `w` (see `wrap.rs`) is needed mod 2^(out_bits - bits). A wrap bit shared by exclusive
 //! or is converted (`b2a.rs`), of a known sign one choice by a half of it tells
-//! shares. Gates and conversion take their transfers from the server alone where the other
+//! shares. Gates and conversion take their OTs from the server alone where the other
 //! direction would hardly be used otherwise.
 
 use ot::{Entry, Job, Table};
@@ -49,7 +49,7 @@ enum Last {
 }
 
 impl Extend {
-    /// `count` values from `bits` (1 to 62) to `out_bits > bits` (up to 63).
+    /// Plans `count` values from `bits` (1 to 62) to `out_bits > bits` (up to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -72,24 +72,6 @@ impl Extend {
         let wrap = Wrap::new(bits, sign, radix).gates_from(sender);
         let last = Last::new(count, out_bits - bits, &wrap, sender)?;
         Ok(Self { count, bits, out_bits, wrap, last })
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.demand(),
-            Last::Choose(switch) => switch.demand(),
-        };
-        self.wrap.demand(self.count) + last
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.cost(),
-            Last::Choose(switch) => switch.cost(asks(&self.wrap)),
-        };
-        self.wrap.cost(self.count).then(last)
     }
 
     /// The choice of the party that asks, or the table of the other.
@@ -129,16 +111,16 @@ pub fn run(
     channel: &mut Channel,
     plan: &Extend,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "extension")?;
     let role = channel.role();
-    let wrapped = wrap::run(channel, &plan.wrap, x, &mut pads)?;
+    let wrapped = wrap::run(channel, &plan.wrap, x, &mut ots)?;
     let wraps = match &plan.last {
-        Last::Convert(last) => b2a::run(channel, last, &wrapped.half, pads)?,
+        Last::Convert(last) => b2a::run(channel, last, &wrapped.half, ots)?,
         Last::Choose(switch) => {
             let side = plan.side(role, &wrapped);
-            let switched = mux::run(channel, switch, asks(&plan.wrap), side, pads)?;
+            let switched = mux::run(channel, switch, asks(&plan.wrap), side, ots)?;
             sum_of(plan.count, plan.out_bits - plan.bits, &switched)
         }
     };
@@ -161,20 +143,23 @@ impl Protocol for Extend {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.demand(),
+            Last::Choose(switch) => switch.demand(),
+        };
+        self.wrap.demand(self.count) + last
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.cost(),
+            Last::Choose(switch) => switch.cost(asks(&self.wrap)),
+        };
+        self.wrap.cost(self.count).then(last)
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -182,19 +167,13 @@ impl Protocol for Extend {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{shares_of, split};
     use ring::Random;
     use ring::word::{mask, signed};
 
     fn check(plan: &Extend, client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let (c, s) = (c.value.unwrap(), s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let [c, s] = shares_of(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         assert_eq!((c.bits(), s.bits()), (plan.out_bits, plan.out_bits));
         let value = |sum: &i64| match plan.wrap.offset() {
             0 => *sum & mask(plan.bits) as i64,

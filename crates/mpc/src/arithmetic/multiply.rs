@@ -14,7 +14,7 @@
 //! X where a bit of its own Y is set: bit i is worth 2^i, so its share is needed mod
 //! 2^(out_bits - i) only. `w_x*(Y_c + Y_s)` is a choice each way by the halves of w_x,
 //! and `w_x*w_y` one of four; they are needed only as far as `2^m` and `2^n` are not zero
-//! mod 2^out_bits. All transfers run at once. A factor that is not narrower than the
+//! mod 2^out_bits. All OTs run at once. A factor that is not narrower than the
 //! result is reduced first and has no wrap.
 
 mod terms;
@@ -53,7 +53,7 @@ pub struct Multiply {
     count: usize,
     factors: [Factor; 2],
     out_bits: u32,
-    /// The wider factor, which is transferred, and the one whose bits choose.
+    /// The wider factor, of which tables are made, and the one whose bits choose.
     wide: Reduced,
     narrow: Reduced,
     /// Both wraps are found by one comparison of twice as many values.
@@ -75,17 +75,17 @@ impl Reduced {
     }
 
     /// This party's summands and, of a narrow factor, its halves of the wraps.
-    fn run(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Wrapped> {
+    fn run(&self, channel: &mut Channel, x: &Share, ots: &mut Correlations) -> Result<Wrapped> {
         let x = x.narrow(self.bits)?;
         match &self.wrap {
-            Some(plan) => wrap::run(channel, plan, &x, pads),
+            Some(plan) => wrap::run(channel, plan, &x, ots),
             None => Ok(Wrapped { words: x.words().to_vec(), half: Bits::default() }),
         }
     }
 }
 
 impl Multiply {
-    /// `count` products mod 2^out_bits (1 to 63).
+    /// Plans `count` products mod 2^out_bits (1 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths or a count out of range.
@@ -103,7 +103,7 @@ impl Multiply {
         Ok(Self { count, factors, out_bits, wide, narrow, together })
     }
 
-    /// Width of the result.
+    /// Returns the width of the result.
     pub fn out_bits(&self) -> u32 {
         self.out_bits
     }
@@ -127,7 +127,7 @@ impl Multiply {
         self.out_bits.checked_sub(bits).filter(|left| *left > 0)
     }
 
-    /// The transfers towards `receiver`: what each of its choices has, the width of an
+    /// The OTs towards `receiver`: what each of its choices has, the width of an
     /// entry and its factor in the result.
     fn terms(&self, receiver: Role) -> Vec<Term> {
         let (m, n) = (self.wide.bits, self.narrow.bits);
@@ -147,31 +147,19 @@ impl Multiply {
         Switch { to_client: jobs(Role::Client), to_server: jobs(Role::Server) }
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let wraps: Demand = self.wraps().map(|(wrap, count)| wrap.demand(count)).sum();
-        wraps + self.switch().demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let wraps: Cost = self.wraps().map(|(wrap, count)| wrap.cost(count)).collect();
-        wraps.then(self.switch().cost(self.first()))
-    }
-
     /// Both factors with their wraps, the wide one first.
     fn wrapped(
         &self,
         channel: &mut Channel,
         [x, y]: [&Share; 2],
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<[Wrapped; 2]> {
         if !self.together {
-            let wide = self.wide.run(channel, x, pads)?;
-            return Ok([wide, self.narrow.run(channel, y, pads)?]);
+            let wide = self.wide.run(channel, x, ots)?;
+            return Ok([wide, self.narrow.run(channel, y, ots)?]);
         }
         let words = x.words().iter().chain(y.words()).copied().collect();
-        let both = self.wide.run(channel, &Share::new(words, x.bits()), pads)?;
+        let both = self.wide.run(channel, &Share::new(words, x.bits()), ots)?;
         let part = |skip: usize| Wrapped {
             words: both.words.iter().skip(skip).take(self.count).copied().collect(),
             half: both.half.iter().skip(skip).take(self.count).collect(),
@@ -185,7 +173,7 @@ pub(crate) fn kept(values: &[u64], bits: &Bits) -> Vec<u64> {
     values.iter().zip(bits.masks()).map(|(value, mask)| value & mask).collect()
 }
 
-/// Adds the shares of transfers, each times its factor, to `sums`.
+/// Adds the shares of OTs, each times its factor, to `sums`.
 pub(crate) fn add_terms<'a>(
     sums: &mut [u64],
     columns: impl Iterator<Item = &'a ot::Column>,
@@ -207,7 +195,7 @@ pub fn run(
     plan: &Multiply,
     x: &Share,
     y: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     let fits =
         |share: &Share, factor: Factor| (share.len(), share.bits()) == (plan.count, factor.bits);
@@ -216,9 +204,9 @@ pub fn run(
     }
     let role = channel.role();
     let ordered = if x.bits() < y.bits() { [y, x] } else { [x, y] };
-    let ends = Ends::new(role, plan, plan.wrapped(channel, ordered, &mut pads)?);
+    let ends = Ends::new(role, plan, plan.wrapped(channel, ordered, &mut ots)?);
     let side = ends.side(role);
-    let switched = mux::run(channel, &plan.switch(), plan.first(), side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), plan.first(), side, ots)?;
     let mut sums = ends.local();
     for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
         add_terms(&mut sums, columns.iter(), plan.terms(receiver).iter().map(Term::factor));
@@ -240,19 +228,16 @@ impl Protocol for Multiply {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let wraps: Demand = self.wraps().map(|(wrap, count)| wrap.demand(count)).sum();
+        wraps + self.switch().demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let wraps: Cost = self.wraps().map(|(wrap, count)| wrap.cost(count)).collect();
+        wraps.then(self.switch().cost(self.first()))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, input(inputs, 1)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, input(inputs, 1)?, ots)
     }
 }

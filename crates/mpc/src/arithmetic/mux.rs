@@ -3,7 +3,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | each party's choices and tables; random transfers |
+//! | In | each party's choices and tables; random OTs |
 //! | Out | for each job, additive shares of the table entry chosen by its receiver |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
@@ -49,7 +49,7 @@ pub struct Switched {
 }
 
 impl Switch {
-    /// `jobs` in which only `receiver` receives.
+    /// Plans `jobs` in which only `receiver` receives.
     pub fn to(receiver: Role, jobs: Vec<Job>) -> Self {
         match receiver {
             Role::Client => Self { to_client: jobs, to_server: Vec::new() },
@@ -64,7 +64,7 @@ impl Switch {
         }
     }
 
-    /// Transfers consumed.
+    /// Returns the OTs that a run consumes.
     pub fn demand(&self) -> Demand {
         Demand {
             client_sends: self.to_server.clone(),
@@ -73,7 +73,7 @@ impl Switch {
         }
     }
 
-    /// What [`run`] costs when `first` sends first.
+    /// Returns what [`run`] costs when `first` sends first.
     pub fn cost(&self, first: Role) -> Cost {
         let asks = |receiver| match self.received_by(receiver) {
             [] => Cost::NONE,
@@ -106,11 +106,11 @@ pub fn run(
     switch: &Switch,
     first: Role,
     mut side: Side,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Switched> {
     let role = channel.role();
     let (receives, sends) = (switch.received_by(role), switch.received_by(!role));
-    let (receiving, sending) = (pads.receive(receives)?, pads.send(sends)?);
+    let (receiving, sending) = (ots.receive(receives)?, ots.send(sends)?);
     let tables = std::mem::take(&mut side.tables);
     if switch.opens_at_once() {
         let (asked, choices) = ask(receiving, &side.choices)?;

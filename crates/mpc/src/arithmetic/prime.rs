@@ -46,8 +46,7 @@ pub struct Leave {
 }
 
 impl Leave {
-    /// `count` values from shares mod an odd `prime` to shares mod 2^out_bits
-    /// (1 to 64).
+    /// Plans `count` values from shares mod an odd `prime` to shares mod 2^out_bits (1 to 64).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other numbers.
@@ -63,16 +62,6 @@ impl Leave {
             Ok(Self { count, prime, out_bits, comparison, conversion })
         };
         planner::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.comparison.demand(self.count) + self.conversion.demand()
-    }
-
-    /// What [`leave`] costs.
-    pub fn cost(&self) -> Cost {
-        self.comparison.cost(self.count).then(self.conversion.cost())
     }
 
     /// What moves the values into `0..p`.
@@ -95,7 +84,7 @@ pub fn leave(
     channel: &mut Channel,
     plan: &Leave,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     let (bits, prime) = (plan.prime.bits(), plan.prime.value());
     x.check(plan.count, bits, "prime")?;
@@ -108,9 +97,9 @@ pub fn leave(
     let above = server_only(role, (1 << bits) - prime);
     let shifted = Share::new(moved.words().iter().map(|word| word + above).collect(), bits);
     let operands = plan.comparison.operand(role, shifted.words());
-    let now = pads.split(role, &plan.comparison.demand(x.len()))?;
+    let now = ots.split(role, &plan.comparison.demand(x.len()))?;
     let found = compare::run(channel, &plan.comparison, &operands, now)?;
-    let wraps = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
+    let wraps = b2a::run(channel, &plan.conversion, &found.greater, ots)?;
     let offset = server_only(role, plan.offset());
     let words = moved
         .words()
@@ -129,8 +118,8 @@ pub struct Enter {
 }
 
 impl Enter {
-    /// `count` values from shares mod 2^bits (1 to [`WIDEST_ENTRY`]) to shares mod
-    /// `prime`; `sign` says what is known of them.
+    /// Plans `count` values from shares mod 2^bits (1 to [`WIDEST_ENTRY`]) to shares mod `prime`;
+    /// `sign` says what is known of them.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -148,16 +137,6 @@ impl Enter {
         let extension = Extend::new(count, bits, WIDE, sign, radix)?;
         Ok(Self { prime, offset, extension })
     }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.extension.demand()
-    }
-
-    /// What [`enter`] costs.
-    pub fn cost(&self) -> Cost {
-        self.extension.cost()
-    }
 }
 
 /// Runs the conversion; the words of the result are below the prime.
@@ -165,10 +144,10 @@ impl Enter {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, pads: Correlations) -> Result<Share> {
+pub fn enter(channel: &mut Channel, plan: &Enter, x: &Share, ots: Correlations) -> Result<Share> {
     let role = channel.role();
     let moved = x.plus(role, plan.offset as i64);
-    let wide = extend::run(channel, &plan.extension, &moved, pads)?;
+    let wide = extend::run(channel, &plan.extension, &moved, ots)?;
     // The server takes off the wrap, which is all but certain, and the offset.
     let prime = plan.prime;
     let off = server_only(role, prime.reduce((1 << WIDE) + plan.offset));
@@ -193,20 +172,15 @@ impl Protocol for Enter {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.extension.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.extension.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        enter(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        enter(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -220,20 +194,15 @@ impl Protocol for Leave {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.comparison.demand(self.count) + self.conversion.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.comparison.cost(self.count).then(self.conversion.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        leave(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        leave(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -241,7 +210,7 @@ impl Protocol for Leave {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{both, computed, split};
     use ring::Random;
 
     fn centred(sum: u64, prime: u64) -> i64 {
@@ -260,14 +229,10 @@ mod tests {
             let (client, server) = (Share::new(c, bits), Share::new(s, bits));
             for out_bits in [1, 7, 20, 64] {
                 let plan = Leave::new(client.len(), modulus, out_bits, radix).unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| leave(ch, &plan, &client, pads),
-                    |ch, pads| leave(ch, &plan, &server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    leave(ch, &plan, x, ots)
+                });
                 let pairs = client.words().iter().zip(server.words());
                 let want = pairs.map(|(c, s)| centred(c + s, prime));
                 assert!(got.into_iter().eq(want.map(|v| signed(v as u64, out_bits))));
@@ -291,17 +256,17 @@ mod tests {
                 let modulus = Modulus::new(prime).unwrap();
                 let enters = Enter::new(values.len(), bits, modulus, sign, Radix::Four).unwrap();
                 let leaves = Leave::new(values.len(), modulus, 32, Radix::Four).unwrap();
-                let through = |ch: &mut Channel, share: &Share, mut pads: Correlations| {
-                    let now = pads.split(ch.role(), &enters.demand()).unwrap();
+                let through = |ch: &mut Channel, share: &Share, mut ots: Correlations| {
+                    let now = ots.split(ch.role(), &enters.demand()).unwrap();
                     let inside = enter(ch, &enters, share, now).unwrap();
                     assert!(inside.words().iter().all(|word| *word < prime));
-                    leave(ch, &leaves, &inside, pads).unwrap()
+                    leave(ch, &leaves, &inside, ots).unwrap()
                 };
                 let (c, s) = both(
                     &mut rng,
                     &(enters.demand() + leaves.demand()),
-                    |ch, pads| through(ch, &client, pads),
-                    |ch, pads| through(ch, &server, pads),
+                    |ch, ots| through(ch, &client, ots),
+                    |ch, ots| through(ch, &server, ots),
                 );
                 assert_eq!(c.cost, enters.cost().then(leaves.cost()));
                 assert_eq!(Share::reconstruct(&c.value, &s.value), values, "{sign:?}");

@@ -1,15 +1,15 @@
-//! Products of two private bits, mod 2^l; the sender in the transfers begins.
+//! Products of two private bits, mod 2^l; the sender in the OTs begins.
 //!
 //! | | |
 //! |---|---|
-//! | In | a bit of each party per element; one random transfer of l-bit words each |
+//! | In | a bit of each party per element; one random OT of l-bit words each |
 //! | Out | shares of the products mod 2^l |
 //! | Reveals | the sender's bit and the receiver's choice, masked |
-//! | Security | semi-honest, given the transfers |
+//! | Security | semi-honest, given the OTs |
 //! | Cost | l bits from the sender, then 1 bit from the receiver |
 //! | Paper | Asharov et al., correlated transfer (CCS 2013), section 5, on random choices; Beaver (CRYPTO 1995) |
 //!
-//! As many bits as the table transfer of `mux.rs` takes, in which the receiver begins.
+//! As many bits as the 1-of-n OT of `mux.rs` takes, in which the receiver begins.
 //! The sender shows `m = r1 - r0 - x` for its bit x and pads `r0, r1`, so that with the
 //! random choice a the receiver holds `r_a - a*m = r0 + a*x`. Its own bit is `a xor e`,
 //! and `(a xor e)*x = e*x + (1 - 2*e)*a*x` once e is known to both.
@@ -32,7 +32,7 @@ pub(crate) fn cost(sender: Role, job: Job) -> Cost {
 /// This party's shares; their low l bits count. `bits` are its own.
 ///
 /// # Errors
-/// [`Error::Misuse`](wire::Error::Misuse) when the transfers do not fit,
+/// [`Error::Misuse`](wire::Error::Misuse) when the OTs do not fit,
 /// [`Error::Peer`](wire::Error::Peer),
 /// [`Error::Transport`](wire::Error::Transport).
 pub(crate) fn run(
@@ -40,15 +40,15 @@ pub(crate) fn run(
     sender: Role,
     job: Job,
     bits: &Bits,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Vec<u64>> {
-    let none = || defect("products came without their transfers");
+    let none = || defect("products came without their OTs");
     if channel.role() == sender {
-        let pads = pads.send(&[job])?.pop().ok_or_else(none)?;
-        send(channel, job, bits, pads)
+        let ots = ots.send(&[job])?.pop().ok_or_else(none)?;
+        send(channel, job, bits, ots)
     } else {
-        let pads = pads.receive(&[job])?.pop().ok_or_else(none)?;
-        receive(channel, job, bits, pads)
+        let ots = ots.receive(&[job])?.pop().ok_or_else(none)?;
+        receive(channel, job, bits, ots)
     }
 }
 

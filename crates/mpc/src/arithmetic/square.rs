@@ -39,7 +39,7 @@ pub struct Square {
 }
 
 impl Square {
-    /// `count` squares mod 2^out_bits (1 to 63).
+    /// Plans `count` squares mod 2^out_bits (1 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range.
@@ -78,18 +78,6 @@ impl Square {
         let job = |(bits, _)| Job { count: self.count, choice_bits: 1, entry: Entry::Word(bits) };
         let jobs = |receiver| self.terms(receiver).into_iter().map(job).collect();
         Switch { to_client: jobs(Role::Client), to_server: jobs(Role::Server) }
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let wrap = self.wrap.as_ref().map(|wrap| wrap.demand(self.count)).unwrap_or_default();
-        wrap + self.switch().demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let wrap = self.wrap.as_ref().map_or(Cost::NONE, |wrap| wrap.cost(self.count));
-        wrap.then(self.switch().cost(self.asks()))
     }
 
     /// `integers` are this party's summands with the offset taken off.
@@ -136,20 +124,20 @@ pub fn run(
     channel: &mut Channel,
     plan: &Square,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.given.bits, "square")?;
     let role = channel.role();
     let x = x.narrow(plan.bits)?;
     let wrapped = match &plan.wrap {
-        Some(wrap) => wrap::run(channel, wrap, &x, &mut pads)?,
+        Some(wrap) => wrap::run(channel, wrap, &x, &mut ots)?,
         None => Wrapped { words: x.words().to_vec(), half: Bits::default() },
     };
     let offset = server_only(role, plan.offset());
     let integers = wrapped.words.iter().map(|word| word.wrapping_sub(offset));
     let integers = Zeroizing::new(integers.collect::<Vec<u64>>());
     let side = plan.side(role, &wrapped, &integers);
-    let switched = mux::run(channel, &plan.switch(), plan.asks(), side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), plan.asks(), side, ots)?;
     let mut sums = plan.local(role, &integers);
     for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
         let factors = plan.terms(receiver).into_iter().map(|(_, factor)| factor);
@@ -168,20 +156,17 @@ impl Protocol for Square {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let wrap = self.wrap.as_ref().map(|wrap| wrap.demand(self.count)).unwrap_or_default();
+        wrap + self.switch().demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let wrap = self.wrap.as_ref().map_or(Cost::NONE, |wrap| wrap.cost(self.count));
+        wrap.then(self.switch().cost(self.asks()))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -190,21 +175,15 @@ impl Protocol for Square {
 mod tests {
     use super::*;
     use crate::boolean::wrap::Sign;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::{mask, signed};
 
     const SIGNS: [Sign; 3] = [Sign::Unknown, Sign::Unsigned, Sign::NonNegative];
 
     fn check(plan: &Square, client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         let values =
             Share::reconstruct(client, server).into_iter().map(|v| match plan.given.sign {
                 Sign::Unsigned => v & mask(plan.given.bits) as i64,

@@ -11,7 +11,7 @@
 //!
 //! What leaves fewer than `out_bits` bits is extended afterwards: a known sign saves the
 //! comparison of the upper bits, but not the carry out of those that are dropped. Where
-//! gates and conversion take their transfers from: as in `extend.rs`.
+//! gates and conversion take their OTs from: as in `extend.rs`.
 
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
@@ -37,7 +37,7 @@ pub struct Truncate {
 }
 
 impl Truncate {
-    /// `count` values of `bits`, dropping `drop >= 1` bits.
+    /// Plans `count` values of `bits`, dropping `drop >= 1` bits.
     ///
     /// # Errors
     /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.
@@ -92,17 +92,6 @@ impl Truncate {
     fn reducing(&self) -> Demand {
         self.comparison.demand(self.count) + self.conversion.demand()
     }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.reducing() + self.extension.as_ref().map(Extend::demand).unwrap_or_default()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let reducing = self.comparison.cost(self.count).then(self.conversion.cost());
-        reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
-    }
 }
 
 /// Runs the truncation.
@@ -114,13 +103,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Truncate,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "truncation")?;
-    let now = pads.split(channel.role(), &plan.reducing())?;
+    let now = ots.split(channel.role(), &plan.reducing())?;
     let reduced = reduce(channel, plan, x, now)?;
     match &plan.extension {
-        Some(extension) => extend::run(channel, extension, &reduced, pads),
+        Some(extension) => extend::run(channel, extension, &reduced, ots),
         None => Ok(reduced),
     }
 }
@@ -129,10 +118,10 @@ fn reduce(
     channel: &mut Channel,
     plan: &Truncate,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
-    let found = compare::of_share(channel, &plan.comparison, x, &mut pads)?;
-    let carry = b2a::run(channel, &plan.conversion, &found.greater, pads)?;
+    let found = compare::of_share(channel, &plan.comparison, x, &mut ots)?;
+    let carry = b2a::run(channel, &plan.conversion, &found.greater, ots)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
     Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
 }
@@ -147,20 +136,16 @@ impl Protocol for Truncate {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.reducing() + self.extension.as_ref().map(Extend::demand).unwrap_or_default()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let reducing = self.comparison.cost(self.count).then(self.conversion.cost());
+        reducing.then(self.extension.as_ref().map_or(Cost::NONE, Extend::cost))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -168,7 +153,7 @@ impl Protocol for Truncate {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
@@ -184,13 +169,10 @@ mod tests {
             for (radix, sender) in Radix::ALL.into_iter().flat_map(|r| senders.map(|s| (r, s))) {
                 let plan = Truncate::sent_by(sender, values.len(), [bits, drop, out_bits], radix);
                 let plan = plan.unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
+                });
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
             }
@@ -209,14 +191,10 @@ mod tests {
                 let count = client.len();
                 let plan = Truncate::widening(count, bits, drop, out_bits, sign, Radix::Four);
                 let plan = plan.unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
+                });
                 let value = |v: i64| if sign == Sign::Unsigned { v & mask(bits) as i64 } else { v };
                 let values = Share::reconstruct(&client, &server);
                 let want = values.iter().map(|v| signed((value(*v) >> drop) as u64, out_bits));
@@ -246,14 +224,10 @@ mod tests {
             let (client, server) = split(&mut rng, &values, bits);
             for radix in Radix::ALL {
                 let plan = Truncate::new(values.len(), bits, drop, out_bits, radix).unwrap();
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
+                });
                 let want = values.iter().map(|v| signed((v >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
             }

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of bits; one random transfer each |
+//! | In | xor shares of bits; one random OT each |
 //! | Out | shares of the same bits mod 2^out_bits |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
@@ -10,7 +10,7 @@
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic, appendix A |
 //!
 //! `b = b_c + b_s - 2*b_c*b_s`, and the product is needed mod 2^(out_bits - 1) only. A
-//! table transfer makes it when their receiver begins, `product.rs` when the sender does.
+//! 1-of-n OT makes it when their receiver begins, `product.rs` when the sender does.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -32,8 +32,8 @@ pub struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// `count` bits to integers of `out_bits` (1 to 64); `asks` sends first, and the
-    /// other party is the sender in the transfers.
+    /// Plans `count` bits to integers of `out_bits` (1 to 64); `asks` sends first, and the other
+    /// party is the sender in the OTs.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -44,7 +44,7 @@ impl Arithmetic {
         Ok(Self { count, out_bits, first: asks, sender: !asks })
     }
 
-    /// With transfers that `sender` sends, whoever begins.
+    /// Takes OTs that `sender` sends, whoever begins.
     pub fn sent_by(self, sender: Role) -> Self {
         Self { sender, ..self }
     }
@@ -53,7 +53,7 @@ impl Arithmetic {
         Job { count: self.count, choice_bits: 1, entry: Entry::Word(self.out_bits - 1) }
     }
 
-    /// One transfer of products; mod 2 none is needed.
+    /// One OT of products; mod 2 none is needed.
     fn switch(&self) -> Switch {
         if self.out_bits == 1 {
             return Switch::default();
@@ -65,12 +65,12 @@ impl Arithmetic {
         self.first == self.sender && self.out_bits > 1
     }
 
-    /// Transfers consumed.
+    /// Returns the OTs that a run consumes.
     pub fn demand(&self) -> Demand {
         self.switch().demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         if self.sender_begins() {
             return product::cost(self.sender, self.job());
@@ -99,17 +99,17 @@ pub fn run(
     channel: &mut Channel,
     plan: &Arithmetic,
     bits: &Bits,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     if bits.len() != plan.count {
         return Err(Error::misuse("bits that do not fit their conversion"));
     }
     let products = if plan.sender_begins() {
-        let words = product::run(channel, plan.sender, plan.job(), bits, pads)?;
+        let words = product::run(channel, plan.sender, plan.job(), bits, ots)?;
         Share::new(words, plan.out_bits)
     } else {
         let side = plan.side(channel.role(), bits);
-        let switched = mux::run(channel, &plan.switch(), plan.first, side, pads)?;
+        let switched = mux::run(channel, &plan.switch(), plan.first, side, ots)?;
         sum_of(plan.count, plan.out_bits, &switched)
     };
     Ok(Share::new(bits.to_words(), plan.out_bits).add_scaled(&products, -2))
@@ -119,7 +119,7 @@ pub fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, random_bits};
+    use crate::testing::{random_bits, shares_of};
     use ring::Random;
     use ring::word::mask;
 
@@ -136,14 +136,9 @@ mod tests {
         {
             let plan = Arithmetic::new(client.len(), out_bits, asks).unwrap().sent_by(sender);
             assert!(plan.demand().sent_by(!sender).is_empty());
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let [c, s] =
+                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
             let sums = c.words().iter().zip(s.words());
             let sums = sums.map(|(c, s)| c.wrapping_add(*s) & mask(out_bits));
             assert!(sums.eq(client.iter().zip(server.iter()).map(|(c, s)| c ^ s)));

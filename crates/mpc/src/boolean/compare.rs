@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | `B` of the client and `A` of the server, `bits` wide; random transfers |
+//! | In | `B` of the client and `A` of the server, `bits` wide; random OTs |
 //! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]`, and whether the bit below is 1 then |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
@@ -105,7 +105,7 @@ impl Comparison {
         Self::new(low, bits, radix)
     }
 
-    /// Takes the transfers behind the gates from `sender` alone, or half from each party.
+    /// Takes the OTs behind the gates from `sender` alone, or half from each party.
     /// The leaves' come from whoever does not ask either way.
     pub fn gates_from(mut self, sender: Option<Role>) -> Self {
         self.circuit.sender = sender;
@@ -124,7 +124,7 @@ impl Comparison {
         self.asked_by(asks)
     }
 
-    /// Who asks for the leaves, and so speaks first.
+    /// Returns who asks for the leaves, and so speaks first.
     pub fn asks(&self) -> Role {
         self.asks
     }
@@ -255,7 +255,7 @@ impl Comparison {
         (self.greater, self.middle_zero) = (carry, Some(found));
     }
 
-    /// This party's operand for the carry of its shares into bit `bits`.
+    /// Returns this party's operand for the carry of its shares into bit `bits`.
     pub fn operand(&self, role: Role, words: &[u64]) -> Zeroizing<Vec<u64>> {
         let all = mask(self.bits);
         let flip = if role == self.asks { 0 } else { all };
@@ -266,12 +266,12 @@ impl Comparison {
         self.leaves.iter().map(|leaf| leaf.job(count)).collect()
     }
 
-    /// Transfers for `count` comparisons.
+    /// Returns the OTs for `count` comparisons.
     pub fn demand(&self, count: usize) -> Demand {
         Demand::from(!self.asks, self.jobs(count)) + self.circuit.demand(count)
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self, count: usize) -> Cost {
         let jobs = self.jobs(count);
         ot::one_of_n::choices_cost(self.asks, &jobs)
@@ -279,7 +279,7 @@ impl Comparison {
             .then(self.circuit.cost(count, !self.asks))
     }
 
-    /// Who sends the last message, and so may go on at once.
+    /// Returns who sends the last message, and so may go on at once.
     pub fn last_sender(&self) -> Role {
         self.circuit.last_sender(!self.asks)
     }
@@ -346,13 +346,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Comparison,
     operands: &[u64],
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Compared> {
     let leaves = match channel.role() == plan.asks {
-        true => asked_leaves(channel, plan, operands, &mut pads)?,
-        false => told_leaves(channel, plan, operands, &mut pads)?,
+        true => asked_leaves(channel, plan, operands, &mut ots)?,
+        false => told_leaves(channel, plan, operands, &mut ots)?,
     };
-    let mut wires = gmw::run(channel, &plan.circuit, leaves, pads, !plan.asks)?;
+    let mut wires = gmw::run(channel, &plan.circuit, leaves, ots, !plan.asks)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
@@ -360,8 +360,8 @@ pub fn run(
     Ok(Compared { greater, middle_zero, upper_half })
 }
 
-/// Compares the low bits of both parties' summands of `x`, with transfers off the front
-/// of `pads`: `greater` is the carry out of them.
+/// Compares the low bits of both parties' summands of `x`, with OTs off the front
+/// of `ots`: `greater` is the carry out of them.
 ///
 /// # Errors
 /// As [`run`].
@@ -369,10 +369,10 @@ pub(crate) fn of_share(
     channel: &mut Channel,
     plan: &Comparison,
     x: &Share,
-    pads: &mut Correlations,
+    ots: &mut Correlations,
 ) -> Result<Compared> {
     let role = channel.role();
     let operands = plan.operand(role, x.words());
-    let now = pads.split(role, &plan.demand(x.len()))?;
+    let now = ots.split(role, &plan.demand(x.len()))?;
     run(channel, plan, &operands, now)
 }

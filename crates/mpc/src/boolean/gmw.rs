@@ -2,11 +2,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of wires as bit vectors, random transfers ([`Circuit::need`]) |
+//! | In | xor shares of wires as bit vectors, random OTs ([`Circuit::demand`]) |
 //! | Out | xor shares of every gate's outputs |
 //! | Reveals | operands masked by uniform bits of unused triples |
-//! | Security | semi-honest, given the transfers |
-//! | Cost | per gate with k partners and element: k + 1 bits each way, 2k from who alone sends in the transfers; one round a level |
+//! | Security | semi-honest, given the OTs |
+//! | Cost | per gate with k partners and element: k + 1 bits each way, 2k from who alone sends in the OTs; one round a level |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), correlated triples, section 4 and appendix A |
 //!
 //! A gate multiplies one operand with k partners at once, by a correlated triple
@@ -51,7 +51,7 @@ pub struct Circuit {
     pub wires: usize,
     /// The gates.
     pub levels: Vec<Vec<Gate>>,
-    /// Who alone sends in the transfers; each party in half of them when absent.
+    /// Who alone sends in the OTs; each party in half of them when absent.
     pub sender: Option<Role>,
 }
 
@@ -59,7 +59,7 @@ pub struct Circuit {
 type Opening = Lanes<{ tags::GMW_OPENING }>;
 
 impl Circuit {
-    /// A new wire.
+    /// Returns a new wire.
     pub fn wire(&mut self) -> Wire {
         self.wires += 1;
         self.wires - 1
@@ -75,7 +75,7 @@ impl Circuit {
         }
     }
 
-    /// Transfers for `count` elements.
+    /// Returns the OTs for `count` elements.
     pub fn demand(&self, count: usize) -> Demand {
         self.levels.iter().flatten().map(|gate| self.gate_need(gate, count)).sum()
     }
@@ -84,12 +84,12 @@ impl Circuit {
         triples::demand(self.sender, gate.partners.len(), count)
     }
 
-    /// Who sends last when `first` sends first; that party may go on at once.
+    /// Returns who sends last when `first` sends first; that party may go on at once.
     pub fn last_sender(&self, first: Role) -> Role {
         if self.levels.len().is_multiple_of(2) { first } else { !first }
     }
 
-    /// What [`run`] costs for `count` elements.
+    /// Returns what [`run`] costs for `count` elements.
     pub fn cost(&self, count: usize, first: Role) -> Cost {
         let opening = |turn: usize, level: usize| {
             let from = if turn.is_multiple_of(2) { first } else { !first };
@@ -261,20 +261,20 @@ fn planes(opening: Opening) -> Vec<Bits> {
 /// all wires. `first` sends first, [`Circuit::last_sender`] last.
 ///
 /// # Errors
-/// [`Error::Misuse`](wire::Error::Misuse) when inputs or transfers do not fit,
+/// [`Error::Misuse`](wire::Error::Misuse) when inputs or OTs do not fit,
 /// [`Error::Peer`](wire::Error::Peer),
 /// [`Error::Transport`](wire::Error::Transport).
 pub fn run(
     channel: &mut Channel,
     circuit: &Circuit,
     inputs: Vec<Bits>,
-    mut pads: Correlations,
+    mut ots: Correlations,
     first: Role,
 ) -> Result<Zeroizing<Vec<Bits>>> {
     let role = channel.role();
     let count = inputs.first().map_or(0, Bits::len);
     let mut gate = |gate: &Gate| {
-        Triples::take(role, circuit.sender, &circuit.gate_need(gate, count), &mut pads)
+        Triples::take(role, circuit.sender, &circuit.gate_need(gate, count), &mut ots)
     };
     let mut level = |gates: &Vec<Gate>| gates.iter().map(&mut gate).collect();
     let triples = circuit.levels.iter().map(&mut level).collect::<Result<_>>()?;
@@ -325,8 +325,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &circuit.demand(count),
-                |ch, pads| run(ch, &circuit, client.clone(), pads, first),
-                |ch, pads| run(ch, &circuit, server.clone(), pads, first),
+                |ch, ots| run(ch, &circuit, client.clone(), ots, first),
+                |ch, ots| run(ch, &circuit, server.clone(), ots, first),
             );
             let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
             let clear = |wire: usize, i: usize| ours[wire].get(i) ^ theirs[wire].get(i);

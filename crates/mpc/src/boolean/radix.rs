@@ -40,7 +40,7 @@ impl Radix {
         Self::R256,
     ];
 
-    /// Width of a digit.
+    /// Returns the width of a digit.
     pub const fn bits(self) -> u32 {
         self as u32 + 1
     }

@@ -50,7 +50,7 @@ enum Last {
 }
 
 impl Signs {
-    /// `count` values of `bits` (2 to 64) to integers of `out_bits` (1 to 64).
+    /// Plans `count` values of `bits` (2 to 64) to integers of `out_bits` (1 to 64).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -89,24 +89,6 @@ impl Signs {
         Ok(Self { count, bits, out_bits, comparison, last })
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.demand(),
-            Last::Choose(switch) => switch.demand(),
-        };
-        self.comparison.demand(self.count) + last
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let last = match &self.last {
-            Last::Convert(plan) => plan.cost(),
-            Last::Choose(switch) => switch.cost(self.comparison.last_sender()),
-        };
-        self.comparison.cost(self.count).then(last)
-    }
-
     /// One of four, by shares of `[y >= 0]` and of `[the lower bits are 0]`.
     fn side(&self, role: Role, positive: &Bits, zero: &Bits) -> Side {
         if role == self.comparison.last_sender() {
@@ -129,23 +111,18 @@ impl Signs {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(
-    channel: &mut Channel,
-    plan: &Signs,
-    y: &Share,
-    mut pads: Correlations,
-) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "signs")?;
     let role = channel.role();
-    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let mut positive = sign_of(role, y.words(), plan.bits);
     positive.xor(&found.greater);
     match &plan.last {
-        Last::Convert(plan) => b2a::run(channel, plan, &positive, pads),
+        Last::Convert(plan) => b2a::run(channel, plan, &positive, ots),
         Last::Choose(switch) => {
             let side = plan.side(role, &positive, &found.middle_zero);
             let first = plan.comparison.last_sender();
-            let switched = mux::run(channel, switch, first, side, pads)?;
+            let switched = mux::run(channel, switch, first, side, ots)?;
             Ok(sum_of(plan.count, plan.out_bits, &switched))
         }
     }
@@ -161,20 +138,23 @@ impl Protocol for Signs {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.demand(),
+            Last::Choose(switch) => switch.demand(),
+        };
+        self.comparison.demand(self.count) + last
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let last = match &self.last {
+            Last::Convert(plan) => plan.cost(),
+            Last::Choose(switch) => switch.cost(self.comparison.last_sender()),
+        };
+        self.comparison.cost(self.count).then(last)
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -182,7 +162,7 @@ impl Protocol for Signs {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::mask;
 
@@ -194,14 +174,9 @@ mod tests {
         {
             for out_bits in [1, 2, 9, 64] {
                 let plan = Signs::new(values.len(), bits, told, out_bits, radix).unwrap();
-                let (c, s) = both(
-                    rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, client, pads),
-                    |ch, pads| run(ch, &plan, server, pads),
-                );
-                assert_eq!(c.cost, plan.cost());
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got =
+                    computed(rng, price, [client, server], |ch, x, ots| run(ch, &plan, x, ots));
                 let want = values.iter().map(|y| match told {
                     Told::NonNegative => i64::from(*y >= 0),
                     Told::Sign => y.signum(),

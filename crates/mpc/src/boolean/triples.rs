@@ -1,18 +1,18 @@
-//! Correlated triples of bits, from random transfers alone.
+//! Correlated triples of bits, from random OTs alone.
 //!
 //! | | |
 //! |---|---|
-//! | In | random transfers of bits, one way or both ways |
+//! | In | random OTs of bits, one way or both ways |
 //! | Out | xor shares of `a`, `b_1..b_k` and `a*b_1..a*b_k`, all random |
 //! | Reveals | nothing |
-//! | Security | semi-honest, given the transfers |
-//! | Cost | no message; a transfer each way, or 1 + k of one way |
+//! | Security | semi-honest, given the OTs |
+//! | Cost | no message; an OT each way, or 1 + k of one way |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), correlated triples, section 4 and appendix A |
 //!
-//! A random transfer with pads `r0, r1` of k bits and random choice `c` *is* the cross
+//! A random OT with pads `r0, r1` of k bits and random choice `c` *is* the cross
 //! term `c*(r0^r1)`, shared as `r0` and `r_c`. With one each way every party's `a` is its
 //! choice and its `b` the xor of its pads. Where one direction alone is at hand, a second
-//! one-bit transfer for each product turns the other cross term round: the choice is the
+//! one-bit OT for each product turns the other cross term round: the choice is the
 //! receiver's `b_i`, the xor of the pads the sender's share of `a`, which then differs
 //! from product to product: the sender opens it for each.
 
@@ -23,11 +23,11 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::correlations::{Correlations, Demand};
 
-/// Who sends in the transfers behind triples: each party in its turn, or one alone.
+/// Who sends in the OTs behind triples: each party in its turn, or one alone.
 pub(crate) type Sender = Option<Role>;
 
 /// This party's half of the triples of one operand, a plane per product. The sender in
-/// transfers of one direction holds an `a` for each product, any other party holds one for all.
+/// OTs of one direction holds an `a` for each product, any other party holds one for all.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Triples {
     pub(crate) a: Vec<Bits>,
@@ -35,7 +35,7 @@ pub(crate) struct Triples {
     pub(crate) c: Vec<Bits>,
 }
 
-/// Transfers for `count` operands with `products` each.
+/// OTs for `count` operands with `products` each.
 pub(crate) fn demand(sender: Sender, products: usize, count: usize) -> Demand {
     let job = |bits| Job { count, choice_bits: 1, entry: Entry::Bits(bits) };
     let first = vec![job(products as u32)];
@@ -51,7 +51,7 @@ pub(crate) fn masks(sender: Sender, role: Role, products: usize) -> usize {
 }
 
 impl Triples {
-    /// Takes what [`need`] says off the front of `pads`.
+    /// Takes what [`demand`] says off the front of `ots`.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] when others or fewer are there.
@@ -59,10 +59,10 @@ impl Triples {
         role: Role,
         sender: Sender,
         demand: &Demand,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<Self> {
-        let sent = pads.send(demand.sent_by(role))?.into_iter().map(sent);
-        let received = pads.receive(demand.sent_by(!role))?.into_iter().map(received);
+        let sent = ots.send(demand.sent_by(role))?.into_iter().map(sent);
+        let received = ots.receive(demand.sent_by(!role))?.into_iter().map(received);
         let mut terms = sent.chain(received);
         let first = terms.next().unwrap_or_default();
         let rest = terms.fold(Term::default(), Term::join);
@@ -79,7 +79,7 @@ impl Triples {
     }
 }
 
-/// One end of transfers: this party's factors of the cross terms and shares of these.
+/// One end of OTs: this party's factors of the cross terms and shares of these.
 #[derive(Default)]
 struct Term {
     factors: Vec<Bits>,

@@ -96,7 +96,7 @@ impl Wrap {
     }
 }
 
-/// Runs the comparison, if one is needed, with correlations off the front of `pads`.
+/// Runs the comparison, if one is needed, with correlations off the front of `ots`.
 ///
 /// # Errors
 /// [`wire::Error::Misuse`] when the correlations do not fit, [`wire::Error::Peer`],
@@ -105,7 +105,7 @@ pub(crate) fn run(
     channel: &mut Channel,
     plan: &Wrap,
     x: &Share,
-    pads: &mut Correlations,
+    ots: &mut Correlations,
 ) -> Result<Wrapped> {
     let role = channel.role();
     let offset = server_only(role, plan.offset());
@@ -115,7 +115,7 @@ pub(crate) fn run(
         None => Bits::of_words(&wrapped.words, plan.bits - 1),
         Some(comparison) => {
             let operands = comparison.operand(role, &wrapped.words);
-            let now = pads.split(role, &comparison.demand(x.len()))?;
+            let now = ots.split(role, &comparison.demand(x.len()))?;
             let mut found = compare::run(channel, comparison, &operands, now)?;
             std::mem::take(&mut found.greater)
         }
@@ -147,8 +147,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &plan.demand(client.len()),
-                |ch, mut pads| run(ch, &plan, &client, &mut pads),
-                |ch, mut pads| run(ch, &plan, &server, &mut pads),
+                |ch, mut ots| run(ch, &plan, &client, &mut ots),
+                |ch, mut ots| run(ch, &plan, &server, &mut ots),
             );
             assert_eq!(c.cost, plan.cost(client.len()));
             let (c, s) = (c.value.unwrap(), s.value.unwrap());

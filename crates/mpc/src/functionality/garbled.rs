@@ -23,15 +23,14 @@ fn rectified(values: &[i64]) -> Vec<i64> {
 }
 
 fn protocol(name: &'static str, plan: Garbled, ideal: fn(&[i64]) -> Vec<i64>) -> Protocol {
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| garbled::run(channel, &plan, x, pads)),
-        ideal: of_values(ideal),
-        frames: [1, 1],
-    }
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| garbled::run(channel, &plan, x, ots),
+        of_values(ideal),
+    )
+    .tampered([1, 1])
 }
 
 fn relu() -> Protocol {
@@ -62,7 +61,7 @@ fn top() -> Protocol {
     })
 }
 
-/// The offline phase and the online phase in one.
+/// Preprocessing and the online phase in one.
 fn prepared() -> Protocol {
     let plan = plan();
     let circuits = plan.demand().circuits;
@@ -70,9 +69,9 @@ fn prepared() -> Protocol {
         name: "garbled relu, prepared",
         demand: Demand::from(Role::Client, plan.demand().circuit_jobs()),
         cost: prepare_cost(&circuits).then(plan.cost()),
-        run: Box::new(move |channel, x, pads| {
+        run: Box::new(move |channel, x, ots| {
             let rng = &mut Random::seeded(60 + u64::from(channel.role() == Role::Server));
-            let prepared = prepare(channel, &circuits, pads, rng)?;
+            let prepared = prepare(channel, &circuits, ots, rng)?;
             garbled::run(channel, &plan, x, Correlations::default().with_circuits(prepared))
         }),
         frames: [3, 2],

@@ -2,7 +2,7 @@
 
 use ring::word::{mask, signed};
 use ring::{Bits, Modulus};
-use wire::Role;
+use wire::{Channel, Cost, Result, Role};
 
 use super::{COUNT, Ideal, Protocol, of_values};
 use crate::arithmetic::dot::{self, Dot};
@@ -14,9 +14,11 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::Radix;
 use crate::boolean::sign::{self, Signs, Told};
+use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clip::{self, Clip};
 use crate::nonlinear::leaky_relu::{self, Slope};
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::protocol::Protocol as _;
 use crate::share::{Share, server_only};
 
 #[allow(clippy::unwrap_used)]
@@ -74,38 +76,35 @@ fn of_each(f: impl Fn(i64) -> i64 + Sync + 'static) -> Ideal {
     of_values(move |values| values.iter().map(|value| f(*value)).collect())
 }
 
+/// A protocol on values of `bits` whose `sign` it is told; `ideal` takes what they stand for.
+fn told(
+    (name, bits, sign): (&'static str, u32, Sign),
+    price: (Demand, Cost),
+    run: impl Fn(&mut Channel, &Share, Correlations) -> Result<Share> + Sync + 'static,
+    ideal: impl Fn(i64) -> i64 + Sync + 'static,
+) -> Protocol {
+    let run = move |channel: &mut Channel, x: &Share, ots| {
+        let x = given(channel.role(), x, sign);
+        run(channel, &x, ots)
+    };
+    Protocol::new(name, bits, price, run, of_each(move |value| ideal(read(value, bits, sign))))
+}
+
 #[allow(clippy::unwrap_used)]
 fn extend(name: &'static str, sign: Sign) -> Protocol {
     let plan = Extend::new(COUNT, 10, 18, sign, Radix::Four).unwrap();
-    Protocol {
-        name,
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            extend::run(channel, &plan, &x, pads)
-        }),
-        ideal: of_each(move |value| read(value, 10, sign)),
-        frames: if sign == Sign::NonNegative { [1, 1] } else { [3, 3] },
-    }
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| extend::run(channel, &plan, x, ots);
+    let frames = if sign == Sign::NonNegative { [1, 1] } else { [3, 3] };
+    told((name, 10, sign), price, run, |value| value).tampered(frames)
 }
 
 #[allow(clippy::unwrap_used)]
 fn truncate(sign: Sign, name: &'static str) -> Protocol {
     let plan = Truncate::widening(COUNT, 20, 7, 20, sign, Radix::Four).unwrap();
-    Protocol {
-        name,
-        bits: 20,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            truncate::run(channel, &plan, &x, pads)
-        }),
-        ideal: of_each(move |value| read(value, 20, sign) >> 7),
-        frames: [4, 4],
-    }
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| truncate::run(channel, &plan, x, ots);
+    told((name, 20, sign), price, run, |value| value >> 7)
 }
 
 /// Two steps down from a square, of values that are signed.
@@ -113,38 +112,34 @@ fn truncate(sign: Sign, name: &'static str) -> Protocol {
 fn lookup() -> Protocol {
     let (plan, function) = (Lookup::new(COUNT, 7, 13).unwrap(), |x: i64| x * x - 2);
     let table = lookup::tabulate(7, true, function);
-    Protocol {
-        name: "lookup",
-        bits: 7,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
+    Protocol::new(
+        "lookup",
+        7,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| {
             let table = match channel.role() {
                 Role::Client => &[][..],
                 Role::Server => &table,
             };
-            lookup::run(channel, &plan, x, table, pads)
-        }),
-        ideal: of_each(function),
-        frames: [1, 1],
-    }
+            lookup::run(channel, &plan, x, table, ots)
+        },
+        of_each(function),
+    )
+    .tampered([1, 1])
 }
 
 /// The conversion of the low bits of both shares.
 #[allow(clippy::unwrap_used)]
 fn arithmetic(name: &'static str, first: Role, sender: Role) -> Protocol {
     let plan = Arithmetic::new(COUNT, 12, first).unwrap().sent_by(sender);
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
-            b2a::run(channel, &plan, &Bits::of_words(x.words(), 0), pads)
-        }),
-        ideal: of_each(|value| value & 1),
-        frames: [1, 1],
-    }
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| b2a::run(channel, &plan, &Bits::of_words(x.words(), 0), ots),
+        of_each(|value| value & 1),
+    )
+    .tampered([1, 1])
 }
 
 /// The product of the values and their lower `second` bits.
@@ -159,38 +154,20 @@ fn multiply(name: &'static str, sign: Sign, second: u32, out_bits: u32) -> Proto
         Sign::Unknown => signed(x as u64, second),
         _ => x & mask(second) as i64,
     };
-    Protocol {
-        name,
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            multiply::run(channel, &plan, &x, &x.narrow(second)?, pads)
-        }),
-        ideal: of_each(move |value| {
-            let x = read(value, 10, sign);
-            x * other(x)
-        }),
-        frames: [4, 4],
-    }
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| {
+        multiply::run(channel, &plan, x, &x.narrow(second)?, ots)
+    };
+    told((name, 10, sign), price, run, move |x| x * other(x))
 }
 
 #[allow(clippy::unwrap_used)]
 fn square(name: &'static str, sign: Sign, radix: Radix) -> Protocol {
     let plan = Square::new(COUNT, Factor { bits: 10, sign }, 20, radix).unwrap();
-    Protocol {
-        name,
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
-            let x = given(channel.role(), x, sign);
-            square::run(channel, &plan, &x, pads)
-        }),
-        ideal: of_each(move |value| read(value, 10, sign).pow(2)),
-        frames: if sign == Sign::NonNegative { [2, 2] } else { [4, 4] },
-    }
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| square::run(channel, &plan, x, ots);
+    let frames = if sign == Sign::NonNegative { [2, 2] } else { [4, 4] };
+    told((name, 10, sign), price, run, |value| value.pow(2)).tampered(frames)
 }
 
 /// Inner products of four values with themselves.
@@ -198,57 +175,48 @@ fn square(name: &'static str, sign: Sign, radix: Radix) -> Protocol {
 fn dot() -> Protocol {
     let factors = [Factor { bits: 9, sign: Sign::Unknown }; 2];
     let plan = Dot::new(COUNT / 4, 4, factors, 20, Radix::Four).unwrap();
-    Protocol {
-        name: "dot",
-        bits: 9,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| dot::run(channel, &plan, x, x, pads)),
-        ideal: of_values(|values| {
-            values.chunks(4).map(|row| row.iter().map(|x| x * x).sum()).collect()
-        }),
-        frames: [4, 4],
-    }
+    Protocol::new(
+        "dot",
+        9,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| dot::run(channel, &plan, x, x, ots),
+        of_values(|values| values.chunks(4).map(|row| row.iter().map(|x| x * x).sum()).collect()),
+    )
 }
 
 fn slope(name: &'static str, plan: Slope, ideal: fn(i64) -> i64) -> Protocol {
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| leaky_relu::run(channel, &plan, x, pads)),
-        ideal: of_each(ideal),
-        frames: [4, 4],
-    }
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| leaky_relu::run(channel, &plan, x, ots),
+        of_each(ideal),
+    )
 }
 
 #[allow(clippy::unwrap_used)]
 fn clip(bounds: [i64; 2], out_bits: u32) -> Protocol {
     let plan = Clip::new(COUNT, 12, bounds, out_bits, Radix::Four).unwrap();
-    Protocol {
-        name: "clip",
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| clip::run(channel, &plan, x, pads)),
-        ideal: of_each(move |y| y.clamp(bounds[0], bounds[1])),
-        frames: [4, 4],
-    }
+    Protocol::new(
+        "clip",
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| clip::run(channel, &plan, x, ots),
+        of_each(move |y| y.clamp(bounds[0], bounds[1])),
+    )
 }
 
 #[allow(clippy::unwrap_used)]
 fn signs(name: &'static str, told: Told, ideal: fn(i64) -> i64) -> Protocol {
     let plan = Signs::new(COUNT, 12, told, 12, Radix::Four).unwrap();
-    Protocol {
+    Protocol::new(
         name,
-        bits: 12,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| sign::run(channel, &plan, x, pads)),
-        ideal: of_each(ideal),
-        frames: [3, 3],
-    }
+        12,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| sign::run(channel, &plan, x, ots),
+        of_each(ideal),
+    )
+    .tampered([3, 3])
 }
 
 /// A prime of 13 bits.
@@ -264,23 +232,22 @@ fn modulus() -> Modulus {
 fn leave() -> Protocol {
     let plan = Leave::new(COUNT, modulus(), 20, Radix::Four).unwrap();
     let reduced = |x: &Share| -> Vec<u64> { x.words().iter().map(|word| word % PRIME).collect() };
-    Protocol {
-        name: "leave a prime",
-        bits: 14,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| {
+    Protocol::new(
+        "leave a prime",
+        14,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| {
             let x = Share::new(reduced(x), modulus().bits());
-            prime::leave(channel, &plan, &x, pads)
-        }),
-        ideal: Box::new(move |client, server| {
+            prime::leave(channel, &plan, &x, ots)
+        },
+        Box::new(move |client, server| {
             let sums = reduced(client).into_iter().zip(reduced(server));
             let sums = sums.map(|(c, s)| (c + s) % PRIME);
             let centred = |sum: u64| sum as i64 - PRIME as i64 * i64::from(sum > PRIME / 2);
             sums.map(|sum| centred(sum) as u64).collect()
         }),
-        frames: [3, 3],
-    }
+    )
+    .tampered([3, 3])
 }
 
 /// Into shares mod a prime and out of them again, so that shares mod 2^k come out.
@@ -288,17 +255,16 @@ fn leave() -> Protocol {
 fn enter() -> Protocol {
     let enter = Enter::new(COUNT, 10, modulus(), Sign::Unknown, Radix::Four).unwrap();
     let leave = Leave::new(COUNT, modulus(), 18, Radix::Four).unwrap();
-    Protocol {
-        name: "enter a prime",
-        bits: 10,
-        demand: enter.demand() + leave.demand(),
-        cost: enter.cost().then(leave.cost()),
-        run: Box::new(move |channel, x, mut pads| {
-            let now = pads.split(channel.role(), &enter.demand())?;
+    Protocol::new(
+        "enter a prime",
+        10,
+        (enter.demand() + leave.demand(), enter.cost().then(leave.cost())),
+        move |channel, x, mut ots| {
+            let now = ots.split(channel.role(), &enter.demand())?;
             let inside = prime::enter(channel, &enter, x, now)?;
-            prime::leave(channel, &leave, &inside, pads)
-        }),
-        ideal: of_values(<[i64]>::to_vec),
-        frames: [6, 6],
-    }
+            prime::leave(channel, &leave, &inside, ots)
+        },
+        of_values(<[i64]>::to_vec),
+    )
+    .tampered([6, 6])
 }

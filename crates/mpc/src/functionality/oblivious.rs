@@ -25,40 +25,39 @@ fn weights() -> Vec<i32> {
     chosen().into_iter().map(|chosen| weight(chosen) as i32).collect()
 }
 
-/// The client's share by transfers, the server's in the clear.
+/// The client's share by OT, the server's in the clear.
 #[allow(clippy::unwrap_used)]
 pub(super) fn product() -> Protocol {
     let plan = Product::new(SIDES, BITS, &IMPORTANCE, OFFSET).unwrap();
     let ready = Weights::new(&plan, weights(), &chosen()).unwrap();
     let (demands, costs) = (plan.demands(), plan.costs());
-    Protocol {
-        name: "product by transfers",
-        bits: BITS,
-        demand: demands.into_iter().sum(),
-        cost: costs.into_iter().flatten().collect(),
-        run: Box::new(move |channel, x, pads| {
+    Protocol::new(
+        "product by transfers",
+        BITS,
+        (demands.into_iter().sum(), costs.into_iter().flatten().collect()),
+        move |channel, x, ots| {
             if x.len() != plan.inputs() {
                 return Err(Error::misuse("another share"));
             }
             let x = Right::new(x.words(), BITS);
-            let (transferred, own) = match channel.role() {
+            let (by_ots, own) = match channel.role() {
                 Role::Client => (
                     {
-                        let asked = ask(channel, &plan, 0, None, pads)?;
+                        let asked = ask(channel, &plan, 0, None, ots)?;
                         client(channel, &plan, 0, &x, asked, 1)?
                     },
                     without_bits(&plan, &x),
                 ),
                 Role::Server => {
-                    let asked = ask(channel, &plan, 0, Some(&ready), pads)?;
-                    let transferred = server(channel, &plan, 0, &ready, asked, 1)?;
-                    (transferred, known(&plan, &ready, &x, 1))
+                    let asked = ask(channel, &plan, 0, Some(&ready), ots)?;
+                    let by_ots = server(channel, &plan, 0, &ready, asked, 1)?;
+                    (by_ots, known(&plan, &ready, &x, 1))
                 }
             };
-            let sums = transferred.iter().zip(own.iter()).map(|(a, b)| a.wrapping_add(*b));
+            let sums = by_ots.iter().zip(own.iter()).map(|(a, b)| a.wrapping_add(*b));
             Ok(Share::new(sums.collect(), BITS))
-        }),
-        ideal: of_values(|values| {
+        },
+        of_values(|values| {
             let [places, rows, inner, columns] = SIDES;
             let weights = weights();
             let result = |at: usize| {
@@ -71,6 +70,6 @@ pub(super) fn product() -> Protocol {
             };
             (0..places * rows * columns).map(result).collect()
         }),
-        frames: [1, 1],
-    }
+    )
+    .tampered([1, 1])
 }

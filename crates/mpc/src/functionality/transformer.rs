@@ -10,6 +10,7 @@ use wire::Result;
 use super::{COUNT, Protocol, of_values};
 use crate::boolean::compare::Radix;
 use crate::nonlinear::comet::{smu, softmax as relu};
+use crate::protocol::Protocol as _;
 use crate::transformer::gelu::{self, Gelu};
 use crate::transformer::inverse::{self, Inverse};
 use crate::transformer::layernorm::{self, LayerNorm};
@@ -39,15 +40,13 @@ pub(super) fn protocols() -> Vec<Protocol> {
 fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Radix) -> Protocol {
     let clear = functions::Gelu::new(magnitude, 4.0 / f64::from(1 << magnitude)).unwrap();
     let plan = Gelu::new(COUNT, bits, &clear, out_bits, radix).unwrap();
-    Protocol {
+    Protocol::new(
         name,
         bits,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| gelu::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
-        frames: [4, 4],
-    }
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| gelu::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+    )
 }
 
 /// The protocol `softmax` on rows of eight values.
@@ -58,15 +57,13 @@ fn softmax(
 ) -> Protocol {
     let clear = functions::Softmax::new(8, 10, 0.0625, 8).unwrap();
     let plan = plan(COUNT / 8, &clear).unwrap();
-    Protocol {
+    Protocol::new(
         name,
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| softmax::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
-        frames: [4, 4],
-    }
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| softmax::run(channel, &plan, x, ots),
+        of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
+    )
 }
 
 /// Roots, of the values with a quarter of the range added.
@@ -76,18 +73,16 @@ fn inverse() -> Protocol {
     let plan = Inverse::new(COUNT, &clear, Radix::Four).unwrap();
     let bits = plan.bits();
     let quarter = 1i64 << (bits - 2);
-    Protocol {
-        name: "inverse root",
+    Protocol::new(
+        "inverse root",
         bits,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, y, pads| {
+        (plan.demand(), plan.cost()),
+        move |channel, y, ots| {
             let y = y.plus(channel.role(), quarter);
-            inverse::run(channel, &plan, &y, pads)
-        }),
-        ideal: of_values(move |values| values.iter().map(|y| clear.clear(y + quarter)).collect()),
-        frames: [4, 4],
-    }
+            inverse::run(channel, &plan, &y, ots)
+        },
+        of_values(move |values| values.iter().map(|y| clear.clear(y + quarter)).collect()),
+    )
 }
 
 /// The protocol `layer_norm` on rows of eight values.
@@ -99,15 +94,13 @@ fn layer_norm(
     let calibration = functions::Calibration { least: 3, unit: 16.0 };
     let clear = functions::LayerNorm::new(8, 10, calibration, 8).unwrap();
     let plan = plan(COUNT / 8, &clear).unwrap();
-    Protocol {
+    Protocol::new(
         name,
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| layernorm::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
-        frames: [4, 4],
-    }
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| layernorm::run(channel, &plan, x, ots),
+        of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
+    )
 }
 
 const SMOOTH: Smooth = Smooth { bits: 8, scale: 0.0625, slope: 0.0, smoothness: 0.75, fraction: 0 };
@@ -118,15 +111,13 @@ fn smu() -> Protocol {
     let (newton, out_bits) = functions::Smu::least(SMOOTH).unwrap();
     let clear = functions::Smu::new(SMOOTH, newton, out_bits + 3).unwrap();
     let plan = smu::Smu::new(COUNT, &clear, Radix::Four).unwrap();
-    Protocol {
-        name: "smooth maximum",
-        bits: SMOOTH.bits + 1,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| smu::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
-        frames: [4, 4],
-    }
+    Protocol::new(
+        "smooth maximum",
+        SMOOTH.bits + 1,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| smu::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+    )
 }
 
 /// The protocol `relu_softmax` on rows of eight values.
@@ -135,17 +126,13 @@ fn relu_softmax() -> Protocol {
     let (newton, _) = functions::Smu::least(SMOOTH).unwrap();
     let clear = functions::ReluSoftmax::new(8, SMOOTH, 0.5, [newton, DIVISION], 8).unwrap();
     let plan = relu::ReluSoftmax::new(COUNT / 8, &clear, false, Radix::Four).unwrap();
-    Protocol {
-        name: "softmax of smooth maxima",
-        bits: SMOOTH.bits + 1,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| relu::run(channel, &plan, x, None, pads)),
-        ideal: of_values(move |values| {
-            values.chunks(8).flat_map(|row| clear.clear(row, None)).collect()
-        }),
-        frames: [4, 4],
-    }
+    Protocol::new(
+        "softmax of smooth maxima",
+        SMOOTH.bits + 1,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| relu::run(channel, &plan, x, None, ots),
+        of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row, None)).collect()),
+    )
 }
 
 /// The protocol `newton_norm` on rows of eight values.
@@ -155,13 +142,11 @@ fn newton_norm() -> Protocol {
     let root = (Start::Affine, DIVISION);
     let clear = functions::LayerNorm::by_newton(8, 10, calibration, 8, root).unwrap();
     let plan = LayerNorm::new(COUNT / 8, &clear, Radix::Four).unwrap();
-    Protocol {
-        name: "layer norm by Newton's iteration",
-        bits: 10,
-        demand: plan.demand(),
-        cost: plan.cost(),
-        run: Box::new(move |channel, x, pads| layernorm::run(channel, &plan, x, pads)),
-        ideal: of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
-        frames: [4, 4],
-    }
+    Protocol::new(
+        "layer norm by Newton's iteration",
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| layernorm::run(channel, &plan, x, ots),
+        of_values(move |values| values.chunks(8).flat_map(|row| clear.clear(row)).collect()),
+    )
 }

@@ -1,4 +1,4 @@
-//! Both parties of a garbled step, offline and online.
+//! Both parties of a garbled step, with its preprocessing.
 
 use ot::ideal::deal_pads;
 use ring::Random;
@@ -18,7 +18,7 @@ fn plan() -> Option<Garbled> {
     Garbled::map(COUNT, prime, 9, then, Ring::Power(11)).ok()
 }
 
-/// Tags and bodies of what a party hears, offline and online.
+/// Tags and bodies of what a party hears in preprocessing and online.
 fn frames(role: Role, plan: &Garbled) -> Vec<(u8, usize)> {
     let batch = plan.demand().circuits.first().map(|circuits| circuits.batch().clone());
     let (bits, tables) =
@@ -60,11 +60,11 @@ pub fn garbled_step(data: &[u8]) {
 fn step(channel: &mut Channel, plan: &Garbled) -> Result<Share> {
     let (demand, rng) = (plan.demand(), &mut Random::seeded(1));
     let (sending, receiving) = deal_pads(rng, &demand.circuit_jobs());
-    let transfers = match channel.role() {
+    let ots = match channel.role() {
         Role::Client => Correlations::new(sending, Vec::new()),
         Role::Server => Correlations::new(Vec::new(), receiving),
     };
-    let prepared = prepare(channel, &demand.circuits, transfers, rng)?;
+    let prepared = prepare(channel, &demand.circuits, ots, rng)?;
     let x = Share::new(vec![5; COUNT], 10);
     garbled::run(channel, plan, &x, Correlations::default().with_circuits(prepared))
 }

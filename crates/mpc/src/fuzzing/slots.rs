@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use graph::Conv;
 use he::bfv::SecretKey;
 use ring::{Random, Seed};
-use wire::fuzzing::fed;
-use wire::{Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
+use wire::{Error, Message, Packed, Segment, tags};
 
+use super::{Stream, channel};
 use crate::linear::slots::{Layer, Protocol, ServerKeys, ServerWeights, Worker, server};
 
 /// The client's ciphertexts.
@@ -50,16 +50,10 @@ fn layout(layer: &Layer) -> Vec<Segment> {
 /// # Panics
 /// When it is not, or when more is asked for than the layer has.
 pub fn slot_ciphertexts(data: &[u8]) {
-    let (Some((kind, rest)), Some(Waiting { layer, weights, keys })) =
-        (data.split_first(), waiting())
-    else {
-        return;
-    };
+    let Some(Waiting { layer, weights, keys }) = waiting() else { return };
     let len = Inputs::body_len(&layout(layer));
-    let filled = kind & 1 == 1 && !rest.is_empty();
-    let stream = if filled { frame(rest, len) } else { rest.to_vec() };
-    let most = usize::try_from(len.max(HEADER_LEN)).unwrap_or(usize::MAX);
-    let mut channel = fed(Role::Server, &stream, most);
+    let Some(Stream { filled, bytes }) = Stream::of(data, Inputs::TAG, len) else { return };
+    let mut channel = channel(&bytes, len);
     let x = vec![5; layer.inputs()];
     let worker = &mut Worker { rng: &mut Random::seeded(1), threads: 1 };
     match server(&mut channel, layer, keys, weights, &x, worker) {
@@ -72,16 +66,10 @@ pub fn slot_ciphertexts(data: &[u8]) {
     }
 }
 
-/// The frame, filled with `bytes` over and over.
-fn frame(bytes: &[u8], len: u64) -> Vec<u8> {
-    let body = bytes.iter().copied().cycle().take(usize::try_from(len).unwrap_or_default());
-    let word = u32::try_from(len).unwrap_or_default().to_le_bytes();
-    [Inputs::TAG].into_iter().chain(word).chain(body).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use ring::mutate::replay;
+    use wire::HEADER_LEN;
 
     use super::*;
 

@@ -60,27 +60,27 @@ impl Circuits {
         Ok(Self { batch, masks, words })
     }
 
-    /// The circuit and its instances.
+    /// Returns the circuit and its instances.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }
 
-    /// The ring of the masks.
+    /// Returns the ring of the masks.
     pub fn masks(&self) -> Ring {
         self.masks
     }
 
-    /// The number of masks of all instances.
+    /// Returns the number of masks of all instances.
     pub fn values(&self) -> usize {
         self.words * self.batch.count()
     }
 
-    /// Transfers that [`super::prepare`] consumes; the client sends in them.
+    /// Returns the OTs that [`super::prepare`] consumes; the client sends in them.
     pub fn job(&self) -> Job {
         Job { count: self.batch.evaluator_bits(), choice_bits: 1, entry: Entry::Pair(64, 64) }
     }
 
-    /// Bytes that the server holds between preparing and evaluating.
+    /// Returns the number of bytes that the server holds between preparing and evaluating.
     pub fn held_bytes(&self) -> usize {
         let inputs = self.batch.evaluator_bits().saturating_mul(16);
         self.batch.table_bytes().saturating_add(inputs).saturating_add(8 * self.values())
@@ -91,7 +91,7 @@ impl Circuits {
         vec![Segment { count: self.values(), bits: self.masks.bits() }]
     }
 
-    /// What running them costs: masked shares one way, labels the other.
+    /// Returns what running them costs: masked shares one way, labels the other.
     pub fn online_cost(&self) -> Cost {
         let masked = Cost::message(Role::Server, Masked::body_len(&self.masked()));
         masked.then(labels_cost(Role::Client, self.batch.garbler_bits()))
@@ -103,7 +103,7 @@ impl Circuits {
 }
 
 impl Prepared {
-    /// What was prepared.
+    /// Returns what was prepared.
     pub fn circuits(&self) -> &Circuits {
         &self.circuits
     }

@@ -5,29 +5,29 @@
 //! | In | shares of `x` mod 2^n or mod p; a prepared batch of circuits ([`prepare`]) |
 //! | Out | shares of `f(x)` mod 2^m or mod q |
 //! | Reveals | the server's share less a uniform mask; labels |
-//! | Security | semi-honest, given the transfers; hash of gates as in `ot::gates` |
-//! | Cost | online the bits of x to the client, 128 bits for each of them back: 2 rounds, server first ([`Garbled::cost`]); offline [`prepare_cost`] |
+//! | Security | semi-honest, given the OTs; hash of gates as in `ot::gates` |
+//! | Cost | online the bits of x to the client, 128 bits for each of them back: 2 rounds, server first ([`Garbled::cost`]); in preprocessing [`prepare_cost`] |
 //! | Paper | FALCON (Li et al., 2018), sections 5.3 and 5.4; Zahur, Rosulek, Evans (EUROCRYPT 2015); Ball, Malkin, Rosulek (CCS 2016) |
 //!
-//! The evaluator's input is a mask `r` that the server draws offline, uniform in the ring,
-//! and whose labels it gets offline as well. Online it sends `d = x_s - r`; the client's
+//! The evaluator's input is a mask `r` that the server draws in preprocessing, uniform in the ring,
+//! and whose labels it gets then as well. Online it sends `d = x_s - r`; the client's
 //! input is `x_c + d`, so that the circuit adds up `(x_c + d) + r = x`. Labels of the
-//! client's bits are all that is sent then, and no transfer is left for the online phase.
+//! client's bits are all that is sent then, and no OT is left for the online phase.
 //! The outputs come as shares straight from the garbling, without gates. The client knows
 //! its own share of every result beforehand.
 
 mod bytes;
 pub(crate) mod circuits;
-mod offline;
 mod online;
 mod plan;
+mod preprocess;
 mod shape;
 
 pub use circuits::{Circuits, Prepared};
 pub use gc::Ring;
-pub use offline::{prepare, prepare_cost};
 pub use online::{run, run_all};
 pub use plan::Garbled;
+pub use preprocess::{prepare, prepare_cost};
 pub use shape::{Clip, Function};
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ const LABELS: u8 = tags::GARBLED_LABELS;
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Garbled, x: &Share, pads: Correlations) -> Result<Share> {
-    run_all(channel, plan, x, pads)?
+pub fn run(channel: &mut Channel, plan: &Garbled, x: &Share, ots: Correlations) -> Result<Share> {
+    run_all(channel, plan, x, ots)?
         .into_iter()
         .next()
         .ok_or_else(|| defect("a garbled circuit has no output"))
@@ -36,13 +36,13 @@ pub fn run_all(
     channel: &mut Channel,
     plan: &Garbled,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Vec<Share>> {
     x.check(plan.inputs, plan.from.bits(), "garbled circuit")?;
     if !x.words().iter().fold(true, |all, word| all & plan.from.contains(*word)) {
         return Err(Error::misuse("shares beyond their prime"));
     }
-    let prepared = pads.circuits(&plan.demand().circuits)?.pop();
+    let prepared = ots.circuits(&plan.demand().circuits)?.pop();
     let shares = match (channel.role(), prepared.map(|prepared| prepared.end)) {
         (Role::Client, Some(End::Garbler(garbling))) => {
             let masked: Masked = channel.receive(&plan.layout())?;
@@ -131,12 +131,7 @@ impl Protocol for Garbled {
         self.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }

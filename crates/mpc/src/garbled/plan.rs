@@ -27,7 +27,7 @@ pub struct Garbled {
 }
 
 impl Garbled {
-    /// `then` of each of `count` values of a signed `width` bits.
+    /// Plans `then` of each of `count` values of a signed `width` bits.
     ///
     /// # Errors
     /// [`Error::Misuse`] for no values, and for widths that the rings have no room for.
@@ -41,9 +41,9 @@ impl Garbled {
         Self::new(builder.finish()?, count, from, entrance, vec![(to, then.low())])
     }
 
-    /// `then` of the maximum of each window, `windows` being positions below `inputs`. A
-    /// window smaller than the largest repeats its last element. As `then` never decreases,
-    /// low bits are dropped before the maximum and clipped after it, once a window.
+    /// Plans `then` of the maximum of each window, `windows` being positions below `inputs`. A
+    /// window smaller than the largest repeats its last element. As `then` never decreases, low
+    /// bits are dropped before the maximum and clipped after it, once a window.
     ///
     /// # Errors
     /// As [`Garbled::map`]; [`Error::Misuse`] for an empty window or one beyond the inputs.
@@ -72,9 +72,9 @@ impl Garbled {
         Ok(Self { inputs, positions: Some(positions.into()), ..plan })
     }
 
-    /// The position, shared in `to`, of the largest of `classes` values of each of `rows`
-    /// rows, the first of equal ones, as [`crate::nonlinear::argmax`] has it; and its value, shared in
-    /// `value`, if that is given ([`super::run_all`]).
+    /// Plans the position, shared in `to`, of the largest of `classes` values of each of `rows`
+    /// rows, the first of equal ones, as [`crate::nonlinear::argmax`] has it; and its value, shared
+    /// in `value`, if that is given ([`super::run_all`]).
     ///
     /// # Errors
     /// As [`Garbled::map`].
@@ -168,12 +168,12 @@ impl Garbled {
         Ok(Self { circuits, from, entrance, inputs, positions: None, lows })
     }
 
-    /// The batch of circuits consumed.
+    /// Returns the batch of circuits consumed.
     pub fn demand(&self) -> Demand {
         Demand::circuit(self.circuits.clone())
     }
 
-    /// What [`super::run`] costs.
+    /// Returns what [`super::run`] costs.
     pub fn cost(&self) -> Cost {
         self.circuits.online_cost()
     }
@@ -183,17 +183,17 @@ impl Garbled {
         self.circuits.masked()
     }
 
-    /// AND gates of all instances.
+    /// Returns the number of AND gates of all instances.
     pub fn and_gates(&self) -> usize {
         self.circuits.batch().and_gates()
     }
 
-    /// Values that go in.
+    /// Returns the number of values that go in.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Values of each output list.
+    /// Returns the number of values of each output list.
     pub fn outputs(&self) -> usize {
         self.circuits.batch().count()
     }

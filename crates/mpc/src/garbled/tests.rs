@@ -9,7 +9,7 @@ use super::shape::Entrance;
 use super::*;
 use crate::correlations::Correlations;
 use crate::share::Share;
-use crate::testing::{both, both_real};
+use crate::testing::{both, both_real, shares_of};
 
 const FUNCTIONS: [Function; 8] = [
     Function { drop: 0, floor: false, clip: None },
@@ -60,14 +60,8 @@ fn split(rng: &mut Random, values: &[i64], ring: Ring) -> (Share, Share) {
 
 /// Runs `plan`, whose cost must be as said, and adds up the outputs.
 fn play(rng: &mut Random, plan: &Garbled, client: &Share, server: &Share) -> Vec<Vec<u64>> {
-    let (c, s) = both(
-        rng,
-        &plan.demand(),
-        |ch, pads| run_all(ch, plan, client, pads),
-        |ch, pads| run_all(ch, plan, server, pads),
-    );
-    assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-    let (c, s) = (c.value.unwrap(), s.value.unwrap());
+    let price = (plan.demand(), plan.cost());
+    let [c, s] = shares_of(rng, price, [client, server], |ch, x, ots| run_all(ch, plan, x, ots));
     let rings = plan.circuits.batch().rings();
     c.iter().zip(&s).zip(rings).map(|((c, s), ring)| opened(*ring, c, s)).collect()
 }
@@ -223,15 +217,15 @@ fn pooling_before_relu_saves_three_relus_of_four() {
 
 fn prepared(ch: &mut wire::Channel, demand: &crate::Demand, mut rng: Random) -> Vec<Prepared> {
     let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &demand.circuit_jobs());
-    let transfers = match ch.role() {
+    let ots = match ch.role() {
         wire::Role::Client => Correlations::new(sending, vec![]),
         wire::Role::Server => Correlations::new(vec![], receiving),
     };
-    prepare(ch, &demand.circuits, transfers, &mut rng).unwrap()
+    prepare(ch, &demand.circuits, ots, &mut rng).unwrap()
 }
 
 #[test]
-fn real_transfers_and_several_circuits_in_one_preparation() {
+fn real_ots_and_several_circuits_in_one_preparation() {
     let values: Vec<i64> = (-20..20).map(|x| 12 * x).collect();
     let mut rng = Random::seeded(95);
     let from = prime(65_537);
@@ -248,10 +242,10 @@ fn real_transfers_and_several_circuits_in_one_preparation() {
     assert_eq!((c.cost, s.cost), (prepare_cost(&demand.circuits), c.cost));
     assert_eq!((c.cost.rounds, prepare_cost(&[]).rounds), (2, 0));
     assert!(demand.table_bytes() > 32 * (relu.and_gates() + top.and_gates()));
-    let through = |ch: &mut wire::Channel, share: &Share, mut pads: Correlations| {
-        let now = pads.split(ch.role(), &relu.demand()).unwrap();
+    let through = |ch: &mut wire::Channel, share: &Share, mut ots: Correlations| {
+        let now = ots.split(ch.role(), &relu.demand()).unwrap();
         let rectified = run(ch, &relu, share, now).unwrap();
-        run(ch, &top, &rectified, pads).unwrap()
+        run(ch, &top, &rectified, ots).unwrap()
     };
     let (c, s) =
         both_real(5, &demand, |ch, p| through(ch, &client, p), |ch, p| through(ch, &server, p));
@@ -272,8 +266,8 @@ fn other_circuits_than_prepared_are_misuse() {
     let (c, s) = both(
         &mut rng,
         &two.demand(),
-        |ch, pads| run(ch, &three, &x, pads),
-        |ch, pads| run(ch, &three, &x.narrow(7).unwrap(), pads),
+        |ch, ots| run(ch, &three, &x, ots),
+        |ch, ots| run(ch, &three, &x.narrow(7).unwrap(), ots),
     );
     assert!(matches!(c.value, Err(Error::Misuse(_))));
     assert!(matches!(s.value, Err(Error::Misuse(_))));

@@ -35,7 +35,7 @@ pub(super) fn plan(conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {
     })
 }
 
-/// Rotations by the published formulas, for rows of `slots` slots.
+/// Returns the rotations by the published formulas, for rows of `slots` slots.
 ///
 /// Matrix times vector: `n_i*n_o/n - 1`, n_o padded to a power of two. Convolution:
 /// `(c_i/c_n)*(k*k - 1) + (c_o/c_n)*(c_n - 1)`; where a layer has fewer channels than c_n,

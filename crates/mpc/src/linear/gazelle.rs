@@ -33,7 +33,7 @@ pub(super) fn plan(conv: &Conv, rows: Rows) -> Result<(Plan, Operations)> {
     })
 }
 
-/// Rotations by the published formulas, for rows of `slots` slots.
+/// Returns the rotations by the published formulas, for rows of `slots` slots.
 ///
 /// Matrix times vector: `log2(n/n_o) + n_i*n_o/n - 1`, n_o padded to a power of two.
 /// Convolution: `(c_i/c_n)*(k*k - 1) + (c_i*c_o/c_n^2)*(c_n - 1)`; where a layer has fewer

@@ -9,6 +9,9 @@ pub mod ot_matmul;
 mod residues;
 pub mod shared_matmul;
 pub mod slots;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod testing;
 mod timed;
 mod transport;
 pub mod winograd;

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use he::bfv::noise::Load;
-use he::bfv::{Blinding, Ciphertext, Encoder, PublicKey};
-use ring::Random;
+use he::bfv::{Blinding, Ciphertext, Encoder, Params, PublicKey, SecretKey};
+use ring::{Random, Seed};
 use wire::{Message, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
+use super::slots::ServerKeys;
 use super::transport::{bfv, misuse};
 
 /// Times of the server's work on a layer, in one thread.
@@ -22,6 +23,18 @@ pub struct Timed {
     /// Rotations, products and sums, then adding what was prepared, up to the bytes that are
     /// sent.
     pub online: Duration,
+}
+
+/// Fresh keys of both parties, with rotations by `steps`.
+pub(super) fn keys(
+    params: &Params,
+    steps: &[usize],
+    rng: &mut Random,
+) -> Result<(SecretKey, ServerKeys)> {
+    let (key, seed) = (SecretKey::generate(params, rng).map_err(misuse)?, Seed([0; 16]));
+    let public = key.public_key(&seed, rng).map_err(misuse)?;
+    let rotations = key.rotation_keys(steps, false, &seed, rng).map_err(misuse)?;
+    Ok((key, ServerKeys { public, rotations }))
 }
 
 /// What responses are made with.

@@ -48,19 +48,9 @@ impl Argmax {
         Ok(Self { rows, classes, index_bits, maximum })
     }
 
-    /// Width of the resulting shares.
+    /// Returns the width of the resulting shares.
     pub fn index_bits(&self) -> u32 {
         self.index_bits
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.maximum.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        self.maximum.cost()
     }
 }
 
@@ -73,13 +63,13 @@ pub fn run(
     channel: &mut Channel,
     plan: &Argmax,
     values: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let rows = (0..plan.rows).flat_map(|_| 0..plan.classes);
     let indices: Vec<i64> = rows.map(|i| i as i64).collect();
     let known = (channel.role() == Role::Server).then_some(indices.as_slice());
     let indices = Share::known(known, indices.len(), plan.index_bits);
-    let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), pads)?;
+    let mut found = maximum::run(channel, &plan.maximum, values, Some(&indices), ots)?;
     found.pop().ok_or_else(|| defect("an argmax has no output"))
 }
 
@@ -93,20 +83,15 @@ impl Protocol for Argmax {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.maximum.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.maximum.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -114,7 +99,7 @@ impl Protocol for Argmax {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{shares_of, split};
     use ring::Random;
     use ring::word::mask;
 
@@ -131,14 +116,10 @@ mod tests {
         ] {
             let (client, server) = split(&mut rng, &values, 8);
             let plan = Argmax::new(1, values.len(), 8, Radix::Four).unwrap();
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let sum = c.value.unwrap().words()[0] + s.value.unwrap().words()[0];
+            let price = (plan.demand(), plan.cost());
+            let [c, s] =
+                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
+            let sum = c.words()[0] + s.words()[0];
             let largest = values.iter().max().unwrap();
             let want = values.iter().position(|v| v == largest).unwrap();
             assert_eq!(sum & mask(plan.index_bits()), want as u64);
@@ -152,16 +133,11 @@ mod tests {
             [[1, 2, 3, 4, 5], [7, -7, 7, 0, 0], [-9, -8, -8, -9, -9], [0, 0, 0, 0, 1]];
         let (client, server) = split(&mut rng, rows.as_flattened(), 8);
         let plan = Argmax::new(4, 5, 8, Radix::Four).unwrap();
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        assert_eq!(c.cost.rounds, Argmax::new(1, 5, 8, Radix::Four).unwrap().cost().rounds);
-        let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
-        let pairs = ours.words().iter().zip(theirs.words());
+        let price = (plan.demand(), plan.cost());
+        let [c, s] =
+            shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
+        assert_eq!(plan.cost().rounds, Argmax::new(1, 5, 8, Radix::Four).unwrap().cost().rounds);
+        let pairs = c.words().iter().zip(s.words());
         let found: Vec<u64> = pairs.map(|(c, s)| (c + s) & mask(plan.index_bits())).collect();
         assert_eq!(found, [4, 0, 1, 4]);
         assert!(Argmax::new(0, 5, 8, Radix::Four).is_err());

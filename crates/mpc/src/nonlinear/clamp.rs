@@ -90,16 +90,16 @@ impl Inside {
         first: Role,
         y: &[u64],
         [positive, inside]: [&Bits; 2],
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Share> {
         let (role, plan) = (channel.role(), self.switch());
         let side = self.side(role, y, positive, inside);
-        let now = pads.split(role, &plan.demand())?;
+        let now = ots.split(role, &plan.demand())?;
         let switched = mux::run(channel, &plan, first, side, now)?;
         let chosen = sum_of(self.count, self.inner(), &switched);
         let Some(lift) = self.lift() else { return Ok(chosen) };
         let side = self.wraps(role, chosen.words());
-        let switched = mux::run(channel, &lift, !first, side, pads)?;
+        let switched = mux::run(channel, &lift, !first, side, ots)?;
         let wraps = sum_of(self.count, self.out_bits - self.inner(), &switched);
         let pairs = chosen.words().iter().zip(wraps.words());
         let lifted = pairs.map(|(word, wrap)| word.wrapping_sub(wrap << self.inner()));

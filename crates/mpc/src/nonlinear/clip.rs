@@ -36,8 +36,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// `count` elements from `bits` (2 to 63) to `out_bits` (1 to 63), kept in
-    /// `[low, high]`.
+    /// Plans `count` elements from `bits` (2 to 63) to `out_bits` (1 to 63), kept in `[low, high]`.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range, or bounds in the wrong order or
@@ -62,12 +61,12 @@ impl Clip {
         Ok(Self { count, bits, low, span, comparison, inside })
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         self.comparison.demand(2 * self.count) + self.inside.demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
         self.comparison.cost(2 * self.count).then(self.inside.cost(first))
@@ -102,16 +101,16 @@ impl Clip {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "clip")?;
     let (role, count) = (channel.role(), plan.count);
     let distances = plan.distances(role, y);
-    let found = compare::of_share(channel, &plan.comparison, &distances, &mut pads)?;
+    let found = compare::of_share(channel, &plan.comparison, &distances, &mut ots)?;
     let indicators = plan.indicators(role, distances.words(), &found.greater);
     let [positive, inside] = &*indicators;
     let above = distances.words().get(..count).unwrap_or_default();
     let first = plan.comparison.last_sender();
-    let clipped = plan.inside.run(channel, first, above, [positive, inside], pads)?;
+    let clipped = plan.inside.run(channel, first, above, [positive, inside], ots)?;
     let low = server_only(role, plan.low as u64);
     let words = clipped.words().iter().map(|word| word.wrapping_add(low)).collect();
     Ok(Share::new(words, plan.inside.out_bits))
@@ -121,19 +120,13 @@ pub fn run(channel: &mut Channel, plan: &Clip, y: &Share, mut pads: Correlations
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
     fn check(plan: &Clip, bounds: [i64; 2], client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         let values = Share::reconstruct(client, server).into_iter();
         let want = values.map(|y| y.clamp(bounds[0], bounds[1]) as u64);
         let want = want.map(|y| signed(y, plan.inside.out_bits));

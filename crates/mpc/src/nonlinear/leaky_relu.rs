@@ -27,6 +27,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::gated;
+use crate::protocol::Protocol;
 use crate::share::{Share, sign_of};
 
 /// The public plan of one layer.
@@ -43,7 +44,7 @@ pub struct Slope {
 }
 
 impl Slope {
-    /// `|y|` for `count` values of `bits` (2 to 63), mod 2^out_bits (2 to 63).
+    /// Plans `|y|` for `count` values of `bits` (2 to 63), mod 2^out_bits (2 to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -51,7 +52,7 @@ impl Slope {
         Self::new(count, bits, [1, -1], 0, out_bits, radix)
     }
 
-    /// `y` where it is not negative, else `floor(slope*y / 2^shift)`.
+    /// Plans `y` where it is not negative, else `floor(slope*y / 2^shift)`.
     ///
     /// # Errors
     /// As [`Slope::new`].
@@ -112,12 +113,12 @@ impl Slope {
         self.comparison.demand(self.count) + self.switch().demand()
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         self.choosing() + self.truncate.as_ref().map(Truncate::demand).unwrap_or_default()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.comparison.last_sender();
         let choosing = self.comparison.cost(self.count).then(self.switch().cost(first));
@@ -166,26 +167,21 @@ fn refused() -> Error {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(
-    channel: &mut Channel,
-    plan: &Slope,
-    y: &Share,
-    mut pads: Correlations,
-) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Slope, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "slopes")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.choosing())?;
+    let now = ots.split(role, &plan.choosing())?;
     let sums = choose(channel, plan, y, now)?;
     match &plan.truncate {
-        Some(truncation) => truncate::run(channel, truncation, &sums, pads),
+        Some(truncation) => truncate::run(channel, truncation, &sums, ots),
         None => Ok(sums),
     }
 }
 
 /// Shares of `p*y` or `q*y`.
-fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations) -> Result<Share> {
+fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut ots: Correlations) -> Result<Share> {
     let role = channel.role();
-    let found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let mut d = sign_of(role, y.words(), plan.bits);
     d.xor(&found.greater);
     let integers = y.words().iter().map(|word| signed(*word, plan.bits) as u64);
@@ -193,7 +189,7 @@ fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations
     let top = Bits::of_words(y.words(), plan.bits - 1);
     let side = plan.side(role, &integers, top, &d);
     let first = plan.comparison.last_sender();
-    let switched = mux::run(channel, &plan.switch(), first, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), first, side, ots)?;
     let slope = plan.negative as u64;
     let mut sums: Vec<u64> = integers.iter().map(|y| y.wrapping_mul(slope)).collect();
     for (columns, receiver) in [(&switched.received, role), (&switched.sent, !role)] {
@@ -206,7 +202,7 @@ fn choose(channel: &mut Channel, plan: &Slope, y: &Share, mut pads: Correlations
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
 
     /// Slopes, shift and width of the result.
@@ -215,14 +211,8 @@ mod tests {
     fn check(case: Case, client: &Share, server: &Share, radix: Radix, rng: &mut Random) {
         let (slopes, shift, out_bits) = case;
         let plan = Slope::new(client.len(), client.bits(), slopes, shift, out_bits, radix).unwrap();
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, client, pads),
-            |ch, pads| run(ch, &plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, &plan, x, ots));
         let values = Share::reconstruct(client, server).into_iter().map(i128::from);
         let slope = |y: i128| i128::from(if y >= 0 { slopes[0] } else { slopes[1] });
         let want = values.map(|y| signed(((slope(y) * y) >> shift) as u64, out_bits));

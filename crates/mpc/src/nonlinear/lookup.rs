@@ -2,17 +2,17 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's; random transfers |
+//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's; random OTs |
 //! | Out | shares of `T[x]` mod 2^out_bits |
 //! | Reveals | masked choices; of the table nothing but its size |
 //! | Security | semi-honest, given the correlations |
 //! | Cost | bits one way, (2^bits - 1)*out_bits the other per element; 2 rounds |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), lookup tables, section III; Dessouky et al., NDSS 2017 |
 //!
-//! Its holder, say the server, turns the table by its share, `T'[j] = T[j + s]`, and the client
-//! picks `T'[c]`. The turn is made of conditional moves of columns, one for each bit of s, so
-//! that no address depends on a share. Elements are taken in blocks whose turned tables
-//! fit into a cache; they share the two messages.
+//! The holder of the table, say the server, turns the table by its share, `T'[j] = T[j + s]`, and
+//! the client picks `T'[c]`. The turn is made of conditional moves of columns, one for each bit of
+//! s, so that no address depends on a share. Elements are taken in blocks whose turned tables fit
+//! into a cache; they share the two messages.
 
 use ot::{Column, Entry, Job, Table};
 use ring::Bits;
@@ -38,7 +38,7 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// `count` positions of `bits` (1 to 8) to entries of `out_bits` (1 to 64).
+    /// Plans `count` positions of `bits` (1 to 8) to entries of `out_bits` (1 to 64).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -55,7 +55,7 @@ impl Lookup {
         Self { chooser, ..self }
     }
 
-    /// Who has the table.
+    /// Returns who has the table.
     pub fn holder(&self) -> Role {
         !self.chooser
     }
@@ -71,12 +71,12 @@ impl Lookup {
         Switch::to(self.chooser, (0..self.count).step_by(most).map(job).collect())
     }
 
-    /// Transfers consumed.
+    /// Returns the OTs that a run consumes.
     pub fn demand(&self) -> Demand {
         self.switch().demand()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         self.switch().cost(self.chooser)
     }
@@ -116,7 +116,7 @@ pub(crate) fn turned(table: &[u64], shares: Zeroizing<Vec<Bits>>) -> Table {
     Table::words(columns)
 }
 
-/// The table of `function` over integers of `bits` (1 to 8), signed or not.
+/// Returns the table of `function` over integers of `bits` (1 to 8), signed or not.
 pub fn tabulate(bits: u32, of_signed: bool, function: impl Fn(i64) -> i64) -> Vec<u64> {
     let value = |word: u64| if of_signed { signed(word, bits) } else { word as i64 };
     (0..1u64 << bits).map(|word| function(value(word)) as u64).collect()
@@ -133,7 +133,7 @@ pub fn run(
     plan: &Lookup,
     x: &Share,
     table: &[u64],
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let entries = if role == plan.chooser { table.len() } else { 1 << plan.bits };
@@ -141,7 +141,7 @@ pub fn run(
         return Err(Error::misuse("a share or table that does not fit its lookup"));
     }
     let side = plan.side(role, x.words(), table);
-    let switched = mux::run(channel, &plan.switch(), plan.chooser, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), plan.chooser, side, ots)?;
     let blocks = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
     // With room for all: a vector that grows leaves copies behind.
     let mut words = Vec::with_capacity(plan.count);
@@ -156,12 +156,13 @@ pub struct PublicTable {
 }
 
 impl PublicTable {
-    /// `values` has an entry for each of the 2^bits words of the inputs of `lookup`.
+    /// Makes a table of `values`, which has an entry for each of the 2^bits words of the inputs of
+    /// `lookup`.
     pub fn new(lookup: Lookup, values: Vec<u64>) -> Self {
         Self { lookup, values }
     }
 
-    /// The entries, by the word that selects them.
+    /// Returns the entries, by the word that selects them.
     pub fn values(&self) -> &[u64] {
         &self.values
     }
@@ -190,15 +191,10 @@ impl Protocol for PublicTable {
         self.lookup.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
         let own = channel.role() == self.lookup.holder();
         let table: &[u64] = if own { &self.values } else { &[] };
-        run(channel, &self.lookup, input(inputs, 0)?, table, correlations)
+        run(channel, &self.lookup, input(inputs, 0)?, table, ots)
     }
 }
 
@@ -223,8 +219,8 @@ mod tests {
         let (c, s) = both(
             rng,
             &plan.demand(),
-            |ch, pads| run(ch, plan, client, tables(Role::Client), pads),
-            |ch, pads| run(ch, plan, server, tables(Role::Server), pads),
+            |ch, ots| run(ch, plan, client, tables(Role::Client), ots),
+            |ch, ots| run(ch, plan, server, tables(Role::Server), ots),
         );
         assert_eq!(c.cost, plan.cost());
         assert_eq!(c.cost.rounds, 2);

@@ -34,7 +34,8 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    /// `windows` list positions below `inputs`; each must have at least one.
+    /// Plans the tournament of `windows`, which list positions below `inputs`; each has at least
+    /// one.
     ///
     /// # Errors
     /// [`Error::Misuse`] for an empty window or a position out of range.
@@ -195,20 +196,6 @@ impl Maximum {
         self.comparison.demand(count) + self.switch(count).demand()
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        let level = |pairs: &Vec<(usize, usize)>| {
-            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
-        };
-        self.tournament.levels.iter().map(level).collect()
-    }
-
     /// Plays one level: the winners of `left[i]` against `right[i]`, for the value
     /// and its payload.
     fn play(
@@ -216,7 +203,7 @@ impl Maximum {
         channel: &mut Channel,
         left: &[Share],
         right: &[Share],
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Vec<Share>> {
         let role = channel.role();
         let differences: Vec<Share> =
@@ -224,7 +211,7 @@ impl Maximum {
         let value =
             differences.first().ok_or_else(|| defect("a maximum has no value to compare"))?;
         let count = value.len();
-        let found = compare::of_share(channel, &self.comparison, value, &mut pads)?;
+        let found = compare::of_share(channel, &self.comparison, value, &mut ots)?;
         let mut wins = sign_of(role, value.words(), self.bits);
         wins.xor(&found.greater);
         let mut table = Table::words(gated(value.words(), &wins));
@@ -234,7 +221,7 @@ impl Maximum {
         }
         let side = Side { choices: vec![vec![wins]], tables: vec![table] };
         let first = self.comparison.last_sender();
-        let switched = mux::run(channel, &self.switch(count), first, side, pads)?;
+        let switched = mux::run(channel, &self.switch(count), first, side, ots)?;
         let winner = |(index, right): (usize, &Share)| {
             let ends = switched.received.iter().chain(&switched.sent);
             ends.filter_map(|column| column.words.get(index)).fold(right.clone(), |sum, gain| {
@@ -245,7 +232,7 @@ impl Maximum {
     }
 }
 
-/// The maximum of each window, followed by its payload.
+/// Returns the maximum of each window, followed by its payload.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or correlations do not fit the plan,
@@ -255,7 +242,7 @@ pub fn run(
     plan: &Maximum,
     value: &Share,
     payload: Option<&Share>,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Vec<Share>> {
     let inputs = plan.tournament.inputs;
     let width = payload.map(Share::bits);
@@ -286,7 +273,7 @@ pub fn run(
     };
     for pairs in rounds {
         let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-        let now = pads.split(channel.role(), &plan.level_need(pairs.len()))?;
+        let now = ots.split(channel.role(), &plan.level_need(pairs.len()))?;
         let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;
         for (words, winners) in players.iter_mut().zip(winners) {
             words.extend_from_slice(winners.words());
@@ -305,20 +292,19 @@ impl Protocol for Maximum {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let first = self.comparison.last_sender();
+        let level = |pairs: &Vec<(usize, usize)>| {
+            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
+        };
+        self.tournament.levels.iter().map(level).collect()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        let winners = run(channel, self, input(inputs, 0)?, None, correlations)?.pop();
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        let winners = run(channel, self, input(inputs, 0)?, None, ots)?.pop();
         winners.ok_or_else(|| Error::misuse("a maximum without output"))
     }
 }

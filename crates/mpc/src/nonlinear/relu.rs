@@ -41,8 +41,8 @@ pub struct Relu {
 }
 
 impl Relu {
-    /// `count` elements from `bits` (3 to 63) to `out_bits` (1 to 63), clipped to
-    /// `2^saturate - 1`.
+    /// Plans `count` elements from `bits` (3 to 63) to `out_bits` (1 to 63), clipped to `2^saturate
+    /// - 1`.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths out of range or `saturate > bits - 2`.
@@ -65,17 +65,6 @@ impl Relu {
         let (cap, asks) = (saturate.map(mask), comparison.asks());
         let inside = Inside { count, bits, cap, out_bits, asks };
         Ok(Self { count, bits, saturate, comparison, inside })
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.comparison.demand(self.count) + self.inside.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        self.comparison.cost(self.count).then(self.inside.cost(first))
     }
 
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
@@ -106,14 +95,14 @@ pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "ReLU")?;
     let role = channel.role();
-    let mut found = compare::of_share(channel, &plan.comparison, y, &mut pads)?;
+    let mut found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
     let first = plan.comparison.last_sender();
-    plan.inside.run(channel, first, y.words(), [positive, inside], pads)
+    plan.inside.run(channel, first, y.words(), [positive, inside], ots)
 }
 
 /// Adds up the shares of all jobs.
@@ -136,20 +125,16 @@ impl Protocol for Relu {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.comparison.demand(self.count) + self.inside.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let first = self.comparison.last_sender();
+        self.comparison.cost(self.count).then(self.inside.cost(first))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -157,19 +142,13 @@ impl Protocol for Relu {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
     fn check(plan: &Relu, values: &[i64], client: &Share, server: &Share, rng: &mut Random) {
-        let (c, s) = both(
-            rng,
-            &plan.demand(),
-            |ch, pads| run(ch, plan, client, pads),
-            |ch, pads| run(ch, plan, server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got = computed(rng, price, [client, server], |ch, x, ots| run(ch, plan, x, ots));
         for (y, got) in values.iter().zip(got) {
             let cap = plan.saturate.map_or(i64::MAX, |a| mask(a) as i64);
             let want = (*y).clamp(0, cap);

@@ -21,6 +21,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.
@@ -116,22 +117,22 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Curve,
     z: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let lines = match plan {
-        Curve::Whole(table) => return digits::run(channel, table, z, pads),
+        Curve::Whole(table) => return digits::run(channel, table, z, ots),
         Curve::Lines(lines) => lines,
     };
-    let now = pads.split(role, &lines.upper.demand())?;
+    let now = ots.split(role, &lines.upper.demand())?;
     let piece = truncate::run(channel, &lines.upper, z, now)?;
-    let now = pads.split(role, &lines.start.demand())?;
+    let now = ots.split(role, &lines.start.demand())?;
     let start = lookup::run(channel, &lines.start, &piece, held(role, &lines.lines.starts), now)?;
     let slopes: Vec<u64> = lines.lines.slopes.iter().map(|slope| *slope as u64).collect();
-    let now = pads.split(role, &lines.slope.demand())?;
+    let now = ots.split(role, &lines.slope.demand())?;
     let slope = lookup::run(channel, &lines.slope, &piece, held(role, &slopes), now)?;
-    let now = pads.split(role, &lines.product.demand())?;
+    let now = ots.split(role, &lines.product.demand())?;
     let low = z.narrow(lines.lines.drop)?;
     let rise = multiply::run(channel, &lines.product, &slope, &low, now)?;
-    truncate::run(channel, &lines.rounding, &start.add_scaled(&rise, 1), pads)
+    truncate::run(channel, &lines.rounding, &start.add_scaled(&rise, 1), ots)
 }

@@ -117,7 +117,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Digits,
     z: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     z.check(plan.count, plan.bits, "table")?;
     let role = channel.role();
@@ -129,12 +129,12 @@ pub(super) fn run(
             Side { choices: Vec::new(), tables: vec![plan.turned(&planes)] }
         }
     };
-    let now = pads.split(role, &plan.lookup().demand())?;
+    let now = ots.split(role, &plan.lookup().demand())?;
     let found = mux::run(channel, &plan.lookup(), Role::Client, side, now)?;
     let found = found.received.first().or(found.sent.first());
     let planes = found.map_or(&[][..], |column| column.planes.as_slice());
     let side = plan.halves(role, planes);
-    let products = mux::run(channel, &plan.products(), Role::Client, side, pads)?;
+    let products = mux::run(channel, &plan.products(), Role::Client, side, ots)?;
     let mut words = vec![0u64; plan.count];
     for (bit, plane) in planes.iter().enumerate() {
         let sums = words.iter_mut().zip(plane.iter());
@@ -152,7 +152,7 @@ pub(super) fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::both;
+    use crate::testing::shares_of;
     use ring::Random;
     use ring::word::mask;
 
@@ -165,14 +165,9 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let plan = Digits::new(client.len(), entries, out_bits).unwrap();
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let [c, s] =
+                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
             for at in 0..client.len() {
                 let z = (client.words()[at] + server.words()[at]) & mask(bits);
                 let got = c.words()[at].wrapping_add(s.words()[at]) & mask(out_bits);

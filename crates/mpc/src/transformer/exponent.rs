@@ -28,6 +28,7 @@ use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
 use crate::nonlinear::relu::sum_of;
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.
@@ -107,7 +108,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Exponent,
     d: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     d.check(plan.count, plan.function.bits, "exponential")?;
     let role = channel.role();
@@ -115,14 +116,14 @@ pub(super) fn run(
         Role::Client => &[][..],
         Role::Server => &plan.function.values,
     };
-    let now = pads.split(role, &plan.upper.demand())?;
+    let now = ots.split(role, &plan.upper.demand())?;
     let upper = truncate::run(channel, &plan.upper, d, now)?;
-    let now = pads.split(role, &plan.lookup.demand())?;
+    let now = ots.split(role, &plan.lookup.demand())?;
     let narrow = lookup::run(channel, &plan.lookup, &upper, table, now)?;
-    let now = pads.split(role, &plan.extension.demand())?;
+    let now = ots.split(role, &plan.extension.demand())?;
     let values = extend::run(channel, &plan.extension, &narrow, now)?;
     let side = plan.side(d, &values);
-    let switched = mux::run(channel, &plan.switch(), Role::Client, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), Role::Client, side, ots)?;
     Ok(sum_of(plan.count, plan.out_bits, &switched))
 }
 
@@ -130,7 +131,7 @@ pub(super) fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
 
     #[test]
@@ -143,14 +144,9 @@ mod tests {
             let function = functions::exponent::Exponent::new(bits, scale, digits).unwrap();
             let plan = Exponent::new(values.len(), &function, out_bits, Radix::Four).unwrap();
             let (client, server) = split(&mut rng, &values, bits);
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let got =
+                computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
             assert_eq!(got, values.iter().map(|d| function.clear(*d)).collect::<Vec<_>>());
         }
     }

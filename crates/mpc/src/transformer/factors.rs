@@ -11,6 +11,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::boolean::compare::Radix;
 use crate::boolean::wrap::Sign;
 use crate::correlations::{Correlations, Demand};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan of products of `rows` times `cols` elements.
@@ -108,10 +109,10 @@ pub(crate) fn run(
     plan: &Factors,
     x: &Share,
     factors: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     match &plan.product {
-        Product::Rows(plan) => rows::run(channel, plan, x, factors, pads),
-        Product::Elements(plan) => multiply::run(channel, plan, x, factors, pads),
+        Product::Rows(plan) => rows::run(channel, plan, x, factors, ots),
+        Product::Elements(plan) => multiply::run(channel, plan, x, factors, ots),
     }
 }

@@ -50,7 +50,7 @@ pub struct Gelu {
 type Found = Zeroizing<[Bits; 2]>;
 
 impl Gelu {
-    /// `count` values of `bits` (2 to 63) to `out_bits` (more than the magnitude, up to 63).
+    /// Plans `count` values of `bits` (2 to 63) to `out_bits` (more than the magnitude, up to 63).
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -90,38 +90,19 @@ impl Gelu {
         })
     }
 
-    /// What is computed.
+    /// Returns what is computed.
     pub fn function(&self) -> &functions::Gelu {
         &self.function
     }
 
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::demand).unwrap_or_default();
-        let bent = self.bent.as_ref().map(|plan| plan.demand()).unwrap_or_default();
-        let first = extend(&self.widening) + self.comparison.demand(self.count);
-        let chosen = first + self.positive.demand() + bent;
-        chosen + self.bump.demand() + extend(&self.extension)
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
-        let first = self.comparison.last_sender();
-        let bent = self.bent.as_ref().map_or(Cost::NONE, |plan| plan.cost(first));
-        let compared = extend(&self.widening).then(self.comparison.cost(self.count));
-        let chosen = compared.then(self.positive.cost(first)).then(bent);
-        chosen.then(self.bump.cost()).then(extend(&self.extension))
-    }
-
     /// Shares of `[x >= 0]`, and of whether the curve covers x.
-    fn compared(&self, channel: &mut Channel, x: &Share, pads: &mut Correlations) -> Result<Found> {
+    fn compared(&self, channel: &mut Channel, x: &Share, ots: &mut Correlations) -> Result<Found> {
         let role = channel.role();
         let moved = match self.bent {
             Some(_) => x.plus(role, 1 << self.function.magnitude),
             None => x.clone(),
         };
-        let mut found = compare::of_share(channel, &self.comparison, &moved, pads)?;
+        let mut found = compare::of_share(channel, &self.comparison, &moved, ots)?;
         let mut positive = sign_of(role, moved.words(), moved.bits());
         positive.xor(&found.greater);
         let bent = std::mem::take(&mut found.middle_zero);
@@ -140,9 +121,9 @@ impl Gelu {
         plan: &Inside,
         x: &Share,
         bit: &Bits,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<Share> {
-        let now = pads.split(channel.role(), &plan.demand())?;
+        let now = ots.split(channel.role(), &plan.demand())?;
         plan.run(channel, self.comparison.last_sender(), x.words(), [bit, bit], now)
     }
 }
@@ -152,30 +133,30 @@ impl Gelu {
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`Error::Peer`], [`Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut ots: Correlations) -> Result<Share> {
     x.check(plan.count, plan.bits, "GELU")?;
     let (role, magnitude) = (channel.role(), plan.function.magnitude);
     let x = match &plan.widening {
         Some(widening) => {
-            let now = pads.split(role, &widening.demand())?;
+            let now = ots.split(role, &widening.demand())?;
             extend::run(channel, widening, x, now)?
         }
         None => x.clone(),
     };
-    let found = plan.compared(channel, &x, &mut pads)?;
+    let found = plan.compared(channel, &x, &mut ots)?;
     let [positive, bent] = &*found;
-    let positive = plan.chosen(channel, &plan.positive, &x, positive, &mut pads)?;
+    let positive = plan.chosen(channel, &plan.positive, &x, positive, &mut ots)?;
     let half = positive.narrow(magnitude)?;
     let mut absolute = half.add_scaled(&half, 1).add_scaled(&x.narrow(magnitude)?, -1);
     if let Some(choice) = &plan.bent {
-        absolute = plan.chosen(channel, choice, &absolute, bent, &mut pads)?;
+        absolute = plan.chosen(channel, choice, &absolute, bent, &mut ots)?;
     }
-    let now = pads.split(role, &plan.bump.demand())?;
+    let now = ots.split(role, &plan.bump.demand())?;
     let bump = curve::run(channel, &plan.bump, &absolute, now)?;
     let result = positive.add_scaled(&bump, -1);
     let Some(extension) = &plan.extension else { return Ok(result) };
     let depth = plan.function.depth;
-    Ok(extend::run(channel, extension, &result.plus(role, depth), pads)?.plus(role, -depth))
+    Ok(extend::run(channel, extension, &result.plus(role, depth), ots)?.plus(role, -depth))
 }
 
 impl Protocol for Gelu {
@@ -188,20 +169,24 @@ impl Protocol for Gelu {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::demand).unwrap_or_default();
+        let bent = self.bent.as_ref().map(|plan| plan.demand()).unwrap_or_default();
+        let first = extend(&self.widening) + self.comparison.demand(self.count);
+        let chosen = first + self.positive.demand() + bent;
+        chosen + self.bump.demand() + extend(&self.extension)
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
+        let first = self.comparison.last_sender();
+        let bent = self.bent.as_ref().map_or(Cost::NONE, |plan| plan.cost(first));
+        let compared = extend(&self.widening).then(self.comparison.cost(self.count));
+        let chosen = compared.then(self.positive.cost(first)).then(bent);
+        chosen.then(self.bump.cost()).then(extend(&self.extension))
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -209,7 +194,7 @@ impl Protocol for Gelu {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use ring::Random;
     use ring::word::signed;
 
@@ -217,14 +202,9 @@ mod tests {
         let mut rng = Random::seeded(70);
         let plan = Gelu::new(values.len(), bits, function, out_bits, radix).unwrap();
         let (client, server) = split(&mut rng, values, bits);
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got =
+            computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
         let want = values.iter().map(|x| signed(function.clear(*x) as u64, out_bits));
         assert_eq!(got, want.collect::<Vec<_>>(), "{bits} {} {out_bits}", function.magnitude);
     }

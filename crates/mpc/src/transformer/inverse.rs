@@ -24,6 +24,7 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::garbled::{self, Garbled};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.
@@ -36,13 +37,13 @@ pub struct Inverse {
 /// How it runs.
 #[derive(Clone, Debug)]
 enum Way {
-    Transfers(Box<Transfers>),
+    Ots(Box<Ots>),
     Circuit(Garbled),
 }
 
-/// By transfers.
+/// By OT.
 #[derive(Clone, Debug)]
-struct Transfers {
+struct Ots {
     count: usize,
     function: functions::inverse::Inverse,
     steps: Steps,
@@ -54,16 +55,16 @@ struct Transfers {
 }
 
 impl Inverse {
-    /// `count` values by transfers.
+    /// Plans `count` values by OT.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for widths that no protocol has.
     pub fn new(count: usize, function: &functions::inverse::Inverse, radix: Radix) -> Result<Self> {
-        let way = Way::Transfers(Box::new(Transfers::new(count, function, radix)?));
+        let way = Way::Ots(Box::new(Ots::new(count, function, radix)?));
         Ok(Self { bits: function.bits, way })
     }
 
-    /// `count` values by garbled circuits, one each.
+    /// Plans `count` values by garbled circuits, one each.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for no values, and for widths that no circuit has.
@@ -75,37 +76,37 @@ impl Inverse {
         Ok(Self { bits: function.bits, way: Way::Circuit(garbled) })
     }
 
-    /// Width of the values.
+    /// Returns the width of the values.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// AND gates of all values: none by transfers.
+    /// Returns the number of AND gates of all values: none by OT.
     pub fn and_gates(&self) -> usize {
         match &self.way {
-            Way::Transfers(_) => 0,
+            Way::Ots(_) => 0,
             Way::Circuit(plan) => plan.and_gates(),
         }
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         match &self.way {
-            Way::Transfers(plan) => plan.demand(),
+            Way::Ots(plan) => plan.demand(),
             Way::Circuit(plan) => plan.demand(),
         }
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         match &self.way {
-            Way::Transfers(plan) => plan.cost(),
+            Way::Ots(plan) => plan.cost(),
             Way::Circuit(plan) => plan.cost(),
         }
     }
 }
 
-impl Transfers {
+impl Ots {
     fn new(count: usize, function: &functions::inverse::Inverse, radix: Radix) -> Result<Self> {
         let functions::inverse::Inverse { bits, out_bits, back, forth, .. } = *function;
         let [leading, drop] = function.leading;
@@ -141,43 +142,38 @@ impl Transfers {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Inverse, y: &Share, ots: Correlations) -> Result<Share> {
     match &plan.way {
-        Way::Transfers(plan) => transferred(channel, plan, y, pads),
-        Way::Circuit(plan) => garbled::run(channel, plan, y, pads),
+        Way::Ots(plan) => by_ots(channel, plan, y, ots),
+        Way::Circuit(plan) => garbled::run(channel, plan, y, ots),
     }
 }
 
-fn transferred(
-    channel: &mut Channel,
-    plan: &Transfers,
-    y: &Share,
-    mut pads: Correlations,
-) -> Result<Share> {
+fn by_ots(channel: &mut Channel, plan: &Ots, y: &Share, mut ots: Correlations) -> Result<Share> {
     let function = &plan.function;
     y.check(plan.count, function.bits, "inverse")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.steps.demand())?;
+    let now = ots.split(role, &plan.steps.demand())?;
     let reached = steps::run(channel, &plan.steps, y, now)?;
     let [factor, back] =
         function.factors.each_ref().map(|values| steps::valued(role, plan.count, &reached, values));
-    let now = pads.split(role, &plan.normalising.demand())?;
+    let now = ots.split(role, &plan.normalising.demand())?;
     let normal = multiply::run(channel, &plan.normalising, y, &factor, now)?;
-    let now = pads.split(role, &plan.leading.demand())?;
+    let now = ots.split(role, &plan.leading.demand())?;
     let leading = truncate::run(channel, &plan.leading, &normal, now)?;
-    let now = pads.split(role, &plan.curve.demand())?;
+    let now = ots.split(role, &plan.curve.demand())?;
     let value = curve::run(channel, &plan.curve, &leading, now)?;
-    let now = pads.split(role, &plan.scaling.demand())?;
+    let now = ots.split(role, &plan.scaling.demand())?;
     let back = back.narrow(function.back + 2)?;
     let scaled = multiply::run(channel, &plan.scaling, &value, &back, now)?;
-    truncate::run(channel, &plan.rounding, &scaled.plus(role, function.half()), pads)
+    truncate::run(channel, &plan.rounding, &scaled.plus(role, function.half()), ots)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::{computed, split};
     use graph::functions::inverse::Power;
     use ring::Random;
 
@@ -198,19 +194,15 @@ mod tests {
             let mut values: Vec<i64> = edges.flat_map(|edge| [edge - 1, edge]).collect();
             values.extend([0, 1, (1 << top) - 1]);
             values.extend(rng.uniform(100, top).iter().map(|y| *y as i64));
-            let transfers = Inverse::new(values.len(), &function, Radix::Four).unwrap();
+            let ots = Inverse::new(values.len(), &function, Radix::Four).unwrap();
             let circuit = Inverse::by_circuit(values.len(), &function).unwrap();
-            assert!(transfers.cost().rounds > 20 && circuit.cost().rounds == 2);
-            for plan in [transfers, circuit] {
+            assert!(ots.cost().rounds > 20 && circuit.cost().rounds == 2);
+            for plan in [ots, circuit] {
                 let (client, server) = split(&mut rng, &values, plan.bits());
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+                let price = (plan.demand(), plan.cost());
+                let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                    run(ch, &plan, x, ots)
+                });
                 assert_eq!(got, values.iter().map(|y| function.clear(*y)).collect::<Vec<_>>());
             }
         }

@@ -39,7 +39,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// `rows` of as many values as the function has columns, by transfers.
+    /// Plans `rows` of as many values as the function has columns, by OT.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -96,30 +96,14 @@ impl LayerNorm {
         Ok(self)
     }
 
-    /// What is computed of each row.
+    /// Returns what is computed of each row.
     pub fn function(&self) -> &functions::LayerNorm {
         &self.function
     }
 
-    /// AND gates of all rows: none by transfers.
+    /// Returns the number of AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.moments.and_gates()
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let moments = self.squares.demand() + self.moments.demand();
-        let rounding = self.rounding.as_ref().map(Truncate::demand).unwrap_or_default();
-        let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
-        moments + self.product.demand() + rounding + extension
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let moments = self.squares.cost().then(self.moments.cost());
-        let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
-        let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
-        moments.then(self.product.cost()).then(rounding).then(extension)
     }
 
     /// The sums of rows, mod 2^bits.
@@ -134,19 +118,19 @@ impl LayerNorm {
         &self,
         channel: &mut Channel,
         exact: &Share,
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Share> {
         let role = channel.role();
         let rounded = match &self.rounding {
             Some(plan) => {
-                let now = pads.split(role, &plan.demand())?;
+                let now = ots.split(role, &plan.demand())?;
                 truncate::run(channel, plan, &exact.plus(role, self.function.half()), now)?
             }
             None => exact.narrow(self.function.inner)?,
         };
         let Some(plan) = &self.extension else { return Ok(rounded) };
         let [_, most] = self.function.range();
-        Ok(extend::run(channel, plan, &rounded.plus(role, most), pads)?.plus(role, -most))
+        Ok(extend::run(channel, plan, &rounded.plus(role, most), ots)?.plus(role, -most))
     }
 }
 
@@ -159,25 +143,25 @@ pub fn run(
     channel: &mut Channel,
     plan: &LayerNorm,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "layer norm")?;
     let role = channel.role();
     let x = x.plus(role, plan.function.offset());
-    let now = pads.split(role, &plan.squares.demand())?;
+    let now = ots.split(role, &plan.squares.demand())?;
     let [wide, squares] = squares::run(channel, &plan.squares, &x, now)?;
     let sums = [plan.sums(&squares, squares.bits()), plan.sums(&wide, plan.function.sum_bits)];
-    let now = pads.split(role, &plan.moments.demand())?;
+    let now = ots.split(role, &plan.moments.demand())?;
     let sums = sums.each_ref();
     let [factor, moved] = moments::run(channel, &plan.moments, &plan.product, sums, now)?;
-    let now = pads.split(role, &plan.product.demand())?;
+    let now = ots.split(role, &plan.product.demand())?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
     let mut centred = Vec::with_capacity(product.len());
     for (row, moved) in product.words().chunks(plan.function.cols).zip(moved.words()) {
         centred.extend(row.iter().map(|x| x.wrapping_sub(*moved)));
     }
     let centred = Share::new(centred, product.bits());
-    plan.finished(channel, &centred, pads)
+    plan.finished(channel, &centred, ots)
 }
 
 impl Protocol for LayerNorm {
@@ -193,20 +177,21 @@ impl Protocol for LayerNorm {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let moments = self.squares.demand() + self.moments.demand();
+        let rounding = self.rounding.as_ref().map(Truncate::demand).unwrap_or_default();
+        let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
+        moments + self.product.demand() + rounding + extension
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let moments = self.squares.cost().then(self.moments.cost());
+        let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
+        let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
+        moments.then(self.product.cost()).then(rounding).then(extension)
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -214,7 +199,7 @@ impl Protocol for LayerNorm {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::check;
     use ring::Random;
 
     /// A row that is random, narrow about some value, or has one value apart.
@@ -247,20 +232,11 @@ mod tests {
             let calibration = functions::Calibration { least, unit };
             let function = functions::LayerNorm::new(cols, bits, calibration, out_bits).unwrap();
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            let transfers = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
+            let ots = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
             let circuits = LayerNorm::with_circuits(9, &function, Radix::Sixteen).unwrap();
-            assert!(circuits.cost().rounds + 20 < transfers.cost().rounds);
-            for plan in [transfers, circuits] {
-                let (client, server) = split(&mut rng, &values, bits);
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
-                assert_eq!(got, want, "{cols} {bits}");
+            assert!(circuits.cost().rounds + 20 < ots.cost().rounds);
+            for plan in [ots, circuits] {
+                check(&mut rng, &plan, (&values, bits), &want);
             }
         }
     }
@@ -275,17 +251,8 @@ mod tests {
         let by_row = LayerNorm::new(rows, &function, Radix::Four).unwrap();
         let plan = by_row.clone().with_roots_of_elements(Radix::Four).unwrap();
         assert!(plan.cost().bytes() > 2 * by_row.cost().bytes());
-        let (client, server) = split(&mut rng, &values, 9);
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
         let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-        assert_eq!(got, want);
+        check(&mut rng, &plan, (&values, 9), &want);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | Out | shares of f, about `unit*n/sqrt(v)` for `v = n*squares - s^2`, and of `s*f/n` |
 //! | Reveals | nothing but masked choices and openings, masked shares and labels |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | by transfers an extension, a square, an inverse root, a product and a truncation; or one garbled circuit, 2 rounds ([`Moments::cost`]) |
+//! | Cost | by OT an extension, a square, an inverse root, a product and a truncation; or one garbled circuit, 2 rounds ([`Moments::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), inverse root by normalisation and a table; circuits as [`crate::garbled`] |
 //!
 //! The integers are those of [`functions::LayerNorm`].
@@ -28,18 +28,19 @@ use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::garbled::{self, Garbled};
 use crate::nonlinear::comet::straight_line::{self, Program};
+use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.
 #[derive(Clone, Debug)]
 pub(super) enum Moments {
-    Transfers(Box<Transfers>),
+    Ots(Box<Ots>),
     Circuit(Garbled),
 }
 
-/// By transfers.
+/// By OT.
 #[derive(Clone, Debug)]
-pub(super) struct Transfers {
+pub(super) struct Ots {
     cols: u64,
     quotient: u64,
     /// Width of variances.
@@ -84,10 +85,10 @@ impl Root {
         }
     }
 
-    fn run(&self, channel: &mut Channel, y: &Share, pads: Correlations) -> Result<Share> {
+    fn run(&self, channel: &mut Channel, y: &Share, ots: Correlations) -> Result<Share> {
         match self {
-            Self::Table(plan) => inverse::run(channel, plan, y, pads),
-            Self::Newton(plan) => straight_line::run(channel, plan, y, pads),
+            Self::Table(plan) => inverse::run(channel, plan, y, ots),
+            Self::Newton(plan) => straight_line::run(channel, plan, y, ots),
         }
     }
 }
@@ -98,7 +99,7 @@ pub(super) fn squares_bits(function: &functions::LayerNorm) -> u32 {
 }
 
 impl Moments {
-    /// `rows` by transfers, with an inverse root for each of `roots`, rows or elements.
+    /// `rows` by OT, with an inverse root for each of `roots`, rows or elements.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths that no protocol has.
@@ -111,7 +112,7 @@ impl Moments {
         let ([variance, factor], squares) = (function.root.bits(), squares_bits(function));
         let known = |bits| Factor { bits, sign: Sign::NonNegative };
         let extend = || Extend::new(rows, squares, variance, Sign::NonNegative, radix);
-        Ok(Self::Transfers(Box::new(Transfers {
+        Ok(Self::Ots(Box::new(Ots {
             cols: cols as u64,
             quotient: quotient.0 as u64,
             variance,
@@ -143,10 +144,10 @@ impl Moments {
         Garbled::lists(rows, Ring::Power(squares), &widths, circuit, &to).map(Self::Circuit)
     }
 
-    /// AND gates of all rows: none by transfers.
+    /// AND gates of all rows: none by OT.
     pub(super) fn and_gates(&self) -> usize {
         match self {
-            Self::Transfers(_) => 0,
+            Self::Ots(_) => 0,
             Self::Circuit(plan) => plan.and_gates(),
         }
     }
@@ -154,7 +155,7 @@ impl Moments {
     /// Correlations consumed.
     pub(super) fn demand(&self) -> Demand {
         match self {
-            Self::Transfers(plan) => plan.demand(),
+            Self::Ots(plan) => plan.demand(),
             Self::Circuit(plan) => plan.demand(),
         }
     }
@@ -162,13 +163,13 @@ impl Moments {
     /// What [`run`] costs.
     pub(super) fn cost(&self) -> Cost {
         match self {
-            Self::Transfers(plan) => plan.cost(),
+            Self::Ots(plan) => plan.cost(),
             Self::Circuit(plan) => plan.cost(),
         }
     }
 }
 
-impl Transfers {
+impl Ots {
     fn demand(&self) -> Demand {
         let sum = self.sum.as_ref().map(Extend::demand).unwrap_or_default();
         let factor = sum + self.squared.demand() + self.root.demand();
@@ -187,17 +188,17 @@ impl Transfers {
         channel: &mut Channel,
         squares: &Share,
         sum: &Share,
-        pads: &mut Correlations,
+        ots: &mut Correlations,
     ) -> Result<Share> {
         let role = channel.role();
         let squares = match &self.sum {
             Some(plan) => {
-                let now = pads.split(role, &plan.demand())?;
+                let now = ots.split(role, &plan.demand())?;
                 extend::run(channel, plan, squares, now)?
             }
             None => squares.narrow(self.variance)?,
         };
-        let now = pads.split(role, &self.squared.demand())?;
+        let now = ots.split(role, &self.squared.demand())?;
         let squared = square::run(channel, &self.squared, sum, now)?;
         let scaled = squares.words().iter().map(|word| word.wrapping_mul(self.cols));
         Ok(Share::new(scaled.collect(), self.variance).add_scaled(&squared, -1))
@@ -209,13 +210,13 @@ impl Transfers {
         channel: &mut Channel,
         sum: &Share,
         factor: &Share,
-        mut pads: Correlations,
+        mut ots: Correlations,
     ) -> Result<Share> {
-        let now = pads.split(channel.role(), &self.shifted.demand())?;
+        let now = ots.split(channel.role(), &self.shifted.demand())?;
         let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
         let scaled = product.words().iter().map(|word| word.wrapping_mul(self.quotient)).collect();
         let scaled = Share::new(scaled, self.shifted.out_bits());
-        truncate::run(channel, &self.mean, &scaled, pads)
+        truncate::run(channel, &self.mean, &scaled, ots)
     }
 }
 
@@ -229,19 +230,19 @@ pub(super) fn run(
     plan: &Moments,
     product: &Factors,
     [squares, sum]: [&Share; 2],
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<[Share; 2]> {
     match plan {
-        Moments::Transfers(plan) => {
-            let variance = plan.variance(channel, squares, sum, &mut pads)?;
-            let now = pads.split(channel.role(), &plan.root.demand())?;
+        Moments::Ots(plan) => {
+            let variance = plan.variance(channel, squares, sum, &mut ots)?;
+            let now = ots.split(channel.role(), &plan.root.demand())?;
             let factor = plan.root.run(channel, &product.spread(variance), now)?;
-            let moved = plan.moved(channel, sum, &product.by_row(&factor), pads)?;
+            let moved = plan.moved(channel, sum, &product.by_row(&factor), ots)?;
             Ok([factor, moved])
         }
         Moments::Circuit(plan) => {
             let both = Share::new([squares.words(), sum.words()].concat(), squares.bits());
-            let found = garbled::run_all(channel, plan, &both, pads)?;
+            let found = garbled::run_all(channel, plan, &both, ots)?;
             found.try_into().map_err(|_| defect("a factor of a layer norm came without its mean"))
         }
     }

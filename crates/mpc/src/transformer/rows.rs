@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of x, rows times cols, mod 2^bits, and for each row of `0 <= r < 2^(factor_bits - 1)` mod 2^factor_bits; transfers of seeds |
+//! | In | shares of x, rows times cols, mod 2^bits, and for each row of `0 <= r < 2^(factor_bits - 1)` mod 2^factor_bits; OTs of seeds |
 //! | Out | shares of `x*r` mod 2^bits |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations; AES in counter mode as a pseudo-random generator |
@@ -12,7 +12,7 @@
 //! With top bits m and shares of r read as signed, `r = R_c + R_s + 2^factor_bits*m_c*m_s`.
 //! Each party chooses by the bits of its own R from the other's row: bit i is worth 2^i, and
 //! the top bit `2^(factor_bits-1) * (2*m - 1)` where m is the other's. A choice covers a whole
-//! row: the transfer is one of two seeds, and their streams mask `x` and nothing, each as wide
+//! row: the OT is one of two seeds, and their streams mask `x` and nothing, each as wide
 //! as it is needed.
 
 use ot::one_of_n::{choices_cost, choices_layout, masked_cost, masked_layout};
@@ -58,14 +58,14 @@ impl Rows {
         vec![job; self.factor_bits as usize]
     }
 
-    /// The messages, as transfers of single elements.
+    /// The messages, as OTs of single elements.
     fn answers(&self) -> Vec<Job> {
         let count = self.rows * self.cols;
         let entry = |digit| Entry::Word(self.bits - digit);
         (0..self.factor_bits).map(|i| Job { count, choice_bits: 1, entry: entry(i) }).collect()
     }
 
-    /// Transfers consumed.
+    /// OTs consumed.
     pub(crate) fn demand(&self) -> Demand {
         Demand::both(self.seeds())
     }
@@ -151,7 +151,7 @@ impl Rows {
     }
 }
 
-/// Both seeds of every transfer, the one that the receiver's bit 0 opens first.
+/// Both seeds of every OT, the one that the receiver's bit 0 opens first.
 fn ordered(pads: Vec<SenderPads>, asked: &Choices) -> [Seeds; 2] {
     let mut seeds = [Zeroizing::new(Vec::new()), Zeroizing::new(Vec::new())];
     for (pads, (_, values)) in pads.into_iter().zip(&asked.0) {
@@ -199,15 +199,15 @@ pub(crate) fn run(
     plan: &Rows,
     x: &Share,
     factor: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.cols, plan.bits, "product of rows")?;
     factor.check(plan.rows, plan.factor_bits, "product of rows")?;
     let client = channel.role() == Role::Client;
     let (jobs, answers) = (plan.seeds(), plan.answers());
     let choices = plan.choices(factor);
-    let (ours, opened) = choose(pads.receive(&jobs)?, &choices);
-    let sending = pads.send(&jobs)?;
+    let (ours, opened) = choose(ots.receive(&jobs)?, &choices);
+    let sending = ots.send(&jobs)?;
     let mut sums = plan.local(x, factor);
     if client {
         channel.send(&ours)?;
@@ -250,8 +250,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &plan.demand(),
-                |ch, pads| run(ch, &plan, &xs.0, &fs.0, pads),
-                |ch, pads| run(ch, &plan, &xs.1, &fs.1, pads),
+                |ch, ots| run(ch, &plan, &xs.0, &fs.0, ots),
+                |ch, ots| run(ch, &plan, &xs.1, &fs.1, ots),
             );
             assert_eq!(c.cost, plan.cost());
             let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

@@ -6,7 +6,7 @@
 //! | Out | shares of about `(2^(out_bits-1) - 1) * softmax(x*scale)` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row, by transfers or a garbled circuit ([`Softmax::cost`]) |
+//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row, by OT or a garbled circuit ([`Softmax::cost`]) |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), for exponential and reciprocal |
 //!
 //! The function is [`functions::Softmax`].
@@ -40,7 +40,7 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// `rows` of as many values as the function has columns, by transfers.
+    /// Plans `rows` of as many values as the function has columns, by OT.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -84,29 +84,14 @@ impl Softmax {
         })
     }
 
-    /// What is computed of each row.
+    /// Returns what is computed of each row.
     pub fn function(&self) -> &functions::Softmax {
         &self.function
     }
 
-    /// AND gates of all rows: none by transfers.
+    /// Returns the number of AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.reciprocal.and_gates()
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let clip = self.clip.as_ref().map(Relu::demand).unwrap_or_default();
-        let exponents = self.maximum.demand() + clip + self.exponent.demand();
-        exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let clip = self.clip.as_ref().map_or(Cost::NONE, Relu::cost);
-        let exponents = self.maximum.cost().then(clip).then(self.exponent.cost());
-        let factors = exponents.then(self.reciprocal.cost());
-        factors.then(self.product.cost()).then(self.rounding.cost())
     }
 
     /// How far each value is below the maximum of its row.
@@ -134,25 +119,25 @@ pub fn run(
     channel: &mut Channel,
     plan: &Softmax,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "softmax")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.maximum.demand())?;
+    let now = ots.split(role, &plan.maximum.demand())?;
     let largest = maximum::run(channel, &plan.maximum, x, None, now)?.pop();
     let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
     let below = plan.below(x, &largest);
     let below = match &plan.clip {
-        Some(clip) => relu::run(channel, clip, &below, pads.split(role, &clip.demand())?)?,
+        Some(clip) => relu::run(channel, clip, &below, ots.split(role, &clip.demand())?)?,
         None => below.narrow(plan.function.bits - 1)?,
     };
-    let now = pads.split(role, &plan.exponent.demand())?;
+    let now = ots.split(role, &plan.exponent.demand())?;
     let powers = exponent::run(channel, &plan.exponent, &below, now)?;
-    let now = pads.split(role, &plan.reciprocal.demand())?;
+    let now = ots.split(role, &plan.reciprocal.demand())?;
     let factors = inverse::run(channel, &plan.reciprocal, &plan.sums(&powers), now)?;
-    let now = pads.split(role, &plan.product.demand())?;
+    let now = ots.split(role, &plan.product.demand())?;
     let shares = rows::run(channel, &plan.product, &powers, &factors, now)?;
-    truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), pads)
+    truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), ots)
 }
 
 impl Protocol for Softmax {
@@ -168,20 +153,20 @@ impl Protocol for Softmax {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let clip = self.clip.as_ref().map(Relu::demand).unwrap_or_default();
+        let exponents = self.maximum.demand() + clip + self.exponent.demand();
+        exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let clip = self.clip.as_ref().map_or(Cost::NONE, Relu::cost);
+        let exponents = self.maximum.cost().then(clip).then(self.exponent.cost());
+        let factors = exponents.then(self.reciprocal.cost());
+        factors.then(self.product.cost()).then(self.rounding.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 
@@ -189,7 +174,7 @@ impl Protocol for Softmax {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{both, split};
+    use crate::testing::check;
     use ring::Random;
 
     /// A row with a few values at the top and the rest at a distance, or random ones.
@@ -223,20 +208,11 @@ mod tests {
             let rows = (0..12).flat_map(|kind| row(&mut rng, cols, bits, kind));
             let values: Vec<i64> = rows.map(|x| x.max(least)).collect();
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            let transfers = Softmax::new(12, &function, radix).unwrap();
+            let ots = Softmax::new(12, &function, radix).unwrap();
             let circuits = Softmax::with_circuits(12, &function, radix).unwrap();
-            assert!(circuits.cost().rounds + 10 < transfers.cost().rounds);
-            for plan in [transfers, circuits] {
-                let (client, server) = split(&mut rng, &values, bits);
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(),
-                    |ch, pads| run(ch, &plan, &client, pads),
-                    |ch, pads| run(ch, &plan, &server, pads),
-                );
-                assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
-                let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
-                assert_eq!(got, want, "{cols} {bits}");
+            assert!(circuits.cost().rounds + 10 < ots.cost().rounds);
+            for plan in [ots, circuits] {
+                check(&mut rng, &plan, (&values, bits), &want);
             }
         }
     }

@@ -100,7 +100,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Squares,
     x: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<[Share; 2]> {
     x.check(plan.count, plan.bits, "square")?;
     let role = channel.role();
@@ -109,7 +109,7 @@ pub(super) fn run(
         Role::Client => plan.client(x.words(), &top),
         Role::Server => plan.server(x.words(), &top),
     };
-    let switched = mux::run(channel, &plan.switch(), Role::Client, side, pads)?;
+    let switched = mux::run(channel, &plan.switch(), Role::Client, side, ots)?;
     let (down, up) = match role {
         Role::Client => (&switched.received, &switched.sent),
         Role::Server => (&switched.sent, &switched.received),
@@ -139,7 +139,7 @@ pub(super) fn run(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::both;
+    use crate::testing::shares_of;
     use ring::Random;
     use ring::word::{mask, signed};
 
@@ -152,14 +152,10 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.filter(|(x, y)| fits(x + y)).unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let plan = Squares::new(client.len(), bits, wide, out_bits).unwrap();
-            let (c, s) = both(
-                &mut rng,
-                &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, pads),
-                |ch, pads| run(ch, &plan, &server, pads),
-            );
-            assert_eq!(c.cost, plan.cost());
-            let ([wide, squares], [other, others]) = (c.value.unwrap(), s.value.unwrap());
+            let price = (plan.demand(), plan.cost());
+            let [c, s] =
+                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
+            let ([wide, squares], [other, others]) = (c, s);
             for (at, x) in Share::reconstruct(&client, &server).into_iter().enumerate() {
                 let sum = |a: &Share, b: &Share| {
                     a.words()[at].wrapping_add(b.words()[at]) & mask(a.bits())

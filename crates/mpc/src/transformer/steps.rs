@@ -17,6 +17,7 @@ use wire::{Channel, Cost, Result, Role};
 use crate::boolean::compare::Radix;
 use crate::boolean::sign::{self, Signs, Told};
 use crate::correlations::{Correlations, Demand};
+use crate::protocol::Protocol;
 use crate::share::{Share, server_only};
 
 /// The public plan.
@@ -65,7 +66,7 @@ pub(super) fn run(
     channel: &mut Channel,
     plan: &Steps,
     y: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let mut above = Vec::with_capacity(y.len() * plan.thresholds.len());
@@ -73,7 +74,7 @@ pub(super) fn run(
         let threshold = server_only(role, *threshold as u64);
         above.extend(y.words().iter().map(|word| word.wrapping_sub(threshold)));
     }
-    sign::run(channel, &plan.signs, &Share::new(above, plan.bits), pads)
+    sign::run(channel, &plan.signs, &Share::new(above, plan.bits), ots)
 }
 
 /// Shares of `values[i]` where i thresholds are reached, from what [`run`] found for

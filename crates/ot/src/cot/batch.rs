@@ -42,17 +42,17 @@ pub struct ReceiverBatch {
 }
 
 impl SenderBatch {
-    /// Number of correlations.
+    /// Returns the number of correlations.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Whether none is left.
+    /// Returns whether none is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Position of the first correlation in this session's stream.
+    /// Returns the position of the first correlation in this session's stream.
     pub fn first_index(&self) -> u64 {
         self.first
     }
@@ -171,17 +171,17 @@ fn combine_chunks<const WIDTH: usize>(blocks: &[u128], out: &mut [u128; 64]) {
 }
 
 impl ReceiverBatch {
-    /// Number of correlations.
+    /// Returns the number of correlations.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Whether none is left.
+    /// Returns whether none is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Position of the first correlation in this session's stream.
+    /// Returns the position of the first correlation in this session's stream.
     pub fn first_index(&self) -> u64 {
         self.first
     }

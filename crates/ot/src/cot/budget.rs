@@ -21,30 +21,30 @@ const fn refill_bytes(set: Set) -> u64 {
     (16 * set.trees * set.blocks()) as u64
 }
 
-/// The first refill on the way of fewest bytes from `stock` to `need`.
-pub(crate) fn fewest_bytes(stock: usize, need: usize) -> Option<Set> {
-    cheapest(stock, bounded(stock, need), AHEAD).1
+/// The first refill on the way of fewest bytes from `held` to `need`.
+pub(crate) fn fewest_bytes(held: usize, need: usize) -> Option<Set> {
+    cheapest(held, bounded(held, need), AHEAD).1
 }
 
 /// `need`, less whole refills of the largest set as long as two more are wanted: it has the
 /// best rate, so that they belong to every cheapest way.
-fn bounded(stock: usize, need: usize) -> usize {
+fn bounded(held: usize, need: usize) -> usize {
     let net = LARGEST.outputs() - LARGEST.base();
-    let whole = need.saturating_sub(stock) / net;
+    let whole = need.saturating_sub(held) / net;
     need - whole.saturating_sub(1) * net
 }
 
-/// Bytes of the cheapest way from `stock` to `need` with at most `ahead` refills, and its
+/// Bytes of the cheapest way from `held` to `need` with at most `ahead` refills, and its
 /// first refill.
-fn cheapest(stock: usize, need: usize, ahead: usize) -> (u64, Option<Set>) {
-    if stock >= need {
+fn cheapest(held: usize, need: usize, ahead: usize) -> (u64, Option<Set>) {
+    if held >= need {
         return (0, None);
     }
     let mut best = (u64::MAX, None);
     for set in SETS.into_iter().take(if ahead == 0 { 0 } else { SETS.len() }) {
-        let base = stock.max(set.base());
+        let base = held.max(set.base());
         let rest = cheapest(base - set.base() + set.outputs(), need, ahead - 1).0;
-        let all = rest.saturating_add(soft_bytes(base - stock) + refill_bytes(set));
+        let all = rest.saturating_add(soft_bytes(base - held) + refill_bytes(set));
         if all < best.0 {
             best = (all, Some(set));
         }
@@ -75,22 +75,22 @@ impl Estimate {
     }
 
     /// Each correlation gained by a refill that is used for `missing` of them, its base out
-    /// of `stock` as far as that reaches.
-    fn refill(&self, set: Set, stock: u64, missing: u64) -> u64 {
+    /// of `held` as far as that reaches.
+    fn refill(&self, set: Set, held: u64, missing: u64) -> u64 {
         let at = SETS.iter().position(|known| *known == set).unwrap_or_default();
         let (base, outputs) = (set.base() as u64, set.outputs() as u64);
         let used = missing.min(outputs - base);
         let leaf = 1000 * Self::LEAVES[at] + self.byte.saturating_mul(refill_bytes(set)) / outputs;
-        let held = base.min(stock);
-        let work = leaf.saturating_mul(used + held).saturating_add(self.soft(base - held));
+        let spent = base.min(held);
+        let work = leaf.saturating_mul(used + spent).saturating_add(self.soft(base - spent));
         work / used.max(1)
     }
 
     /// The refill that makes each correlation missing from `need` soonest, or none where
     /// SoftSpoken does.
-    pub(crate) fn quickest(&self, stock: usize, need: usize) -> Option<Set> {
-        let missing = need.saturating_sub(stock) as u64;
-        let time = |set: &Set| (self.refill(*set, stock as u64, missing), *set);
+    pub(crate) fn quickest(&self, held: usize, need: usize) -> Option<Set> {
+        let missing = need.saturating_sub(held) as u64;
+        let time = |set: &Set| (self.refill(*set, held as u64, missing), *set);
         let (each, set) = SETS.iter().map(time).min_by_key(|(each, _)| *each)?;
         (missing > 0 && each < self.soft(1)).then_some(set)
     }

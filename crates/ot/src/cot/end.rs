@@ -9,7 +9,7 @@ use wire::{Channel, Error, Result, Role};
 
 use super::ferret;
 use super::ferret::params::Set;
-use super::schedule::{Sourcing, Step, Supply};
+use super::schedule::{Schedule, Sourcing, Step};
 use super::softspoken;
 use crate::session::Domain;
 
@@ -20,7 +20,7 @@ const LIMIT: usize = u32::MAX as usize;
 /// [`CotSender`](super::CotSender) or of [`CotReceiver`](super::CotReceiver).
 pub struct End<S: Side> {
     domain: Domain,
-    supply: Supply,
+    schedule: Schedule,
     threads: usize,
     trees: S::Trees,
     started: u64,
@@ -83,8 +83,8 @@ impl<S: Side> End<S> {
         trees: S::Trees,
         pool: S::Batch,
     ) -> Self {
-        let supply = Supply::new(sourcing, cot_sender);
-        Self { domain, supply, threads: 1, trees, started: 0, refills: VecDeque::new(), pool }
+        let schedule = Schedule::new(sourcing, cot_sender);
+        Self { domain, schedule, threads: 1, trees, started: 0, refills: VecDeque::new(), pool }
     }
 
     /// Lets extensions use so many threads; 1 at first.
@@ -95,7 +95,7 @@ impl<S: Side> End<S> {
     /// Announces that `count` more correlations will be asked for, so that the fitting
     /// sources are used; the peer must announce the same. Nothing is sent.
     pub fn reserve(&mut self, count: usize) {
-        self.supply.reserve(count);
+        self.schedule.reserve(count);
     }
 
     /// Makes sure that `count` correlations can be taken; the peer's end is extended by the
@@ -107,7 +107,7 @@ impl<S: Side> End<S> {
         if count > LIMIT {
             return Err(Error::internal(format!("{count} correlations at once")));
         }
-        for step in self.supply.steps(count) {
+        for step in self.schedule.steps(count) {
             match step {
                 Step::Soft(count) => self.soft(ch, count)?,
                 Step::Start(set) => self.start(set),
@@ -117,7 +117,7 @@ impl<S: Side> End<S> {
         Ok(())
     }
 
-    /// Correlations made and not taken.
+    /// Returns the correlations made and not taken.
     pub fn available(&self) -> usize {
         self.pool.len()
     }
@@ -128,7 +128,7 @@ impl<S: Side> End<S> {
         if count > available {
             return Err(Error::internal(format!("{count} correlations, {available} available")));
         }
-        self.supply.take(count);
+        self.schedule.take(count);
         Ok(self.pool.split_off(count))
     }
 

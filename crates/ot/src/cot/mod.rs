@@ -65,14 +65,14 @@ fn crossed<M: Message>(ch: &mut Channel, first: Role, ours: &M, shape: &M::Shape
     Ok(theirs)
 }
 
-/// What the setup of one direction costs.
+/// Returns what the setup of one direction costs.
 pub fn setup_cost(cot_sender: Role) -> Cost {
     [base::offer_cost(!cot_sender), base::replies_cost(cot_sender), setup::sums_cost(!cot_sender)]
         .into_iter()
         .collect()
 }
 
-/// What [`setup_both`] costs.
+/// Returns what [`setup_both`] costs.
 pub fn setup_both_cost() -> Cost {
     let (client, server) = (Role::Client, Role::Server);
     [

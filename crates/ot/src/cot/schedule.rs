@@ -49,7 +49,7 @@ impl Source {
 }
 
 impl Source {
-    /// The protocols in use, for people.
+    /// Returns the protocols in use, for people.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Auto => "SoftSpoken k=8, Ferret for large needs",
@@ -90,7 +90,7 @@ impl FromStr for Source {
         let known = Self::NAMED.iter().find(|(_, known)| *known == name);
         known.map(|(source, _)| *source).ok_or_else(|| {
             let names = Self::NAMED.map(|(_, name)| name).join(", ");
-            Error::misuse(format!("no source of transfers `{name}`; one of {names}"))
+            Error::misuse(format!("no source of correlated OTs `{name}`; one of {names}"))
         })
     }
 }
@@ -111,14 +111,14 @@ const LONGEST: usize = 1 << 16;
 
 /// Correlations made so far, for cost models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct CorrelationCounts {
     /// By SoftSpoken with k = 2, 4 and 8.
     pub soft: [usize; 3],
     /// By Ferret with each set, smallest first.
     pub silent: [usize; SETS.len()],
 }
 
-impl Made {
+impl CorrelationCounts {
     /// The correlations made after `before` was read from the same schedule.
     #[must_use]
     pub fn since(mut self, before: Self) -> Self {
@@ -166,7 +166,7 @@ impl Made {
 /// The schedule of one direction: what it holds and what is announced. After the same calls
 /// it is the same at the COT sender, at the COT receiver and in a plan.
 #[derive(Clone, Debug)]
-pub struct Supply {
+pub struct Schedule {
     sourcing: Sourcing,
     cot_sender: Role,
     /// Made and not taken.
@@ -175,18 +175,19 @@ pub struct Supply {
     reserved: usize,
     /// Refills with the trees they have left, none of them zero.
     refills: VecDeque<(Set, usize)>,
-    made: Made,
+    made: CorrelationCounts,
 }
 
-impl Supply {
-    /// A schedule with nothing made yet, as after the setup.
+impl Schedule {
+    /// Makes a schedule with nothing made yet, as after the setup.
     pub fn new(sourcing: impl Into<Sourcing>, cot_sender: Role) -> Self {
         let (sourcing, refills) = (sourcing.into(), VecDeque::new());
-        Self { sourcing, cot_sender, ready: 0, reserved: 0, refills, made: Made::default() }
+        let made = CorrelationCounts::default();
+        Self { sourcing, cot_sender, ready: 0, reserved: 0, refills, made }
     }
 
-    /// Counts everything made by [`Supply::extend`].
-    pub const fn made(&self) -> Made {
+    /// Counts everything made by [`Schedule::extend`].
+    pub const fn made(&self) -> CorrelationCounts {
         self.made
     }
 
@@ -209,7 +210,7 @@ impl Supply {
         self.reserved = self.reserved.saturating_sub(count);
     }
 
-    /// Correlations at hand.
+    /// Returns the correlations at hand.
     pub const fn available(&self) -> usize {
         self.ready
     }
@@ -218,9 +219,9 @@ impl Supply {
     pub(crate) fn steps(&mut self, count: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         // A refill starts while its base is still at hand, even if that is early.
-        while self.stock() < count.saturating_add(LARGEST.base())
+        while self.held() < count.saturating_add(LARGEST.base())
             && let Some(set) = self.next_set(self.reserved.max(count))
-            && self.stock() < count.saturating_add(set.base())
+            && self.held() < count.saturating_add(set.base())
         {
             self.fill(set.base(), &mut steps);
             self.ready -= set.base();
@@ -232,7 +233,7 @@ impl Supply {
     }
 
     /// Everything made or still to be grown.
-    fn stock(&self) -> usize {
+    fn held(&self) -> usize {
         self.refills.iter().map(|(set, trees)| trees << set.depth).sum::<usize>() + self.ready
     }
 
@@ -255,11 +256,11 @@ impl Supply {
 
     /// The next refill on the way to `need` correlations.
     fn next_set(&self, need: usize) -> Option<Set> {
-        let stock = self.stock();
+        let held = self.held();
         match self.sourcing.source {
             Source::SoftSpoken2 | Source::SoftSpoken4 | Source::SoftSpoken8 => None,
-            Source::Ferret => fewest_bytes(stock, need),
-            Source::Auto => Estimate::on(self.sourcing.bandwidth).quickest(stock, need),
+            Source::Ferret => fewest_bytes(held, need),
+            Source::Auto => Estimate::on(self.sourcing.bandwidth).quickest(held, need),
         }
     }
 }
@@ -299,13 +300,13 @@ mod tests {
 
     /// Bytes of a phase that extends and takes in chunks.
     fn bytes(source: impl Into<Sourcing>, need: usize, chunk: usize) -> u64 {
-        let mut supply = Supply::new(source, Role::Server);
-        supply.reserve(need);
+        let mut schedule = Schedule::new(source, Role::Server);
+        schedule.reserve(need);
         let mut sum = 0;
         for done in (0..need).step_by(chunk) {
             let count = chunk.min(need - done);
-            sum += supply.extend(count).bytes();
-            supply.take(count);
+            sum += schedule.extend(count).bytes();
+            schedule.take(count);
         }
         sum
     }
@@ -346,15 +347,15 @@ mod tests {
 
     #[test]
     fn what_is_left_serves_the_next_phase() {
-        let mut supply = Supply::new(Source::Auto, Role::Client);
-        supply.reserve(200_000);
-        assert!(supply.extend(200_000).bytes() > 0);
-        supply.take(200_000);
-        supply.reserve(500_000);
-        let more = supply.extend(500_000);
+        let mut schedule = Schedule::new(Source::Auto, Role::Client);
+        schedule.reserve(200_000);
+        assert!(schedule.extend(200_000).bytes() > 0);
+        schedule.take(200_000);
+        schedule.reserve(500_000);
+        let more = schedule.extend(500_000);
         assert!(more.server_to_client == 0 && more.client_to_server < 100_000, "{more:?}");
-        supply.take(500_000);
-        assert!(supply.available() < 1024);
+        schedule.take(500_000);
+        assert!(schedule.available() < 1024);
     }
 
     #[test]
@@ -366,19 +367,20 @@ mod tests {
                 assert_eq!(ferret::messages(set, trees).count(), messages);
             }
         }
-        let made = Made { soft: [9, LONGEST + 9, 0], silent: [0, 9, LONGEST, 2 * LONGEST] };
-        let first = Made { soft: [9, LONGEST, 0], silent: [0, 9, LONGEST, LONGEST] };
+        let made =
+            CorrelationCounts { soft: [9, LONGEST + 9, 0], silent: [0, 9, LONGEST, 2 * LONGEST] };
+        let first = CorrelationCounts { soft: [9, LONGEST, 0], silent: [0, 9, LONGEST, LONGEST] };
         assert_eq!(made.first(), first);
     }
 
     #[test]
     fn nothing_is_made_beyond_what_is_asked() {
-        let mut supply = Supply::new(Source::SoftSpoken4, Role::Client);
-        assert_eq!(supply.extend(128).bytes(), 5 + 31 * 16);
-        assert_eq!(supply.extend(100), Cost::NONE);
-        supply.take(100);
-        assert_eq!((supply.available(), supply.extend(28)), (28, Cost::NONE));
-        let mut huge = Supply::new(Source::Auto, Role::Client);
+        let mut schedule = Schedule::new(Source::SoftSpoken4, Role::Client);
+        assert_eq!(schedule.extend(128).bytes(), 5 + 31 * 16);
+        assert_eq!(schedule.extend(100), Cost::NONE);
+        schedule.take(100);
+        assert_eq!((schedule.available(), schedule.extend(28)), (28, Cost::NONE));
+        let mut huge = Schedule::new(Source::Auto, Role::Client);
         huge.reserve(usize::MAX);
         huge.extend(1000);
         assert!(huge.available() < 3000);

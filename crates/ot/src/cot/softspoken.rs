@@ -53,7 +53,7 @@ impl Field {
     /// Every field there is.
     pub const ALL: [Self; 3] = [Self::Gf4, Self::Gf16, Self::Gf256];
 
-    /// The bits k of an element: those of Delta that a tree covers.
+    /// Returns the bits k of an element: those of Delta that a tree covers.
     pub const fn bits(self) -> usize {
         match self {
             Self::Gf4 => 2,
@@ -67,7 +67,7 @@ impl Field {
         128 / self.bits()
     }
 
-    /// Bits sent for each correlation.
+    /// Returns the number of bits sent for each correlation.
     pub const fn sent_bits(self) -> usize {
         self.trees() - 1
     }

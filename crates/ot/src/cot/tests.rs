@@ -9,7 +9,7 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::cot::ferret::params::{SETS, Set};
 use crate::{
-    CotReceiver, CotSender, ReceiverBatch, SenderBatch, SessionId, Source, Supply, setup_cost,
+    CotReceiver, CotSender, ReceiverBatch, Schedule, SenderBatch, SessionId, Source, setup_cost,
 };
 
 const SESSION: SessionId = SessionId([0x5b; 32]);
@@ -33,11 +33,11 @@ impl Calls {
     }
 
     fn cost(self, sender: Role) -> Cost {
-        let mut supply = Supply::new(self.source, sender);
-        supply.reserve(self.total);
+        let mut schedule = Schedule::new(self.source, sender);
+        schedule.reserve(self.total);
         let extend = |count| {
-            let cost = supply.extend(count);
-            supply.take(count);
+            let cost = schedule.extend(count);
+            schedule.take(count);
             cost
         };
         self.chunks().map(extend).collect()

@@ -2,7 +2,7 @@
 //!
 //! The owner grows a binary tree of seeds (Goldreich, Goldwasser, Micali) and
 //! sends, for each level, the xor of all left and of all right children, each
-//! under one key of a base transfer. The other party holds the key of the side
+//! under one key of a base OT. The other party holds the key of the side
 //! *off* the path to its secret leaf and so recovers every leaf but that one
 //! (Boyle et al., "Efficient two-round OT extension and silent non-interactive
 //! secure computation", CCS 2019; used by SoftSpokenOT).
@@ -17,7 +17,7 @@ pub(crate) type Leaves = Zeroizing<Vec<u128>>;
 /// Masked left and right sums of each of the k levels, root first.
 pub(crate) type Sums = Vec<[u128; 2]>;
 
-/// Grows tree number `tree` from `root`; `pairs` are its base transfers, one for
+/// Grows tree number `tree` from `root`; `pairs` are its base OTs, one for
 /// each level. Leaf `x` is at position `x`.
 pub(crate) fn grow(domain: &Domain, tree: u8, root: u128, pairs: &[[Seed; 2]]) -> (Leaves, Sums) {
     let mut nodes = Zeroizing::new(vec![0; 1 << pairs.len()]);

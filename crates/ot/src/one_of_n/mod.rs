@@ -38,13 +38,13 @@ pub type Masked = Lanes<{ tags::TABLE_ENTRIES }>;
 pub struct Table(pub Vec<Column>);
 
 impl Table {
-    /// A table of integers.
+    /// Makes a table of integers.
     pub fn words(columns: Vec<Vec<u64>>) -> Self {
         let column = |words| Column { planes: Vec::new(), words: vec![words] };
         Self(columns.into_iter().map(column).collect())
     }
 
-    /// A table of bits: for each entry the planes of its bits.
+    /// Makes a table of bits: for each entry the planes of its bits.
     pub fn bits(columns: Vec<Vec<Bits>>) -> Self {
         let column = |planes| Column { planes, words: Vec::new() };
         Self(columns.into_iter().map(column).collect())
@@ -65,7 +65,7 @@ pub fn choose(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Chooser
         planes.len() == pads.choices.len() && planes.iter().all(|p| p.len() == pads.job.count)
     };
     if pads.len() != choices.len() || !pads.iter().zip(choices).all(fits) {
-        return Err(Error::internal("choices that differ from their transfers"));
+        return Err(Error::internal("choices that differ from their OTs"));
     }
     let masked = |(pads, planes): (&ReceiverPads, &Vec<Bits>)| {
         let pairs = pads.choices.iter().zip(planes);
@@ -85,7 +85,7 @@ impl Chooser {
         self.pads.iter().map(|pads| pads.job)
     }
 
-    /// The receiver's shares, a column per job.
+    /// Returns the receiver's shares, a column per job.
     ///
     /// # Errors
     /// [`Error::Peer`] when the message has another layout than the jobs'.
@@ -206,7 +206,7 @@ pub(crate) fn entries_of(pads: &[SenderPads], tables: Vec<Table>) -> Result<Vec<
         table.0.len() == pads.job.entries() && table.0.iter().all(|entry| entry.fits(&pads.job))
     };
     if pads.len() != tables.len() || !pads.iter().zip(&tables).all(fits) {
-        return Err(Error::internal("tables that differ from their transfers"));
+        return Err(Error::internal("tables that differ from their OTs"));
     }
     Ok(tables.into_iter().map(|mut table| std::mem::take(&mut table.0)).collect())
 }
@@ -258,22 +258,22 @@ pub(crate) fn subtract(job: &Job, from: &mut Column, what: &Column) {
     }
 }
 
-/// Layout of [`Choices`].
+/// Returns the layout of [`Choices`].
 pub fn choices_layout(jobs: &[Job]) -> Vec<Lane> {
     jobs.iter().map(Job::choice_lane).collect()
 }
 
-/// Layout of [`Masked`].
+/// Returns the layout of [`Masked`].
 pub fn masked_layout(jobs: &[Job]) -> Vec<Lane> {
     jobs.iter().flat_map(Job::value_lanes).collect()
 }
 
-/// What [`Choices`] costs when `receiver` sends it.
+/// Returns what [`Choices`] costs when `receiver` sends it.
 pub fn choices_cost(receiver: Role, jobs: &[Job]) -> Cost {
     Cost::message(receiver, Choices::body_len(&choices_layout(jobs)))
 }
 
-/// What [`Masked`] costs when `sender` sends it.
+/// Returns what [`Masked`] costs when `sender` sends it.
 pub fn masked_cost(sender: Role, jobs: &[Job]) -> Cost {
     Cost::message(sender, Masked::body_len(&masked_layout(jobs)))
 }

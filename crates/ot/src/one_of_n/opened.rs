@@ -80,7 +80,7 @@ fn add(job: &Job, to: &mut Column, what: &Column) {
 }
 
 impl Offered {
-    /// The sender's shares, a column per job.
+    /// Returns the sender's shares, a column per job.
     ///
     /// # Errors
     /// [`Error::Peer`] when the message has another layout than the jobs'.
@@ -127,7 +127,7 @@ pub fn ask(pads: Vec<ReceiverPads>, choices: &[Vec<Bits>]) -> Result<(Asked, Cho
 }
 
 impl Asked {
-    /// The receiver's shares, a column per job.
+    /// Returns the receiver's shares, a column per job.
     ///
     /// # Errors
     /// [`Error::Peer`] when the message has another layout than the jobs'.

@@ -29,7 +29,7 @@ fn random_table(rng: &mut Random, job: &Job) -> Table {
     Table(entries)
 }
 
-/// Transfers where tables wait for choices, and where they do not.
+/// OTs where tables wait for choices, and where they do not.
 fn check(rng: &mut Random, jobs: &[Job]) {
     check_way(rng, jobs, false);
     if jobs.iter().all(|job| job.choice_bits == 1) {

@@ -14,6 +14,23 @@ use super::Eight;
 #[cfg(target_arch = "x86_64")]
 use super::kernels::{narrow, wide, wider};
 
+/// Runs a kernel at the widest instructions that a level proves, where there are any: the
+/// statement after `else` runs at the portable level.
+#[cfg(target_arch = "x86_64")]
+macro_rules! widest {
+    ($level:expr, $kernel:ident($($argument:expr),*) else $portable:stmt) => {
+        match ($level.width(), $level.vaes()) {
+            (Width::Scalar, _) => { $portable }
+            // SAFETY: the level proves the presence of AVX2 and VAES.
+            (_, true) => unsafe { wide::$kernel($($argument),*) },
+            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+            (Width::Avx512, _) => unsafe { wider::$kernel($($argument),*) },
+            // SAFETY: the level proves the presence of AVX2 and AES-NI.
+            _ => unsafe { narrow::$kernel($($argument),*) },
+        }
+    };
+}
+
 /// The round keys of a cipher.
 pub(crate) type RoundKeys = [u128; 11];
 /// The round keys of eight ciphers, round by round.
@@ -75,21 +92,7 @@ impl Hasher {
         out: &mut Eight,
     ) -> bool {
         #[cfg(target_arch = "x86_64")]
-        match (self.level.width(), self.level.vaes()) {
-            (Width::Scalar, _) => return false,
-            // SAFETY: the level proves the presence of AVX2 and VAES.
-            (_, true) => unsafe {
-                wide::garble(&self.schedule, first, delta, operands, tables, out);
-            },
-            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
-            (Width::Avx512, _) => unsafe {
-                wider::garble(&self.schedule, first, delta, operands, tables, out);
-            },
-            // SAFETY: the level proves the presence of AVX2 and AES-NI.
-            _ => unsafe {
-                narrow::garble(&self.schedule, first, delta, operands, tables, out);
-            },
-        }
+        widest!(self.level, garble(&self.schedule, first, delta, operands, tables, out) else return false);
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (first, delta, operands, tables, out);
         cfg!(target_arch = "x86_64")
@@ -104,21 +107,7 @@ impl Hasher {
         out: &mut Eight,
     ) -> bool {
         #[cfg(target_arch = "x86_64")]
-        match (self.level.width(), self.level.vaes()) {
-            (Width::Scalar, _) => return false,
-            // SAFETY: the level proves the presence of AVX2 and VAES.
-            (_, true) => unsafe {
-                wide::evaluate(&self.schedule, first, operands, tables, out);
-            },
-            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
-            (Width::Avx512, _) => unsafe {
-                wider::evaluate(&self.schedule, first, operands, tables, out);
-            },
-            // SAFETY: the level proves the presence of AVX2 and AES-NI.
-            _ => unsafe {
-                narrow::evaluate(&self.schedule, first, operands, tables, out);
-            },
-        }
+        widest!(self.level, evaluate(&self.schedule, first, operands, tables, out) else return false);
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (first, operands, tables, out);
         cfg!(target_arch = "x86_64")

@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) type Run = (Outcome<Result<Vec<Column>>>, Outcome<Result<Vec<Column>>>);
 
-/// Setup, extension and transfers, the client choosing.
+/// Setup, extension and OTs, the client choosing.
 pub(super) fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
     let (positions, rows) = inputs(&mut Random::seeded(4));
     let jobs = jobs();
@@ -29,7 +29,7 @@ pub(super) fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
 pub(super) fn session_cost() -> Cost {
     let jobs = jobs();
     setup_cost(Role::Server)
-        .then(fill_cost(&mut Supply::new(SOURCE, Role::Server), &jobs))
+        .then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs))
         .then(choices_cost(Role::Client, &jobs))
         .then(masked_cost(Role::Server, &jobs))
 }

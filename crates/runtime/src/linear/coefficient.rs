@@ -3,7 +3,8 @@
 use graph::{Conv, Embedding, Linear, Rounding};
 use mpc::compare::Radix;
 use mpc::linear::coefficient::{
-    self, ClientAhead, ClientAsked, Layer, ServerAhead, ServerAsked, ServerWeights, Worker,
+    self, ClientAsked, Layer, PreprocessedClient, PreprocessedServer, ServerAsked, ServerWeights,
+    Worker,
 };
 use mpc::{Demand, Share};
 use pricing::equivalent::LOCAL_OF_CLEAR_MULTIPLICATION;
@@ -102,12 +103,12 @@ impl CoefficientLayer {
     ) -> Result<Share> {
         match cx.party {
             Party::Client { .. } => {
-                let ahead: ClientAhead = preprocessed.take()?;
-                ahead.run(cx.channel, &self.layer, x, addend)
+                let preprocessed: PreprocessedClient = preprocessed.take()?;
+                preprocessed.run(cx.channel, &self.layer, x, addend)
             }
             Party::Server { weights, .. } => {
-                let ahead: ServerAhead = preprocessed.take()?;
-                ahead.run(cx.channel, &self.layer, weights.of(cx.node)?, x, addend)
+                let preprocessed: PreprocessedServer = preprocessed.take()?;
+                preprocessed.run(cx.channel, &self.layer, weights.of(cx.node)?, x, addend)
             }
         }
     }

@@ -57,7 +57,7 @@ pub struct Endpoint<'a> {
     /// What this party brings to the run.
     pub party: Party<'a>,
     /// The source of correlations, which both parties set up together.
-    pub correlations: &'a mut CorrelationSource,
+    pub source: &'a mut CorrelationSource,
     /// Randomness of the operating system.
     pub rng: &'a mut Random,
 }
@@ -79,7 +79,7 @@ pub struct Context<'a, 'f> {
 
 /// What a layer finds while it is preprocessed.
 pub struct Preprocessing<'a> {
-    /// The connection, which counts messages in phase offline.
+    /// The connection, which counts messages in the phase of preprocessing.
     pub channel: &'a mut Channel,
     /// The inputs, weights and keys of this party.
     pub party: Party<'a>,

@@ -7,7 +7,7 @@ use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::Worker;
 use mpc::linear::ot_matmul::{
-    self, Asked as AskedProducts, ClientAhead, Layer, ServerAhead, Source, Weights,
+    self, Asked as AskedProducts, Layer, PreprocessedClient, PreprocessedServer, Source, Weights,
 };
 use mpc::{Demand, Share};
 use pricing::{Unit, Work};
@@ -140,13 +140,13 @@ impl OtLayer {
     ) -> Result<Share> {
         match cx.party {
             Party::Client { .. } => {
-                let ahead: ClientAhead = preprocessed.take()?;
-                ahead.run(cx.channel, &self.layer, x)
+                let preprocessed: PreprocessedClient = preprocessed.take()?;
+                preprocessed.run(cx.channel, &self.layer, x)
             }
             Party::Server { weights, threads, .. } => {
                 let weights: &OtWeights = weights.of(cx.node)?;
-                let ahead: ServerAhead = preprocessed.take()?;
-                ahead.run(cx.channel, &self.layer, &weights.weights, x, threads)
+                let preprocessed: PreprocessedServer = preprocessed.take()?;
+                preprocessed.run(cx.channel, &self.layer, &weights.weights, x, threads)
             }
         }
     }
@@ -179,7 +179,7 @@ impl OtLayer {
         Ok(results)
     }
 
-    /// The rescale that needs no transfers.
+    /// The rescale that needs no OTs.
     fn rescaled(&self, role: Role, results: Share) -> Result<Share> {
         let Rescale { rounding, shift, out_bits, .. } = self.rescale;
         if rounding == Rounding::Exact || shift == 0 {
@@ -264,7 +264,7 @@ impl Preprocess for OtLayer {
     }
 
     fn parts(&self) -> Vec<(Demand, [Spent; 2])> {
-        let costs = self.layer.ahead_costs().into_iter().zip(self.layer.works());
+        let costs = self.layer.preprocess_costs().into_iter().zip(self.layer.works());
         let spent = costs
             .map(|([asked, cost], work)| [Spent::sending(asked), Spent::sending(cost).and(work)]);
         self.layer.demands().into_iter().zip(spent).collect()
@@ -290,7 +290,7 @@ impl Preprocess for OtLayer {
         let source = &mut *cx.source;
         let feed = &mut |channel: &mut Channel, demand: &Demand| {
             let correlations = source.prepare(channel, demand)?;
-            channel.enter(Phase::Offline, Some(index));
+            channel.enter(Phase::Preprocess, Some(index));
             Ok(correlations)
         };
         let source = match asked {
@@ -300,14 +300,15 @@ impl Preprocess for OtLayer {
         match cx.party {
             Party::Client { threads, .. } => {
                 let worker = &mut Worker { rng: cx.rng, threads };
-                let ahead = ClientAhead::prepare(cx.channel, &self.layer, source, worker)?;
-                Ok(Preprocessed::new(ahead))
+                let preprocessed =
+                    PreprocessedClient::prepare(cx.channel, &self.layer, source, worker)?;
+                Ok(Preprocessed::new(preprocessed))
             }
             Party::Server { weights, threads, .. } => {
                 let weights = &weights.of::<OtWeights>(cx.node)?.weights;
-                let ahead =
-                    ServerAhead::prepare(cx.channel, &self.layer, weights, source, threads)?;
-                Ok(Preprocessed::new(ahead))
+                let preprocessed =
+                    PreprocessedServer::prepare(cx.channel, &self.layer, weights, source, threads)?;
+                Ok(Preprocessed::new(preprocessed))
             }
         }
     }

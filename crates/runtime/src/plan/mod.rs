@@ -29,7 +29,7 @@ use step::Step;
 pub struct Plan {
     graph: Graph,
     settings: Settings,
-    choices: OptionsByStep,
+    options: OptionsByStep,
     steps: Vec<Step>,
 }
 
@@ -43,21 +43,21 @@ impl Plan {
         Self::chosen(graph, settings, OptionsByStep::default())
     }
 
-    /// Plans `graph` with `choices` for some of its steps.
+    /// Plans `graph` with `options` for some of its steps.
     ///
     /// # Errors
-    /// As [`Plan::new`]; [`Error::Misuse`] for choices that a step does not have.
-    pub fn chosen(graph: Graph, settings: Settings, choices: OptionsByStep) -> Result<Self> {
+    /// As [`Plan::new`]; [`Error::Misuse`] for options that a step does not have.
+    pub fn chosen(graph: Graph, settings: Settings, options: OptionsByStep) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         batch::check(&graph, settings.batch())?;
-        let steps = suites::steps(&graph, settings, &choices)?;
+        let steps = suites::steps(&graph, settings, &options)?;
         schedule::check(&steps, settings.store())?;
-        Ok(Self { graph, settings, choices, steps })
+        Ok(Self { graph, settings, options, steps })
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
     pub fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
-        Self { graph, settings, choices: OptionsByStep::default(), steps }
+        Self { graph, settings, options: OptionsByStep::default(), steps }
     }
 
     /// The graph that the plan runs.
@@ -71,8 +71,8 @@ impl Plan {
     }
 
     /// The options that were chosen for single steps.
-    pub fn choices(&self) -> &OptionsByStep {
-        &self.choices
+    pub fn options(&self) -> &OptionsByStep {
+        &self.options
     }
 
     /// The steps in order; their indices are the meter's layers.

@@ -1,4 +1,4 @@
-//! The plan as a server offers it: settings, choices and public graph in canonical JSON.
+//! The plan as a server offers it: settings, step options and public graph in canonical JSON.
 
 use graph::Graph;
 use serde::Deserialize;
@@ -13,8 +13,8 @@ use super::settings::Settings;
 #[serde(deny_unknown_fields)]
 struct OfferJson {
     settings: Settings,
-    #[serde(default)]
-    choices: OptionsByStep,
+    #[serde(default, rename = "choices")]
+    options: OptionsByStep,
     graph: Graph,
 }
 
@@ -25,8 +25,8 @@ impl Plan {
         // The parser's own words may quote the peer's bytes.
         let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
         let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
-        let chooses = !offer.choices.is_empty();
-        Self::chosen(offer.graph, offer.settings, offer.choices).map_err(|e| match e {
+        let chooses = !offer.options.is_empty();
+        Self::chosen(offer.graph, offer.settings, offer.options).map_err(|e| match e {
             Error::Misuse(why) => bad(why),
             // What the peer chose, not what the graph is.
             Error::Unsupported { node, instead } if chooses => bad(format!("{node}: {instead}")),
@@ -34,12 +34,12 @@ impl Plan {
         })
     }
 
-    /// Settings, choices and public graph, as the server offers them, in canonical JSON.
+    /// Settings, step options and public graph, as the server offers them, in canonical JSON.
     pub fn offer(&self) -> String {
-        offer_json(&self.settings, &self.choices, &self.graph.public_json())
+        offer_json(&self.settings, &self.options, &self.graph.public_json())
     }
 
-    /// SHA-256 of settings, choices and public graph.
+    /// SHA-256 of settings, step options and public graph.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.offer()).into()
     }
@@ -50,12 +50,12 @@ fn printable(why: &str) -> String {
     why.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Canonical JSON of settings, choices where there are any, and public graph.
-fn offer_json(settings: &Settings, choices: &OptionsByStep, graph: &str) -> String {
+/// Canonical JSON of settings, step options where there are any, and public graph.
+fn offer_json(settings: &Settings, options: &OptionsByStep, graph: &str) -> String {
     let settings = serde_json::to_string(settings).unwrap_or_default();
-    let chosen = match choices.is_empty() {
+    let chosen = match options.is_empty() {
         true => String::new(),
-        false => format!("\"choices\":{},", serde_json::to_string(choices).unwrap_or_default()),
+        false => format!("\"choices\":{},", serde_json::to_string(options).unwrap_or_default()),
     };
     format!("{{\"settings\":{settings},{chosen}\"graph\":{graph}}}")
 }

@@ -26,18 +26,18 @@ pub enum Products {
     /// Under encryption in this packing, counted from 1, of those from few bytes to little
     /// work.
     Packing(usize),
-    /// By transfers that choose by the bits of the weights.
+    /// By OTs that choose by the bits of the weights.
     Transfers,
 }
 
 /// The protocols that a function of each value can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// By transfers, its comparisons in digits of this width.
+    /// By OT, its comparisons in digits of this width.
     Digits(Radix),
     /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
-    /// By circuits what is computed once a row, the rest by transfers, its comparisons in
+    /// By circuits what is computed once a row, the rest by OT, its comparisons in
     /// digits of this width.
     Rows(Radix),
     /// By one table of all values.
@@ -125,27 +125,27 @@ impl FromStr for StepOptions {
                  digits8, circuits, rows1 to rows8, table",
             )
         };
-        let mut choice = Self::default();
+        let mut options = Self::default();
         for part in text.split('+') {
             let number = |name: &str| part.strip_prefix(name)?.parse::<u32>().ok();
             let packing = number("packing").map(|place| place as usize);
             let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
             let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
             match (part, packing, radix("digits").or(radix("rows"))) {
-                ("transfers", ..) => choice.products = Some(Products::Transfers),
-                (_, Some(place), _) => choice.products = Some(Products::Packing(place)),
-                ("ahead", ..) => choice.ahead = true,
-                ("circuits", ..) => choice.function = Some(Function::Circuits),
-                ("table", ..) => choice.function = Some(Function::Table),
+                ("transfers", ..) => options.products = Some(Products::Transfers),
+                (_, Some(place), _) => options.products = Some(Products::Packing(place)),
+                ("ahead", ..) => options.ahead = true,
+                ("circuits", ..) => options.function = Some(Function::Circuits),
+                ("table", ..) => options.function = Some(Function::Table),
                 (.., Some(radix)) if part.starts_with("rows") => {
-                    choice.function = Some(Function::Rows(radix));
+                    options.function = Some(Function::Rows(radix));
                 }
-                (.., Some(radix)) => choice.function = Some(Function::Digits(radix)),
+                (.., Some(radix)) => options.function = Some(Function::Digits(radix)),
                 _ => return Err(unknown()),
             }
         }
-        // Every choice has one text.
-        if choice.to_string() == text { Ok(choice) } else { Err(unknown()) }
+        // Each value has one text.
+        if options.to_string() == text { Ok(options) } else { Err(unknown()) }
     }
 }
 
@@ -158,7 +158,7 @@ impl TryFrom<String> for StepOptions {
     }
 }
 
-/// The choices of a plan, by index of the step; both parties have the same, as the server
+/// The options of a plan, by index of the step; both parties have the same, as the server
 /// offers them with the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<usize, String>", into = "BTreeMap<usize, String>")]
@@ -176,9 +176,9 @@ impl OptionsByStep {
     }
 
     /// Sets the options of a step.
-    pub fn set(&mut self, step: usize, choice: StepOptions) {
-        match choice.is_none() {
-            false => self.0.insert(step, choice),
+    pub fn set(&mut self, step: usize, options: StepOptions) {
+        match options.is_none() {
+            false => self.0.insert(step, options),
             true => self.0.remove(&step),
         };
     }
@@ -205,8 +205,8 @@ impl TryFrom<BTreeMap<usize, String>> for OptionsByStep {
 }
 
 impl From<OptionsByStep> for BTreeMap<usize, String> {
-    fn from(choices: OptionsByStep) -> Self {
-        choices.0.into_iter().map(|(step, choice)| (step, choice.to_string())).collect()
+    fn from(by_step: OptionsByStep) -> Self {
+        by_step.0.into_iter().map(|(step, options)| (step, options.to_string())).collect()
     }
 }
 
@@ -217,19 +217,19 @@ mod tests {
 
     #[test]
     fn choices_are_read_back_and_others_refused() {
-        let mut choices = OptionsByStep::default();
+        let mut by_step = OptionsByStep::default();
         let digits = StepOptions::digits(Radix::of_bits(7).unwrap());
-        choices.set(3, digits);
-        choices.set(5, StepOptions::CIRCUITS);
-        choices.set(7, StepOptions { products: Some(Products::Packing(2)), ahead: true, ..digits });
-        choices
+        by_step.set(3, digits);
+        by_step.set(5, StepOptions::CIRCUITS);
+        by_step.set(7, StepOptions { products: Some(Products::Packing(2)), ahead: true, ..digits });
+        by_step
             .set(8, StepOptions { products: Some(Products::Transfers), ..StepOptions::default() });
-        choices.set(9, StepOptions::default());
-        choices.set(10, "rows5".parse().unwrap());
-        let json = serde_json::to_string(&choices).unwrap();
+        by_step.set(9, StepOptions::default());
+        by_step.set(10, "rows5".parse().unwrap());
+        let json = serde_json::to_string(&by_step).unwrap();
         let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5"}"#;
         assert_eq!(json, all);
-        assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), choices);
+        assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
             "digits9",
             "digits0",
@@ -251,6 +251,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(choices.check(10).is_ok() && choices.check(9).is_err());
+        assert!(by_step.check(10).is_ok() && by_step.check(9).is_err());
     }
 }

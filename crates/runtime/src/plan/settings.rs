@@ -29,7 +29,7 @@ pub struct Settings {
     /// Decimals that a revealed probability is right to, 1 to 6; 4 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digits: Option<NonZeroU32>,
-    /// Where correlated transfers come from.
+    /// Where correlated OTs come from.
     #[serde(default, with = "source")]
     pub ot: Source,
     /// Bits per second of the link that `auto` is planned for; 400 Mbit/s when absent.

@@ -111,7 +111,7 @@ impl Sliced {
         self.0.len()
     }
 
-    /// Transfers of all slices.
+    /// OTs of all slices.
     pub(crate) fn demand(&self) -> Demand {
         self.0.iter().map(|slice| slice.plan.demand()).sum()
     }
@@ -168,15 +168,15 @@ impl Sliced {
         if let [slice] = self.0.as_slice()
             && all(slice)
         {
-            let pads = feed.take(channel, &slice.plan.demand())?;
-            return slice.plan.run(channel, &inputs, pads);
+            let ots = feed.take(channel, &slice.plan.demand())?;
+            return slice.plan.run(channel, &inputs, ots);
         }
         let (mut words, mut bits) = (Vec::new(), 0);
         for slice in &self.0 {
-            let pads = feed.take(channel, &slice.plan.demand())?;
+            let ots = feed.take(channel, &slice.plan.demand())?;
             let part = |share: &Share| share.gather(slice.input.clone());
             let parts: Vec<Share> = inputs.iter().map(part).collect();
-            let result = slice.plan.run(channel, &parts, pads)?;
+            let result = slice.plan.run(channel, &parts, ots)?;
             words.extend_from_slice(result.words());
             bits = result.bits();
         }
@@ -184,7 +184,7 @@ impl Sliced {
     }
 }
 
-/// Where a step takes its pads from.
+/// Where a step takes its correlations from.
 pub enum Feed<'a> {
     /// Made before for a whole stretch of steps.
     Made(&'a mut Correlations),
@@ -195,7 +195,7 @@ pub enum Feed<'a> {
 impl Feed<'_> {
     fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Correlations> {
         match self {
-            Self::Made(pads) => pads.split(channel.role(), demand),
+            Self::Made(correlations) => correlations.split(channel.role(), demand),
             Self::Later(source, step) => {
                 let correlations = source.prepare(channel, demand)?;
                 channel.enter(Phase::Online, Some(*step));

@@ -25,7 +25,7 @@ impl Spent {
         Self { work: self.work + work, ..self }
     }
 
-    /// Products by transfers, of which one party takes a message while the other makes the next,
+    /// Products by OT, of which one party takes a message while the other makes the next,
     /// so that half of the work is beside the rest: all of it where they follow others in the
     /// same direction, else all but a message's.
     #[must_use]

@@ -113,7 +113,7 @@ impl Step {
         }
     }
 
-    /// Whether its protocol can be chosen: it runs on transfers or circuits, in part or whole.
+    /// Whether its protocol can be chosen: it runs on OTs or circuits, in part or whole.
     pub(crate) fn chooses(&self) -> bool {
         self.sliced().next().is_some()
     }

@@ -29,7 +29,7 @@ pub enum Planning {
     /// The default of every step, for a link of 400 Mbit/s and 40 ms.
     #[default]
     Plain,
-    /// One choice of options for all steps that have it.
+    /// Options for all steps that have it.
     Uniform(StepOptions),
     /// The plan that is predicted to take least time.
     Best(Box<Conditions>),
@@ -47,7 +47,7 @@ impl Planning {
     pub fn plan(&self, model: &Model, settings: Settings) -> Result<Plan> {
         match self {
             Self::Plain => Plan::new(model.graph.clone(), settings),
-            Self::Uniform(choice) => uniform(&model.graph, settings, *choice),
+            Self::Uniform(options) => uniform(&model.graph, settings, *options),
             Self::Best(conditions) => {
                 best_widths(model, settings, conditions).map(|found| found.plan)
             }

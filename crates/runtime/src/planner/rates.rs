@@ -12,7 +12,7 @@ const STREAMED: [Unit; 9] = [
     Unit::SoftSpoken2,
     Unit::SoftSpoken4,
     Unit::SoftSpoken8,
-    Unit::Transfer,
+    Unit::RandomOt,
     Unit::Entry,
     Unit::WideEntry,
     Unit::Stream,

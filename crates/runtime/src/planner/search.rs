@@ -22,7 +22,7 @@ use super::ways::{Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::spent::Spent;
 use crate::plan::{Plan, Settings};
-use crate::preprocess::correlations::Stock;
+use crate::preprocess::correlations::Schedules;
 use crate::report::counted;
 
 /// Times that protocols are found at a price and the plan that results is priced whole.
@@ -77,7 +77,7 @@ pub struct Found {
     pub sources: Vec<(String, f64)>,
 }
 
-/// The plan of least predicted time for `graph` under `settings`, whose source of transfers
+/// The plan of least predicted time for `graph` under `settings`, whose source of OTs
 /// is kept unless it is `auto`.
 ///
 /// # Errors
@@ -97,8 +97,8 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
         let mut demand = plan.demand();
         for _ in 0..TURNS {
             let marginal = search.marginal(&demand, tried);
-            for choices in search.choose(marginal) {
-                let next = Plan::chosen(graph.clone(), tried, choices)?;
+            for by_step in search.choose(marginal) {
+                let next = Plan::chosen(graph.clone(), tried, by_step)?;
                 demand = next.demand();
                 let taken = search.seconds(&next);
                 if taken < seconds {
@@ -121,19 +121,19 @@ fn name(settings: Settings) -> String {
     }
 }
 
-/// Plans with `choice` for every step that has it, and the default for the rest.
+/// Plans with `options` for every step that has it, and the default for the rest.
 ///
 /// # Errors
 /// The errors of [`Plan::new`].
-pub fn uniform(graph: &Graph, settings: Settings, choice: StepOptions) -> Result<Plan> {
+pub fn uniform(graph: &Graph, settings: Settings, options: StepOptions) -> Result<Plan> {
     let plain = Plan::new(graph.clone(), settings)?;
-    let mut choices = OptionsByStep::default();
+    let mut by_step = OptionsByStep::default();
     for (step, ways) in ways(&plain).iter().enumerate() {
-        if ways.iter().any(|way| way.choice == choice) {
-            choices.set(step, choice);
+        if ways.iter().any(|way| way.options == options) {
+            by_step.set(step, options);
         }
     }
-    Plan::chosen(graph.clone(), settings, choices)
+    Plan::chosen(graph.clone(), settings, by_step)
 }
 
 /// The sources to try: one that was asked for, or all, the automatic one as for links of
@@ -197,7 +197,7 @@ impl Search<'_> {
         if count == 0.0 {
             return Marginal::default();
         }
-        let spent = Stock::new(settings.sourcing()).prepare(&Demand {
+        let spent = Schedules::new(settings.sourcing()).prepare(&Demand {
             circuits: Vec::new(),
             client_sends: [demand.client_sends.clone(), demand.circuit_jobs()].concat(),
             server_sends: demand.server_sends.clone(),
@@ -222,7 +222,7 @@ impl Search<'_> {
             .map(|spent| self.conditions.seconds(still(spent)))
             .iter()
             .sum::<f64>();
-        let early = way.choice.is_early();
+        let early = way.options.is_early();
         Priced { seconds: made + offline + online, cost: way.spent.cost, early }
     }
 
@@ -238,11 +238,11 @@ impl Search<'_> {
         let better = early.0 < plainly.0;
         let mut all = Vec::new();
         for (_, trail) in std::iter::once(plainly).chain(Some(early).filter(|_| better)) {
-            let mut choices = OptionsByStep::default();
+            let mut by_step = OptionsByStep::default();
             for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
-                choices.set(step, ways.get(at).map(|way| way.choice).unwrap_or_default());
+                by_step.set(step, ways.get(at).map(|way| way.options).unwrap_or_default());
             }
-            all.push(choices);
+            all.push(by_step);
         }
         all
     }
@@ -293,7 +293,7 @@ impl Search<'_> {
     /// For each step what its other ways would take.
     fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
         let priced = self.priced(marginal);
-        let early = (0..plan.steps().len()).any(|step| plan.choices().of(step).is_early());
+        let early = (0..plan.steps().len()).any(|step| plan.options().of(step).is_early());
         let (least, _) = self.cheapest(&priced, None, early);
         let mut all = BTreeMap::new();
         for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
@@ -304,17 +304,17 @@ impl Search<'_> {
                 else {
                     continue;
                 };
-                if way.choice.is_none() {
+                if way.options.is_none() {
                     continue;
                 }
-                let alone = if way.choice.is_early() && !early { EXCHANGE } else { 0.0 };
+                let alone = if way.options.is_early() && !early { EXCHANGE } else { 0.0 };
                 let (all, _) = self.cheapest(&priced, Some((step, at)), early);
                 let all = all + alone * self.round();
                 let made = correlations(&way.demand) * marginal.bytes;
                 let tables = mpc::garbled::prepare_cost(&way.demand.circuits).bytes();
                 let chosen = runs.as_ref().is_some_and(|runs| runs.equals(way));
                 shown.push(Alternative {
-                    choice: way.choice.to_string(),
+                    choice: way.options.to_string(),
                     chosen: chosen && !shown.iter().any(|other| other.chosen),
                     bytes: cost.bytes() + way.before.cost.bytes() + tables + made as u64,
                     rounds: cost.rounds,
@@ -328,7 +328,7 @@ impl Search<'_> {
     }
 }
 
-/// Correlations behind transfers and circuits.
+/// Correlations behind OTs and circuits.
 fn correlations(demand: &Demand) -> f64 {
     let circuits: usize = demand.circuit_jobs().iter().map(ot::Job::cots).sum();
     (demand.cots(Role::Client) + demand.cots(Role::Server) + circuits) as f64

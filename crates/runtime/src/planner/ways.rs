@@ -12,7 +12,7 @@ use crate::suites;
 /// One way to run a step.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
-    pub(super) choice: StepOptions,
+    pub(super) options: StepOptions,
     pub(super) demand: Demand,
     /// Online.
     pub(super) spent: Spent,
@@ -21,9 +21,9 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn new(choice: StepOptions, step: &Step) -> Self {
+    pub(super) fn new(options: StepOptions, step: &Step) -> Self {
         let demand = step.mask_demand() + step.demand();
-        Self { choice, demand, spent: step.spent(), before: step.before() }
+        Self { options, demand, spent: step.spent(), before: step.before() }
     }
 
     /// Whether it does the same.
@@ -42,15 +42,15 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
             return ways;
         }
         let functions = functions(plain, index, step);
-        ways.extend(functions.iter().map(|(choice, step)| Way::new(*choice, step)));
-        for (choice, product) in products(plain, index) {
-            ways.push(Way::new(choice, &product));
+        ways.extend(functions.iter().map(|(options, step)| Way::new(*options, step)));
+        for (options, product) in products(plain, index) {
+            ways.push(Way::new(options, &product));
             if product.mask_demand() == Demand::default() {
                 // What follows the products does not depend on them.
                 ways.extend(functions.iter().map(|(function, step)| {
                     let spent = product.first().then(step.after());
-                    let (choice, before) = (choice.and(*function), product.before());
-                    Way { choice, demand: step.demand(), spent, before }
+                    let (options, before) = (options.and(*function), product.before());
+                    Way { options, demand: step.demand(), spent, before }
                 }));
             }
         }
@@ -78,10 +78,10 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
             (StepOptions { ahead: true, ..plain }, step.early())
         }));
     }
-    let transfers = StepOptions { products: Some(Products::Transfers), ..StepOptions::default() };
+    let by_ot = StepOptions { products: Some(Products::Transfers), ..StepOptions::default() };
     if early && !all.is_empty() {
-        let built = suites::step(graph, settings, index, transfers).ok();
-        all.extend(built.map(|step| (transfers, step)));
+        let built = suites::step(graph, settings, index, by_ot).ok();
+        all.extend(built.map(|step| (by_ot, step)));
     }
     all
 }
@@ -96,6 +96,6 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
     let digits = digits.map(StepOptions::function);
     let others = [Function::Circuits, Function::Table].map(StepOptions::function);
     let (graph, settings) = (plain.graph(), plain.settings());
-    let built = |choice| Some((choice, suites::step(graph, settings, index, choice).ok()?));
+    let built = |options| Some((options, suites::step(graph, settings, index, options).ok()?));
     digits.chain(others).filter_map(built).collect()
 }

@@ -1,7 +1,7 @@
 //! The share widths that suit a link: which tensors have narrow shares that are extended,
 //! which takes rounds, and which have wide ones throughout, which takes bytes.
 //!
-//! The plan of what was compiled is searched for whole. Its choices price the other widths of
+//! The plan of what was compiled is searched for whole. Its options price the other widths of
 //! the model, and only the best of these is searched for, too: a search takes seconds.
 
 use std::collections::BTreeMap;
@@ -95,7 +95,7 @@ fn sum(found: &[Found]) -> f64 {
     found.iter().map(|found| found.seconds).sum()
 }
 
-/// Seconds of `graph` on all links together with the choices of plans for other widths; for
+/// Seconds of `graph` on all links together with the options of plans for other widths; for
 /// ever where it has no plan.
 fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f64 {
     let of = |(found, (_, conditions)): (&Found, &(Settings, Conditions))| {
@@ -107,22 +107,22 @@ fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f6
     plans.iter().zip(links).map(of).sum()
 }
 
-/// `graph` with the choices of `plan` by name, and `new` for steps that it does not have.
+/// `graph` with the options of `plan` by name, and `new` for steps that it does not have.
 fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
     let (known, settings) = (plan.graph(), plan.settings());
     let names = known.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
     let names: BTreeMap<&str, usize> = names.collect();
-    let mut choices = OptionsByStep::default();
+    let mut by_step = OptionsByStep::default();
     for (step, node) in graph.nodes.iter().enumerate() {
-        let choice = match names.get(node.name.as_str()) {
-            Some(known) => plan.choices().of(*known),
+        let options = match names.get(node.name.as_str()) {
+            Some(known) => plan.options().of(*known),
             None => new,
         };
-        let has = choice.is_none() || suites::step(graph, settings, step, choice).is_ok();
-        choices.set(step, if has { choice } else { StepOptions::default() });
+        let has = options.is_none() || suites::step(graph, settings, step, options).is_ok();
+        by_step.set(step, if has { options } else { StepOptions::default() });
     }
-    choices.set(graph.nodes.len(), plan.choices().of(known.nodes.len()));
-    Plan::chosen(graph.clone(), settings, choices)
+    by_step.set(graph.nodes.len(), plan.options().of(known.nodes.len()));
+    Plan::chosen(graph.clone(), settings, by_step)
 }
 
 /// The predicted seconds of a session with one run.

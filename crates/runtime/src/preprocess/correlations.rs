@@ -5,7 +5,7 @@
 
 use mpc::{Correlations, Demand, garbled};
 use ot::rot::{fill_cost, fill_receiver, fill_sender};
-use ot::{CotReceiver, CotSender, Job, Made, SessionId, Sourcing, Supply};
+use ot::{CorrelationCounts, CotReceiver, CotSender, Job, Schedule, SessionId, Sourcing};
 use pricing::Work;
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -17,21 +17,21 @@ pub const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
 pub struct CorrelationSource {
-    /// None where nothing is transferred.
+    /// None where no OT is made.
     ends: Option<(CotSender, CotReceiver)>,
     /// For garbled circuits.
     rng: Random,
 }
 
-/// What [`CorrelationSource`] has in stock, for predictions.
+/// The schedules of both directions of a [`CorrelationSource`], for predictions.
 #[derive(Clone, Debug)]
-pub(crate) struct Stock {
-    client_sends: Supply,
-    server_sends: Supply,
+pub(crate) struct Schedules {
+    client_sends: Schedule,
+    server_sends: Schedule,
 }
 
 impl CorrelationSource {
-    /// Makes the base transfers in both directions of the session that `session` names.
+    /// Makes the base OTs in both directions of the session that `session` names.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
@@ -46,7 +46,7 @@ impl CorrelationSource {
         Ok(Self { ends: Some((sender, receiver)), rng: rng.child() })
     }
 
-    /// For plans that transfer nothing.
+    /// For plans without OTs.
     pub(crate) fn none(rng: &mut Random) -> Self {
         Self { ends: None, rng: rng.child() }
     }
@@ -66,7 +66,7 @@ impl CorrelationSource {
         demand: &Demand,
     ) -> Result<Correlations> {
         let Self { ends: Some((from, to)), rng } = self else { return Ok(Correlations::default()) };
-        channel.enter(Phase::Offline, None);
+        channel.enter(Phase::Preprocess, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for sender in [Role::Client, Role::Server] {
@@ -77,7 +77,7 @@ impl CorrelationSource {
                 receiving = fill_receiver(channel, to, &jobs)?;
             }
         }
-        let transfers = match role {
+        let ots = match role {
             Role::Client => {
                 Correlations::new(sending.split_off(demand.client_sends.len()), Vec::new())
             }
@@ -85,14 +85,14 @@ impl CorrelationSource {
                 Correlations::new(Vec::new(), receiving.split_off(demand.client_sends.len()))
             }
         };
-        let circuits = garbled::prepare(channel, &demand.circuits, transfers, rng)?;
+        let circuits = garbled::prepare(channel, &demand.circuits, ots, rng)?;
         Ok(Correlations::new(sending, receiving).with_circuits(circuits))
     }
 
     /// The ends that this party holds: the sender's and the receiver's.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a plan that transfers nothing.
+    /// [`Error::Misuse`] for a plan without OTs.
     pub fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
         let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
         ends.ok_or_else(|| {
@@ -103,11 +103,11 @@ impl CorrelationSource {
     }
 }
 
-impl Stock {
+impl Schedules {
     /// After [`CorrelationSource::setup`].
     pub(crate) fn new(sourcing: Sourcing) -> Self {
-        let supply = |sender| Supply::new(sourcing, sender);
-        Self { client_sends: supply(Role::Client), server_sends: supply(Role::Server) }
+        let schedule = |sender| Schedule::new(sourcing, sender);
+        Self { client_sends: schedule(Role::Client), server_sends: schedule(Role::Server) }
     }
 
     /// What [`CorrelationSource::setup`] costs.
@@ -119,9 +119,9 @@ impl Stock {
     pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
         let before = self.made();
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
-        let transfers = fill_cost(&mut self.client_sends, &client);
-        let transfers = transfers.then(fill_cost(&mut self.server_sends, &server));
-        let cost = transfers.then(garbled::prepare_cost(&demand.circuits));
+        let ots = fill_cost(&mut self.client_sends, &client);
+        let ots = ots.then(fill_cost(&mut self.server_sends, &server));
+        let cost = ots.then(garbled::prepare_cost(&demand.circuits));
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
         let made = made.map(|made| made.and(made.first()));
@@ -130,12 +130,12 @@ impl Stock {
     }
 
     /// Correlations made so far, those that the client sends first.
-    fn made(&self) -> [Made; 2] {
+    fn made(&self) -> [CorrelationCounts; 2] {
         [self.client_sends.made(), self.server_sends.made()]
     }
 }
 
-/// All transfers that `sender` sends; those behind garbled circuits come last.
+/// All OTs that `sender` sends; those behind garbled circuits come last.
 fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
     let mut jobs = demand.sent_by(sender).to_vec();
     if sender == Role::Client {
@@ -144,7 +144,7 @@ fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
     jobs
 }
 
-/// Bytes that the party that holds more holds: of transfers the sender, of circuits the
+/// Bytes that the party that holds more holds: of OTs the sender, of circuits the
 /// evaluator.
 pub fn pad_bytes(demand: &Demand) -> usize {
     let entry = |job: &Job| {

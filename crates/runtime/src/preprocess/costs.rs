@@ -3,7 +3,7 @@
 use mpc::Demand;
 use wire::Phase;
 
-use super::correlations::Stock;
+use super::correlations::Schedules;
 use super::layers::{LayerAt, groups, layers_of};
 use super::segments::segments;
 use crate::linear::protocol::Exchange;
@@ -14,10 +14,10 @@ use crate::plan::step::Step;
 pub(crate) fn layer_costs(
     layers: &[LayerAt<'_>],
     exchange: Exchange,
-    stock: &mut Stock,
+    schedules: &mut Schedules,
 ) -> Vec<Part> {
     let mut costs = Vec::new();
-    let part = |index: usize, spent| Part::new(Phase::Offline, Some(index), spent);
+    let part = |index: usize, spent| Part::new(Phase::Preprocess, Some(index), spent);
     for group in groups(layers, exchange) {
         for (index, _, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
             costs.extend(layer.parts().into_iter().map(|(_, [asks, _])| part(*index, asks)));
@@ -25,7 +25,7 @@ pub(crate) fn layer_costs(
         for (index, _, layer) in group {
             for (demand, [asks, finishes]) in layer.parts() {
                 if !layer.asks_together() {
-                    costs.push(Part::new(Phase::Offline, None, stock.prepare(&demand)));
+                    costs.push(Part::new(Phase::Preprocess, None, schedules.prepare(&demand)));
                     costs.push(part(*index, asks));
                 }
                 costs.push(part(*index, finishes));
@@ -36,19 +36,19 @@ pub(crate) fn layer_costs(
 }
 
 /// What [`Preprocessor::run`](super::layers::Preprocessor::run) costs next.
-pub(crate) fn run_costs(steps: &[Step], stock: &mut Stock) -> Vec<Part> {
+pub(crate) fn run_costs(steps: &[Step], schedules: &mut Schedules) -> Vec<Part> {
     let demand = steps.iter().map(Step::demand).sum();
-    let mut costs = vec![Part::new(Phase::Offline, None, stock.prepare(&demand))];
+    let mut costs = vec![Part::new(Phase::Preprocess, None, schedules.prepare(&demand))];
     for segment in segments(steps) {
         let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
-        costs.push(Part::new(Phase::Offline, None, stock.prepare(&demand)));
+        costs.push(Part::new(Phase::Preprocess, None, schedules.prepare(&demand)));
         let exchange = Exchange::ObliviousTransfer;
-        costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, stock));
+        costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, schedules));
     }
     let exchange = Exchange::Encryption;
     let linear = layers_of(steps.iter().enumerate(), exchange, true);
-    costs.extend(layer_costs(&linear, exchange, stock));
+    costs.extend(layer_costs(&linear, exchange, schedules));
     costs
 }
 
@@ -78,8 +78,8 @@ mod tests {
             let some: Vec<usize> = sizes(most);
             assert_eq!(some, want);
         }
-        let mut stock = Stock::new(plan.settings().sourcing());
-        let costs = layer_costs(&layers, Exchange::Encryption, &mut stock);
+        let mut schedules = Schedules::new(plan.settings().sourcing());
+        let costs = layer_costs(&layers, Exchange::Encryption, &mut schedules);
         let cost: Cost = costs.into_iter().map(|part| part.spent.cost).collect();
         assert_eq!(cost.rounds, 2);
         let alone = plan.steps().iter().filter_map(Step::linear);

@@ -107,7 +107,7 @@ fn context<'s>(
     (index, step): (usize, &Step),
     correlations: &'s mut Correlations,
 ) -> Preprocessing<'s> {
-    end.channel.enter(Phase::Offline, Some(index));
+    end.channel.enter(Phase::Preprocess, Some(index));
     Preprocessing {
         channel: end.channel,
         party: end.party,
@@ -115,21 +115,21 @@ fn context<'s>(
         index,
         node: step.node,
         correlations,
-        source: end.correlations,
+        source: end.source,
     }
 }
 
 /// Preprocesses one run.
 pub(crate) fn preprocess(end: &mut Endpoint<'_>, steps: &[Step]) -> Result<Inference> {
-    end.correlations.set_threads(end.party.threads());
+    end.source.set_threads(end.party.threads());
     let demand = steps.iter().map(Step::demand).sum();
-    let correlations = end.correlations.prepare(end.channel, &demand)?;
+    let correlations = end.source.prepare(end.channel, &demand)?;
     let mut layers = BTreeMap::new();
     // The correlations of masks are not held, and there may be many.
     for segment in segments(steps) {
         let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
-        let mut masks = end.correlations.prepare(end.channel, &demand)?;
+        let mut masks = end.source.prepare(end.channel, &demand)?;
         let exchange = Exchange::ObliviousTransfer;
         layers.extend(preprocess_layers(
             end,

@@ -70,7 +70,7 @@ fn run_on(
     preprocessed: Option<Inference>,
     watch: Watch<'_>,
 ) -> Result<()> {
-    end.correlations.set_threads(end.party.threads());
+    end.source.set_threads(end.party.threads());
     if let Some(Inference { mut correlations, mut layers }) = preprocessed {
         for (index, step) in plan.steps().iter().enumerate() {
             let preprocessed = layers.remove(&index);
@@ -86,7 +86,7 @@ fn run_on(
         let steps = steps.skip(segment.start).take(segment.len());
         let demand: Demand =
             layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
-        let mut correlations = end.correlations.prepare(end.channel, &demand)?;
+        let mut correlations = end.source.prepare(end.channel, &demand)?;
         let mut layers = BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
             let some = layers_of(steps.clone(), exchange, false);
@@ -118,7 +118,7 @@ fn run_step(
     tensors: &mut Tensors,
     Turn { correlations, makes_more, preprocessed }: Turn<'_>,
 ) -> Result<Share> {
-    let Endpoint { channel, party, correlations: source, rng } = end;
+    let Endpoint { channel, party, source, rng } = end;
     channel.enter(Phase::Online, Some(index));
     let inputs = tensors.take_inputs(step, index)?;
     let feed = &mut match makes_more {

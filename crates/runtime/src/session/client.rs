@@ -75,7 +75,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
 pub(crate) struct Client {
     pub(crate) plan: Arc<Plan>,
     keys: ClientKeys,
-    correlations: CorrelationSource,
+    source: CorrelationSource,
     rng: Random,
     course: Course,
     /// Inputs whose results are here.
@@ -84,7 +84,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// From the hello to the base transfers; `count` sees the verified plan and says how
+    /// From the hello to the base OTs; `count` sees the verified plan and says how
     /// many inputs there will be.
     pub(crate) fn open(
         channel: &mut Channel,
@@ -95,17 +95,17 @@ impl Client {
         let mut rng = random()?;
         let (plan, agreed) = handshake::client(channel, &mut rng, count)?;
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
-        let correlations = correlations(channel, &mut rng, &agreed, &plan)?;
+        let source = correlation_source(channel, &mut rng, &agreed, &plan)?;
         let course = Course::new(&plan, agreed.inputs);
         let plan = Arc::new(plan);
-        Ok(Self { plan, keys, correlations, rng, course, done: 0, threads })
+        Ok(Self { plan, keys, source, rng, course, done: 0, threads })
     }
 
     /// Prepares the next run, unless the next turn is a run itself; says which.
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<bool> {
-        let Self { plan, keys, correlations, rng, course, threads, .. } = self;
+        let Self { plan, keys, source, rng, course, threads, .. } = self;
         let party = Party::Client { keys, input: &[], threads: *threads };
-        course.prepare(&mut Endpoint { channel, party, correlations, rng }, plan)
+        course.prepare(&mut Endpoint { channel, party, source, rng }, plan)
     }
 
     /// Runs quantised inputs, at most a batch of them; a result for each.
@@ -114,11 +114,11 @@ impl Client {
         channel: &mut Channel,
         inputs: &[Vec<i64>],
     ) -> Result<Vec<Vec<i64>>> {
-        let Self { plan, keys, correlations, rng, course, done, threads } = self;
+        let Self { plan, keys, source, rng, course, done, threads } = self;
         let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
         let input = batch::joined(inputs, input, plan.settings().batch());
         let party = Party::Client { keys, input: &input, threads: *threads };
-        let words = course.run(&mut Endpoint { channel, party, correlations, rng }, plan)?;
+        let words = course.run(&mut Endpoint { channel, party, source, rng }, plan)?;
         *done += inputs.len();
         let rows = words.chunks(plan.result_len().max(1)).take(inputs.len());
         Ok(rows.map(|row| decode(plan, row)).collect())
@@ -151,7 +151,7 @@ impl Client {
 }
 
 /// Base oblivious transfers of a session, where the plan consumes correlations at all.
-pub(super) fn correlations(
+pub(super) fn correlation_source(
     channel: &mut Channel,
     rng: &mut Random,
     agreed: &Agreed,

@@ -8,7 +8,7 @@ use crate::linear::protocol::Exchange;
 use crate::plan::Plan;
 use crate::plan::spent::{Part, Peak, Spent};
 use crate::plan::step::Step;
-use crate::preprocess::correlations::{Stock, pad_bytes};
+use crate::preprocess::correlations::{Schedules, pad_bytes};
 use crate::preprocess::costs::{layer_costs, run_costs};
 use crate::preprocess::layers::{self, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
@@ -20,12 +20,12 @@ impl Plan {
         inputs.div_ceil(self.settings().batch())
     }
 
-    /// Handshake, keys and base transfers.
+    /// Handshake, keys and base OTs.
     pub fn setup_cost(&self) -> Cost {
         if self.evaluated().is_some() {
             return handshake::cost(self).then(keys::cost(self));
         }
-        handshake::cost(self).then(keys::cost(self)).then(Stock::setup_cost())
+        handshake::cost(self).then(keys::cost(self)).then(Schedules::setup_cost())
     }
 
     /// What a session with `inputs` inputs takes, part by part in its order.
@@ -42,7 +42,7 @@ impl Plan {
 
     /// Parts of so many runs.
     fn run_parts(&self, runs: usize, parts: &mut Vec<Part>) {
-        let mut stock = Stock::new(self.settings().sourcing());
+        let mut schedules = Schedules::new(self.settings().sourcing());
         let mut peak = Peak::default();
         if self.evaluated().is_some() {
             let step = self.steps().iter().map(Step::spent).enumerate();
@@ -60,8 +60,8 @@ impl Plan {
                         ready += 1;
                         let touched = peak.touch(ready * one + layers);
                         let spent = Spent::default().and(touched);
-                        parts.push(Part::new(Phase::Offline, None, spent));
-                        parts.extend(run_costs(self.steps(), &mut stock));
+                        parts.push(Part::new(Phase::Preprocess, None, spent));
+                        parts.extend(run_costs(self.steps(), &mut schedules));
                     }
                     Turn::Run => {
                         ready -= 1;
@@ -78,19 +78,19 @@ impl Plan {
             let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
             let demand = layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
             let held = pad_bytes(&demand) as u64;
-            let prepared = stock.prepare(&demand).and(peak.touch(held));
-            parts.push(Part::new(Phase::Offline, None, prepared));
+            let prepared = schedules.prepare(&demand).and(peak.touch(held));
+            parts.push(Part::new(Phase::Preprocess, None, prepared));
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
-                parts.extend(layer_costs(&some, exchange, &mut stock));
+                parts.extend(layer_costs(&some, exchange, &mut schedules));
             }
             for (index, step) in steps {
                 let mut touched = peak.touch(held + step.linear_memory());
                 for (demand, spent) in step.parts() {
                     if step.feeds_itself() {
                         let made =
-                            stock.prepare(&demand).and(peak.touch(pad_bytes(&demand) as u64));
-                        parts.push(Part::new(Phase::Offline, None, made));
+                            schedules.prepare(&demand).and(peak.touch(pad_bytes(&demand) as u64));
+                        parts.push(Part::new(Phase::Preprocess, None, made));
                     }
                     let spent = spent.and(std::mem::take(&mut touched));
                     parts.push(Part::new(Phase::Online, Some(index), spent));

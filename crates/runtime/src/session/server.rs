@@ -18,7 +18,7 @@ use crate::linear::keys::ServerKeys;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
 use crate::report::Report;
-use crate::session::client::correlations;
+use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
@@ -312,10 +312,10 @@ fn offered<'a>(
         return Err(Error::peer(format!("at most {most} inputs in a session"), got));
     }
     let keys = ServerKeys::setup(channel, plan, &agreed, prepared.key_cache())?;
-    let source = &mut correlations(channel, &mut rng, &agreed, plan)?;
+    let source = &mut correlation_source(channel, &mut rng, &agreed, plan)?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
     let mut course = Course::new(plan, agreed.inputs);
-    let end = &mut Endpoint { channel, party, correlations: source, rng: &mut rng };
+    let end = &mut Endpoint { channel, party, source, rng: &mut rng };
     while !course.is_over() {
         let run = course.run(end, plan);
         let done = course.done() * batch;
@@ -329,7 +329,7 @@ fn offered<'a>(
 fn after(done: usize, inputs: usize, error: Error) -> Error {
     match error {
         Error::Transport(why) if inputs > 1 => {
-            Error::transport(format!("after {done} of {inputs} inputs: {why}"))
+            Error::connection(why.kind, format!("after {done} of {inputs} inputs: {why}"))
         }
         other => other,
     }

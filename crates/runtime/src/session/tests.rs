@@ -173,7 +173,10 @@ fn a_session_may_end_early() {
         });
         assert_eq!(report.inputs, 1);
         let why = server.unwrap_err();
-        assert!(matches!(&why, Error::Transport(text) if text.contains("after 1 of 3")), "{why}");
+        assert!(
+            matches!(&why, Error::Transport(error) if error.what.contains("after 1 of 3")),
+            "{why}"
+        );
     }
 }
 

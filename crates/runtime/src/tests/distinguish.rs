@@ -77,10 +77,10 @@ fn client(
 ) -> Result<(Vec<u64>, Shares)> {
     let (plan, agreed) = handshake::client(channel, rng, |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
-    let correlations =
+    let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Client { keys: &keys, input, threads };
-    let end = &mut Endpoint { channel, party, correlations, rng };
+    let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
     let opened = run::run(end, &plan, None, &mut watch)?;
@@ -98,10 +98,10 @@ fn server(
 ) -> Result<Shares> {
     let (_, agreed) = handshake::server(channel, rng, false, |_| Ok(plan))?;
     let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
-    let correlations =
+    let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-    let end = &mut Endpoint { channel, party, correlations, rng };
+    let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
     run::run(end, plan, None, &mut watch)?;

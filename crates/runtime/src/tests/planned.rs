@@ -30,16 +30,16 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
     let early = ["packing1", "ahead", "transfers"].map(|text| text.parse().unwrap());
-    let choices = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
+    let all = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();
     for reveal in [Reveal::Output, Reveal::Label] {
         let settings = Settings { reveal, ..Settings::default() };
-        for choice in choices.clone() {
-            let plan = planner::uniform(&model.graph, settings, choice).unwrap();
-            assert!(!plan.choices().is_empty(), "{choice}");
+        for options in all.clone() {
+            let plan = planner::uniform(&model.graph, settings, options).unwrap();
+            assert!(!plan.options().is_empty(), "{options}");
             let (answer, server) = run_plan(&plan, &model, &values);
             if reveal == Reveal::Output {
-                assert_eq!(answer.results, clear(&model, &values), "{choice}");
+                assert_eq!(answer.results, clear(&model, &values), "{options}");
             }
             costs_as_planned(&answer, &server, 1);
             rounds.push(server.total.rounds);
@@ -60,7 +60,7 @@ fn functions_of_few_bits_are_tables() {
     let values = inputs(&mut rng, 1);
     let table: StepOptions = "table".parse().unwrap();
     let plan = planner::uniform(&model.graph, Settings::default(), table).unwrap();
-    assert!(!plan.choices().is_empty());
+    assert!(!plan.options().is_empty());
     let (answer, server) = run_plan(&plan, &model, &values);
     assert_eq!(answer.results, clear(&model, &values));
     costs_as_planned(&answer, &server, 1);
@@ -83,9 +83,12 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
         let least = predicted(&found.plan, link);
         assert!((least.seconds.unwrap() - found.seconds).abs() < 1e-6 * found.seconds);
         assert!(found.seconds <= predicted(&plain, link).seconds.unwrap());
-        for choice in [digits(1), digits(4), digits(8), StepOptions::CIRCUITS] {
-            let fixed = planner::uniform(&model.graph, settings, choice).unwrap();
-            assert!(found.seconds <= predicted(&fixed, link).seconds.unwrap() * 1.0001, "{choice}");
+        for options in [digits(1), digits(4), digits(8), StepOptions::CIRCUITS] {
+            let fixed = planner::uniform(&model.graph, settings, options).unwrap();
+            assert!(
+                found.seconds <= predicted(&fixed, link).seconds.unwrap() * 1.0001,
+                "{options}"
+            );
         }
         for ways in found.alternatives.values() {
             assert_eq!(ways.iter().filter(|way| way.chosen).count(), 1, "{ways:?}");
@@ -112,9 +115,9 @@ fn layers_run_ahead_where_that_saves_rounds() {
     let found = planner::best(&graph, settings, &conditions(Some(Link::WAN))).unwrap();
     let (plan, mut late) = (found.plan, OptionsByStep::default());
     for step in 0..plan.steps().len() {
-        late.set(step, StepOptions { ahead: false, ..plan.choices().of(step) });
+        late.set(step, StepOptions { ahead: false, ..plan.options().of(step) });
     }
-    assert_ne!(*plan.choices(), late);
+    assert_ne!(*plan.options(), late);
     let late = Plan::chosen(graph, plan.settings(), late).unwrap();
     assert!(plan.cost(1).rounds < late.cost(1).rounds);
 }
@@ -123,16 +126,16 @@ fn layers_run_ahead_where_that_saves_rounds() {
 fn the_end_of_a_plan_refuses_choices_that_it_does_not_have() {
     let mut rng = Random::seeded(38);
     let graph = network(&mut rng, Rounding::Stochastic).graph;
-    let plan = |reveal, choice: &str| {
-        let mut choices = OptionsByStep::default();
-        choices.set(graph.nodes.len(), choice.parse().unwrap());
-        Plan::chosen(graph.clone(), Settings { reveal, ..Settings::default() }, choices)
+    let plan = |reveal, options: &str| {
+        let mut by_step = OptionsByStep::default();
+        by_step.set(graph.nodes.len(), options.parse().unwrap());
+        Plan::chosen(graph.clone(), Settings { reveal, ..Settings::default() }, by_step)
     };
-    for choice in ["digits4", "circuits"] {
-        assert!(plan(Reveal::Label, choice).is_ok() && plan(Reveal::Output, choice).is_err());
+    for options in ["digits4", "circuits"] {
+        assert!(plan(Reveal::Label, options).is_ok() && plan(Reveal::Output, options).is_err());
     }
-    for choice in ["table", "rows4", "ahead", "transfers", "packing1", "ahead+digits4"] {
-        assert!(plan(Reveal::Label, choice).is_err(), "{choice}");
+    for options in ["table", "rows4", "ahead", "transfers", "packing1", "ahead+digits4"] {
+        assert!(plan(Reveal::Label, options).is_err(), "{options}");
     }
 }
 

@@ -34,13 +34,13 @@ fn an_encoder_equals_the_interpreter_at_the_cost_that_was_planned() {
 
 /// Norms and softmaxes of a graph by circuits, all else by default.
 fn rows_by_circuits(graph: &graph::Graph) -> OptionsByStep {
-    let mut choices = OptionsByStep::default();
+    let mut by_step = OptionsByStep::default();
     for (index, node) in graph.nodes.iter().enumerate() {
         if node.op.is::<LayerNorm>() || node.op.is::<Softmax>() {
-            choices.set(index, "rows4".parse().unwrap());
+            by_step.set(index, "rows4".parse().unwrap());
         }
     }
-    choices
+    by_step
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
     for (batch, offline) in [(1, 0), (2, 0), (2, 1)] {
         let [batch, offline] = [batch, offline].map(NonZeroU32::new);
         let settings = Settings { batch, offline, ..Settings::default() };
-        let choices = rows_by_circuits(&model.graph);
-        let plan = Plan::chosen(model.graph.clone(), settings, choices).unwrap();
+        let by_step = rows_by_circuits(&model.graph);
+        let plan = Plan::chosen(model.graph.clone(), settings, by_step).unwrap();
         assert_eq!(Plan::from_offer(&plan.offer()).unwrap().digest(), plan.digest());
         let (answer, server) = run_planned(&plan, &model, &values);
         assert_eq!(answer.results, want, "{settings:?}");
@@ -68,7 +68,7 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
     costs_as_planned(&answer, &server.unwrap(), 2);
 }
 
-/// A suite that has circuits for what it can runs transformers by transfers, as ever.
+/// A suite that has circuits for what it can runs transformers by OT, as ever.
 #[test]
 fn circuits_for_all_a_suite_has_leave_rows_to_transfers() {
     let (mut model, _) = compiled(Rounding::Exact);
@@ -80,8 +80,8 @@ fn circuits_for_all_a_suite_has_leave_rows_to_transfers() {
         steps.map(|step| step.demand().circuits.len()).sum::<usize>()
     };
     let rows: fn(&Op) -> bool = |op| op.is::<LayerNorm>() || op.is::<Softmax>();
-    let choices = rows_by_circuits(&model.graph);
-    let chosen = Plan::chosen(model.graph.clone(), Settings::default(), choices).unwrap();
+    let by_step = rows_by_circuits(&model.graph);
+    let chosen = Plan::chosen(model.graph.clone(), Settings::default(), by_step).unwrap();
     assert!(circuits(&chosen, rows) >= 3 && circuits(&chosen, |op| op.is::<Linear>()) == 0);
     model.graph.nonlinear = graph::Nonlinear::Gc;
     let plan = Plan::new(model.graph, Settings::default()).unwrap();
@@ -142,8 +142,8 @@ fn smooth_maxima_by_newtons_iteration_equal_the_interpreter_at_the_cost_that_was
     let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
     let norms = model.graph.nodes.iter().filter(|node| node.op.is::<LayerNorm>());
     assert!(norms.count() > 0);
-    let choices = rows_by_circuits(&model.graph);
-    let refused = Plan::chosen(model.graph.clone(), Settings::default(), choices).unwrap_err();
+    let by_step = rows_by_circuits(&model.graph);
+    let refused = Plan::chosen(model.graph.clone(), Settings::default(), by_step).unwrap_err();
     assert!(refused.to_string().contains("circuit of Newton's iterations"), "{refused}");
     let values = inputs[..2].concat();
     let want = clear(&model, &values);

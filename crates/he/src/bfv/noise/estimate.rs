@@ -14,20 +14,20 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The noise of a fresh encryption, to which a few plaintexts may be added.
+    /// Makes the noise of a fresh encryption, to which a few plaintexts may be added.
     pub fn fresh(encoder: &Encoder) -> Self {
         let (params, prime) = (encoder.params().clone(), encoder.prime());
         let variance = Sizes::of(&params, prime).fresh();
         Self { params, prime, variance }
     }
 
-    /// The noise of a fresh encryption mod `prime`, for planning: no encoder has to be made.
+    /// Makes the noise of a fresh encryption mod `prime`, for planning: no encoder has to be made.
     pub fn planned(params: &Params, prime: u64) -> Self {
         let variance = Sizes::of(params, prime).fresh();
         Self { params: params.clone(), prime, variance }
     }
 
-    /// The noise of a result that `load` describes.
+    /// Makes the noise of a result that `load` describes.
     ///
     /// # Errors
     /// [`Error::Shape`] for other plaintext bits than the encoder's.
@@ -93,27 +93,28 @@ impl Estimate {
         Ok(Self { params, variance: self.variance / (divisor * divisor) + added, ..self })
     }
 
-    /// Bits of the largest magnitude.
+    /// Returns the bits of the largest magnitude.
     pub fn bits(&self) -> f64 {
         bits(self.variance)
     }
 
-    /// Bits from the largest magnitude to half the distance of two plaintexts, where
+    /// Returns the bits from the largest magnitude to half the distance of two plaintexts, where
     /// decryption fails. Flooding and the rounding of the response come out of them.
     pub fn budget(&self) -> f64 {
         let modulus: f64 = self.params.primes().iter().map(|p| (p.value as f64).log2()).sum();
         modulus - (self.prime as f64).log2() - 1.0 - self.bits()
     }
 
-    /// Whether the last prime can go at the price of a small part of a bit of the budget: what
-    /// the division leaves of the noise is well above what its rounding adds.
+    /// Returns whether the last prime can go at the price of a small part of a bit of the budget:
+    /// what the division leaves of the noise is well above what its rounding adds.
     pub fn drops_freely(&self) -> bool {
         let divisor = self.params.primes().last().map_or(1.0, |prime| prime.value as f64);
         let left = self.variance / (divisor * divisor);
         self.params.primes().len() > 1 && left > 16.0 * self.sizes().divided()
     }
 
-    /// Bits of the largest magnitude of flooding that [`super::Ciphertext::respond`] adds.
+    /// Returns the bits of the largest magnitude of flooding that [`super::Ciphertext::respond`]
+    /// adds.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the modulus does not hold a flooded response.
@@ -130,17 +131,17 @@ impl Estimate {
         )))
     }
 
-    /// Bits of the words of c1 and c0 in a response.
+    /// Returns the bits of the words of c1 and c0 in a response.
     pub fn response_bits(&self) -> [u32; 2] {
         self.sizes().response()
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The plaintext prime.
+    /// Returns the plaintext prime.
     pub const fn prime(&self) -> u64 {
         self.prime
     }

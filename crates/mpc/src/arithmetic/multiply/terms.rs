@@ -1,4 +1,4 @@
-//! The transfers of a product, and one party's choices and tables for them.
+//! The OTs of a product, and one party's choices and tables for them.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -10,7 +10,7 @@ use crate::arithmetic::mux::Side;
 use crate::boolean::wrap::Wrapped;
 use crate::share::server_only;
 
-/// What the receiver of a transfer chooses by.
+/// What the receiver of an OT chooses by.
 #[derive(Clone, Copy)]
 pub(super) enum What {
     /// A bit of the narrow factor, from the wide one.
@@ -23,7 +23,7 @@ pub(super) enum What {
     BothWraps,
 }
 
-/// One transfer: its entries, of `bits`, count `2^shift` times.
+/// One OT: its entries, of `bits`, count `2^shift` times.
 pub(super) struct Term {
     pub(super) what: What,
     pub(super) bits: u32,
@@ -64,7 +64,7 @@ impl<'a> Ends<'a> {
         Self { plan, wide, narrow, integers }
     }
 
-    /// What is local: the product of this party's summands. The peer transfers by the bits
+    /// What is local: the product of this party's summands. The OTs run over the bits
     /// of the narrow factor before its offset is taken off, so both take it off here.
     pub(super) fn local(&self) -> Vec<u64> {
         let offset = self.plan.narrow.offset();

@@ -22,8 +22,8 @@ fn check(plan: &Multiply, client: [&Share; 2], server: [&Share; 2], rng: &mut Ra
     let (c, s) = both(
         rng,
         &plan.demand(),
-        |ch, pads| run(ch, plan, client[0], client[1], pads),
-        |ch, pads| run(ch, plan, server[0], server[1], pads),
+        |ch, ots| run(ch, plan, client[0], client[1], ots),
+        |ch, ots| run(ch, plan, server[0], server[1], ots),
     );
     assert_eq!(c.cost, plan.cost());
     let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

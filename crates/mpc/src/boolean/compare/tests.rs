@@ -10,8 +10,8 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
     let (c, s) = both(
         rng,
         &plan.demand(count),
-        |ch, pads| run(ch, plan, &operands(Role::Client, client), pads),
-        |ch, pads| run(ch, plan, &operands(Role::Server, server), pads),
+        |ch, ots| run(ch, plan, &operands(Role::Client, client), ots),
+        |ch, ots| run(ch, plan, &operands(Role::Server, server), ots),
     );
     assert_eq!(c.cost, plan.cost(count));
     let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());

@@ -33,12 +33,17 @@ impl Held {
     }
 }
 
+/// What the server multiplies with and answers with.
+pub(super) struct Server<'a> {
+    pub(super) layer: &'a Layer,
+    pub(super) key: &'a PublicKey,
+    pub(super) weights: &'a ServerWeights,
+}
+
 /// Multiplies what the client encrypted plus `own`, mod 2^P, with the weights; sends nothing.
 pub(super) fn hold(
     channel: &mut Channel,
-    layer: &Layer,
-    key: &PublicKey,
-    weights: &ServerWeights,
+    Server { layer, key, weights }: Server<'_>,
     own: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Held> {
@@ -56,9 +61,7 @@ pub(super) fn hold(
 /// products; their masks.
 pub(super) fn stream(
     channel: &mut Channel,
-    layer: &Layer,
-    key: &PublicKey,
-    weights: &ServerWeights,
+    Server { layer, key, weights }: Server<'_>,
     own: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {

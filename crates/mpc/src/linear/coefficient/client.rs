@@ -11,7 +11,7 @@ use crate::linear::transport::Worker;
 use crate::linear::transport::rlwe;
 use crate::share::Share;
 
-/// The client's side: encrypts its share, decrypts the responses.
+/// Runs the client's side: encrypts its share, decrypts the responses.
 ///
 /// # Errors
 /// [`Error::Misuse`](wire::Error::Misuse) when shares or key do not fit the layer,

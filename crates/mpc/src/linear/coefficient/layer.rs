@@ -150,37 +150,37 @@ impl Layer {
         }
     }
 
-    /// Encryption parameters.
+    /// Returns the encryption parameters.
     pub fn params(&self) -> Params {
         self.params
     }
 
-    /// Values of the output, of all inputs of a run.
+    /// Returns the number of values of the output, of all inputs of a run.
     pub fn outputs(&self) -> usize {
         self.packing.image_outputs() * self.packing.batch()
     }
 
-    /// Values of the input, of all inputs of a run.
+    /// Returns the number of values of the input, of all inputs of a run.
     pub fn inputs(&self) -> usize {
         self.packing.image_inputs() * self.packing.batch()
     }
 
-    /// Ciphertexts both ways.
+    /// Returns the number of ciphertexts both ways.
     pub fn ciphertexts(&self) -> usize {
         self.packing.inputs() + self.packing.responses()
     }
 
-    /// Whether it is a matrix times a vector.
+    /// Returns whether it is a matrix times a vector.
     pub fn is_fully_connected(&self) -> bool {
         self.conv.is_fully_connected()
     }
 
-    /// P: width to which input and addend shares are reduced.
+    /// Returns P, the width to which input and addend shares are reduced.
     pub fn plain_bits(&self) -> u32 {
         self.plain_bits
     }
 
-    /// Width of the resulting shares.
+    /// Returns the width of the resulting shares.
     pub fn result_bits(&self) -> u32 {
         match self.rounding {
             Rounding::Stochastic => self.out_bits,
@@ -188,7 +188,7 @@ impl Layer {
         }
     }
 
-    /// Parameters and packing, for people.
+    /// Returns the parameters and packing, for people.
     pub fn describe(&self) -> String {
         let packing = &self.packing;
         let (inputs, responses) = (packing.inputs(), packing.responses());
@@ -196,18 +196,18 @@ impl Layer {
         format!("RLWE {}, {inputs} in, {responses} out, {packing}, {kernel}", self.params)
     }
 
-    /// What a run costs.
+    /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         self.asks().then(self.answers())
     }
 
-    /// What the client sends of it.
+    /// Returns what the client sends of it.
     pub fn asks(&self) -> Cost {
         let inputs = chunks(self.input_layouts());
         inputs.iter().map(|l| Cost::message(Role::Client, Packed::<INPUTS>::body_len(l))).collect()
     }
 
-    /// What the server sends of it.
+    /// Returns what the server sends of it.
     pub fn answers(&self) -> Cost {
         let responses = chunks(self.response_layouts());
         responses
@@ -216,7 +216,7 @@ impl Layer {
             .collect()
     }
 
-    /// Bytes of the responses where they are held back.
+    /// Returns the number of bytes of the responses where they are held back.
     pub fn held_bytes(&self) -> usize {
         let each = 8 * self.params.degree();
         self.packing.responses().saturating_mul(each).saturating_add(8 * self.outputs())
@@ -228,7 +228,7 @@ impl Layer {
         self.outputs().saturating_mul(taps)
     }
 
-    /// What both parties do in a run, beside the messages.
+    /// Returns what both parties do in a run, beside the messages.
     pub fn work(&self) -> Work {
         let degree = self.params.degree() as f64;
         let (inputs, responses) = (self.packing.inputs() as f64, self.packing.responses() as f64);

@@ -17,12 +17,12 @@
 //! Zero weights are multiplied like any other: messages and work depend on the
 //! plan only.
 
-mod ahead;
 mod answers;
 mod clear;
 mod client;
 mod layer;
 mod packing;
+mod preprocess;
 mod product;
 mod server;
 mod shares;
@@ -30,9 +30,9 @@ mod shares;
 #[allow(clippy::unwrap_used, clippy::panic)]
 pub(super) mod tests;
 
-pub use ahead::{ClientAhead, ClientAsked, ServerAhead, ServerAsked};
 pub use client::client;
 pub use layer::{Layer, MOST_PACKINGS};
+pub use preprocess::{ClientAsked, PreprocessedClient, PreprocessedServer, ServerAsked};
 pub use product::ServerWeights;
 pub use server::server;
 

@@ -116,7 +116,7 @@ impl ServerWeights {
         Ok(Self { kernel, plain, polynomials, bias, weight })
     }
 
-    /// Keeps `weight` as it is too, which layers that run ahead need.
+    /// Keeps `weight` as it is too, which preprocessed layers need.
     #[must_use]
     pub fn keeping(self, weight: &[i32]) -> Self {
         Self { weight: Zeroizing::new(weight.to_vec()), ..self }
@@ -143,7 +143,7 @@ impl ServerWeights {
     /// [`Error::Misuse`] when they were not kept.
     pub(super) fn weight(&self) -> Result<&[i32]> {
         match self.weight.as_slice() {
-            [] => Err(Error::misuse("weights that were not kept for layers that run ahead")),
+            [] => Err(Error::misuse("weights that were not kept for preprocessed layers")),
             weight => Ok(weight),
         }
     }

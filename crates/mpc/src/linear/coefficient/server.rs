@@ -3,14 +3,14 @@
 use he::rlwe::PublicKey;
 use wire::{Channel, Result};
 
-use super::answers;
+use super::answers::{self, Server};
 use super::layer::Layer;
 use super::product::ServerWeights;
 use super::shares::{check, server_share};
 use crate::linear::transport::Worker;
 use crate::share::Share;
 
-/// The server's side: adds its share, multiplies, masks.
+/// Runs the server's side: adds its share, multiplies, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`](wire::Error::Misuse) when shares, key or weights do not fit the layer,
@@ -25,6 +25,7 @@ pub fn server(
     worker: &mut Worker<'_>,
 ) -> Result<Share> {
     let added = check(layer, x, addend)?;
-    let mut masks = answers::stream(channel, layer, key, weights, x.words(), worker)?;
+    let server = Server { layer, key, weights };
+    let mut masks = answers::stream(channel, server, x.words(), worker)?;
     server_share(layer, &mut masks, weights.bias(), &added)
 }

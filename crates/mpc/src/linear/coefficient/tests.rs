@@ -8,10 +8,13 @@ use graph::{Conv, Linear, Rounding};
 use he::rlwe::{Params, SecretKey, TABLE, noise};
 use ring::word::{reduce, signed};
 use ring::{Random, Seed};
-use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Result, Role};
+use wire::Result;
+use wire::testing::{Outcome, run_tampered};
 
 use super::*;
+use crate::linear::testing::{
+    Tampered, pinned as pin, same_bytes, tampering_is_noticed_or_harmless, uniform_below,
+};
 use crate::share::Share;
 use crate::testing::split;
 
@@ -82,16 +85,6 @@ struct Case {
     threads: usize,
 }
 
-fn case(
-    conv: &Conv,
-    rounding: Rounding,
-    addend: Option<i64>,
-    extreme: bool,
-    rng: &mut Random,
-) -> Case {
-    batch(1, conv, rounding, addend, extreme, rng)
-}
-
 /// Random 8-bit inputs and weights, all at their extremes with `extreme`, of so many
 /// `images`.
 fn batch(
@@ -139,10 +132,9 @@ fn batch(
     Case { linear, layer, weights, weight, bias, x, addend, want, threads: 1 }
 }
 
-fn run(
-    case: &Case,
-    tamper: Option<(Role, usize, Tamper)>,
-) -> (Outcome<Result<Share>>, Outcome<Result<Share>>) {
+type Both = (Outcome<Result<Share>>, Outcome<Result<Share>>);
+
+fn run(case: &Case, tamper: Tampered) -> Both {
     let degree = case.layer.params().degree();
     let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
     let mut rng = Random::seeded(77);
@@ -179,21 +171,21 @@ fn run(
 }
 
 /// Both phases of a run that was prepared, and what they cost.
-fn run_ahead(case: &Case) -> [Outcome<Result<Share>>; 2] {
+fn run_preprocessed(case: &Case) -> Both {
     let degree = case.layer.params().degree();
     let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
     let mut rng = Random::seeded(177);
     let key = SecretKey::generate(Params::new(degree, most).unwrap(), &mut rng).unwrap();
     let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
     let addend = case.addend.as_ref();
-    let (ours, theirs) = run_tampered(
+    run_tampered(
         None,
         |ch| {
             let mut rng = Random::seeded(178);
             let worker = &mut Worker { rng: &mut rng, threads: case.threads };
             let asked = ClientAsked::ask(ch, &case.layer, &key, worker)?;
-            let ahead = asked.finish(ch, &case.layer, &key, worker)?;
-            ahead.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
+            let preprocessed = asked.finish(ch, &case.layer, &key, worker)?;
+            preprocessed.run(ch, &case.layer, &case.x.0, addend.map(|a| &a.0))
         },
         |ch| {
             let mut rng = Random::seeded(179);
@@ -202,15 +194,14 @@ fn run_ahead(case: &Case) -> [Outcome<Result<Share>>; 2] {
             let asked = ServerAsked::read(ch, layer, &public, weights, worker)?;
             asked.finish(ch, layer)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
         },
-    );
-    [ours, theirs]
+    )
 }
 
 fn check(case: &Case) {
     let (ours, theirs) = run(case, None);
     assert_eq!(ours.cost, case.layer.cost());
     check_result(case, ours.value.unwrap(), theirs.value.unwrap());
-    let [ours, theirs] = run_ahead(case);
+    let (ours, theirs) = run_preprocessed(case);
     assert_eq!(ours.cost, case.layer.cost().then(case.layer.prepared_cost()));
     check_result(case, ours.value.unwrap(), theirs.value.unwrap());
 }
@@ -269,7 +260,7 @@ fn every_shape_convolves_and_costs_what_is_said() {
     let mut rng = Random::seeded(1);
     for conv in shapes() {
         for rounding in [Rounding::Exact, Rounding::Stochastic] {
-            check(&case(&conv, rounding, None, false, &mut rng));
+            check(&batch(1, &conv, rounding, None, false, &mut rng));
         }
     }
 }
@@ -278,14 +269,11 @@ fn every_shape_convolves_and_costs_what_is_said() {
 fn threads_change_no_byte() {
     let mut rng = Random::seeded(3);
     for conv in [conv([20, 9], [40, 40], 3, 1, 1), Conv::fully_connected(5000, 700)] {
-        let mut case = case(&conv, Rounding::Stochastic, None, false, &mut rng);
-        let (ours, theirs) = run(&case, None);
+        let mut case = batch(1, &conv, Rounding::Stochastic, None, false, &mut rng);
+        let first = run(&case, None);
         for threads in [2, 5] {
             case.threads = threads;
-            let (one, other) = run(&case, None);
-            assert!(one.frames == ours.frames && other.frames == theirs.frames);
-            assert!(one.value.unwrap() == *ours.value.as_ref().unwrap());
-            assert!(other.value.unwrap() == *theirs.value.as_ref().unwrap());
+            same_bytes(&first, run(&case, None));
         }
     }
 }
@@ -308,7 +296,7 @@ fn batches_convolve_image_by_image() {
 fn addends_join_the_accumulator() {
     let mut rng = Random::seeded(2);
     for rounding in [Rounding::Exact, Rounding::Stochastic] {
-        check(&case(&conv([4, 4], [9, 9], 3, 1, 1), rounding, Some(37), false, &mut rng));
+        check(&batch(1, &conv([4, 4], [9, 9], 3, 1, 1), rounding, Some(37), false, &mut rng));
     }
 }
 
@@ -316,57 +304,32 @@ fn addends_join_the_accumulator() {
 fn extremes_stay_inside_the_bounds() {
     let mut rng = Random::seeded(3);
     for rounding in [Rounding::Exact, Rounding::Stochastic] {
-        check(&case(&conv([16, 8], [10, 10], 3, 1, 1), rounding, None, true, &mut rng));
-        check(&case(&Conv::fully_connected(784, 50), rounding, None, true, &mut rng));
+        check(&batch(1, &conv([16, 8], [10, 10], 3, 1, 1), rounding, None, true, &mut rng));
+        check(&batch(1, &Conv::fully_connected(784, 50), rounding, None, true, &mut rng));
     }
 }
 
 #[test]
 fn the_clients_share_is_uniform() {
     let mut rng = Random::seeded(4);
-    let case = case(&conv([1, 16], [28, 28], 5, 1, 0), Rounding::Stochastic, None, false, &mut rng);
+    let case =
+        batch(1, &conv([1, 16], [28, 28], 5, 1, 0), Rounding::Stochastic, None, false, &mut rng);
     let (ours, _) = run(&case, None);
     let share = ours.value.unwrap();
-    let mut bins = [0f64; 16];
-    for word in share.words() {
-        bins[(word >> (share.bits() - 4)) as usize] += 1.0;
-    }
-    let expected = share.len() as f64 / 16.0;
-    let statistic: f64 = bins.iter().map(|n| (n - expected).powi(2) / expected).sum();
-    assert!(statistic < 50.0, "chi-square {statistic} of 15 degrees of freedom");
+    uniform_below(share.words(), 1 << share.bits());
 }
 
 #[test]
 fn tampered_frames_are_noticed_or_harmless() {
     let mut rng = Random::seeded(5);
-    let case = case(&conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
-    for sender in [Role::Client, Role::Server] {
-        for how in Tamper::ALL {
-            let (ours, theirs) = run(&case, Some((sender, 0, how)));
-            let victim = if sender == Role::Client { theirs.value } else { ours.value };
-            match how {
-                Tamper::Retag | Tamper::Oversize => {
-                    assert!(matches!(victim, Err(Error::Peer { .. })), "{how:?}");
-                }
-                Tamper::Truncate | Tamper::Close => assert!(victim.is_err()),
-                Tamper::Flip | Tamper::Repeat | Tamper::Drop | Tamper::Swap => {}
-            }
-        }
-    }
+    let case = batch(1, &conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
+    tampering_is_noticed_or_harmless(|tamper| run(&case, tamper));
 }
 
 #[test]
 fn transcripts_are_pinned() {
     let mut rng = Random::seeded(6);
-    let case = case(&conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
-    let (ours, theirs) = run(&case, None);
-    assert!(ours.value.is_ok() && theirs.value.is_ok());
-    let [prepared, answered] = run_ahead(&case);
-    let pinned = include_str!("../../../../../tests/golden/transcripts.txt");
-    for (name, ours, theirs) in
-        [("coefficient", ours, theirs), ("coefficient ahead", prepared, answered)]
-    {
-        let line = format!("{name}: {} {}", ours.transcript, theirs.transcript);
-        assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
-    }
+    let case = batch(1, &conv([2, 2], [6, 6], 3, 1, 0), Rounding::Exact, None, false, &mut rng);
+    pin("coefficient", &run(&case, None));
+    pin("coefficient ahead", &run_preprocessed(&case));
 }

@@ -10,7 +10,7 @@ use super::slots::Parts;
 use crate::linear::transport::Worker;
 use crate::linear::transport::bfv;
 
-/// The client's side: encrypts both parts of the transform of its share `x`, decrypts those of
+/// Runs the client's side: encrypts both parts of the transform of its share `x`, decrypts those of
 /// its share of the result.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::ntt::packing::Packing;
 
 /// Integer weights of a layer.
-pub(super) struct Filters {
+pub struct Filters {
     pub(super) conv: Conv,
     weight: Zeroizing<Vec<i32>>,
 }
@@ -63,13 +63,40 @@ impl Filters {
     }
 }
 
-/// Plaintexts of weights: `P` is what a piece is multiplied with in a response.
-pub(super) struct Encoded<P> {
+/// A layer that multiplies each piece of its input by an encoding of filters, for each response.
+pub trait Filtered {
+    /// What a piece is multiplied with in a response.
+    type Plains;
+
+    /// Bytes of such plaintexts.
+    fn plain_bytes(&self) -> usize;
+
+    /// What a layer's weights are encoded for.
+    fn encoding(&self) -> Encoding<'_>;
+
+    /// Encodes what a piece is multiplied with in a response.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for slots that no plaintext holds.
+    fn encode(&self, filters: &Filters, response: usize, piece: usize) -> Result<Self::Plains>;
+}
+
+/// What weights are encoded for.
+pub struct Encoding<'a> {
+    pub(super) conv: &'a Conv,
+    pub(super) packing: &'a Packing,
+    pub(super) prime: u64,
+    /// Signed width that holds weights, biases and accumulators.
+    pub(super) plain_bits: u32,
+}
+
+/// The server's weights, transformed and encoded once for all runs as far as memory goes.
+pub struct Encoded<L: Filtered> {
     pub(super) filters: Filters,
     packing: Packing,
     prime: u64,
     /// The first plaintexts, by response and piece.
-    ready: Vec<P>,
+    ready: Vec<L::Plains>,
     bias: Zeroizing<Vec<i64>>,
 }
 
@@ -81,46 +108,39 @@ pub(super) enum Kept<'a, P> {
     Made(P),
 }
 
-impl<P> Encoded<P> {
-    /// Nothing is encoded yet.
-    pub(super) fn new(filters: Filters, packing: &Packing, prime: u64, bias: &[i64]) -> Self {
-        let bias = Zeroizing::new(bias.to_vec());
-        Self { filters, packing: packing.clone(), prime, ready: Vec::new(), bias }
-    }
-
-    /// Encodes plaintexts of `each` bytes until `memory`, which they are taken from, is used
-    /// up. `encode` takes the filters, a response and a piece.
+impl<L: Filtered> Encoded<L> {
+    /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`. Plaintexts take from
+    /// `memory`, in bytes, what they need; once it is used up, the rest is encoded whenever it
+    /// is used.
     ///
     /// # Errors
-    /// What `encode` returns.
-    pub(super) fn prepare(
-        mut self,
-        each: usize,
-        memory: &mut usize,
-        encode: impl Fn(&Filters, usize, usize) -> Result<P>,
-    ) -> Result<Self> {
-        let pieces = self.packing.pieces();
-        for index in 0..self.packing.products() {
-            let Some(left) = memory.checked_sub(each) else { break };
+    /// [`Error::Misuse`] for wrong lengths, or integers that accumulators do not hold.
+    pub fn new(layer: &L, weight: &[i32], bias: &[i64], memory: &mut usize) -> Result<Self> {
+        let Encoding { conv, packing, prime, plain_bits } = layer.encoding();
+        let filters = Filters::new(conv, weight, bias, plain_bits)?;
+        let (pieces, mut ready) = (packing.pieces(), Vec::new());
+        for index in 0..packing.products() {
+            let Some(left) = memory.checked_sub(layer.plain_bytes()) else { break };
             *memory = left;
-            self.ready.push(encode(&self.filters, index / pieces, index % pieces)?);
+            ready.push(layer.encode(&filters, index / pieces, index % pieces)?);
         }
-        Ok(self)
+        let bias = Zeroizing::new(bias.to_vec());
+        Ok(Self { filters, packing: packing.clone(), prime, ready, bias })
     }
 
-    /// What a piece is multiplied with in a response.
+    /// What a piece is multiplied with in a response of `layer`.
     ///
     /// # Errors
-    /// What `encode` returns, which is called where no plaintext was kept.
+    /// The errors of [`Filtered::encode`], where no plaintext was kept.
     pub(super) fn at(
         &self,
+        layer: &L,
         response: usize,
         piece: usize,
-        encode: impl Fn(&Filters, usize, usize) -> Result<P>,
-    ) -> Result<Kept<'_, P>> {
+    ) -> Result<Kept<'_, L::Plains>> {
         match self.ready.get(response * self.packing.pieces() + piece) {
             Some(plain) => Ok(Kept::Ready(plain)),
-            None => encode(&self.filters, response, piece).map(Kept::Made),
+            None => layer.encode(&self.filters, response, piece).map(Kept::Made),
         }
     }
 
@@ -130,7 +150,8 @@ impl<P> Encoded<P> {
     }
 
     /// Whether these weights were encoded for a layer of this convolution, packing and prime.
-    pub(super) fn fit(&self, conv: &Conv, packing: &Packing, prime: u64) -> bool {
+    pub(super) fn fit(&self, layer: &L) -> bool {
+        let Encoding { conv, packing, prime, .. } = layer.encoding();
         self.filters.conv == *conv && self.packing == *packing && self.prime == prime
     }
 }
@@ -144,7 +165,7 @@ impl<P> Kept<'_, P> {
     }
 }
 
-impl<P> fmt::Debug for Encoded<P> {
+impl<L: Filtered> fmt::Debug for Encoded<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.filters.weight.len();
         write!(f, "ServerWeights(<{count} values>, {} ready)", self.ready.len())

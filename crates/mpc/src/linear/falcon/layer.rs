@@ -128,9 +128,9 @@ impl Layer {
         Ok(layer)
     }
 
-    /// What a result is off by, at most, but for a probability below 2^-65: of rounding
-    /// the transforms, [`TAIL`] deviations, and of rounding the result. Nothing on single pixels,
-    /// which are their own transforms.
+    /// Returns what a result is off by, at most, but for a probability below 2^-65: of rounding the
+    /// transforms, [`TAIL`] deviations, and of rounding the result. Nothing on single pixels, which
+    /// are their own transforms.
     pub fn error(&self) -> f64 {
         if self.shape().block() == 1 {
             return 0.0;
@@ -156,12 +156,12 @@ impl Layer {
         self.plain_bits - 1 + self.leakage.hidden_bits
     }
 
-    /// Bits of the magnitude of shares of the input.
+    /// Returns the number of bits of the magnitude of shares of the input.
     pub const fn share_bits(&self) -> u32 {
         self.held_bits + self.leakage.hidden_bits + 1
     }
 
-    /// What makes such shares.
+    /// Returns what makes such shares.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares wider than a machine word.
@@ -169,32 +169,32 @@ impl Layer {
         Small::hidden(self.inputs(), self.held_bits, self.leakage)
     }
 
-    /// Whether it is a product of a matrix and a vector.
+    /// Returns whether it is a product of a matrix and a vector.
     pub fn is_fully_connected(&self) -> bool {
         self.conv.is_fully_connected()
     }
 
-    /// Parameters of the encryption.
+    /// Returns the parameters of the encryption.
     pub fn params(&self) -> &Params {
         self.encoder.params()
     }
 
-    /// The plaintext prime p.
+    /// Returns the plaintext prime p.
     pub fn prime(&self) -> u64 {
         self.encoder.prime()
     }
 
-    /// Between slots and plaintexts.
+    /// Returns the encoder between slots and plaintexts.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
     }
 
-    /// What responses have been through.
+    /// Returns what responses have been through.
     pub fn load(&self) -> Load {
         parameters::load(PRODUCTS * self.packing.pieces(), &self.encoder)
     }
 
-    /// What the client's side is made of.
+    /// Returns what the client's side is made of.
     pub const fn shape(&self) -> &Shape {
         &self.packing.shape
     }
@@ -209,39 +209,39 @@ impl Layer {
         bfv::response_layouts(&self.encoder, self.ciphertexts().1)
     }
 
-    /// What a run costs.
+    /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         bfv::cost(self.input_layouts(), self.response_layouts())
     }
 
-    /// Values of the input.
+    /// Returns the number of values of the input.
     pub fn inputs(&self) -> usize {
         self.shape().inputs()
     }
 
-    /// Values of the output.
+    /// Returns the number of values of the output.
     pub fn outputs(&self) -> usize {
         self.shape().outputs()
     }
 
-    /// Signed width that holds every accumulator.
+    /// Returns the signed width that holds every accumulator.
     pub const fn plain_bits(&self) -> u32 {
         self.plain_bits
     }
 
-    /// Ciphertexts up and down, real and imaginary.
+    /// Returns the ciphertexts up and down, real and imaginary.
     pub fn ciphertexts(&self) -> (usize, usize) {
         (2 * self.packing.pieces(), 2 * self.packing.responses())
     }
 
-    /// What the server does in a run, beside one difference for each pair of inputs.
+    /// Returns what the server does in a run, beside one difference for each pair of inputs.
     pub fn operations(&self) -> Operations {
         let multiplications = 4 * self.packing.products();
         let additions = multiplications - self.ciphertexts().1;
         Operations { multiplications, additions, ..Operations::default() }
     }
 
-    /// Protocol and packing, for people.
+    /// Returns the protocol and packing, for people.
     pub fn describe(&self) -> String {
         let (inputs, responses) = self.ciphertexts();
         let [rows, columns] = self.shape().lengths;

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use he::bfv::{Ciphertext, SecretKey};
+use he::bfv::Ciphertext;
+use ring::Random;
 use ring::word::signed;
-use ring::{Random, Seed};
 use wire::Result;
 
 use super::layer::Layer;
 use super::server::{Factors, Products};
 use super::weights::ServerWeights;
 use crate::linear::slots::ServerKeys;
-use crate::linear::timed::{Responding, Timed};
+use crate::linear::timed::{Responding, Timed, keys};
 use crate::linear::transport::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
@@ -33,10 +33,7 @@ impl Measurement {
         let start = Instant::now();
         let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
         let encoding = start.elapsed();
-        let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
-        let seed = Seed([0; 16]);
-        let public = key.public_key(&seed, rng).map_err(misuse)?;
-        let rotations = key.rotation_keys(&[], false, &seed, rng).map_err(misuse)?;
+        let (key, keys) = keys(layer.params(), &[], rng)?;
         let words = rng.uniform(layer.inputs(), 8);
         let x: Vec<i64> = words.into_iter().map(|word| signed(word, 8)).collect();
         let slots = (0..layer.packing.pieces()).flat_map(|piece| layer.input_slots(piece, &x));
@@ -46,8 +43,7 @@ impl Measurement {
         });
         let ciphers = encrypted.collect::<Result<Vec<Ciphertext>>>()?;
         let (inputs, _) = ciphers.as_chunks::<2>();
-        let (layer, keys) = (layer.clone(), ServerKeys { public, rotations });
-        Ok(Self { layer, weights, keys, inputs: inputs.to_vec(), encoding })
+        Ok(Self { layer: layer.clone(), weights, keys, inputs: inputs.to_vec(), encoding })
     }
 
     fn products(&self) -> Products<'_> {

@@ -14,7 +14,7 @@ use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::{misuse, send_chunks};
 
-/// The server's side: adds the transform of its share `x`, multiplies, masks.
+/// Runs the server's side: adds the transform of its share `x`, multiplies, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`] when share, keys or weights do not fit the layer, [`Error::Peer`],

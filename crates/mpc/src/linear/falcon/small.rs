@@ -36,7 +36,7 @@ pub struct Small {
 }
 
 impl Small {
-    /// Small shares of `count` values of a signed width.
+    /// Plans small shares of `count` values of a signed width.
     ///
     /// # Errors
     /// [`Error::Misuse`] when they do not fit a machine word.
@@ -57,17 +57,17 @@ impl Small {
         Share::new(words.collect(), u64::BITS)
     }
 
-    /// Least width of the shares that go in.
+    /// Returns the least width of the shares that go in.
     pub const fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Values.
+    /// Returns the number of values.
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// What a run costs.
+    /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         Cost::message(Role::Client, Rest::body_len(&self.layout()))
     }
@@ -76,8 +76,8 @@ impl Small {
         vec![Segment { count: self.count, bits: self.bits }]
     }
 
-    /// This party's small share of `x`, in two's complement of 64 bits. All that the
-    /// client sends fits: what it adds up to is an integer of that width.
+    /// Returns this party's small share of `x`, in two's complement of 64 bits. All that the client
+    /// sends fits: what it adds up to is an integer of that width.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other shares than planned, [`Error::Peer`], [`Error::Transport`].

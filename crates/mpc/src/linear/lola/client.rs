@@ -65,7 +65,7 @@ impl Client {
         parallel::map(worker.threads, jobs, encrypt).into_iter().collect()
     }
 
-    /// The integers of an answer; of a batch those of one input after another.
+    /// Returns the integers of an answer; of a batch those of one input after another.
     ///
     /// # Errors
     /// [`Error::Peer`] for an answer of other sizes, [`Error::Misuse`] for a key of other
@@ -153,7 +153,7 @@ fn inverse(x: u128, prime: u128) -> u128 {
     result
 }
 
-/// The messages of the ciphertexts of one plaintext prime.
+/// Returns the messages of the ciphertexts of one plaintext prime.
 ///
 /// # Errors
 /// [`Error::Misuse`] for a request of another plan.
@@ -181,7 +181,7 @@ pub(super) fn packed<const TAG: u8>(
     layouts.into_iter().map(message).collect()
 }
 
-/// The answer in messages of the plan's layouts.
+/// Returns the answer in messages of the plan's layouts.
 pub fn answer_of(messages: Vec<Answer>) -> Vec<Response> {
     let mut answer = Vec::new();
     for message in messages {

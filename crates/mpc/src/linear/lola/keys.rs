@@ -14,8 +14,8 @@ use crate::linear::transport::misuse;
 #[derive(Clone)]
 pub struct Seeds(pub [Seed; 3]);
 
-/// The keys that the server gets, as messages in their order; those of rotations are made as
-/// they are asked for, one at a time.
+/// Returns the keys that the server gets, as messages in their order; those of rotations are made
+/// as they are asked for, one at a time.
 ///
 /// # Errors
 /// [`Error::Misuse`] for a secret of other parameters.

@@ -76,7 +76,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The cheapest plan for a network.
+    /// Makes the cheapest plan for a network.
     ///
     /// # Errors
     /// [`Error::Misuse`] when no secure parameters hold it.
@@ -84,22 +84,22 @@ impl Plan {
         search::cheapest(network)
     }
 
-    /// The parameters of fresh ciphertexts and keys.
+    /// Returns the parameters of fresh ciphertexts and keys.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The plaintext primes; results are integers mod their product.
+    /// Returns the plaintext primes; results are integers mod their product.
     pub fn primes(&self) -> &[u64] {
         &self.primes
     }
 
-    /// Elements of an input.
+    /// Returns the number of elements of an input.
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Inputs of one request.
+    /// Returns the number of inputs of one request.
     pub const fn batch(&self) -> usize {
         self.batch
     }
@@ -115,7 +115,8 @@ impl Plan {
         self.result().map_or(0, |layout| layout.places.len())
     }
 
-    /// Rotations that there must be keys for, ascending, and whether rows are exchanged.
+    /// Returns the rotations that there must be keys for, ascending, and whether rows are
+    /// exchanged.
     pub fn rotations(&self) -> (Vec<usize>, bool) {
         let turns = self.stages.iter().map(|planned| planned.stage.turns());
         let (mut steps, mut swap) = (Vec::new(), false);
@@ -128,18 +129,18 @@ impl Plan {
         (steps, swap)
     }
 
-    /// Whether ciphertexts are multiplied.
+    /// Returns whether ciphertexts are multiplied.
     pub fn squares(&self) -> bool {
         self.stages.iter().any(|planned| matches!(planned.stage, Stage::Square(_)))
     }
 
-    /// What the server does for each plaintext prime.
+    /// Returns what the server does for each plaintext prime.
     pub fn operations(&self) -> Operations {
         let all = self.stages.iter().map(|planned| planned.stage.operations());
         all.fold(Operations::default(), |sum, some| sum + some)
     }
 
-    /// What both parties do in a run, beside the messages.
+    /// Returns what both parties do in a run, beside the messages.
     pub fn work(&self) -> Work {
         let bytes = self.cost().map_or(0, |cost| cost.bytes());
         Work::of(Unit::Slotted, 1e12 * self.seconds).and(Unit::Packed, bytes as f64)
@@ -153,7 +154,7 @@ impl Plan {
         self.primes.iter().map(|prime| Encoder::new(params, *prime).map_err(misuse)).collect()
     }
 
-    /// Layouts of the messages with the keys: the public key, that for products, then a
+    /// Returns the layouts of the messages with the keys: the public key, that for products, then a
     /// rotation each.
     pub fn key_layouts(&self) -> Result<Vec<Vec<Segment>>> {
         let mut layouts = vec![segments(PublicKey::layout(&self.params))];
@@ -186,14 +187,14 @@ impl Plan {
         Ok(layouts.collect())
     }
 
-    /// Layouts of the messages of a request: of each plaintext prime a list.
+    /// Returns the layouts of the messages of a request: of each plaintext prime a list.
     pub fn request_messages(&self) -> Vec<Vec<Vec<Segment>>> {
         let layouts = self.request_layouts();
         let primes = layouts.chunks(self.input.messages().max(1));
         primes.map(|layouts| chunks(layouts.to_vec())).collect()
     }
 
-    /// Layouts of the messages of an answer.
+    /// Returns the layouts of the messages of an answer.
     ///
     /// # Errors
     /// None for a plan with layers.
@@ -201,7 +202,7 @@ impl Plan {
         Ok(chunks(self.answer_layouts()?))
     }
 
-    /// What sending the keys costs.
+    /// Returns what sending the keys costs.
     ///
     /// # Errors
     /// None for a plan's rotations.
@@ -210,7 +211,7 @@ impl Plan {
         Ok(layouts.iter().map(|l| Cost::message(Role::Client, Bodies::body_len(l))).collect())
     }
 
-    /// What a run costs: request and answer.
+    /// Returns what a run costs: request and answer.
     ///
     /// # Errors
     /// None for a plan's primes.
@@ -221,19 +222,19 @@ impl Plan {
         Ok(up.chain(down).collect())
     }
 
-    /// Memory that the evaluation keys take at the server, in bytes.
+    /// Returns the memory that the evaluation keys take at the server, in bytes.
     pub fn key_bytes(&self) -> usize {
         let (steps, swap) = self.rotations();
         let keys = steps.len() + usize::from(swap) + usize::from(self.squares());
         RotationKeys::bytes(&self.params).saturating_mul(keys)
     }
 
-    /// Bits of the noise budget that are left after flooding, at least.
+    /// Returns the bits of the noise budget that are left after flooding, at least.
     pub fn spare(&self) -> f64 {
         self.noise.budget() - f64::from(FLOODING) - 1.0
     }
 
-    /// The plan in words: parameters, then a line for each stage.
+    /// Returns the plan in words: parameters, then a line for each stage.
     pub fn describe(&self) -> Vec<String> {
         let (steps, swap) = self.rotations();
         let keys = steps.len() + usize::from(swap);

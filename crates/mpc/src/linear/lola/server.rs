@@ -96,7 +96,7 @@ fn mask(owners: &[u32], prime: u64, rng: &mut Random) -> Zeroizing<Vec<u64>> {
     mask
 }
 
-/// The request in messages of the plan's layouts.
+/// Returns the request in messages of the plan's layouts.
 pub fn request_of(plan: &Plan, messages: Vec<Request>) -> Vec<Fresh> {
     let mut request = Vec::new();
     for message in messages {
@@ -109,7 +109,7 @@ pub fn request_of(plan: &Plan, messages: Vec<Request>) -> Vec<Fresh> {
     request
 }
 
-/// The messages of an answer.
+/// Returns the messages of an answer.
 ///
 /// # Errors
 /// [`Error::Misuse`] for an answer of another plan.

@@ -1,4 +1,4 @@
-//! Convolutions on products by transfers.
+//! Convolutions on products by OT.
 
 use graph::{Conv, WeightBits};
 use wire::{Cost, Error, Result, Role, Segment};
@@ -38,7 +38,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Any convolution, mod 2^bits, weights `[O, I/g, kh, kw]`.
+    /// Plans any convolution, mod 2^bits, with weights `[O, I/g, kh, kw]`.
     ///
     /// # Errors
     /// [`Error::Misuse`] for sizes and widths out of range.
@@ -96,7 +96,7 @@ impl Layer {
         }
     }
 
-    /// Values of the input, of all images.
+    /// Returns the number of values of the input, of all images.
     pub fn inputs(&self) -> usize {
         let conv = self.conv();
         if let View::Features(_) = self.view {
@@ -105,7 +105,7 @@ impl Layer {
         self.images * conv.in_channels * conv.in_height * conv.in_width
     }
 
-    /// Values of the result.
+    /// Returns the number of values of the result.
     pub fn outputs(&self) -> usize {
         let conv = self.conv();
         if let View::Features(_) = self.view {
@@ -124,12 +124,12 @@ impl Layer {
         self.conv().out_channels
     }
 
-    /// The products.
+    /// Returns the products.
     pub fn product(&self) -> &Product {
         &self.product
     }
 
-    /// Rows and columns of a tile, where the products are in the Winograd domain.
+    /// Returns the rows and columns of a tile, where the products are in the Winograd domain.
     pub fn tile(&self) -> Option<usize> {
         match &self.view {
             View::Positions(_) => None,
@@ -137,27 +137,27 @@ impl Layer {
         }
     }
 
-    /// Whether it is a matrix product.
+    /// Returns whether it is a matrix product.
     pub fn is_fully_connected(&self) -> bool {
         self.conv().is_fully_connected()
     }
 
-    /// Correlations for each part of the preparation.
+    /// Returns the correlations for each part of the preparation.
     pub fn demands(&self) -> Vec<Demand> {
         self.product.demands()
     }
 
-    /// What choices and corrections of each part of the preparation cost beside them.
-    pub fn ahead_costs(&self) -> Vec<[Cost; 2]> {
+    /// Returns what choices and corrections of each part of the preparation cost beside them.
+    pub fn preprocess_costs(&self) -> Vec<[Cost; 2]> {
         self.product.costs()
     }
 
-    /// What both parties do for each part of the preparation, beside pads and messages.
+    /// Returns what both parties do for each part of the preparation, beside pads and messages.
     pub fn works(&self) -> Vec<Work> {
         self.product.works()
     }
 
-    /// What a run costs then.
+    /// Returns what a run costs then.
     pub fn cost(&self) -> Cost {
         Cost::message(Role::Client, Masked::body_len(&[self.masked()]))
     }
@@ -176,7 +176,7 @@ impl Layer {
         Right::new(&words, self.product.bits)
     }
 
-    /// The images out of shares of the products, perhaps extended; local.
+    /// Returns the images out of shares of the products, perhaps extended; local.
     ///
     /// # Errors
     /// [`Error::Misuse`] for others than the layer's.
@@ -192,7 +192,7 @@ impl Layer {
         Ok(Share::new(words, products.bits()))
     }
 
-    /// The server's weights.
+    /// Returns the server's weights.
     ///
     /// # Errors
     /// [`Error::Misuse`] for weights that the bits do not make, and other numbers of them.

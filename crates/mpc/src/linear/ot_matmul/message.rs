@@ -1,11 +1,11 @@
-//! The messages of products by transfers.
+//! The messages of products by OT.
 
 use std::fmt;
 
 use ring::pack::{is_canonical, packed_len};
 use wire::{Error, Lanes, Message, Packed, Result, Segment, tags};
 
-/// The server's choices, masked: a bit for each transfer.
+/// The server's choices, masked: a bit for each OT.
 pub(super) type Choices = Lanes<{ tags::OT_MATMUL_CHOICES }>;
 /// The client's share of an input, masked.
 pub(in crate::linear) type Masked = Packed<{ tags::OT_MATMUL_MASKED }>;
@@ -16,7 +16,7 @@ pub(in crate::linear) type Masked = Packed<{ tags::OT_MATMUL_MASKED }>;
 pub(crate) struct Corrections(pub(super) Vec<u8>);
 
 impl Corrections {
-    /// Body length of a message with this layout.
+    /// Returns the length of the body of a message with this layout, in bytes.
     pub(super) fn body_len(layout: &[Segment]) -> u64 {
         layout.iter().map(Segment::len).sum()
     }

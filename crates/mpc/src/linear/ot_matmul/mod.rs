@@ -1,12 +1,12 @@
-//! Products of the server's weights with what the client knows, by transfers.
+//! Products of the server's weights with what the client knows, by OT.
 //!
 //! | | |
 //! |---|---|
-//! | In | server: weights `[places, rows, inner]` of few bits each; client: `x`, `[places, inner, columns]`, mod 2^bits; random transfers, one for each bit of a weight |
+//! | In | server: weights `[places, rows, inner]` of few bits each; client: `x`, `[places, inner, columns]`, mod 2^bits; random OTs, one for each bit of a weight |
 //! | Out | shares of `w*x`, `[places, rows, columns]`, mod 2^bits |
 //! | Reveals | masked choices; corrections that the pads which are not opened hide |
-//! | Security | semi-honest, given the transfers |
-//! | Cost | a bit up for each transfer; down columns*(bits - k) bits where its bit counts 2^k, or an odd multiple of that ([`Product::costs`]); two rounds, those of all products of a network together |
+//! | Security | semi-honest, given the OTs |
+//! | Cost | a bit up for each OT; down columns*(bits - k) bits where its bit counts 2^k, or an odd multiple of that ([`Product::costs`]); two rounds, those of all products of a network together |
 //! | Paper | Zeng et al., UFO, section II-C and Fig. 4, section III-1; Asharov et al., correlated transfer (CCS 2013), section 5; Mohassel, Zhang, SecureML (S&P 2017), section IV-D (several columns under one choice, and fewer bits for higher ones) |
 //!
 //! For a bit b of a weight that meets the row x of a place, the client has two streams `s0`
@@ -18,11 +18,11 @@
 //!
 //! What is sent, and when, depends on the plan only: each weight takes all its bits.
 
-mod ahead;
 mod columns;
 mod layer;
 mod message;
 mod plan;
+mod preprocess;
 mod receiver;
 mod right;
 mod sender;
@@ -44,11 +44,11 @@ use zeroize::Zeroizing;
 use crate::correlations::Correlations;
 use crate::parallel;
 
-pub use ahead::{ClientAhead, Feed, ServerAhead, Source};
 pub use layer::Layer;
 use message::{Choices, Corrections};
 use plan::Piece;
 pub use plan::{MESSAGE, Product};
+pub use preprocess::{Feed, PreprocessedClient, PreprocessedServer, Source};
 use receiver::{Opened, Receiver};
 pub use right::Right;
 use sender::Sender;
@@ -71,32 +71,32 @@ enum End {
 /// receives them.
 ///
 /// # Errors
-/// [`Error::Misuse`] when the weights or the transfers do not fit the plan, [`Error::Peer`],
+/// [`Error::Misuse`] when the weights or the OTs do not fit the plan, [`Error::Peer`],
 /// [`Error::Transport`].
 pub fn ask(
     channel: &mut Channel,
     plan: &Product,
     part: usize,
     weights: Option<&Weights>,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Asked> {
     let lines = lines(plan, part)?;
     let (job, layout) = (plan.job(&lines), plan.asked(&lines));
     match weights {
         None => {
-            let pads = pads.send(&[job])?.pop().ok_or_else(sender::other)?;
+            let ots = ots.send(&[job])?.pop().ok_or_else(sender::other)?;
             let asked: Choices = channel.receive(&layout)?;
             let planes = asked.0.into_iter().flat_map(|(_, values)| match values {
                 Values::Planes(planes) => planes,
                 Values::Words(_) => Vec::new(),
             });
             let bits = planes.into_iter().next().ok_or_else(sender::other)?;
-            Ok(Asked(End::Sender(pads, bits)))
+            Ok(Asked(End::Sender(ots, bits)))
         }
         Some(weights) => {
             let chosen = weights.chosen.get(part).ok_or_else(sender::other)?;
-            let pads = pads.receive(&[job])?.pop().ok_or_else(sender::other)?;
-            let (opened, asked) = receiver::mask(pads, chosen)?;
+            let ots = ots.receive(&[job])?.pop().ok_or_else(sender::other)?;
+            let (opened, asked) = receiver::mask(ots, chosen)?;
             let values = [Values::Planes(vec![asked])];
             let asked: Choices = Lanes(layout.into_iter().zip(values).collect());
             channel.send(&asked)?;
@@ -105,7 +105,7 @@ pub fn ask(
     }
 }
 
-/// The client's share of part number `part` of the rows, without what no bit stands for.
+/// Returns the client's share of part number `part` of the rows, without what no bit stands for.
 ///
 /// # Errors
 /// [`Error::Misuse`] when `x` or what was asked for does not fit the plan,
@@ -130,7 +130,7 @@ pub fn client(
     }
 }
 
-/// The server's share of part number `part` of the rows.
+/// Returns the server's share of part number `part` of the rows.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the weights or what was asked for do not fit the plan,
@@ -155,12 +155,12 @@ pub fn server(
     }
 }
 
-/// `w*x` for an `x` that the server knows.
+/// Returns `w*x` for an `x` that the server knows.
 pub fn known(plan: &Product, weights: &Weights, x: &Right, threads: usize) -> Zeroizing<Vec<u64>> {
     reduced(plan, x.product(plan, &weights.full, threads))
 }
 
-/// What no bit stands for, for an `x` that the client knows.
+/// Returns what no bit stands for, for an `x` that the client knows.
 pub fn without_bits(plan: &Product, x: &Right) -> Zeroizing<Vec<u64>> {
     reduced(plan, x.sums(plan, plan.offset))
 }

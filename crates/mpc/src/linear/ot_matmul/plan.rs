@@ -1,4 +1,4 @@
-//! Who transfers what, in which order, and what that costs.
+//! Which OTs a product takes, in which order, and what they cost.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::message::{Choices, Corrections};
 use crate::correlations::Demand;
 use pricing::{Unit, Work};
 
-/// Transfers whose pads are held at a time.
+/// OTs whose pads are held at a time.
 pub(super) const MOST_TRANSFERS: usize = 1 << 21;
 /// Bits of one piece, beyond which it is cut.
 const PIECE: u64 = 1 << 23;
@@ -56,14 +56,14 @@ pub(super) struct Choice {
 pub(super) struct Piece {
     /// The row, counted through all places.
     pub(super) line: usize,
-    /// Index of the bit among those that are transferred.
+    /// Index of the bit among those that an OT is made for.
     pub(super) choice: usize,
     /// Inner positions.
     pub(super) inner: Range<usize>,
 }
 
 impl Product {
-    /// `[places, rows, inner, columns]`, mod 2^bits (1 to 62), of weights that are `offset`
+    /// Plans `[places, rows, inner, columns]`, mod 2^bits (1 to 62), of weights that are `offset`
     /// and the sum of the `importance` of their bits; 1 to 16 of these.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Product {
             && small(&[places, inner, columns])
             && small(&[places, rows, columns]);
         if !sized || !(1..=MOST_BITS).contains(&bits) || !(1..=16).contains(&importance.len()) {
-            return Err(Error::misuse("a product by transfers of this size"));
+            return Err(Error::misuse("a product by OT of this size"));
         }
         let choice = |(bit, importance): (u32, &i64)| {
             let width = bits.checked_sub(importance.trailing_zeros()).filter(|width| *width > 0)?;
@@ -92,12 +92,12 @@ impl Product {
 
     fn check(&self) -> Result<()> {
         if self.pieces() > MOST_PIECES || self.columns as u64 * u64::from(self.bits) / 8 > LONGEST {
-            return Err(Error::misuse("a product by transfers of this size"));
+            return Err(Error::misuse("a product by OT of this size"));
         }
         Ok(())
     }
 
-    /// Pieces in which vectors are sent.
+    /// Returns the pieces in which vectors are sent.
     pub fn pieces(&self) -> usize {
         let of = |choice: &Choice| {
             self.lines().saturating_mul(self.inner.div_ceil(self.inner_step(choice)))
@@ -110,27 +110,27 @@ impl Product {
         self.places * self.rows
     }
 
-    /// Elements of the right factor: `[places, inner, columns]`.
+    /// Returns the number of elements of the right factor: `[places, inner, columns]`.
     pub fn inputs(&self) -> usize {
         self.places * self.inner * self.columns
     }
 
-    /// Elements of the result: `[places, rows, columns]`.
+    /// Returns the number of elements of the result: `[places, rows, columns]`.
     pub fn outputs(&self) -> usize {
         self.lines() * self.columns
     }
 
-    /// Width of the ring.
+    /// Returns the width of the ring.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Transfers of a row.
+    /// OTs of a row.
     pub(super) fn per_line(&self) -> usize {
         self.choices.len() * self.inner
     }
 
-    /// Transfers of all rows.
+    /// Returns the number of OTs of all rows.
     pub fn transfers(&self) -> usize {
         self.lines().saturating_mul(self.per_line())
     }
@@ -142,19 +142,19 @@ impl Product {
         starts.map(|start| start..self.lines().min(start + lines)).collect()
     }
 
-    /// The transfers of some rows; the client sends in them.
+    /// The OTs of some rows; the client sends in them.
     pub(super) fn job(&self, lines: &Range<usize>) -> Job {
         let count = lines.len().saturating_mul(self.per_line());
         Job { count, choice_bits: 1, entry: Entry::Pair(64, 64) }
     }
 
-    /// The pads of each part, in order.
+    /// Returns the pads of each part, in order.
     pub fn demands(&self) -> Vec<Demand> {
         let demand = |lines: &Range<usize>| Demand::from(Role::Client, vec![self.job(lines)]);
         self.parts().iter().map(demand).collect()
     }
 
-    /// What choices and corrections of each part cost, in order, once its pads are there.
+    /// Returns what choices and corrections of each part cost, in order, once its pads are there.
     pub fn costs(&self) -> Vec<[Cost; 2]> {
         self.parts().iter().map(|lines| self.part_cost(lines)).collect()
     }
@@ -224,8 +224,8 @@ impl Product {
         pieces.iter().map(|piece| self.segment(piece)).collect()
     }
 
-    /// The transfers of a piece among those of `lines`.
-    pub(super) fn transfers_of(&self, piece: &Piece, lines: &Range<usize>) -> Range<usize> {
+    /// The OTs of a piece among those of `lines`.
+    pub(super) fn ots_of(&self, piece: &Piece, lines: &Range<usize>) -> Range<usize> {
         let line = (piece.line - lines.start) * self.per_line();
         let start = line + piece.choice * self.inner + piece.inner.start;
         start..start + piece.inner.len()

@@ -1,4 +1,4 @@
-//! The server's end of the transfers.
+//! The server's end of the OTs.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::plan::{Piece, Product};
 use super::sender::{block, other};
 
-/// The pad of each transfer that is the server's.
+/// The pad of each OT that is the server's.
 pub(super) type Opened = Zeroizing<Vec<[u128; 1]>>;
 
 /// A part of the rows, with the pads for them.
@@ -41,13 +41,13 @@ pub(super) fn mask(pads: ReceiverPads, chosen: &Bits) -> Result<(Opened, Bits)> 
 }
 
 impl Receiver<'_> {
-    /// The sum of what a piece's transfers give, column by column.
+    /// The sum of what a piece's OTs give, column by column.
     pub(super) fn piece<T: Lane>(&self, piece: &Piece, bytes: &[u8]) -> Zeroizing<Vec<T>> {
         let columns = self.plan.columns;
         let segment = self.plan.segment(piece);
         let mut sums = Zeroizing::new(vec![T::default(); columns]);
-        let transfers = self.plan.transfers_of(piece, self.lines);
-        let pads = &self.pads[transfers.clone()];
+        let ots = self.plan.ots_of(piece, self.lines);
+        let pads = &self.pads[ots.clone()];
         let block = block(columns).min(pads.len());
         let mut sent = vec![T::default(); block * columns];
         Keystream::new(columns * T::BYTES).each(pads, |at, [stream]| {
@@ -57,7 +57,7 @@ impl Receiver<'_> {
                 let read = packed_len(at * columns, segment.bits);
                 unpack_lanes(&bytes[read..], &mut sent[..now], segment.bits);
             }
-            let keep = T::of(spread(self.chosen.get(transfers.start + at)));
+            let keep = T::of(spread(self.chosen.get(ots.start + at)));
             let terms = T::read(stream).zip(&sent[row * columns..]);
             sums.iter_mut().zip(terms).for_each(|(sum, (pad, sent))| {
                 *sum = sum.plus(pad).plus(sent.and(keep));

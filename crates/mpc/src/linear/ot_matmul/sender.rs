@@ -1,4 +1,4 @@
-//! The client's end of the transfers.
+//! The client's end of the OTs.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) struct Sender<'a, T> {
     pub(super) plan: &'a Product,
     pub(super) lines: &'a Range<usize>,
     pub(super) x: &'a [T],
-    /// For each transfer the pad of a bit that is zero and of one that is one.
+    /// For each OT the pad of a bit that is zero and of one that is one.
     pads: Zeroizing<Vec<[u128; 2]>>,
 }
 
@@ -62,7 +62,7 @@ impl<'a, T: Lane> Sender<'a, T> {
         let mut bytes = Vec::with_capacity(packed_len(segment.count, segment.bits) + ROOM);
         let block = block(columns).min(piece.inner.len());
         let mut sent = vec![T::default(); block * columns];
-        let pads = &self.pads[self.plan.transfers_of(piece, self.lines)];
+        let pads = &self.pads[self.plan.ots_of(piece, self.lines)];
         Keystream::new(columns * T::BYTES).each(pads, |at, streams| {
             let row = at % block;
             let now = &mut sent[row * columns..][..columns];
@@ -91,5 +91,5 @@ fn correct<T: Lane>(sent: &mut [T], sums: &mut [T], x: &[T], [zero, one]: [&[u8]
 }
 
 pub(super) fn other() -> Error {
-    Error::misuse("pads of other transfers than a product's")
+    Error::misuse("pads of other OTs than a product's")
 }

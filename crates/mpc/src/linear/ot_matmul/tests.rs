@@ -39,12 +39,12 @@ fn expected(plan: &Product, weights: &[i32], x: &[u64]) -> Vec<u64> {
 
 type Shares = Result<Zeroizing<Vec<u64>>>;
 
-fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut pads: Correlations) -> Shares {
+fn client_share(ch: &mut Channel, plan: &Product, x: &Right, mut ots: Correlations) -> Shares {
     let mut all = without_bits(plan, x);
     let mut bits = Vec::new();
     for (part, demand) in plan.demands().iter().enumerate() {
-        let pads = pads.split(Role::Client, demand)?;
-        let asked = ask(ch, plan, part, None, pads)?;
+        let ots = ots.split(Role::Client, demand)?;
+        let asked = ask(ch, plan, part, None, ots)?;
         bits.extend_from_slice(&client(ch, plan, part, x, asked, 1 + part % 2)?);
     }
     all.iter_mut().zip(bits).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
@@ -55,12 +55,12 @@ fn server_share(
     ch: &mut Channel,
     plan: &Product,
     weights: &Weights,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Shares {
     let mut all = Zeroizing::new(Vec::new());
     for (part, demand) in plan.demands().iter().enumerate() {
-        let pads = pads.split(Role::Server, demand)?;
-        let asked = ask(ch, plan, part, Some(weights), pads)?;
+        let ots = ots.split(Role::Server, demand)?;
+        let asked = ask(ch, plan, part, Some(weights), ots)?;
         all.extend_from_slice(&server(ch, plan, part, weights, asked, 1 + part % 2)?);
     }
     Ok(all)
@@ -77,8 +77,8 @@ fn check(seed: u64, sides: [usize; 4], bits: u32, importance: &[i64], offset: i6
     let (ours, theirs) = both(
         &mut rng,
         &demand,
-        |ch, pads| client_share(ch, &plan, &x, pads).unwrap(),
-        |ch, pads| server_share(ch, &plan, &weights, pads).unwrap(),
+        |ch, ots| client_share(ch, &plan, &x, ots).unwrap(),
+        |ch, ots| server_share(ch, &plan, &weights, ots).unwrap(),
     );
     assert_eq!(ours.cost, plan.costs().into_iter().flatten().collect(), "{plan:?}");
     let sums = ours.value.iter().zip(theirs.value.iter());
@@ -134,7 +134,7 @@ fn rings_of_every_width_and_odd_sizes() {
 
 #[test]
 fn long_rows_are_cut_and_many_rows_are_made_in_parts() {
-    // A piece has 2^23 bits, a part 2^21 transfers.
+    // A piece has 2^23 bits, a part 2^21 OTs.
     check(60, [1, 2, 40, 30_000], 12, &twos(2), 0);
     let plan = Product::new([1, 3, 1 << 20, 1], 12, &[1, -2], 0).unwrap();
     assert_eq!(plan.parts(), [0..1, 1..2, 2..3]);
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn real_transfers_give_the_same() {
+fn real_ots_give_the_same() {
     let plan = Product::new([2, 3, 5, 40], 14, &twos(3), -1).unwrap();
     let mut rng = Random::seeded(70);
     let (full, chosen) = draw(&mut rng, plan.lines() * plan.inner, &twos(3), -1);
@@ -193,8 +193,8 @@ fn real_transfers_give_the_same() {
     let (ours, theirs) = both_real(
         71,
         &plan.demands().into_iter().sum(),
-        |ch, pads| client_share(ch, &plan, &x, pads).unwrap(),
-        |ch, pads| server_share(ch, &plan, &weights, pads).unwrap(),
+        |ch, ots| client_share(ch, &plan, &x, ots).unwrap(),
+        |ch, ots| server_share(ch, &plan, &weights, ots).unwrap(),
     );
     let sums = ours.value.iter().zip(theirs.value.iter());
     let got: Vec<u64> = sums.map(|(a, b)| a.wrapping_add(*b) & mask(14)).collect();
@@ -216,8 +216,8 @@ fn damaged_frames_are_the_peers_fault() {
                 &mut rng,
                 Some((role, 0, how)),
                 &demand,
-                |ch, pads| client_share(ch, &plan, &x, pads).is_err(),
-                |ch, pads| server_share(ch, &plan, &weights, pads).is_err(),
+                |ch, ots| client_share(ch, &plan, &x, ots).is_err(),
+                |ch, ots| server_share(ch, &plan, &weights, ots).is_err(),
             );
             assert!(ours.value || theirs.value, "{how:?} by {role:?}");
         }

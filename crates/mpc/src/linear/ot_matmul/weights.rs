@@ -1,4 +1,4 @@
-//! The server's weights, ready for transfers.
+//! The server's weights, ready for OTs.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use super::plan::Product;
 /// Weights `[places, rows, inner]` and the bits that they are made of.
 pub struct Weights {
     pub(super) full: Zeroizing<Vec<i32>>,
-    /// The choice of every transfer, in order, part by part.
+    /// The choice of every OT, in order, part by part.
     pub(super) chosen: Vec<Bits>,
 }
 
 impl Weights {
-    /// `full` weights and the number whose bits choose for each.
+    /// Makes weights of the `full` ones and, for each, of the number whose bits choose.
     ///
     /// # Errors
     /// [`Error::Misuse`] for others than the plan's.
@@ -34,12 +34,12 @@ impl Weights {
         Ok(Self { full, chosen })
     }
 
-    /// The weights, `[places, rows, inner]`.
+    /// Returns the weights, `[places, rows, inner]`.
     pub fn full(&self) -> &[i32] {
         &self.full
     }
 
-    /// Bytes that they take.
+    /// Returns the number of bytes that they take.
     pub fn bytes(&self) -> usize {
         4 * self.full.len() + self.chosen.iter().map(Bits::len).sum::<usize>() / 8
     }

@@ -40,7 +40,7 @@ pub(super) struct Place {
 }
 
 impl Layer {
-    /// Encryption parameters. Keys for unfolding have to have the same.
+    /// Returns the encryption parameters. Keys for unfolding have to have the same.
     pub fn params(&self) -> Params {
         self.params
     }
@@ -55,7 +55,7 @@ impl Layer {
         self.precision.plain_bits
     }
 
-    /// Width of the resulting shares.
+    /// Returns the width of the resulting shares.
     pub fn result_bits(&self) -> u32 {
         match self.precision.rounding {
             Rounding::Stochastic => self.precision.out_bits,
@@ -63,18 +63,18 @@ impl Layer {
         }
     }
 
-    /// Values of all results.
+    /// Returns the number of values of all results.
     pub fn outputs(&self) -> usize {
         self.shape.batch * self.shape.outputs()
     }
 
-    /// Ciphertexts both ways.
+    /// Returns the number of ciphertexts both ways.
     pub fn ciphertexts(&self) -> usize {
         let (inputs, responses) = self.counts();
         inputs + responses
     }
 
-    /// Parameters and blocks, for people.
+    /// Returns the parameters and blocks, for people.
     pub fn describe(&self) -> String {
         let (inputs, responses) = self.counts();
         let block = |term: &Term| {
@@ -90,7 +90,7 @@ impl Layer {
         format!("RLWE {}, {inputs} in{folded}, {responses} out, blocks {blocks}", self.params)
     }
 
-    /// What a run costs.
+    /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         let inputs = chunks(self.input_layouts());
         let responses = chunks(self.response_layouts());
@@ -100,7 +100,7 @@ impl Layer {
         up.chain(down).collect()
     }
 
-    /// What both parties do in a run, beside the messages.
+    /// Returns what both parties do in a run, beside the messages.
     pub fn work(&self) -> Work {
         let degree = self.params.degree() as f64;
         let (inputs, responses) = self.counts();

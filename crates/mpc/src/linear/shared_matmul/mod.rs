@@ -49,7 +49,7 @@ use term::fold;
 use crate::linear::transport::{Worker, rlwe, send_chunks};
 use crate::share::Share;
 
-/// The client's side: encrypts its shares, decrypts the responses.
+/// Runs the client's side: encrypts its shares, decrypts the responses.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or key do not fit the layer, [`Error::Peer`],
@@ -65,11 +65,18 @@ pub fn client(
     check(layer, a, b)?;
     send_inputs(channel, layer, key, a.words(), b.words(), worker)?;
     let known = clear::products(layer.shape, a.words(), b.words());
-    let phases = receive_phases(channel, layer, key, worker.threads)?;
+    // The sums of all phases of each entry.
+    let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
+    let with = (key, layer.response_bits, worker.threads);
+    let outputs = |place| layer.outputs_at(place).unzip();
+    let (layouts, places) = (layer.response_layouts(), layer.places());
+    rlwe::receive_phases::<RESPONSES, _>(channel, layouts, with, places, outputs, |to, opened| {
+        add_at(&mut phases, to.into_iter(), opened);
+    })?;
     layer.rescaling().client(&phases, layer.response_bits, &known)
 }
 
-/// The server's side: multiplies by its shares, masks.
+/// Runs the server's side: multiplies by its shares, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`] when shares or keys do not fit the layer, [`Error::Peer`],
@@ -161,21 +168,4 @@ fn send_inputs(
     let with = (key, layer.params, layer.encrypted_bits());
     let polynomials = polynomials(layer, a, b);
     rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
-}
-
-/// The sums of all phases of each entry.
-fn receive_phases(
-    channel: &mut Channel,
-    layer: &Layer,
-    key: &SecretKey,
-    threads: usize,
-) -> Result<Zeroizing<Vec<u64>>> {
-    let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
-    let with = (key, layer.response_bits, threads);
-    let outputs = |place| layer.outputs_at(place).unzip();
-    let (layouts, places) = (layer.response_layouts(), layer.places());
-    rlwe::receive_phases::<RESPONSES, _>(channel, layouts, with, places, outputs, |to, opened| {
-        add_at(&mut phases, to.into_iter(), opened);
-    })?;
-    Ok(phases)
 }

@@ -4,11 +4,12 @@ use graph::Rounding;
 use he::rlwe::{MOST_LEVELS, Params, SecretKey, TABLE, UnfoldKey, noise};
 use ring::word::{mask, reduce, signed};
 use ring::{Random, Seed};
-use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Role};
+use wire::Error;
+use wire::testing::{Outcome, run_tampered};
 
 use super::term::pairs;
 use super::*;
+use crate::linear::testing::{Tampered, pinned, same_bytes, tampering_is_noticed_or_harmless};
 use crate::testing::split;
 
 /// What kind of layer.
@@ -119,7 +120,7 @@ fn multiply(shape: Shape, x: &[i64], y: &[i64]) -> Vec<i64> {
 
 type Run = (Outcome<Result<Share>>, Outcome<Result<Share>>);
 
-fn run(case: &Case, tamper: Option<(Role, usize, Tamper)>) -> Run {
+fn run(case: &Case, tamper: Tampered) -> Run {
     let degree = case.layer.params().degree();
     let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
     let mut rng = Random::seeded(77);
@@ -209,13 +210,10 @@ fn threads_change_no_byte() {
     let mut rng = Random::seeded(3);
     for kind in KINDS {
         let mut case = case(shape(2, 33, 17, 20), kind, Values::Random, &mut rng);
-        let (ours, theirs) = run(&case, None);
+        let first = run(&case, None);
         for threads in [2, 5] {
             case.threads = threads;
-            let (one, other) = run(&case, None);
-            assert!(one.frames == ours.frames && other.frames == theirs.frames);
-            assert!(one.value.unwrap() == *ours.value.as_ref().unwrap());
-            assert!(other.value.unwrap() == *theirs.value.as_ref().unwrap());
+            same_bytes(&first, run(&case, None));
         }
     }
 }
@@ -306,19 +304,7 @@ fn tampered_frames_are_noticed_or_harmless() {
     let mut rng = Random::seeded(6);
     for kind in [KINDS[1], KINDS[5]] {
         let case = case(shape(1, 6, 6, 6), kind, Values::Random, &mut rng);
-        for (sender, how) in
-            [Role::Client, Role::Server].into_iter().flat_map(|s| Tamper::ALL.map(|how| (s, how)))
-        {
-            let (ours, theirs) = run(&case, Some((sender, 0, how)));
-            let victim = if sender == Role::Client { theirs.value } else { ours.value };
-            match how {
-                Tamper::Retag | Tamper::Oversize => {
-                    assert!(matches!(victim, Err(Error::Peer { .. })), "{how:?}");
-                }
-                Tamper::Truncate | Tamper::Close => assert!(victim.is_err()),
-                Tamper::Flip | Tamper::Repeat | Tamper::Drop | Tamper::Swap => {}
-            }
-        }
+        tampering_is_noticed_or_harmless(|tamper| run(&case, tamper));
     }
 }
 
@@ -336,19 +322,13 @@ fn products_in_the_clear_wrap_around() {
 #[test]
 fn transcripts_are_pinned() {
     let mut rng = Random::seeded(8);
-    let pinned = include_str!("../../../../../tests/golden/transcripts.txt");
-    let mut missing = Vec::new();
     let names = ["shared", "shared exact", "shared left", "shared left exact"];
     let names = names.map(String::from).into_iter();
     let folded = names.clone().map(|name| format!("{name} folded"));
     for (name, kind) in names.chain(folded).zip(KINDS) {
         let case = case(shape(2, 6, 5, 7), kind, Values::Random, &mut rng);
-        let (ours, theirs) = run(&case, None);
-        assert!(ours.value.is_ok() && theirs.value.is_ok());
-        let line = format!("{name}: {} {}", ours.transcript, theirs.transcript);
-        missing.extend((!pinned.lines().any(|pinned| pinned == line)).then_some(line));
+        pinned(&name, &run(&case, None));
     }
-    assert!(missing.is_empty(), "not pinned:\n{}", missing.join("\n"));
 }
 
 /// Time of each side and bytes at the shapes of attention, for people:

@@ -9,7 +9,7 @@ use crate::linear::residues::check;
 use crate::linear::transport::Worker;
 use crate::linear::transport::bfv;
 
-/// The client's side: encrypts its share `x` mod p, decrypts its share of the result.
+/// Runs the client's side: encrypts its share `x` mod p, decrypts its share of the result.
 ///
 /// # Errors
 /// [`Error::Misuse`] when share or key do not fit the layer, [`Error::Peer`],

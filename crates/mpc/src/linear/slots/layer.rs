@@ -31,7 +31,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The name of the protocol in reports.
+    /// Returns the name of the protocol in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gazelle => "gazelle",
@@ -39,7 +39,7 @@ impl Protocol {
         }
     }
 
-    /// Rotations of `conv` by the formulas of its paper, in rows of `slots` slots.
+    /// Returns the rotations of `conv` by the formulas of its paper, in rows of `slots` slots.
     ///
     /// # Errors
     /// As [`Layer::new`].
@@ -71,11 +71,11 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Plans `conv` (a matrix product is a 1x1 kernel on a 1x1 image) for inputs of
-    /// `input_bits` and accumulators that fit `plain_bits`, both signed. Rotations are cyclic
-    /// in `slots` slots, a power of two, of one row; a longer row repeats them. With `None` they
-    /// are both rows of the cheapest secure parameters. Groups are zero weights; strides compute every
-    /// position and keep some.
+    /// Plans `conv` (a matrix product is a 1x1 kernel on a 1x1 image) for inputs of `input_bits`
+    /// and accumulators that fit `plain_bits`, both signed. Rotations are cyclic in `slots` slots,
+    /// a power of two, of one row; a longer row repeats them. With `None` they are both rows of the
+    /// cheapest secure parameters. Groups are zero weights; strides compute every position and keep
+    /// some.
     ///
     /// # Errors
     /// [`Error::Misuse`] for widths that cannot be, and for layers that no row or no secure
@@ -134,12 +134,12 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Parameters of the encryption.
+    /// Returns the parameters of the encryption.
     pub fn params(&self) -> &Params {
         self.encoder.params()
     }
 
-    /// The plaintext prime p, above 2^plain_bits.
+    /// Returns the plaintext prime p, above 2^plain_bits.
     pub fn prime(&self) -> u64 {
         self.encoder.prime()
     }
@@ -170,54 +170,54 @@ impl Layer {
         bfv::response_layouts(&self.encoder, self.plan.responses())
     }
 
-    /// What a run costs.
+    /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         bfv::cost(self.input_layouts(), self.response_layouts())
     }
 
-    /// Values of the input.
+    /// Returns the number of values of the input.
     pub fn inputs(&self) -> usize {
         let conv = &self.plan.conv;
         conv.in_channels * conv.in_height * conv.in_width
     }
 
-    /// Values of the output.
+    /// Returns the number of values of the output.
     pub fn outputs(&self) -> usize {
         let conv = &self.plan.conv;
         conv.out_channels * conv.out_height() * conv.out_width()
     }
 
-    /// Whether it is a matrix product.
+    /// Returns whether it is a matrix product.
     pub fn is_fully_connected(&self) -> bool {
         self.plan.conv.is_fully_connected()
     }
 
-    /// Signed width that holds every accumulator.
+    /// Returns the signed width that holds every accumulator.
     pub fn plain_bits(&self) -> u32 {
         self.plain_bits
     }
 
-    /// n: slots in which rotations are cyclic.
+    /// Returns n, the number of slots in which rotations are cyclic.
     pub fn slots(&self) -> usize {
         self.plan.slots
     }
 
-    /// Ciphertexts up and down.
+    /// Returns the ciphertexts up and down.
     pub fn ciphertexts(&self) -> (usize, usize) {
         (self.plan.pieces.len(), self.plan.responses())
     }
 
-    /// Steps of the rotation keys that a run needs, in ascending order.
+    /// Returns the steps of the rotation keys that a run needs, in ascending order.
     pub fn rotations(&self) -> Vec<usize> {
         self.plan.rotations()
     }
 
-    /// What the server does in a run, counted by running it without data.
+    /// Returns what the server does in a run, counted by running it without data.
     pub fn operations(&self) -> Operations {
         self.operations
     }
 
-    /// Protocol and packing, for people.
+    /// Returns the protocol and packing, for people.
     pub fn describe(&self) -> String {
         let (inputs, responses) = self.ciphertexts();
         format!(

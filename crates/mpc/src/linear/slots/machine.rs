@@ -25,7 +25,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// What they take under `params`.
+    /// Returns what they take under `params`.
     pub fn work(&self, params: &Params) -> Work {
         let counted = lola::Operations {
             hoisted: self.hoisted,

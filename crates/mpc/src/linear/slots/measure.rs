@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use he::bfv::{Ciphertext, SecretKey};
-use ring::{Random, Seed};
+use he::bfv::Ciphertext;
+use ring::Random;
 use wire::Result;
 
 use super::encrypted::Encrypted;
@@ -14,7 +14,7 @@ use super::layer::Layer;
 use super::machine::{Machine, Operations};
 use super::weights::ServerWeights;
 use crate::linear::residues::uniform;
-use crate::linear::timed::{Responding, Timed};
+use crate::linear::timed::{Responding, Timed, keys};
 use crate::linear::transport::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
@@ -37,9 +37,7 @@ impl Measurement {
         let start = Instant::now();
         let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
         let encoding = start.elapsed();
-        let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
-        let seed = Seed([0; 16]);
-        let rotations = key.rotation_keys(&layer.rotations(), false, &seed, rng);
+        let (key, keys) = keys(layer.params(), &layer.rotations(), rng)?;
         let x = uniform(rng, layer.inputs(), layer.prime());
         let encrypt = |piece| {
             let slots = layer.rows_of(&layer.plan.input_slots(piece, &x));
@@ -47,8 +45,6 @@ impl Measurement {
             fresh.expand(layer.params()).map_err(misuse)
         };
         let inputs = layer.plan.pieces.iter().map(encrypt).collect::<Result<_>>()?;
-        let public = key.public_key(&seed, rng).map_err(misuse)?;
-        let keys = ServerKeys { public, rotations: rotations.map_err(misuse)? };
         Ok(Self { layer: layer.clone(), weights, keys, inputs, encoding })
     }
 

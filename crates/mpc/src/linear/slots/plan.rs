@@ -51,7 +51,7 @@ impl Sequence {
 /// Slots of a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::linear) struct Rows {
-    /// n: slots in which rotations are cyclic.
+    /// Returns n, the number of slots in which rotations are cyclic.
     pub(in crate::linear) slots: usize,
     /// Rows of so many slots, one or two. Rotations turn both.
     pub(in crate::linear) count: usize,
@@ -73,7 +73,7 @@ pub(super) struct Piece {
 pub(in crate::linear) struct Plan {
     pub(super) conv: Conv,
     pub(super) grid: Grid,
-    /// n: slots in which rotations are cyclic.
+    /// Returns n, the number of slots in which rotations are cyclic.
     pub(super) slots: usize,
     /// Rows in use. Both hold the same input, and each other outputs.
     pub(super) rows: usize,

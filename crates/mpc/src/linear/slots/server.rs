@@ -15,7 +15,7 @@ use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::misuse;
 
-/// The server's side: adds its share `x` mod p, multiplies, masks.
+/// Runs the server's side: adds its share `x` mod p, multiplies, masks.
 ///
 /// # Errors
 /// [`Error::Misuse`] when share, keys or weights do not fit the layer, [`Error::Peer`],
@@ -28,15 +28,20 @@ pub fn server(
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    Ok(counted_server(channel, layer, keys, weights, x, worker)?.0)
+    Ok(counted(channel, &Server { layer, keys, weights }, x, worker)?.0)
 }
 
-/// As [`server`], with what was done.
-pub(super) fn counted_server(
+/// What the server brings to a run beside its share.
+pub(super) struct Server<'a> {
+    pub(super) layer: &'a Layer,
+    pub(super) keys: &'a ServerKeys,
+    pub(super) weights: &'a ServerWeights,
+}
+
+/// Runs [`server`] and returns also which operations it did.
+pub(super) fn counted(
     channel: &mut Channel,
-    layer: &Layer,
-    keys: &ServerKeys,
-    weights: &ServerWeights,
+    &Server { layer, keys, weights }: &Server<'_>,
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<(Zeroizing<Vec<u64>>, Operations)> {

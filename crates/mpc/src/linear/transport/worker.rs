@@ -8,7 +8,7 @@ use crate::parallel;
 
 /// What a party works with.
 pub struct Worker<'a> {
-    /// Its own randomness.
+    /// The party's own randomness.
     pub rng: &'a mut Random,
     /// Threads for its own work; what it sends does not depend on them.
     pub threads: usize,

@@ -50,7 +50,7 @@ impl Tiles {
         &self.conv
     }
 
-    /// Rows and columns of a tile of results.
+    /// Returns the side of a tile of results.
     pub fn tile(&self) -> usize {
         self.tile
     }
@@ -76,17 +76,17 @@ impl Tiles {
         [self.places(), self.conv.out_channels, self.conv.in_channels, columns]
     }
 
-    /// The features of one image's tiles, `[places, channels, tiles]`; local.
+    /// Returns the features of one image's tiles, `[places, channels, tiles]`; local.
     pub fn features(&self, x: &Share) -> Share {
         Share::new(self.spread(x.words()).to_vec(), x.bits())
     }
 
-    /// The image out of products `[places, channels, tiles]`; local.
+    /// Returns the image out of products `[places, channels, tiles]`; local.
     pub fn outputs(&self, products: &Share) -> Share {
         Share::new(self.gather(1, products.words()), products.bits())
     }
 
-    /// Values of [`Tiles::features`] and [`Tiles::outputs`].
+    /// Returns the values of [`Tiles::features`] and [`Tiles::outputs`].
     pub fn counts(&self) -> [usize; 2] {
         let [places, _, inputs, columns] = self.sides();
         let Conv { out_channels, .. } = self.conv;

@@ -9,7 +9,7 @@ use ring::word::{mask, signed};
 
 use super::*;
 use crate::correlations::Demand;
-use crate::linear::ot_matmul::{ClientAhead, Layer, ServerAhead, Source};
+use crate::linear::ot_matmul::{Layer, PreprocessedClient, PreprocessedServer, Source};
 use crate::linear::transport::Worker;
 use crate::share::Share;
 use crate::testing::{both, split};
@@ -40,23 +40,25 @@ fn run(layer: &Layer, choice: &WeightBits, weights: &[i32], x: &[i64], seed: u64
     let (client, server) = both(
         &mut rng,
         &demand,
-        |ch, mut pads| {
+        |ch, mut ots| {
             let role = ch.role();
             let mut worker = Worker { rng: &mut own, threads: 2 };
-            let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
-            let ahead =
-                ClientAhead::prepare(ch, layer, Source::Correlations(feed), &mut worker).unwrap();
-            layer.results(&ahead.run(ch, layer, &ours).unwrap()).unwrap()
+            let feed = &mut |_: &mut wire::Channel, demand: &Demand| ots.split(role, demand);
+            let preprocessed =
+                PreprocessedClient::prepare(ch, layer, Source::Correlations(feed), &mut worker)
+                    .unwrap();
+            layer.results(&preprocessed.run(ch, layer, &ours).unwrap()).unwrap()
         },
-        |ch, mut pads| {
+        |ch, mut ots| {
             let role = ch.role();
-            let feed = &mut |_: &mut wire::Channel, demand: &Demand| pads.split(role, demand);
-            let ahead =
-                ServerAhead::prepare(ch, layer, &weights, Source::Correlations(feed), 1).unwrap();
-            layer.results(&ahead.run(ch, layer, &weights, &theirs, 2).unwrap()).unwrap()
+            let feed = &mut |_: &mut wire::Channel, demand: &Demand| ots.split(role, demand);
+            let preprocessed =
+                PreprocessedServer::prepare(ch, layer, &weights, Source::Correlations(feed), 1)
+                    .unwrap();
+            layer.results(&preprocessed.run(ch, layer, &weights, &theirs, 2).unwrap()).unwrap()
         },
     );
-    let costs = layer.ahead_costs().into_iter().flatten().chain([layer.cost()]);
+    let costs = layer.preprocess_costs().into_iter().flatten().chain([layer.cost()]);
     assert_eq!(client.cost, costs.collect());
     Share::reconstruct(&client.value, &server.value)
 }

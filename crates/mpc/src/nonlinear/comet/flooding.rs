@@ -33,8 +33,8 @@ pub struct Flooding {
 }
 
 impl Flooding {
-    /// `count` values mod 2^bits (2 to 62), flooded by `2^flood_bits`; masks are signed and as
-    /// wide as leakage is accepted for.
+    /// Plans `count` values mod 2^bits (2 to 62), flooded by `2^flood_bits`; masks are signed and
+    /// as wide as leakage is accepted for.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths, and for masks that reach the flood.
@@ -47,7 +47,7 @@ impl Flooding {
         Ok(Self { count, bits, flood: 1 << flood_bits, hidden_bits })
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         Cost::message(Role::Server, Flooded::body_len(&[self.segment()]))
     }
@@ -84,6 +84,7 @@ mod tests {
     use super::*;
     use crate::boolean::compare::Radix;
     use crate::nonlinear::comet::smu::{self, Smu};
+    use crate::protocol::Protocol;
     use crate::testing::{both, split};
     use graph::functions::{self, smu::Smooth};
     use ring::word::signed;
@@ -145,8 +146,8 @@ mod tests {
         let (c, s) = both(
             &mut rng,
             &plan.demand(),
-            |ch, pads| smu::run(ch, &plan, &client, pads).unwrap(),
-            |ch, pads| smu::run(ch, &plan, &server, pads).unwrap(),
+            |ch, ots| smu::run(ch, &plan, &client, ots).unwrap(),
+            |ch, ots| smu::run(ch, &plan, &server, ots).unwrap(),
         );
         let real: Vec<f64> = values.iter().map(|x| *x as f64).collect();
         for share in [&client, &server, &c.value, &s.value] {

@@ -28,7 +28,7 @@ pub struct Smu {
 }
 
 impl Smu {
-    /// `count` values.
+    /// Plans the function on `count` values.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for other sizes than protocols have.
@@ -38,19 +38,9 @@ impl Smu {
         Ok(Self { function: function.clone(), program })
     }
 
-    /// What is computed.
+    /// Returns what is computed.
     pub fn function(&self) -> &functions::Smu {
         &self.function
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        self.program.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        self.program.cost()
     }
 }
 
@@ -59,9 +49,9 @@ impl Smu {
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, pads: Correlations) -> Result<Share> {
+pub fn run(channel: &mut Channel, plan: &Smu, x: &Share, ots: Correlations) -> Result<Share> {
     let x = x.plus(channel.role(), plan.function.real.offset());
-    straight_line::run(channel, &plan.program, &x, pads)
+    straight_line::run(channel, &plan.program, &x, ots)
 }
 
 impl Protocol for Smu {
@@ -74,20 +64,15 @@ impl Protocol for Smu {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.program.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.program.cost()
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, ots)
     }
 }
 

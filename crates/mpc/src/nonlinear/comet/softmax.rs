@@ -42,7 +42,7 @@ pub struct ReluSoftmax {
 }
 
 impl ReluSoftmax {
-    /// `rows` of as many values as the function has columns, with or without a mask.
+    /// Plans `rows` of as many values as the function has columns, with or without a mask.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other sizes than protocols have.
@@ -82,28 +82,14 @@ impl ReluSoftmax {
         Ok(self)
     }
 
-    /// What is computed of each row.
+    /// Returns what is computed of each row.
     pub fn function(&self) -> &functions::ReluSoftmax {
         &self.function
     }
 
-    /// Width of scores, with a bit to spare.
+    /// Returns the width of scores, with a bit to spare.
     pub fn bits(&self) -> u32 {
         self.function.smu.straight_line.bits()[0]
-    }
-
-    /// Correlations consumed.
-    pub fn demand(&self) -> Demand {
-        let mask = self.mask.as_ref().map(Switch::demand).unwrap_or_default();
-        let parts = self.smooth.demand() + mask + self.reciprocal.demand();
-        parts + self.product.demand() + self.rounding.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        let mask = self.mask.as_ref().map_or(Cost::NONE, |plan| plan.cost(Role::Client));
-        let parts = self.smooth.cost().then(mask).then(self.reciprocal.cost());
-        parts.then(self.product.cost()).then(self.rounding.cost())
     }
 
     /// The sums of rows, as wide as their reciprocals take them.
@@ -120,7 +106,7 @@ fn masked(
     plan: &Switch,
     x: &Share,
     mask: &Share,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let mut side = Side { choices: Vec::new(), tables: Vec::new() };
@@ -135,7 +121,7 @@ fn masked(
             vec![0; x.len()]
         }
     };
-    let switched = mux::run(channel, plan, Role::Client, side, pads)?;
+    let switched = mux::run(channel, plan, Role::Client, side, ots)?;
     let chosen = sum_of(x.len(), x.bits(), &switched);
     Ok(Share::new(own, x.bits()).add_scaled(&chosen, 1))
 }
@@ -150,26 +136,26 @@ pub fn run(
     plan: &ReluSoftmax,
     x: &Share,
     mask: Option<&Share>,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.bits(), "softmax")?;
     let role = channel.role();
-    let now = pads.split(role, &plan.smooth.demand())?;
+    let now = ots.split(role, &plan.smooth.demand())?;
     let moved = x.plus(role, plan.function.smu.real.offset());
     let mut parts = straight_line::run(channel, &plan.smooth, &moved, now)?;
     if let Some(switch) = &plan.mask {
         let mask = mask.filter(|mask| mask.len() == x.len());
         let mask = mask.ok_or_else(|| defect("a softmax has no mask"))?;
-        let now = pads.split(role, &switch.demand())?;
+        let now = ots.split(role, &switch.demand())?;
         parts = masked(channel, switch, &parts, mask, now)?;
     }
-    let now = pads.split(role, &plan.reciprocal.demand())?;
+    let now = ots.split(role, &plan.reciprocal.demand())?;
     let sums = plan.product.spread(plan.sums(&parts));
     let factor = straight_line::run(channel, &plan.reciprocal, &sums, now)?;
-    let now = pads.split(role, &plan.product.demand())?;
+    let now = ots.split(role, &plan.product.demand())?;
     let wide = parts.narrow(plan.function.width)?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
-    truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), pads)
+    truncate::run(channel, &plan.rounding, &product.plus(role, plan.function.half()), ots)
 }
 
 impl Protocol for ReluSoftmax {
@@ -182,20 +168,19 @@ impl Protocol for ReluSoftmax {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        let mask = self.mask.as_ref().map(Switch::demand).unwrap_or_default();
+        let parts = self.smooth.demand() + mask + self.reciprocal.demand();
+        parts + self.product.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        let mask = self.mask.as_ref().map_or(Cost::NONE, |plan| plan.cost(Role::Client));
+        let parts = self.smooth.cost().then(mask).then(self.reciprocal.cost());
+        parts.then(self.product.cost()).then(self.rounding.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        run(channel, self, input(inputs, 0)?, inputs.get(1), correlations)
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        run(channel, self, input(inputs, 0)?, inputs.get(1), ots)
     }
 }
 
@@ -233,8 +218,8 @@ mod tests {
             let (c, s) = both(
                 &mut rng,
                 &plan.demand(),
-                |ch, pads| run(ch, &plan, &client, Some(&known), pads),
-                |ch, pads| run(ch, &plan, &server, Some(&none), pads),
+                |ch, ots| run(ch, &plan, &client, Some(&known), ots),
+                |ch, ots| run(ch, &plan, &server, Some(&none), ots),
             );
             assert_eq!(c.cost, plan.cost());
             let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());

@@ -9,8 +9,8 @@
 //! | Cost | that of its squares, products, shifts, comparisons and tables ([`Program::cost`]) |
 //! | Paper | Comet, section 3 (all functions by one inverse square root); parts: SiRNN (S&P 2021) |
 //!
-//! The program is [`functions::straight-line program::StraightLine`]. Neighbours of one kind that do not need each
-//! other run at once.
+//! The program is [`functions::straight_line::StraightLine`]. Neighbours of one kind that
+//! do not need each other run at once.
 
 use graph::functions::straight_line::{Step, StraightLine};
 use ring::Bits;
@@ -27,6 +27,7 @@ use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::protocol::Protocol as _;
 use crate::share::{Share, sign_of};
 
 /// The public plan of one program on many arguments.
@@ -60,7 +61,7 @@ enum Protocol {
 }
 
 impl Program {
-    /// `count` arguments whose shares have `bits`, at least as many as the program's.
+    /// Plans `count` arguments whose shares have `bits`, at least as many as the program's.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other widths.
@@ -90,23 +91,23 @@ impl Program {
         Ok(Self { count, straight_line: straight_line.clone(), bits, widening, groups })
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn straight_line(&self) -> &StraightLine {
         &self.straight_line
     }
 
-    /// Width of the result.
+    /// Returns the width of the result.
     pub fn out_bits(&self) -> u32 {
         self.straight_line.bits()[1]
     }
 
-    /// Correlations consumed.
+    /// Returns the correlations that a run consumes.
     pub fn demand(&self) -> Demand {
         let first = self.widening.as_ref().map(Extend::demand).unwrap_or_default();
         first + self.groups.iter().map(|group| group.protocol.demand()).sum()
     }
 
-    /// What [`run`] costs.
+    /// Returns what [`run`] costs.
     pub fn cost(&self) -> Cost {
         let first = self.widening.as_ref().map_or(Cost::NONE, Extend::cost);
         self.groups.iter().fold(first, |cost, group| cost.then(group.protocol.cost()))
@@ -251,12 +252,12 @@ pub fn run(
     channel: &mut Channel,
     plan: &Program,
     x: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "program")?;
     let first = match &plan.widening {
         Some(widening) => {
-            let now = pads.split(channel.role(), &widening.demand())?;
+            let now = ots.split(channel.role(), &widening.demand())?;
             extend::run(channel, widening, x, now)?
         }
         None => x.clone(),
@@ -266,7 +267,7 @@ pub fn run(
     let mut values = Values { shares, bits: BTreeMap::new() };
     values.shares.push(first);
     for group in &plan.groups {
-        let now = pads.split(channel.role(), &group.protocol.demand())?;
+        let now = ots.split(channel.role(), &group.protocol.demand())?;
         if let Protocol::AtLeast(comparison, ..) = &group.protocol {
             compared(channel, plan, group, comparison, &mut values, now)?;
             continue;
@@ -287,7 +288,7 @@ fn compared(
     group: &Group,
     comparison: &Comparison,
     values: &mut Values,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<()> {
     let (role, Protocol::AtLeast(_, _, bits)) = (channel.role(), &group.protocol) else {
         return Err(defect("a step of a formula is in the group of another protocol"));
@@ -298,7 +299,7 @@ fn compared(
         _ => Err(defect("a step of a formula is in the group of another protocol")),
     });
     let moved = joined(&moved.collect::<Result<Vec<_>>>()?);
-    let found = compare::of_share(channel, comparison, &moved, &mut pads)?;
+    let found = compare::of_share(channel, comparison, &moved, &mut ots)?;
     let mut reached = Zeroizing::new(sign_of(role, moved.words(), *bits));
     reached.xor(&found.greater);
     for index in 0..group.length {
@@ -314,7 +315,7 @@ fn together_run(
     plan: &Program,
     group: &Group,
     values: &Values,
-    pads: Correlations,
+    ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let range = group.start..group.start + group.length;
@@ -334,7 +335,7 @@ fn together_run(
         },
         Protocol::Square(square, bits) => match steps.first() {
             Some(Step::Square(value)) => {
-                square::run(channel, square, &values.at(*value, *bits)?, pads)
+                square::run(channel, square, &values.at(*value, *bits)?, ots)
             }
             _ => Err(odd()),
         },
@@ -348,11 +349,11 @@ fn together_run(
                     _ => Err(odd()),
                 })
             });
-            multiply::run(channel, product, &a?, &b?, pads)
+            multiply::run(channel, product, &a?, &b?, ots)
         }
         Protocol::Shift(shift, bits) => match steps.first() {
             Some(Step::Shift(value, _)) => {
-                truncate::run(channel, shift, &values.at(*value, *bits)?, pads)
+                truncate::run(channel, shift, &values.at(*value, *bits)?, ots)
             }
             _ => Err(odd()),
         },
@@ -368,7 +369,7 @@ fn together_run(
             });
             let chosen = chosen.flat_map(|bits| bits.iter()).collect::<Bits>();
             let chosen = Zeroizing::new(chosen);
-            inside.run(channel, Role::Client, x.words(), [&chosen, &chosen], pads)
+            inside.run(channel, Role::Client, x.words(), [&chosen, &chosen], ots)
         }
         Protocol::Lookup(plan, bits) => match steps.first() {
             Some(Step::Lookup(value, entries)) => {
@@ -376,7 +377,7 @@ fn together_run(
                     Role::Client => Vec::new(),
                     Role::Server => entries.iter().map(|entry| *entry as u64).collect(),
                 };
-                lookup::run(channel, plan, &values.at(*value, *bits)?, &table, pads)
+                lookup::run(channel, plan, &values.at(*value, *bits)?, &table, ots)
             }
             _ => Err(odd()),
         },

@@ -10,8 +10,8 @@ fn finds_maxima(rng: &mut Random, values: &[i64], windows: &[Vec<usize>], bits: 
     let (c, s) = both(
         rng,
         &plan.demand(),
-        |ch, pads| run(ch, &plan, &client, None, pads),
-        |ch, pads| run(ch, &plan, &server, None, pads),
+        |ch, ots| run(ch, &plan, &client, None, ots),
+        |ch, ots| run(ch, &plan, &server, None, ots),
     );
     assert_eq!(c.cost, plan.cost());
     let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
@@ -69,8 +69,8 @@ fn every_pair_of_small_values_and_shares() {
         let (c, s) = both(
             &mut rng,
             &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, None, pads),
-            |ch, pads| run(ch, &plan, &server, None, pads),
+            |ch, ots| run(ch, &plan, &client, None, ots),
+            |ch, ots| run(ch, &plan, &server, None, ots),
         );
         let got = Share::reconstruct(&c.value.unwrap()[0], &s.value.unwrap()[0]);
         assert!(got.iter().eq(pairs.iter().map(|[a, b]| a.max(b))));

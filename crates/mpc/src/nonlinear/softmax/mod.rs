@@ -87,32 +87,22 @@ impl Plan {
         Ok(Self { classes, top, terms, exponent, differences, sum_bits })
     }
 
-    /// Circuits consumed.
-    pub fn demand(&self) -> Demand {
-        self.top.demand() + self.terms.demand()
-    }
-
-    /// What [`run`] costs.
-    pub fn cost(&self) -> Cost {
-        self.top.cost().then(self.terms.cost())
-    }
-
-    /// AND gates of both steps.
+    /// Returns the number of AND gates of both steps.
     pub fn and_gates(&self) -> usize {
         self.top.and_gates() + self.terms.and_gates()
     }
 
-    /// Fraction bits of the denominator.
+    /// Returns the fraction bits of the denominator.
     pub fn fraction_bits(&self) -> u32 {
         self.exponent.fraction_bits()
     }
 
-    /// Width of the shares of label and denominator.
+    /// Returns the width of the shares of label and denominator.
     pub fn sum_bits(&self) -> u32 {
         self.sum_bits
     }
 
-    /// The probability that an opened denominator stands for; of 0, which no run gives, 1.
+    /// Returns the probability that an opened denominator stands for; of 0, which no run gives, 1.
     pub fn probability(&self, denominator: u64) -> f64 {
         (self.exponent.one() as f64 / denominator as f64).min(1.0)
     }
@@ -132,15 +122,15 @@ pub fn run(
     channel: &mut Channel,
     plan: &Plan,
     logits: &Share,
-    mut pads: Correlations,
+    mut ots: Correlations,
 ) -> Result<(Share, Share)> {
     let role = channel.role();
-    let now = pads.split(role, &plan.top.demand())?;
+    let now = ots.split(role, &plan.top.demand())?;
     let found = garbled::run_all(channel, &plan.top, logits, now)?;
     let [label, largest] =
         <[Share; 2]>::try_from(found).map_err(|_| defect("a top class came without its value"))?;
     let differences = plan.differences(logits, &largest);
-    let terms = garbled::run(channel, &plan.terms, &differences, pads)?;
+    let terms = garbled::run(channel, &plan.terms, &differences, ots)?;
     let first = if role == Role::Server { plan.amends() } else { 0 };
     let sum = terms.words().iter().fold(first, |sum, word| sum.wrapping_add(*word));
     Ok((label, Share::new(vec![sum], plan.sum_bits)))
@@ -156,7 +146,7 @@ impl Plan {
     }
 }
 
-/// What [`run`] computes, in the clear: the label and the denominator's word.
+/// Returns what [`run`] computes, in the clear: the label and the denominator's word.
 ///
 /// # Errors
 /// [`Error::Misuse`] for another number of logits than planned.
@@ -179,20 +169,15 @@ impl Protocol for Plan {
     }
 
     fn demand(&self) -> Demand {
-        self.demand()
+        self.top.demand() + self.terms.demand()
     }
 
     fn cost(&self) -> Cost {
-        self.cost()
+        self.top.cost().then(self.terms.cost())
     }
 
-    fn run(
-        &self,
-        channel: &mut Channel,
-        inputs: &[Share],
-        correlations: Correlations,
-    ) -> Result<Share> {
-        let (label, denominator) = run(channel, self, input(inputs, 0)?, correlations)?;
+    fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
+        let (label, denominator) = run(channel, self, input(inputs, 0)?, ots)?;
         let words = [label.words(), denominator.words()].concat();
         Ok(Share::new(words, denominator.bits()))
     }

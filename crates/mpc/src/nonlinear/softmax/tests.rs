@@ -146,8 +146,8 @@ fn play(plan: &Plan, rng: &mut Random, from: Ring, logits: &[i64]) -> (u64, u64)
     let (c, s) = both(
         rng,
         &plan.demand(),
-        |ch, pads| run(ch, plan, &client, pads),
-        |ch, pads| run(ch, plan, &server, pads),
+        |ch, ots| run(ch, plan, &client, ots),
+        |ch, ots| run(ch, plan, &server, ots),
     );
     assert_eq!((c.cost, s.cost), (plan.cost(), plan.cost()));
     let (ours, theirs) = (c.value.unwrap(), s.value.unwrap());
@@ -187,8 +187,8 @@ fn bytes_stay_below_the_published() {
             let prime = Ring::Prime(Modulus::new(1_316_638_721).unwrap());
             for (from, width) in [(Ring::Power(24), 20), (prime, 20)] {
                 let plan = Plan::new(classes, from, width, scale, digits).unwrap();
-                let offline = prepare_cost(&plan.demand().circuits);
-                let bytes = offline.then(plan.cost()).bytes();
+                let preprocess = prepare_cost(&plan.demand().circuits);
+                let bytes = preprocess.then(plan.cost()).bytes();
                 assert!(bytes < published, "{classes} {digits} {from:?}: {bytes}");
                 assert_eq!(plan.cost().rounds, 4);
             }

@@ -15,7 +15,7 @@
 //! The images share the weights. Taps reach less than T' and weights repeat every
 //! `T = b*T'`, so the products of one image land on outputs of no other.
 //!
-//! Of grouped convolutions, several groups share a polynomial ([`bundle`]): s and t
+//! Several groups of a grouped convolution share a polynomial ([`bundle`]): s and t
 //! are the slots of a group's input and weights, `U = C_w*M_w*T` the size of a slot;
 //! s = t = 0 with one group. Products that wrap around X^N + 1 land below the first
 //! output as long as the slots, the last without what no window of it spans, fit in N.

@@ -30,7 +30,7 @@ fn every_packing_gives_the_products_at_its_cost() {
 fn few_bytes_are_little_work_in_most_shapes() {
     let mut rng = Random::seeded(42);
     for shape in shapes() {
-        let case = case(&shape, Rounding::Stochastic, None, false, &mut rng);
+        let case = batch(1, &shape, Rounding::Stochastic, None, false, &mut rng);
         let all = Layer::packings(&case.linear, case.layer.out_bits, 1).unwrap();
         assert_eq!(all.len(), 1, "{shape:?}");
     }

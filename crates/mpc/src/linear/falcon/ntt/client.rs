@@ -9,7 +9,7 @@ use crate::linear::residues::check;
 use crate::linear::transport::Worker;
 use crate::linear::transport::bfv;
 
-/// The client's side: encrypts the transform of its share `x` mod p, decrypts that of its
+/// Runs the client's side: encrypts the transform of its share `x` mod p, decrypts that of its
 /// share of the result.
 ///
 /// # Errors

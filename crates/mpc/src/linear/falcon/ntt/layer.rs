@@ -64,27 +64,27 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Parameters of the encryption.
+    /// Returns the parameters of the encryption.
     pub fn params(&self) -> &Params {
         self.encoder.params()
     }
 
-    /// The plaintext prime p, above 2^plain_bits.
+    /// Returns the plaintext prime p, above 2^plain_bits.
     pub fn prime(&self) -> u64 {
         self.encoder.prime()
     }
 
-    /// Between slots and plaintexts.
+    /// Returns the encoder between slots and plaintexts.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
     }
 
-    /// What responses have been through.
+    /// Returns what responses have been through.
     pub fn load(&self) -> Load {
         parameters::load(self.packing.pieces(), &self.encoder)
     }
 
-    /// What the client's side is made of.
+    /// Returns what the client's side is made of.
     pub const fn shape(&self) -> &Shape {
         &self.packing.shape
     }
@@ -99,54 +99,54 @@ impl Layer {
         bfv::response_layouts(&self.encoder, self.packing.responses())
     }
 
-    /// What a run costs.
+    /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         bfv::cost(self.input_layouts(), self.response_layouts())
     }
 
-    /// Values of the input.
+    /// Returns the number of values of the input.
     pub fn inputs(&self) -> usize {
         self.shape().inputs()
     }
 
-    /// Values of the output.
+    /// Returns the number of values of the output.
     pub fn outputs(&self) -> usize {
         self.shape().outputs()
     }
 
-    /// Whether it is a matrix product.
+    /// Returns whether it is a matrix product.
     pub fn is_fully_connected(&self) -> bool {
         self.conv.is_fully_connected()
     }
 
-    /// Signed width that holds every accumulator.
+    /// Returns the signed width that holds every accumulator.
     pub const fn plain_bits(&self) -> u32 {
         self.plain_bits
     }
 
-    /// N: slots of a ciphertext.
+    /// Returns N, the number of slots of a ciphertext.
     pub fn slots(&self) -> usize {
         self.packing.slots
     }
 
-    /// Ciphertexts up and down.
+    /// Returns the ciphertexts up and down.
     pub fn ciphertexts(&self) -> (usize, usize) {
         (self.packing.pieces(), self.packing.responses())
     }
 
-    /// Steps of the rotation keys that a run needs: none.
+    /// Returns the steps of the rotation keys that a run needs: none.
     pub const fn rotations(&self) -> Vec<usize> {
         Vec::new()
     }
 
-    /// What the server does in a run.
+    /// Returns what the server does in a run.
     pub fn operations(&self) -> Operations {
         let multiplications = self.packing.products();
         let additions = multiplications - self.packing.responses();
         Operations { multiplications, additions, ..Operations::default() }
     }
 
-    /// Protocol and packing, for people.
+    /// Returns the protocol and packing, for people.
     pub fn describe(&self) -> String {
         let (inputs, responses) = self.ciphertexts();
         let [rows, columns] = self.shape().lengths;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use he::bfv::{Ciphertext, SecretKey};
-use ring::{Random, Seed};
+use he::bfv::Ciphertext;
+use ring::Random;
 use wire::Result;
 
 use super::layer::Layer;
@@ -11,7 +11,7 @@ use super::server::Products;
 use super::weights::ServerWeights;
 use crate::linear::residues::uniform;
 use crate::linear::slots::{Operations, ServerKeys};
-use crate::linear::timed::{Responding, Timed};
+use crate::linear::timed::{Responding, Timed, keys};
 use crate::linear::transport::misuse;
 
 /// A layer with keys, weights and encrypted inputs, all random, ready to be computed.
@@ -33,10 +33,7 @@ impl Measurement {
         let (start, mut memory) = (Instant::now(), usize::MAX);
         let weights = ServerWeights::new(layer, weight, &bias, &mut memory)?;
         let encoding = start.elapsed();
-        let key = SecretKey::generate(layer.params(), rng).map_err(misuse)?;
-        let seed = Seed([0; 16]);
-        let public = key.public_key(&seed, rng).map_err(misuse)?;
-        let rotations = key.rotation_keys(&[], false, &seed, rng).map_err(misuse)?;
+        let (key, keys) = keys(layer.params(), &[], rng)?;
         let x = uniform(rng, layer.inputs(), layer.prime());
         let encrypt = |piece| {
             let slots = layer.packing.input_slots(piece, &x, &layer.transform);
@@ -44,7 +41,6 @@ impl Measurement {
             fresh.expand(layer.params()).map_err(misuse)
         };
         let inputs = (0..layer.packing.pieces()).map(encrypt).collect::<Result<_>>()?;
-        let keys = ServerKeys { public, rotations };
         Ok(Self { layer: layer.clone(), weights, keys, inputs, encoding })
     }
 

@@ -33,7 +33,7 @@ const SIZES: [usize; 2] = [3, 2];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::linear) struct Packing {
     pub(in crate::linear) shape: Shape,
-    /// N: slots of a ciphertext.
+    /// Returns N, the number of slots of a ciphertext.
     pub(in crate::linear) slots: usize,
     /// Channels of an input ciphertext.
     pub(in crate::linear) width: usize,

@@ -23,9 +23,9 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of `conv`. Output `(y, x)` lies at `(y*stride, x*stride)` of the cyclic
-    /// convolution, whose sides have room for the input, for the outputs, and for the padding of one end:
-    /// what is read beyond the other end comes around to the same zeros.
+    /// Makes the shape of `conv`. Output `(y, x)` lies at `(y*stride, x*stride)` of the cyclic
+    /// convolution, whose sides have room for the input, for the outputs, and for the padding of
+    /// one end: what is read beyond the other end comes around to the same zeros.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a convolution without outputs, groups that do not divide its
@@ -51,17 +51,17 @@ impl Shape {
         Ok(Self { input, output, stride: conv.stride, lengths: [rows, columns] })
     }
 
-    /// Slots that the transform of a channel takes.
+    /// Returns the number of slots that the transform of a channel takes.
     pub fn block(&self) -> usize {
         self.lengths[0] * self.lengths[1]
     }
 
-    /// Values of the input.
+    /// Returns the number of values of the input.
     pub fn inputs(&self) -> usize {
         self.input.iter().product()
     }
 
-    /// Values of the output.
+    /// Returns the number of values of the output.
     pub fn outputs(&self) -> usize {
         self.output.iter().product()
     }

@@ -1,7 +1,5 @@
 //! The server's weights as plaintexts.
 
-use std::fmt;
-
 use he::bfv::Plain;
 use ring::Modulus;
 use wire::Result;
@@ -9,55 +7,28 @@ use zeroize::Zeroizing;
 
 use super::layer::Layer;
 use super::transform::Transform;
-use crate::linear::falcon::filters::{Encoded, Filters, Kept};
+use crate::linear::falcon::filters::{Encoded, Encoding, Filtered, Filters};
 use crate::linear::transport::misuse;
 
 /// The server's weights, transformed and encoded once for all runs as far as memory goes.
-pub struct ServerWeights(Encoded<Plain>);
+pub type ServerWeights = Encoded<Layer>;
 
-impl ServerWeights {
-    /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`. Plaintexts take from
-    /// `memory`, in bytes, what they need; once it is used up, the rest is encoded whenever it
-    /// is used.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`](wire::Error::Misuse) for wrong lengths, or integers that accumulators do not hold.
-    pub fn new(layer: &Layer, weight: &[i32], bias: &[i64], memory: &mut usize) -> Result<Self> {
-        let filters = Filters::new(&layer.conv, weight, bias, layer.plain_bits())?;
-        let weights = Encoded::new(filters, &layer.packing, layer.prime(), bias);
-        let each = Plain::bytes(layer.params());
-        weights
-            .prepare(each, memory, |filters, response, piece| {
-                encode(layer, filters, response, piece)
-            })
-            .map(Self)
+impl Filtered for Layer {
+    type Plains = Plain;
+
+    fn plain_bytes(&self) -> usize {
+        Plain::bytes(self.params())
     }
 
-    /// What a piece is multiplied with in a response.
-    pub(super) fn at(
-        &self,
-        layer: &Layer,
-        response: usize,
-        piece: usize,
-    ) -> Result<Kept<'_, Plain>> {
-        self.0
-            .at(response, piece, |filters, response, piece| encode(layer, filters, response, piece))
+    fn encoding(&self) -> Encoding<'_> {
+        let (conv, packing) = (&self.conv, &self.packing);
+        Encoding { conv, packing, prime: self.prime(), plain_bits: self.plain_bits() }
     }
 
-    /// One bias for each output channel.
-    pub(super) fn bias(&self) -> &[i64] {
-        self.0.bias()
+    fn encode(&self, filters: &Filters, response: usize, piece: usize) -> Result<Plain> {
+        let slots = weight_slots(self, filters, response, piece);
+        self.encoder().plain(&slots).map_err(misuse)
     }
-
-    /// Whether these weights were encoded for that layer.
-    pub(super) fn fit(&self, layer: &Layer) -> bool {
-        self.0.fit(&layer.conv, &layer.packing, layer.prime())
-    }
-}
-
-fn encode(layer: &Layer, filters: &Filters, response: usize, piece: usize) -> Result<Plain> {
-    let slots = weight_slots(layer, filters, response, piece);
-    layer.encoder().plain(&slots).map_err(misuse)
 }
 
 /// The slots that a piece is multiplied with in a response: transforms of filters.
@@ -82,10 +53,4 @@ pub(super) fn weight_slots(
         }
     }
     slots
-}
-
-impl fmt::Debug for ServerWeights {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }

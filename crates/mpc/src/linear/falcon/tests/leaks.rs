@@ -75,7 +75,7 @@ fn seen(weight: i32) -> Vec<f64> {
     (0..RUNS).map(largest).collect()
 }
 
-/// The same of the transform mod p.
+/// Largest magnitudes among the client's shares under the transform mod p.
 fn seen_mod_p(weight: i32) -> Vec<f64> {
     use ntt::{Layer, ServerWeights, client, server};
     let conv = conv([1, 4], [10, 10], 3, 1, 1);

@@ -2,14 +2,14 @@
 
 use graph::Conv;
 use he::bfv::SecretKey;
-use ring::word::signed;
 use ring::{Random, Seed};
-use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Result, Role};
+use wire::testing::{Outcome, run_tampered};
+use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use super::super::*;
 use crate::linear::coefficient::tests::{clear, conv};
+use crate::linear::testing::{Tampered, integers, pinned, tampering_is_noticed_or_harmless};
 
 type Shares = Zeroizing<Vec<i64>>;
 
@@ -35,15 +35,12 @@ pub(super) fn layer(conv: &Conv) -> Layer {
 /// Random inputs of 8 bits and weights of 6.
 pub(super) fn case(layer: Layer, conv: &Conv, memory: usize) -> Case {
     let mut rng = Random::seeded(5);
-    let mut random = |count, bits| -> Vec<i64> {
-        rng.uniform(count, bits).into_iter().map(|word| signed(word, bits)).collect()
-    };
-    let x = random(layer.inputs(), 8);
-    let theirs = random(layer.inputs(), layer.share_bits());
+    let x = integers(&mut rng, layer.inputs(), 8);
+    let theirs = integers(&mut rng, layer.inputs(), layer.share_bits());
     let per_output = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
-    let weight = random(conv.out_channels * per_output, 6);
+    let weight = integers(&mut rng, conv.out_channels * per_output, 6);
     let weight: Vec<i32> = weight.into_iter().map(|w| w as i32).collect();
-    let bias = random(conv.out_channels, 10);
+    let bias = integers(&mut rng, conv.out_channels, 10);
     let want = clear(conv, &x, &weight, &bias);
     let ours = x.iter().zip(&theirs).map(|(x, s)| x - s).collect();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut memory.clone()).unwrap();
@@ -52,7 +49,7 @@ pub(super) fn case(layer: Layer, conv: &Conv, memory: usize) -> Case {
 
 type Both = (Outcome<Result<Shares>>, Outcome<Result<Shares>>);
 
-pub(super) fn run(case: &Case, seed: u64, tamper: Option<(Role, usize, Tamper)>) -> Both {
+pub(super) fn run(case: &Case, seed: u64, tamper: Tampered) -> Both {
     let layer = &case.layer;
     let mut rng = Random::seeded(77);
     let key = SecretKey::generate(layer.params(), &mut rng).unwrap();
@@ -146,30 +143,12 @@ fn what_does_not_fit_is_refused() {
 fn tampered_frames_are_noticed_or_harmless() {
     let conv = conv([2, 2], [4, 4], 3, 1, 0);
     let case = case(layer(&conv), &conv, 1 << 24);
-    for sender in [Role::Client, Role::Server] {
-        for how in Tamper::ALL {
-            let (ours, theirs) = run(&case, 79, Some((sender, 0, how)));
-            let victim = if sender == Role::Client { theirs.value } else { ours.value };
-            match how {
-                Tamper::Retag | Tamper::Oversize => {
-                    assert!(matches!(victim, Err(Error::Peer { .. })), "{how:?}");
-                }
-                Tamper::Truncate | Tamper::Close => assert!(victim.is_err()),
-                _ => {
-                    assert!(matches!(victim, Ok(_) | Err(Error::Peer { .. } | Error::Transport(_))))
-                }
-            }
-        }
-    }
+    tampering_is_noticed_or_harmless(|tamper| run(&case, 79, tamper));
 }
 
-/// Of four rows and columns, whose transform rounds nowhere but where it is told to.
+/// The image has four rows and columns: its transform rounds nowhere but where it is told to.
 #[test]
 fn transcripts_are_pinned() {
-    let pinned = include_str!("../../../../../../tests/golden/transcripts.txt");
     let conv = conv([2, 2], [4, 4], 3, 1, 0);
-    let (ours, theirs) = run(&case(layer(&conv), &conv, 0), 79, None);
-    assert!(ours.value.is_ok() && theirs.value.is_ok());
-    let line = format!("falcon: {} {}", ours.transcript, theirs.transcript);
-    assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+    pinned("falcon", &run(&case(layer(&conv), &conv, 0), 79, None));
 }

@@ -10,6 +10,7 @@ use super::super::*;
 use super::{Clear, conv, linear};
 use crate::linear::lola::layout::NOTHING;
 use crate::linear::lola::{evaluate, weights::ServerWeights};
+use crate::linear::testing::{Tampered, pinned};
 use crate::linear::transport::Worker;
 
 fn small() -> Network {
@@ -69,7 +70,7 @@ fn server(channel: &mut Channel, plan: &Plan, weights: &ServerWeights) -> Result
 
 type Both = (Outcome<Result<Vec<i64>>>, Outcome<Result<()>>);
 
-fn run(plan: &Plan, weights: &ServerWeights, tamper: Option<(Role, usize, Tamper)>) -> Both {
+fn run(plan: &Plan, weights: &ServerWeights, tamper: Tampered) -> Both {
     let ours = |channel: &mut Channel| client(channel, plan);
     let theirs = |channel: &mut Channel| server(channel, plan, weights);
     run_tampered(tamper, ours, theirs)
@@ -80,12 +81,10 @@ fn transcripts_are_pinned_and_cost_what_was_planned() {
     let clear = Clear::new(small());
     let plan = Plan::new(&clear.network).unwrap();
     let weights = ServerWeights::new(&plan, &clear.weights, 1).unwrap();
-    let (ours, theirs) = run(&plan, &weights, None);
-    assert_eq!(ours.value.unwrap(), clear.run(&input()));
-    assert_eq!(ours.cost, plan.key_cost().unwrap().then(plan.cost().unwrap()));
-    let pinned = include_str!("../../../../../../tests/golden/transcripts.txt");
-    let line = format!("lola: {} {}", ours.transcript, theirs.transcript);
-    assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+    let both = run(&plan, &weights, None);
+    pinned("lola", &both);
+    assert_eq!(both.0.value.unwrap(), clear.run(&input()));
+    assert_eq!(both.0.cost, plan.key_cost().unwrap().then(plan.cost().unwrap()));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use graph::Conv;
 use ring::Random;
-use ring::word::signed;
 use wire::Result;
 
 use super::super::Protocol;
@@ -11,7 +10,8 @@ use super::super::evaluate::{Evaluation, operations};
 use super::super::machine::{At, Evaluator, Machine};
 use super::super::plan::{Plan, Rows, Sequence};
 use crate::linear::coefficient::tests::{clear, conv, shapes};
-use crate::linear::residues::{lift, negate};
+use crate::linear::residues::lift;
+use crate::linear::testing::{centred, integers, small_shapes};
 
 const PRIME: u64 = (1 << 61) - 1;
 
@@ -68,12 +68,9 @@ impl Evaluator for Clear<'_> {
 /// Computes `plan` and compares results and counts.
 fn check(plan: &Plan, threads: usize, rng: &mut Random) {
     let conv = &plan.conv;
-    let mut random = |count, bits| -> Vec<i64> {
-        rng.uniform(count, bits).into_iter().map(|word| signed(word, bits)).collect()
-    };
-    let x = random(conv.in_channels * conv.in_height * conv.in_width, 12);
+    let x = integers(rng, conv.in_channels * conv.in_height * conv.in_width, 12);
     let area = conv.kernel[0] * conv.kernel[1];
-    let weight = random(conv.out_channels * conv.group_channels() * area, 10);
+    let weight = integers(rng, conv.out_channels * conv.group_channels() * area, 10);
     let weight: Vec<i32> = weight.into_iter().map(|w| w as i32).collect();
 
     let weights = WeightSlots::new(plan, PRIME);
@@ -90,29 +87,17 @@ fn check(plan: &Plan, threads: usize, rng: &mut Random) {
         slots.resize(2 * plan.slots, 0);
         plan.collect(response, &slots, PRIME, &mut results);
     }
-    let got: Vec<i64> = results
-        .into_iter()
-        .map(|y| if y > PRIME / 2 { -(negate(y, PRIME) as i64) } else { y as i64 })
-        .collect();
+    let got: Vec<i64> = results.into_iter().map(|y| centred(y, PRIME)).collect();
     let want = clear(conv, &x, &weight, &vec![0; conv.out_channels]);
     assert!(got == want, "{conv:?} in {} slots, {:?}", plan.slots, plan.sequence);
     assert_eq!(machine.operations(), operations(plan).unwrap());
 }
 
+/// Small layers, matrix products.
 fn more_shapes() -> Vec<Conv> {
-    vec![
-        conv([5, 7], [4, 4], 3, 1, 1),
-        conv([17, 6], [4, 4], 5, 1, 2),
-        conv([6, 40], [3, 3], 1, 1, 0),
-        conv([3, 2], [2, 2], 3, 1, 1),
-        conv([2, 3], [1, 1], 3, 1, 1),
-        conv([4, 4], [5, 5], 3, 3, 3),
-        conv([3, 3], [4, 4], 1, 1, 2),
-        Conv::fully_connected(300, 20),
-        Conv::fully_connected(20, 300),
-        Conv::fully_connected(784, 128),
-        Conv::fully_connected(1, 1),
-    ]
+    let products = [[300, 20], [20, 300], [784, 128], [1, 1]];
+    let products = products.map(|[inputs, outputs]| Conv::fully_connected(inputs, outputs));
+    small_shapes().into_iter().chain(products).collect()
 }
 
 /// All orders that there are, with inputs in one ciphertext and in more.

@@ -1,93 +1,43 @@
 //! Both parties in memory, under encryption.
 
 use graph::Conv;
-use he::bfv::{Params, SecretKey, Switching};
-use ring::word::signed;
-use ring::{Random, Seed};
-use wire::testing::{Outcome, Tamper, run_tampered};
-use wire::{Error, Result, Role};
-use zeroize::Zeroizing;
+use he::bfv::{Params, Switching};
+use wire::Error;
 
-use super::super::server::counted_server;
+use super::super::server::{Server, counted};
 use super::super::*;
-use crate::linear::coefficient::tests::{clear, conv};
-use crate::linear::residues::{add, lift, negate, uniform};
+use crate::linear::coefficient::tests::conv;
+use crate::linear::testing::{self, Both, Tampered, misfits_are_refused, same_bytes};
 
-type Words = Zeroizing<Vec<u64>>;
+pub(super) type Case = testing::Case<Layer, ServerWeights>;
 
-/// A layer with everything that both parties bring.
-pub(super) struct Case {
-    pub(super) layer: Layer,
-    pub(super) weights: ServerWeights,
-    x: [Words; 2],
-    want: Vec<i64>,
-    pub(super) threads: usize,
-}
-
-/// Random inputs of 8 bits and weights of 6.
+/// A random case with room for plaintexts in so many bytes of `memory`.
 pub(super) fn case(layer: Layer, conv: &Conv, memory: usize) -> Case {
-    let mut rng = Random::seeded(5);
     let prime = layer.prime();
-    let mut random = |count, bits| -> Vec<i64> {
-        rng.uniform(count, bits).into_iter().map(|word| signed(word, bits)).collect()
-    };
-    let x = random(layer.inputs(), 8);
-    let per_output = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
-    let weight = random(conv.out_channels * per_output, 6);
-    let weight: Vec<i32> = weight.into_iter().map(|w| w as i32).collect();
-    let bias = random(conv.out_channels, 10);
-    let want = clear(conv, &x, &weight, &bias);
-    let theirs = uniform(&mut rng, x.len(), prime);
-    let ours = x.iter().zip(theirs.iter());
-    let ours = ours.map(|(x, s)| add(lift(*x, prime), negate(*s, prime), prime)).collect();
-    let weights = ServerWeights::new(&layer, &weight, &bias, &mut memory.clone()).unwrap();
-    Case { layer, weights, x: [Zeroizing::new(ours), theirs], want, threads: 1 }
+    Case::random(layer, conv, prime, |layer, weight, bias| {
+        ServerWeights::new(layer, weight, bias, &mut memory.clone())
+    })
 }
 
 pub(super) fn layer(conv: &Conv, protocol: Protocol, slots: Option<usize>) -> Layer {
     Layer::new(conv, protocol, 8, 24, slots).unwrap()
 }
 
-type Both = (Outcome<Result<Words>>, Outcome<Result<(Words, Operations)>>);
-
-pub(super) fn run(case: &Case, tamper: Option<(Role, usize, Tamper)>) -> Both {
-    let layer = &case.layer;
-    let mut rng = Random::seeded(77);
-    let key = SecretKey::generate(layer.params(), &mut rng).unwrap();
-    let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
-    let steps = layer.rotations();
-    let rotations = key.rotation_keys(&steps, false, &Seed([8; 16]), &mut rng).unwrap();
-    let keys = ServerKeys { public, rotations };
-    run_tampered(
+pub(super) fn run(case: &Case, tamper: Tampered) -> Both {
+    let Case { layer, weights, .. } = case;
+    let keys = (layer.params(), &*layer.rotations());
+    case.run(
+        keys,
         tamper,
-        |ch| {
-            let mut rng = Random::seeded(78);
-            let worker = &mut Worker { rng: &mut rng, threads: case.threads };
-            client(ch, layer, &key, &case.x[0], worker)
-        },
-        |ch| {
-            let mut rng = Random::seeded(79);
-            let worker = &mut Worker { rng: &mut rng, threads: case.threads };
-            counted_server(ch, layer, &keys, &case.weights, &case.x[1], worker)
-        },
+        |ch, key, x, worker| client(ch, layer, key, x, worker),
+        |ch, keys, x, worker| counted(ch, &Server { layer, keys, weights }, x, worker),
     )
 }
 
 fn check(case: &Case) {
-    let (ours, theirs) = run(case, None);
-    assert_eq!(ours.cost, case.layer.cost());
-    assert_eq!(theirs.cost, case.layer.cost());
-    let (theirs, operations) = theirs.value.unwrap();
-    assert_eq!(operations, case.layer.operations());
-    let prime = case.layer.prime();
-    let ours = ours.value.unwrap();
-    let sums = ours.iter().zip(theirs.iter()).map(|(a, b)| add(*a, *b, prime));
-    let got: Vec<i64> = sums
-        .collect::<Vec<u64>>()
-        .into_iter()
-        .map(|y| if y > prime / 2 { -(negate(y, prime) as i64) } else { y as i64 })
-        .collect();
-    assert!(got == case.want, "{}", case.layer.describe());
+    let Case { layer, want, .. } = case;
+    let want = (&**want, layer.cost(), layer.operations());
+    testing::check(run(case, None), layer.prime(), want, &layer.describe());
 }
 
 const BOTH: [Protocol; 2] = [Protocol::Gazelle, Protocol::Gala];
@@ -163,16 +113,11 @@ fn threads_and_memory_change_no_byte() {
     let conv = conv([20, 18], [16, 16], 3, 1, 1);
     for protocol in BOTH {
         let mut one = case(layer(&conv, protocol, None), &conv, usize::MAX);
-        let (ours, theirs) = run(&one, None);
+        let first = run(&one, None);
         one.threads = 3;
         let mut two = case(layer(&conv, protocol, None), &conv, 1 << 20);
         two.threads = 2;
-        for case in [one, two] {
-            let (client, server) = run(&case, None);
-            assert!(client.frames == ours.frames && server.frames == theirs.frames);
-            assert!(*client.value.unwrap() == **ours.value.as_ref().unwrap());
-            assert!(server.value.unwrap() == *theirs.value.as_ref().unwrap());
-        }
+        [one, two].iter().for_each(|case| same_bytes(&first, run(case, None)));
     }
 }
 
@@ -182,12 +127,7 @@ fn what_does_not_fit_is_refused_before_anything_is_sent() {
     let gala = layer(&conv, Protocol::Gala, None);
     let other = Conv { out_channels: 3, ..conv.clone() };
     let prime = gala.prime();
-    let weights = |weight: &[i32], bias: &[i64]| {
-        ServerWeights::new(&gala, weight, bias, &mut 0).map(|_| ()).unwrap_err()
-    };
-    assert!(weights(&[0; 35], &[0; 2]).to_string().contains("fit"));
-    assert!(weights(&[1 << 24; 36], &[0; 2]).to_string().contains("wider"));
-    assert!(weights(&[0; 36], &[1 << 24; 2]).to_string().contains("wider"));
+    misfits_are_refused(|weight, bias| ServerWeights::new(&gala, weight, bias, &mut 0).err());
     let mut wrong = case(gala.clone(), &conv, 0);
     wrong.x[0][7] = prime;
     let (ours, _) = run(&wrong, None);

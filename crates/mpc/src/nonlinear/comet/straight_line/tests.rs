@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{both, split};
+use crate::testing::{computed, split};
 use graph::functions::smu::{Smooth, Smu};
 use ring::Random;
 
@@ -19,14 +19,9 @@ fn smooth_maxima_come_out_as_in_the_clear() {
         let plan = Program::new(values.len(), &function.straight_line, bits + 1, Radix::Four);
         let plan = plan.unwrap();
         let (client, server) = split(&mut rng, &values, bits + 1);
-        let (c, s) = both(
-            &mut rng,
-            &plan.demand(),
-            |ch, pads| run(ch, &plan, &client, pads),
-            |ch, pads| run(ch, &plan, &server, pads),
-        );
-        assert_eq!(c.cost, plan.cost());
-        let got = Share::reconstruct(&c.value.unwrap(), &s.value.unwrap());
+        let price = (plan.demand(), plan.cost());
+        let got =
+            computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
         let want: Vec<i64> = values.iter().map(|x| function.straight_line.clear(*x)).collect();
         assert_eq!(got, want, "{bits} {scale}");
     }

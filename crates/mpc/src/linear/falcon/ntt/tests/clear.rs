@@ -3,21 +3,12 @@
 use graph::Conv;
 use proptest::prelude::*;
 use ring::Random;
-use ring::word::signed;
 
 use super::super::layer::Layer;
 use super::super::weights::weight_slots;
 use crate::linear::coefficient::tests::{clear, conv, shapes};
 use crate::linear::falcon::filters::Filters;
-
-fn random(rng: &mut Random, count: usize, bits: u32) -> Vec<i64> {
-    rng.uniform(count, bits).into_iter().map(|word| signed(word, bits)).collect()
-}
-
-/// The integer that a residue stands for.
-pub(super) fn centred(residue: u64, prime: u64) -> i64 {
-    if residue > prime / 2 { residue as i64 - prime as i64 } else { residue as i64 }
-}
+use crate::linear::testing::{centred, integers, small_shapes};
 
 /// What `layer` computes on slots without encryption.
 fn computed(layer: &Layer, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> {
@@ -45,9 +36,9 @@ fn computed(layer: &Layer, x: &[i64], weight: &[i32], bias: &[i64]) -> Vec<i64> 
 fn check(conv: &Conv, plain_bits: u32, seed: u64) {
     let layer = Layer::new(conv, 8, plain_bits).unwrap();
     let mut rng = Random::seeded(seed);
-    let x = random(&mut rng, layer.inputs(), 8);
+    let x = integers(&mut rng, layer.inputs(), 8);
     let count = conv.out_channels * conv.group_channels() * conv.kernel[0] * conv.kernel[1];
-    let weight: Vec<i32> = random(&mut rng, count, 8).into_iter().map(|w| w as i32).collect();
+    let weight: Vec<i32> = integers(&mut rng, count, 8).into_iter().map(|w| w as i32).collect();
     let zeros = vec![0; conv.out_channels];
     let want = clear(conv, &x, &weight, &zeros);
     assert!(computed(&layer, &x, &weight, &zeros) == want, "{conv:?}, {}", layer.describe());
@@ -55,14 +46,7 @@ fn check(conv: &Conv, plain_bits: u32, seed: u64) {
 
 /// Grids that overlap with their padding in every way, strides, dilation, groups.
 pub(super) fn more_shapes() -> Vec<Conv> {
-    vec![
-        conv([5, 7], [4, 4], 3, 1, 1),
-        conv([17, 6], [4, 4], 5, 1, 2),
-        conv([6, 40], [3, 3], 1, 1, 0),
-        conv([3, 2], [2, 2], 3, 1, 1),
-        conv([2, 3], [1, 1], 3, 1, 1),
-        conv([4, 4], [5, 5], 3, 3, 3),
-        conv([3, 3], [4, 4], 1, 1, 2),
+    let more = vec![
         conv([2, 2], [3, 3], 2, 1, 4),
         Conv { padding: [0, 1, 3, 2], ..conv([2, 3], [7, 5], 3, 2, 0) },
         Conv { padding: [3, 0, 0, 4], dilation: [2, 3], ..conv([2, 3], [7, 9], 3, 1, 0) },
@@ -76,7 +60,8 @@ pub(super) fn more_shapes() -> Vec<Conv> {
         Conv::fully_connected(784, 128),
         Conv::fully_connected(5000, 3),
         Conv::fully_connected(1, 1),
-    ]
+    ];
+    small_shapes().into_iter().chain(more).collect()
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | as online; offline nothing but the weights |
+//! | In | as online; in preprocessing nothing but the weights |
 //! | Out | as online: the same error bounds, around the same value |
 //! | Reveals | to the server: the client's share minus a uniform mask |
 //! | Security | the client's mask r is uniform mod 2^P and used once: it is moved into the layer |
-//! | Cost | offline what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
+//! | Cost | in preprocessing what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
 //! | Paper | Mishra et al., Delphi (USENIX Security 2020), section 4.1; UFO, Fig. 4 |
 //!
-//! Offline the layer runs on r: the parties hold phases and masks of W*r. Layers that are
+//! In preprocessing the layer runs on r: the parties hold phases and masks of W*r. Layers that are
 //! prepared together take one exchange: all that the client asks, then all answers; the server
 //! holds those back until it has read everything, so that no party waits for one that waits.
 //! Online the client
@@ -21,7 +21,7 @@ use ring::word::mask;
 use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
-use super::answers::{self, Held};
+use super::answers::{self, Held, Server};
 use super::clear;
 use super::client::{receive_phases, send_inputs};
 use super::layer::Layer;
@@ -43,19 +43,19 @@ pub struct ServerAsked {
     held: Held,
 }
 
-/// The client's half of a prepared layer, for one run.
-pub struct ClientAhead {
+/// The client's half of a preprocessed layer, for one run.
+pub struct PreprocessedClient {
     mask: Zeroizing<Vec<u64>>,
     phases: Zeroizing<Vec<u64>>,
 }
 
-/// The server's half of a prepared layer, for one run.
-pub struct ServerAhead {
+/// The server's half of a preprocessed layer, for one run.
+pub struct PreprocessedServer {
     masks: Zeroizing<Vec<u64>>,
 }
 
 impl Layer {
-    /// What a run costs after the layer was prepared at [`Layer::cost`].
+    /// Returns what a run costs after the layer was prepared at [`Layer::cost`].
     pub fn prepared_cost(&self) -> Cost {
         Cost::message(Role::Client, Masked::body_len(&[self.masked()]))
     }
@@ -94,9 +94,9 @@ impl ClientAsked {
         layer: &Layer,
         key: &SecretKey,
         worker: &mut Worker<'_>,
-    ) -> Result<ClientAhead> {
+    ) -> Result<PreprocessedClient> {
         let phases = receive_phases(channel, layer, key, worker.threads)?;
-        Ok(ClientAhead { mask: self.mask, phases })
+        Ok(PreprocessedClient { mask: self.mask, phases })
     }
 }
 
@@ -115,7 +115,7 @@ impl ServerAsked {
         worker: &mut Worker<'_>,
     ) -> Result<Self> {
         let nothing = vec![0; layer.inputs()];
-        let held = answers::hold(channel, layer, key, weights, &nothing, worker)?;
+        let held = answers::hold(channel, Server { layer, key, weights }, &nothing, worker)?;
         Ok(Self { held })
     }
 
@@ -123,14 +123,14 @@ impl ServerAsked {
     ///
     /// # Errors
     /// [`Error::Transport`](wire::Error::Transport).
-    pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<ServerAhead> {
+    pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<PreprocessedServer> {
         self.held.send(channel, layer)?;
-        Ok(ServerAhead { masks: self.held.masks })
+        Ok(PreprocessedServer { masks: self.held.masks })
     }
 }
 
-impl ClientAhead {
-    /// The client's side with an input.
+impl PreprocessedClient {
+    /// Runs the client's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`](wire::Error::Misuse) when shares do not fit the layer,
@@ -152,8 +152,8 @@ impl ClientAhead {
     }
 }
 
-impl ServerAhead {
-    /// The server's side with an input.
+impl PreprocessedServer {
+    /// Runs the server's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`](wire::Error::Misuse) when shares do not fit the layer,
@@ -192,14 +192,14 @@ impl std::fmt::Debug for ServerAsked {
     }
 }
 
-impl std::fmt::Debug for ClientAhead {
+impl std::fmt::Debug for PreprocessedClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ClientAhead(<hidden>)")
+        f.write_str("PreprocessedClient(<hidden>)")
     }
 }
 
-impl std::fmt::Debug for ServerAhead {
+impl std::fmt::Debug for PreprocessedServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ServerAhead(<hidden>)")
+        f.write_str("PreprocessedServer(<hidden>)")
     }
 }

@@ -1,6 +1,6 @@
-//! Preparation: masks and their labels by transfers, then the tables.
+//! Preparation: masks and their labels by oblivious transfer (OT), then the tables.
 //!
-//! The server's mask bits are derandomised choices of random transfers with pads `r_0, r_1`
+//! The server's mask bits are derandomised choices of random OTs with pads `r_0, r_1`
 //! of 128 bits: it says `e = c xor bit`, and the label of 0 is `r_e`. The client corrects
 //! `r_0 xor r_1 xor Delta`, so that the server's pad, with the correction added where its
 //! bit is 1, is the label of its bit. The correction is masked by the pad it does not have.
@@ -24,28 +24,29 @@ type Choices = Lanes<{ tags::GARBLED_CHOICES }>;
 const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
 
 /// Prepares `circuits`: the client garbles with fresh secrets, the server draws its masks.
-/// `transfers` are those of [`Circuits::job`], in order.
+/// `ots` are those of [`Circuits::job`], in order.
 ///
 /// # Errors
-/// [`Error::Misuse`] when the transfers do not fit, [`Error::Peer`], [`Error::Transport`].
+/// [`Error::Misuse`] when the OTs do not fit, [`Error::Peer`], [`Error::Transport`].
 pub fn prepare(
     channel: &mut Channel,
     circuits: &[Circuits],
-    transfers: Correlations,
+    mut ots: Correlations,
     rng: &mut Random,
 ) -> Result<Vec<Prepared>> {
     if circuits.is_empty() {
         return Ok(Vec::new());
     }
+    let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
     let ends: Vec<End> = match channel.role() {
-        Role::Client => garble(channel, circuits, transfers, rng)?,
-        Role::Server => collect(channel, circuits, transfers, rng)?,
+        Role::Client => garble(channel, circuits, ots.send(&jobs)?, rng)?,
+        Role::Server => collect(channel, circuits, ots.receive(&jobs)?, rng)?,
     };
     let prepared = circuits.iter().zip(ends);
     Ok(prepared.map(|(circuits, end)| Prepared { circuits: circuits.clone(), end }).collect())
 }
 
-/// What [`prepare`] costs.
+/// Returns what [`prepare`] costs.
 pub fn prepare_cost(circuits: &[Circuits]) -> Cost {
     let asked =
         |circuits: &Circuits| Cost::message(Role::Server, Choices::body_len(&[circuits.lane()]));
@@ -60,11 +61,9 @@ pub fn prepare_cost(circuits: &[Circuits]) -> Cost {
 fn garble(
     channel: &mut Channel,
     circuits: &[Circuits],
-    mut transfers: Correlations,
+    pads: Vec<SenderPads>,
     rng: &mut Random,
 ) -> Result<Vec<End>> {
-    let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
-    let pads = transfers.send(&jobs)?;
     let hear = |circuits: &Circuits| channel.receive::<Choices>(&vec![circuits.lane()]);
     let choices: Vec<Choices> = circuits.iter().map(hear).collect::<Result<_>>()?;
     let mut ends = Vec::with_capacity(circuits.len());
@@ -106,11 +105,9 @@ fn labels(pads: SenderPads, asked: &Bits, delta: u128) -> (Secret, Vec<u128>) {
 fn collect(
     channel: &mut Channel,
     circuits: &[Circuits],
-    mut transfers: Correlations,
+    pads: Vec<ReceiverPads>,
     rng: &mut Random,
 ) -> Result<Vec<End>> {
-    let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
-    let pads = transfers.receive(&jobs)?;
     let masks: Vec<Masks> = circuits.iter().map(|circuits| Masks::draw(circuits, rng)).collect();
     let mut opened = Vec::with_capacity(circuits.len());
     for ((circuits, pads), masks) in circuits.iter().zip(pads).zip(&masks) {

@@ -34,7 +34,7 @@ impl Link {
     pub const WAN: Self =
         Self { round_trip: Duration::from_millis(40), bytes_per_second: 400e6 / 8.0 };
 
-    /// A link of this round-trip time (seconds) and bandwidth (bits per second).
+    /// Makes a link of this round-trip time (seconds) and bandwidth (bits per second).
     ///
     /// # Errors
     /// [`Error::Misuse`] unless 0 <= round trip <= 60 s and the bandwidth is positive
@@ -50,12 +50,12 @@ impl Link {
         Ok(Self { round_trip, bytes_per_second: bits_per_second / 8.0 })
     }
 
-    /// Time from the first byte's departure to the last one's arrival.
+    /// Returns the time from the first byte's departure to the last one's arrival.
     pub fn one_way(&self, bytes: usize) -> Duration {
         self.occupied(bytes) + self.round_trip / 2
     }
 
-    /// Round trip in seconds and bandwidth in bits per second.
+    /// Returns the round trip in seconds and bandwidth in bits per second.
     pub fn figures(&self) -> (f64, f64) {
         (self.round_trip.as_secs_f64(), self.bytes_per_second * 8.0)
     }

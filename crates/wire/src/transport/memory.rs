@@ -1,12 +1,12 @@
 //! Two ends in one process.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TransportKind};
 
 pub(crate) struct Memory {
     out: Sender<Vec<u8>>,
@@ -19,13 +19,19 @@ impl Transport for Memory {
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.out
             .send(bytes.to_vec())
-            .map_err(|_| Error::transport("the peer closed the connection"))
+            .map_err(|_| Error::connection(TransportKind::Closed, "the peer closed the connection"))
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
         while self.pending.len() < buffer.len() {
             let frame = self.inn.recv_timeout(self.patience);
-            let frame = frame.map_err(|e| Error::transport(format!("the peer is gone: {e}")))?;
+            let frame = frame.map_err(|e| {
+                let kind = match e {
+                    RecvTimeoutError::Timeout => TransportKind::TimedOut,
+                    RecvTimeoutError::Disconnected => TransportKind::Closed,
+                };
+                Error::connection(kind, format!("the peer is gone: {e}"))
+            })?;
             self.pending.extend(frame);
         }
         let ready = self.pending.drain(..buffer.len());
@@ -48,7 +54,7 @@ pub(crate) fn transports(patience: Duration) -> (Memory, Memory) {
     (end(to_server, from_server), end(to_client, from_client))
 }
 
-/// Two connected ends: the client's and the server's.
+/// Returns two connected ends: the client's and the server's.
 pub fn memory_pair() -> (Channel, Channel) {
     let (client, server) = transports(Duration::from_secs(120));
     (Channel::new(Role::Client, Box::new(client)), Channel::new(Role::Server, Box::new(server)))

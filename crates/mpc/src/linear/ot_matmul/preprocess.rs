@@ -1,15 +1,15 @@
-//! Layers that are prepared before their input exists.
+//! Layers that are preprocessed, before their input exists.
 //!
 //! | | |
 //! |---|---|
-//! | In | offline the weights and transfers; online shares of the input mod 2^bits or wider |
+//! | In | in preprocessing the weights and OTs; online shares of the input mod 2^bits or wider |
 //! | Out | shares of the products mod 2^bits |
 //! | Reveals | to the server: the client's share minus a uniform mask |
 //! | Security | the client's mask r is uniform mod 2^bits and used once: it is moved into the layer |
-//! | Cost | offline all transfers; online bits/8 per value of the input up, one round ([`Layer::cost`]) |
+//! | Cost | in preprocessing all OTs; online bits/8 per value of the input up, one round ([`Layer::cost`]) |
 //! | Paper | Zeng et al., UFO, Fig. 4; Mishra et al., Delphi (USENIX Security 2020), section 4.1 |
 //!
-//! Offline the products are those of r. Online the client sends `x_c - r`; the server
+//! In preprocessing the products are those of r. Online the client sends `x_c - r`; the server
 //! multiplies that, plus its own share, in the clear.
 
 use std::fmt;
@@ -29,7 +29,7 @@ use crate::share::Share;
 /// Where the pads of each part come from.
 pub type Feed<'a> = &'a mut dyn FnMut(&mut Channel, &Demand) -> Result<Correlations>;
 
-/// What a preparation starts from.
+/// What preprocessing starts from.
 pub enum Source<'a> {
     /// The choices of its one part, which the server has sent, until they are taken.
     Asked(Option<Asked>),
@@ -51,25 +51,25 @@ impl Source<'_> {
                 asked.take().ok_or_else(|| Error::misuse("choices of one part for several"))
             }
             Self::Correlations(feed) => {
-                let pads = feed(channel, demand)?;
-                ask(channel, layer.product(), part, weights, pads)
+                let ots = feed(channel, demand)?;
+                ask(channel, layer.product(), part, weights, ots)
             }
         }
     }
 }
 
-/// The client's half of a prepared layer, for one run.
-pub struct ClientAhead {
+/// The client's half of a preprocessed layer, for one run.
+pub struct PreprocessedClient {
     mask: Zeroizing<Vec<u64>>,
     products: Zeroizing<Vec<u64>>,
 }
 
-/// The server's half of a prepared layer, for one run.
-pub struct ServerAhead {
+/// The server's half of a preprocessed layer, for one run.
+pub struct PreprocessedServer {
     products: Zeroizing<Vec<u64>>,
 }
 
-impl ClientAhead {
+impl PreprocessedClient {
     /// Multiplies a fresh mask.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl ClientAhead {
         Ok(Self { mask, products })
     }
 
-    /// The client's side with an input.
+    /// Runs the client's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares that do not fit the layer, [`Error::Transport`].
@@ -108,8 +108,8 @@ impl ClientAhead {
     }
 }
 
-impl ServerAhead {
-    /// Answers [`ClientAhead::prepare`].
+impl PreprocessedServer {
+    /// Answers [`PreprocessedClient::prepare`].
     ///
     /// # Errors
     /// What pads return, [`Error::Misuse`] for weights of another layer, [`Error::Peer`],
@@ -130,7 +130,7 @@ impl ServerAhead {
         Ok(Self { products })
     }
 
-    /// The server's side with an input.
+    /// Runs the server's side with an input.
     ///
     /// # Errors
     /// [`Error::Misuse`] for shares that do not fit the layer, [`Error::Peer`],
@@ -161,14 +161,14 @@ fn check(layer: &Layer, x: &Share) -> Result<()> {
     Err(Error::misuse("shares that do not fit their linear layer"))
 }
 
-impl fmt::Debug for ClientAhead {
+impl fmt::Debug for PreprocessedClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientAhead(<hidden>)")
+        f.write_str("PreprocessedClient(<hidden>)")
     }
 }
 
-impl fmt::Debug for ServerAhead {
+impl fmt::Debug for PreprocessedServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServerAhead(<hidden>)")
+        f.write_str("PreprocessedServer(<hidden>)")
     }
 }

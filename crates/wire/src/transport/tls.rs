@@ -21,9 +21,9 @@ use rustls::{
 
 use crate::channel::Channel;
 use crate::cost::Role;
-use crate::error::{Error, Result};
-use crate::pin::{Pin, Pinned};
-use crate::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining};
+use crate::error::{Error, Result, TransportKind};
+use crate::transport::pin::{Pin, Pinned};
+use crate::transport::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining, timed_out};
 
 /// A certificate chain and its private key.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A fresh self-signed key, good for this process and for pinning.
+    /// Makes a fresh self-signed key, good for this process and for pinning.
     ///
     /// # Errors
     /// [`Error::Transport`] when no key can be made.
@@ -56,7 +56,7 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
-    /// The pin of this identity.
+    /// Returns the pin of this identity.
     ///
     /// # Errors
     /// [`Error::Misuse`] when the first certificate does not parse.
@@ -245,7 +245,7 @@ fn handshake(
 
 fn slow(limit: Duration) -> Error {
     let limit = limit.as_secs_f32();
-    Error::transport(format!("the peer did not finish the TLS handshake within {limit} s"))
+    timed_out(format!("the peer did not finish the TLS handshake within {limit} s"))
 }
 
 /// Says what a TLS failure means for the user.
@@ -260,7 +260,14 @@ fn refuse(error: &rustls::Error) -> Error {
         rustls::Error::InvalidMessage(_) => "the peer does not speak TLS".into(),
         other => format!("TLS: {other}"),
     };
-    Error::transport(why)
+    let kind = match error {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            TransportKind::NotAuthentic
+        }
+        rustls::Error::AlertReceived(_) => TransportKind::Refused,
+        _ => TransportKind::Other,
+    };
+    Error::connection(kind, why)
 }
 
 fn read_certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
@@ -279,111 +286,5 @@ fn read_roots(file: &str) -> Result<RootCertStore> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::message::Packed;
-    use crate::tags;
-    use std::net::TcpListener;
-    use std::thread;
-
-    type Test = Packed<{ tags::TESTS }>;
-
-    fn meet(pin: Option<Pin>) -> (Result<Channel>, Result<Channel>) {
-        let identity = Identity::ephemeral().unwrap();
-        let pin = pin.unwrap_or(identity.pin().unwrap());
-        let tls = ServerTls::new(identity, None).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let timeouts = Timeouts { connect: Duration::from_secs(5), ..Timeouts::default() };
-        let server = thread::spawn(move || tls.channel(listener.accept().unwrap().0, timeouts));
-        let tls = ClientTls::new(&Trust::Pin(pin), None).unwrap();
-        let stream = TcpStream::connect(address).unwrap();
-        (tls.channel("localhost", stream, timeouts), server.join().unwrap())
-    }
-
-    #[test]
-    fn the_pinned_key_is_accepted_and_large_messages_pass_both_ways() {
-        let (client, server) = meet(None);
-        let (mut client, mut server) = (client.unwrap(), server.unwrap());
-        let big = Test::one(vec![9; 1_000_000], 64);
-        let layout = vec![big.0.first().unwrap().0];
-        let (ours, shape) = (big.clone(), layout.clone());
-        let peer = thread::spawn(move || {
-            server.send(&ours).unwrap();
-            let got = server.receive::<Test>(&shape).unwrap();
-            server.flush().unwrap();
-            got
-        });
-        client.send(&big).unwrap();
-        assert!(client.receive::<Test>(&layout).unwrap() == big);
-        assert!(peer.join().unwrap() == big);
-        let end = client.receive::<Test>(&layout).unwrap_err();
-        assert!(end.to_string().contains("closed"), "{end}");
-    }
-
-    #[test]
-    fn another_key_is_refused_by_name() {
-        let (client, server) = meet(Some(Pin([1; 32])));
-        let error = client.unwrap_err().to_string();
-        assert!(error.contains("not the pinned one"), "{error}");
-        assert!(server.is_err());
-    }
-
-    #[test]
-    fn a_goodbye_tells_the_end_from_an_accident() {
-        let patience = Duration::from_secs(5);
-        let (client, server) = meet(None);
-        let (mut client, mut server) = (client.unwrap(), server.unwrap());
-        client.close().unwrap();
-        drop(client);
-        assert_eq!(server.closed(patience), Ok(()));
-        drop(server);
-
-        let (client, server) = meet(None);
-        let mut server = server.unwrap();
-        drop(client);
-        let gone = server.closed(patience).unwrap_err();
-        assert!(matches!(gone, Error::Transport(_)), "{gone}");
-
-        let (client, server) = meet(None);
-        let (mut client, mut server) = (client.unwrap(), server.unwrap());
-        client.send(&Test::one(vec![1], 8)).unwrap();
-        assert!(matches!(server.closed(patience), Err(Error::Peer { .. })));
-        let began = Instant::now();
-        let (_silent, server) = meet(None);
-        let limit = Duration::from_millis(300);
-        let open = server.unwrap().closed(limit).unwrap_err();
-        assert!(began.elapsed() >= limit && open.to_string().contains("limit"), "{open}");
-    }
-
-    /// A record that never ends, a byte at a time, does not outlast the session.
-    #[test]
-    fn a_dripping_peer_meets_the_session_limit() {
-        let identity = Identity::ephemeral().unwrap();
-        let pin = identity.pin().unwrap();
-        let tls = ServerTls::new(identity, None).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut drip = stream.try_clone().unwrap();
-        let total = Duration::from_millis(700);
-        let timeouts = Timeouts { total, ..Timeouts::default() };
-        let server = thread::spawn(move || {
-            let mut channel = tls.channel(listener.accept().unwrap().0, timeouts).unwrap();
-            let began = Instant::now();
-            let layout = vec![crate::Segment { count: 1, bits: 8 }];
-            (channel.receive::<Test>(&layout).map(drop).unwrap_err(), began.elapsed())
-        });
-        let client = ClientTls::new(&Trust::Pin(pin), None).unwrap();
-        let _open = client.channel("localhost", stream, Timeouts::default()).unwrap();
-        drip.write_all(&[23, 3, 3, 0x40, 0]).unwrap();
-        while !server.is_finished() {
-            // The server may hang up between two bytes.
-            let _ = drip.write_all(&[0]);
-            thread::sleep(Duration::from_millis(50));
-        }
-        let (error, took) = server.join().unwrap();
-        assert!(error.to_string().contains("time limit"), "{error}");
-        assert!(took > total / 2 && took < Duration::from_secs(8), "{took:?}");
-    }
-}
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,14 +1,14 @@
-//! Correlated transfers on their own: made and dropped chunk by chunk, a sample kept.
+//! Correlated OTs on their own: made and dropped chunk by chunk, a sample kept.
 
 use ot::{CotReceiver, CotSender, ReceiverBatch, SenderBatch};
 use wire::{Channel, Packed, Phase, Result, Segment, tags};
 
-/// Transfers made at a time.
+/// OTs made at a time.
 const CHUNK: usize = 1 << 16;
 /// About so many are opened to be checked.
 const SAMPLE: usize = 1 << 14;
 
-/// Server to client, after the measurement: both pads of some transfers.
+/// Server to client, after the measurement: both pads of some OTs.
 type Correlations = Packed<{ tags::BENCH_PADS }>;
 
 /// The counts of the extensions that make `count`.
@@ -27,7 +27,7 @@ pub(crate) fn receive(
     cots: &mut CotReceiver,
     count: usize,
 ) -> Result<Vec<ReceiverBatch>> {
-    channel.enter(Phase::Offline, None);
+    channel.enter(Phase::Preprocess, None);
     cots.reserve(count);
     let make = |count_now| {
         cots.extend(channel, count_now)?;
@@ -42,7 +42,7 @@ pub(crate) fn send(
     cots: &mut CotSender,
     count: usize,
 ) -> Result<Vec<SenderBatch>> {
-    channel.enter(Phase::Offline, None);
+    channel.enter(Phase::Preprocess, None);
     cots.reserve(count);
     let make = |count_now| {
         cots.extend(channel, count_now)?;
@@ -57,7 +57,7 @@ pub(crate) fn show(channel: &mut Channel, sample: Vec<SenderBatch>) -> Result<()
     channel.send(&Correlations::one(pairs.flatten().collect(), 64))
 }
 
-/// 1 for each transfer whose pad is not the one of the pair that was chosen.
+/// 1 for each OT whose pad is not the one of the pair that was chosen.
 pub(crate) fn wrong(channel: &mut Channel, sample: Vec<ReceiverBatch>) -> Result<Vec<u64>> {
     let count = sample.iter().map(ReceiverBatch::len).sum::<usize>();
     let pairs: Correlations = channel.receive(&vec![Segment { count: 2 * count, bits: 64 }])?;

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
-use crate::error::{Error, Result};
-use crate::link::{Lane, Link, Slice};
-use crate::tls::Session;
+use crate::error::{Error, Result, TransportKind};
+use crate::transport::link::{Lane, Link, Slice};
+use crate::transport::tls::Session;
 
 /// How long a party waits before it gives the peer up. No wait in a session is longer than
 /// the shortest of these that is left.
@@ -162,7 +162,7 @@ impl Transport for Tcp {
             RecvTimeoutError::Disconnected => closed(),
             RecvTimeoutError::Timeout => {
                 let idle = self.patience.idle.as_secs_f32();
-                Error::transport(format!("the peer took nothing for {idle} s"))
+                timed_out(format!("the peer took nothing for {idle} s"))
             }
         })
     }
@@ -243,17 +243,22 @@ pub(crate) fn remaining(deadline: Instant) -> Option<Duration> {
 }
 
 fn too_long() -> Error {
-    Error::transport("the session took longer than its time limit")
+    timed_out("the session took longer than its time limit")
+}
+
+/// A wait that was longer than its limit.
+pub(crate) fn timed_out(what: impl Into<String>) -> Error {
+    Error::connection(TransportKind::TimedOut, what)
 }
 
 pub(crate) fn closed() -> Error {
-    Error::transport("the peer closed the connection")
+    Error::connection(TransportKind::Closed, "the peer closed the connection")
 }
 
 pub(crate) fn io_error(error: &std::io::Error, idle: Duration) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            Error::transport(format!("the peer sent nothing for {} s", idle.as_secs_f32()))
+            timed_out(format!("the peer sent nothing for {} s", idle.as_secs_f32()))
         }
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => closed(),
         _ => Error::transport(error.to_string()),
@@ -270,17 +275,21 @@ pub fn connect(server: &str, timeouts: Timeouts) -> Result<TcpStream> {
         .to_socket_addrs()
         .map_err(|e| Error::misuse(format!("`{server}` is not a HOST:PORT that resolves: {e}")))?
         .collect();
-    let mut last = "it has no address".to_string();
+    let mut last = (TransportKind::Unreachable, "it has no address".to_string());
     for address in addresses {
         match TcpStream::connect_timeout(&address, timeouts.connect) {
             Ok(stream) => return Ok(stream),
-            Err(e) => last = e.to_string(),
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+                last = (TransportKind::Refused, e.to_string());
+            }
+            Err(e) => last = (TransportKind::Unreachable, e.to_string()),
         }
     }
-    Err(Error::transport(format!("no server answers at {server}: {last}")))
+    let (kind, why) = last;
+    Err(Error::connection(kind, format!("no server answers at {server}: {why}")))
 }
 
-/// A channel without encryption or authentication.
+/// Returns a channel without encryption or authentication.
 ///
 /// # Errors
 /// [`Error::Misuse`] unless both ends are on the loopback interface.
@@ -294,99 +303,5 @@ pub fn plaintext(role: Role, stream: TcpStream, timeouts: Timeouts) -> Result<Ch
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::message::Packed;
-    use crate::tags;
-    use std::net::TcpListener;
-
-    type Test = Packed<{ tags::TESTS }>;
-
-    fn pair(idle: Duration) -> (Channel, Channel) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let timeouts = Timeouts { idle, ..Timeouts::default() };
-        let address = listener.local_addr().unwrap().to_string();
-        let client = connect(&address, timeouts).unwrap();
-        let server = listener.accept().unwrap().0;
-        (
-            plaintext(Role::Client, client, timeouts).unwrap(),
-            plaintext(Role::Server, server, timeouts).unwrap(),
-        )
-    }
-
-    #[test]
-    fn two_large_sends_do_not_block_each_other() {
-        let (mut client, mut server) = pair(Duration::from_secs(20));
-        let big = Test::one(vec![5; 4_000_000], 64);
-        let layout = vec![big.0.first().unwrap().0];
-        let expected = big.clone();
-        let peer = thread::spawn(move || {
-            server.send(&big).unwrap();
-            server.receive::<Test>(&layout).unwrap()
-        });
-        client.send(&expected).unwrap();
-        let got: Test = client.receive(&vec![expected.0.first().unwrap().0]).unwrap();
-        assert!(got == expected && peer.join().unwrap() == expected);
-        assert_eq!(client.meter().total(None).cost.rounds, 2);
-    }
-
-    #[test]
-    fn a_peer_that_computes_may_be_silent_and_one_that_is_done_may_not() {
-        let (mut client, mut server) = pair(Duration::from_millis(200));
-        let layout = vec![crate::Segment { count: 1, bits: 8 }];
-        let asked = layout.clone();
-        let peer = thread::spawn(move || {
-            let got: Test = server.receive(&asked).unwrap();
-            thread::sleep(Duration::from_millis(600));
-            server.send(&got).unwrap();
-            thread::sleep(Duration::from_millis(600));
-        });
-        client.send(&Test::one(vec![7], 8)).unwrap();
-        client.expect_silence(true).unwrap();
-        client.receive::<Test>(&layout).unwrap();
-        client.expect_silence(false).unwrap();
-        let error = client.receive::<Test>(&layout).unwrap_err();
-        assert!(error.to_string().contains("0.2 s"), "{error}");
-        peer.join().unwrap();
-    }
-
-    #[test]
-    fn a_shaped_link_takes_no_less_than_its_closed_form() {
-        let (mut client, mut server) = pair(Duration::from_secs(20));
-        let link = Link::new(0.02, 80e6).unwrap();
-        client.shape(link).unwrap();
-        server.shape(link).unwrap();
-        let peer = thread::spawn(move || {
-            for bytes in [1, 1, 1, 1, 1_000_000] {
-                let got: Test =
-                    server.receive(&vec![crate::Segment { count: bytes, bits: 8 }]).unwrap();
-                server.send(&got).unwrap();
-            }
-            server.flush().unwrap();
-        });
-        for (bytes, there_and_back) in [(1, 0.02); 4].into_iter().chain([(1_000_000, 0.22)]) {
-            let began = Instant::now();
-            client.send(&Test::one(vec![7; bytes], 8)).unwrap();
-            let layout = vec![crate::Segment { count: bytes, bits: 8 }];
-            let _: Test = client.receive(&layout).unwrap();
-            let took = began.elapsed().as_secs_f64();
-            // How much more is the machine's affair; the schedule is exact, see `link`.
-            assert!(took >= there_and_back, "{bytes}: {took}");
-        }
-        peer.join().unwrap();
-    }
-
-    #[test]
-    fn a_silent_or_absent_peer_is_named() {
-        let (mut client, server) = pair(Duration::from_millis(200));
-        let layout = vec![crate::Segment { count: 1, bits: 8 }];
-        let silent = client.receive::<Test>(&layout).unwrap_err();
-        assert!(silent.to_string().contains("sent nothing"), "{silent}");
-        drop(server);
-        let gone = client.receive::<Test>(&layout).unwrap_err();
-        assert!(gone.to_string().contains("closed"), "{gone}");
-        let nobody = connect("127.0.0.1:1", Timeouts::default()).unwrap_err();
-        assert!(nobody.to_string().contains("no server answers"), "{nobody}");
-    }
-}
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,7 @@
+//! What carries bytes between the parties, and links that are imitated.
+
+pub(crate) mod link;
+pub(crate) mod memory;
+pub(crate) mod pin;
+pub(crate) mod tcp;
+pub(crate) mod tls;
