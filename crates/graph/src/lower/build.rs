@@ -4,8 +4,9 @@ use super::options::Options;
 use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
+use crate::source::ops::{Add, QuantisedConv};
 use crate::source::shapes::Shapes;
-use crate::source::{Calibration, Means, Program, SourceNode, SourceOp};
+use crate::source::{Calibration, Means, Program, SourceNode};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,27 +71,15 @@ pub(super) fn build(
 /// another.
 fn fused_sums(program: &Program) -> BTreeMap<usize, usize> {
     let source = &program.source;
-    let adds = source.nodes.iter().enumerate().filter(|(_, n)| matches!(n.op, SourceOp::Add {}));
+    let adds = source.nodes.iter().enumerate().filter(|(_, n)| n.op.is::<Add>());
     let fused = adds.filter_map(|(add, node)| {
-        let projects = |linear: &usize| {
-            matches!(source.nodes[*linear].op, SourceOp::QuantisedConv { kernel: [1, 1], .. })
-        };
+        let projects =
+            |linear: &usize| source.nodes[*linear].op.get().is_some_and(QuantisedConv::is_1x1);
         let linears = node.inputs.iter().filter_map(|input| source.single_use_product(input));
         let linear = linears.max_by_key(|linear| (!projects(linear), *linear))?;
         Some((add, linear))
     });
     fused.collect()
-}
-
-/// Whether both multiply each position of the same image by a matrix.
-fn beside_each_other(a: &SourceNode, b: &SourceNode) -> bool {
-    let dense = |node: &SourceNode| match &node.op {
-        SourceOp::Conv { kernel, stride, padding, groups, .. } => {
-            (*kernel, *stride, *padding, *groups) == ([1, 1], [1, 1], [0; 4], 1)
-        }
-        _ => false,
-    };
-    a.inputs == b.inputs && dense(a) && dense(b)
 }
 
 impl<'a> Builder<'a> {
@@ -101,35 +90,46 @@ impl<'a> Builder<'a> {
             if !done.insert(index) {
                 continue;
             }
-            match (&node.op, fused.get(&index)) {
-                (SourceOp::Add {}, Some(linear)) => {
-                    let linear = &source.nodes[*linear];
-                    let skip = node.inputs.iter().find(|input| **input != linear.output);
-                    match linear.op {
-                        SourceOp::QuantisedConv { .. } => {
-                            self.quantised(linear, skip, &node.output)?
-                        }
-                        _ => self.linear(linear, skip, &node.output)?,
-                    }
+            if let Some(product) = fused.get(&index) {
+                let product = &source.nodes[*product];
+                let skip = node.inputs.iter().find(|input| **input != product.output);
+                match product.op.linear() {
+                    Some(_) => self.linear(product, skip, &node.output)?,
+                    None => self.quantised(product, skip, &node.output)?,
                 }
-                (SourceOp::Add {}, None) => self.sum(node)?,
-                (SourceOp::QuantisedConv { .. }, _) => self.quantised(node, None, &node.output)?,
-                (op, _) if op.is_linear() => {
-                    let others = source.nodes.iter().enumerate().skip(index + 1);
-                    let beside = others.filter(|(other, _)| !done.contains(other));
-                    let beside = beside.filter(|(_, other)| beside_each_other(node, other));
-                    let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
-                    done.extend(places);
-                    nodes.insert(0, node);
-                    match nodes[..] {
-                        [node] => self.linear(node, None, &node.output)?,
-                        _ => self.side_by_side(&nodes)?,
-                    }
+            } else if node.op.is::<Add>() {
+                self.sum(node)?;
+            } else if node.op.linear().is_some() {
+                let others = source.nodes.iter().enumerate().skip(index + 1);
+                let beside = others.filter(|(other, _)| !done.contains(other));
+                let beside = beside.filter(|(_, other)| self.beside_each_other(node, other));
+                let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
+                done.extend(places);
+                nodes.insert(0, node);
+                match nodes[..] {
+                    [node] => self.linear(node, None, &node.output)?,
+                    _ => self.side_by_side(&nodes)?,
                 }
-                _ => self.other(node)?,
+            } else {
+                self.other(node)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether both multiply each position of the same image by a matrix.
+    fn beside_each_other(&self, a: &SourceNode, b: &SourceNode) -> bool {
+        let floats = &self.scales.program().floats;
+        let dense = |node: &SourceNode| {
+            let (linear, shape) = (node.op.linear(), &self.shapes[&node.inputs[0]]);
+            let conv = linear.and_then(|linear| linear.geometry(shape, floats).ok());
+            let plain = |conv: Conv| {
+                let Conv { kernel, stride, padding, groups, .. } = conv;
+                (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
+            };
+            shape.len() == 3 && conv.is_some_and(plain)
+        };
+        a.inputs == b.inputs && dense(a) && dense(b)
     }
 
     /// Adds a tensor; its width is assigned later.
@@ -185,7 +185,12 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn conv(&self, node: &SourceNode) -> Result<Conv> {
-        let conv = self.scales.program().conv(&node.op, &self.shapes[&node.inputs[0]]);
+        let (floats, shape) = (&self.scales.program().floats, &self.shapes[&node.inputs[0]]);
+        let conv = match (node.op.linear(), node.op.get::<QuantisedConv>()) {
+            (Some(linear), _) => linear.geometry(shape, floats),
+            (_, Some(quantised)) => quantised.geometry(shape, floats),
+            _ => Err("is not linear".into()),
+        };
         conv.map_err(|why| Error::internal(&node.name, why))
     }
 
@@ -193,16 +198,14 @@ impl<'a> Builder<'a> {
     fn integers(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
         let program = self.scales.program();
         let conv = self.conv(node)?;
-        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
-        else {
-            return Err(Error::internal(&node.name, "is not linear"));
-        };
+        let missing = || Error::internal(&node.name, "is not linear");
+        let linear = node.op.linear().ok_or_else(missing)?;
         let input = &node.inputs[0];
-        let weight = self.in_one_scale(&program.floats[weight].data, self.index[input]);
+        let weight = self.in_one_scale(&program.floats[linear.weight()].data, self.index[input]);
         let float = FloatLinear {
             name: &node.name,
             weight: &weight,
-            bias: bias.as_ref().map(|name| program.floats[name].data.as_slice()),
+            bias: linear.bias().map(|name| program.floats[name].data.as_slice()),
             channels: conv.out_channels,
             groups: conv.groups,
             means: self.means_of(input, conv.in_channels),

@@ -4,7 +4,7 @@ use super::scale::{Scales, levels, positive};
 use crate::error::{Error, Result};
 use crate::ops::View;
 use crate::ops::arrange::last_viewed;
-use crate::source::{SourceNode, SourceOp};
+use crate::source::{Old, SourceNode};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -31,19 +31,19 @@ impl Scales<'_> {
         let activation = self.activation_bits;
         let side = |(low, high): (f64, f64)| positive(high.max(-low));
         let (first, output) = (node.inputs.first().map_or("", String::as_str), &node.output);
-        Ok(match &node.op {
-            SourceOp::LayerNorm { .. } => {
+        Ok(match &node.op.old() {
+            Old::LayerNorm { .. } => {
                 let input =
                     side(self.own_range(first)?) * MARGIN / levels(activation + HIDDEN_BITS);
                 let largest = levels(activation + HIDDEN_BITS) - 1.0;
                 let columns = self.program.shapes()?[first][0] as f64;
                 vec![(first, input), (output, columns.sqrt() / largest)]
             }
-            SourceOp::Softmax {} => {
+            Old::Softmax {} => {
                 let scores = side(self.own_range(self.scores(first))?) / levels(activation);
                 vec![(first, scores.max(FINEST)), (output, 1.0 / self.peak())]
             }
-            SourceOp::MatMul {} => {
+            Old::MatMul {} => {
                 let inputs = node.inputs.iter().filter(|input| self.is_shared(input));
                 let scaled = |input| {
                     Ok((
@@ -57,16 +57,16 @@ impl Scales<'_> {
                 }
                 demands
             }
-            SourceOp::Gelu {} => {
+            Old::Gelu {} => {
                 let finest = GELU_REACH / levels(activation.saturating_sub(2).max(2));
                 let scale = side(self.own_range(first)?) / levels(activation + HIDDEN_BITS);
                 vec![(first, scale.max(finest))]
             }
-            SourceOp::Smu { .. } => {
+            Old::Smu { .. } => {
                 let scale = side(self.own_range(first)?) / levels(activation + SMOOTH_BITS - 1);
                 vec![(first, scale)]
             }
-            SourceOp::ReluSoftmax { .. } => {
+            Old::ReluSoftmax { .. } => {
                 let scores = side(self.own_range(self.scores(first))?) / levels(activation);
                 vec![(first, scores), (output, 1.0 / self.peak())]
             }
@@ -76,8 +76,8 @@ impl Scales<'_> {
 
     /// Rows of the largest table that is looked into: then the input is positions.
     pub(super) fn vocabulary(&self) -> Option<usize> {
-        let tables = self.program.source.nodes.iter().filter_map(|node| match &node.op {
-            SourceOp::Embedding { weight } => self.program.floats[weight].shape.first().copied(),
+        let tables = self.program.source.nodes.iter().filter_map(|node| match &node.op.old() {
+            Old::Embedding { weight } => self.program.floats[weight].shape.first().copied(),
             _ => None,
         });
         tables.max()
@@ -95,7 +95,7 @@ impl Scales<'_> {
         }
         let mut ranges = vec![[0, 1]; places];
         for node in &self.program.source.nodes {
-            let SourceOp::Embedding { weight } = &node.op else { continue };
+            let Old::Embedding { weight } = &node.op.old() else { continue };
             let rows = self.program.floats[weight].shape[0] as i64;
             let Some(shown) = self.rows_of_input(&node.inputs[0]) else {
                 let why = "looks up at what is not a slice of the input";
@@ -116,9 +116,9 @@ impl Scales<'_> {
 
     /// The places on the input's first axis that are read as masks.
     pub(super) fn mask_rows(&self) -> BTreeSet<usize> {
-        let read = self.program.source.nodes.iter().filter_map(|node| match &node.op {
-            SourceOp::Mask {} => Some(&node.inputs[1]),
-            SourceOp::MatMul {} => Some(&node.inputs[0]).filter(|input| self.is_known(input)),
+        let read = self.program.source.nodes.iter().filter_map(|node| match &node.op.old() {
+            Old::Mask {} => Some(&node.inputs[1]),
+            Old::MatMul {} => Some(&node.inputs[0]).filter(|input| self.is_known(input)),
             _ => None,
         });
         read.filter_map(|tensor| self.rows_of_input(tensor)).flatten().collect()
@@ -131,7 +131,7 @@ impl Scales<'_> {
             return Some(0..input.shape[0]);
         };
         let shown = &self.program.source.nodes[producer];
-        let SourceOp::View { shape, start, strides } = &shown.op else { return None };
+        let Old::View { shape, start, strides } = &shown.op.old() else { return None };
         if shown.inputs.first() != Some(&input.name) {
             return None;
         }
@@ -150,7 +150,9 @@ impl Scales<'_> {
     pub(super) fn scores<'b>(&'b self, tensor: &'b str) -> &'b str {
         let producer = self.program.source.producer(tensor);
         match producer.map(|index| &self.program.source.nodes[index]) {
-            Some(SourceNode { op: SourceOp::Mask {}, inputs, .. }) => &inputs[0],
+            Some(SourceNode { op, inputs, .. }) if op.is::<crate::source::ops::Mask>() => {
+                &inputs[0]
+            }
             _ => tensor,
         }
     }
@@ -160,9 +162,9 @@ impl Scales<'_> {
         let mut name = tensor;
         loop {
             let node = &self.program.source.nodes[self.program.source.producer(name)?];
-            match node.op {
-                SourceOp::View { .. } | SourceOp::Reshape { .. } => name = &node.inputs[0],
-                SourceOp::Scale { factor } if factor > 0.0 => name = &node.inputs[0],
+            match node.op.old() {
+                Old::View { .. } | Old::Reshape { .. } => name = &node.inputs[0],
+                Old::Scale { factor } if factor > 0.0 => name = &node.inputs[0],
                 _ => return Some(node),
             }
         }
@@ -176,19 +178,19 @@ impl Scales<'_> {
     /// Whether a dense layer of a norm's result wrote `tensor`: that is never far beyond what
     /// calibration saw.
     pub(super) fn is_bounded(&self, tensor: &str) -> bool {
-        let linear = self.origin(tensor).filter(|node| node.op.is_linear());
+        let linear = self.origin(tensor).filter(|node| node.op.linear().is_some());
         let input = linear.and_then(|linear| self.origin(&linear.inputs[0]));
-        input.is_some_and(|node| matches!(node.op, SourceOp::LayerNorm { .. }))
+        input.is_some_and(|node| matches!(node.op.old(), Old::LayerNorm { .. }))
     }
 
     /// Whether a factor of a product may choose its scale.
     pub(super) fn is_shared(&self, tensor: &str) -> bool {
         let softmax = matches!(
-            self.origin(tensor),
-            Some(SourceNode { op: SourceOp::Softmax {} | SourceOp::ReluSoftmax { .. }, .. })
+            self.origin(tensor).map(|node| node.op.old()),
+            Some(Old::Softmax {} | Old::ReluSoftmax { .. })
         );
         let by_client = |node: &&SourceNode| {
-            matches!(node.op, SourceOp::MatMul {}) && self.is_known(&node.inputs[0])
+            matches!(node.op.old(), Old::MatMul {}) && self.is_known(&node.inputs[0])
         };
         let readers =
             || self.program.source.nodes.iter().filter(|n| n.inputs.iter().any(|i| i == tensor));

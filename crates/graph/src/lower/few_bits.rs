@@ -10,6 +10,7 @@ use super::options::{Options, Switch};
 use super::{build, float_layers};
 use crate::ir::Model;
 use crate::ops::choice::WeightBits;
+use crate::source::ops::{Add, MaxPool, Pad, QuantisedConv, Relu, Requantize, Reshape, View};
 use crate::source::{Calibration, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 
@@ -38,7 +39,7 @@ pub(super) fn build(
 }
 
 fn has_few_bits(node: &&SourceNode) -> bool {
-    matches!(node.op, SourceOp::QuantisedConv { .. } | SourceOp::Requantize { .. })
+    node.op.is::<QuantisedConv>() || node.op.is::<Requantize>()
 }
 
 /// Whether the network has chosen its bits itself.
@@ -57,7 +58,7 @@ pub(super) fn refuse(program: &Program) -> Result<()> {
 /// What was trained in is not to be left out.
 fn check_trained(program: &Program, options: &Options) -> Result<()> {
     for node in &program.source.nodes {
-        let SourceOp::QuantisedConv { winograd, importance, .. } = &node.op else { continue };
+        let Some(QuantisedConv { winograd, importance, .. }) = node.op.get() else { continue };
         let plain = WeightBits::twos_complement(importance.len() as u32).importance;
         let (pass, what) = if *winograd && options.disabled.contains(&Switch::Winograd) {
             ("winograd", "was trained in the Winograd domain")
@@ -83,7 +84,7 @@ fn say_bits(program: &mut Program, activation_bits: u32, trained: bool) {
     let bits: Vec<u32> =
         source.nodes.iter().map(|n| if trained { activation_bits } else { wide(n) }).collect();
     for (node, chosen) in program.source.nodes.iter_mut().zip(bits) {
-        if let SourceOp::Relu { bits: bits @ None, .. } = &mut node.op {
+        if let Some(Relu { bits: bits @ None, .. }) = node.op.get_mut() {
             *bits = Some(chosen);
         }
     }
@@ -103,8 +104,8 @@ fn only_multiplied(program: &Program, tensor: &str) -> bool {
 /// Whether a linear layer multiplies activations of few bits: all but a projection of a
 /// residual.
 fn takes_few(program: &Program, node: &SourceNode) -> bool {
-    let small = matches!(node.op, SourceOp::QuantisedConv { kernel: [1, 1], .. });
-    let added = readers(program, &node.output).all(|n| matches!(n.op, SourceOp::Add {}));
+    let small = node.op.get().is_some_and(QuantisedConv::is_1x1);
+    let added = readers(program, &node.output).all(|n| n.op.is::<Add>());
     node.op.is_product() && !(small && added && program.source.output != node.output)
 }
 
@@ -113,13 +114,7 @@ fn readers<'a>(program: &'a Program, tensor: &'a str) -> impl Iterator<Item = &'
 }
 
 fn rearranges(op: &SourceOp) -> bool {
-    matches!(
-        op,
-        SourceOp::MaxPool { .. }
-            | SourceOp::Reshape { .. }
-            | SourceOp::View { .. }
-            | SourceOp::Pad { .. }
-    )
+    op.is::<MaxPool>() || op.is::<Reshape>() || op.is::<View>() || op.is::<Pad>()
 }
 
 /// Lets linear layers read activations of few bits where these have more.
@@ -145,6 +140,6 @@ fn insert(program: &mut Program, index: usize, bits: u32) {
     for (node, _) in readers {
         node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|i| i.clone_from(&output));
     }
-    let (name, inputs, op) = (output.clone(), vec![tensor], SourceOp::Requantize { bits });
+    let (name, inputs, op) = (output.clone(), vec![tensor], Requantize { bits }.into());
     program.source.nodes.insert(index + 1, SourceNode { name, inputs, output, op });
 }

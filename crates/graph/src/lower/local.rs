@@ -4,8 +4,8 @@
 use super::build::Builder;
 use super::scale::Clipped;
 use crate::ir::{Format, NodeWeights, Op, View, Window};
-use crate::source::shapes::window;
-use crate::source::{FloatTensor, SourceNode, SourceOp};
+use crate::source::ops::{AveragePool, MaxPool};
+use crate::source::{FloatTensor, Old, SourceNode};
 use crate::{Error, Result};
 
 /// Relative difference up to which two scales are one.
@@ -13,34 +13,35 @@ const SAME: f64 = 1e-9;
 
 impl Builder<'_> {
     pub(super) fn other(&mut self, node: &SourceNode) -> Result<()> {
-        match &node.op {
-            SourceOp::Relu { .. } | SourceOp::Clip { .. } => self.clip(node),
-            SourceOp::Concat {} => self.concat(node),
-            SourceOp::Multiply {} => self.product(node),
-            SourceOp::Table { .. } => self.table(node),
-            SourceOp::Scale { factor } if *factor < 0.0 => {
+        match &node.op.old() {
+            Old::Relu { .. } | Old::Clip { .. } => self.clip(node),
+            Old::Concat {} => self.concat(node),
+            Old::Multiply {} => self.product(node),
+            Old::QuantisedConv { .. } => self.quantised(node, None, &node.output),
+            Old::Table { .. } => self.table(node),
+            Old::Scale { factor } if *factor < 0.0 => {
                 let input = self.index[&node.inputs[0]];
                 let scale = self.format_of(input).scale;
                 let output = (node.output.as_str(), scale * factor.abs());
                 self.negated(&node.name, output, input, scale)
             }
-            SourceOp::AddConstant { constant } => {
+            Old::AddConstant { constant } => {
                 let constant = &self.scales.program().floats[constant];
                 self.offset(node, constant)
             }
-            SourceOp::Embedding { weight } => self.embedding(node, weight),
-            SourceOp::MatMul {} => self.matmul(node),
-            SourceOp::Mask {} => self.mask(node),
-            SourceOp::Softmax {} => self.softmax(node),
-            SourceOp::Gelu {} => self.gelu(node),
-            SourceOp::Smu { slope, smoothness } => self.smu(node, *slope, *smoothness),
-            SourceOp::ReluSoftmax { smoothness, epsilon } => {
+            Old::Embedding { weight } => self.embedding(node, weight),
+            Old::MatMul {} => self.matmul(node),
+            Old::Mask {} => self.mask(node),
+            Old::Softmax {} => self.softmax(node),
+            Old::Gelu {} => self.gelu(node),
+            Old::Smu { slope, smoothness } => self.smu(node, *slope, *smoothness),
+            Old::ReluSoftmax { smoothness, epsilon } => {
                 self.relu_softmax(node, *smoothness, *epsilon)
             }
-            SourceOp::LayerNorm { .. } => self.layer_norm(node),
-            SourceOp::Requantize { .. } => self.requantize(node),
-            SourceOp::Join {} => self.join(node),
-            SourceOp::Registered(op) => self.registered(node, op.operator()),
+            Old::LayerNorm { .. } => self.layer_norm(node),
+            Old::Requantize { .. } => self.requantize(node),
+            Old::Join {} => self.join(node),
+            Old::Registered(op) => self.registered(node, &**op),
             _ => self.local(node),
         }
     }
@@ -48,9 +49,9 @@ impl Builder<'_> {
     /// Nodes that keep or merely reinterpret their input's scale.
     fn local(&mut self, node: &SourceNode) -> Result<()> {
         let Format { scale, signed, .. } = self.format(&node.inputs[0]);
-        let (op, scale) = match &node.op {
-            SourceOp::MaxPool { .. } => (Op::MaxPool(self.window(node)?), scale),
-            SourceOp::AveragePool { padding, count_include_pad, .. } => {
+        let (op, scale) = match &node.op.old() {
+            Old::MaxPool { .. } => (Op::MaxPool(self.window(node)?), scale),
+            Old::AveragePool { padding, count_include_pad, .. } => {
                 if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
                     let what = "averages over fewer elements at the border";
                     let instead = "set count_include_pad=1 or remove the padding";
@@ -60,12 +61,12 @@ impl Builder<'_> {
                 let size = window.size() as f64;
                 (Op::SumPool(window), scale / size)
             }
-            SourceOp::Reshape { .. } => (Op::Reshape, scale),
-            SourceOp::Scale { factor } => (Op::Reshape, scale * factor),
-            SourceOp::View { start, strides, .. } => {
+            Old::Reshape { .. } => (Op::Reshape, scale),
+            Old::Scale { factor } => (Op::Reshape, scale * factor),
+            Old::View { start, strides, .. } => {
                 (Op::View(View { start: *start, strides: strides.clone() }), scale)
             }
-            SourceOp::Pad { before, .. } => (Op::Pad { before: before.clone() }, scale),
+            Old::Pad { before, .. } => (Op::Pad { before: before.clone() }, scale),
             _ => return Err(Error::internal(&node.name, "a pass should have removed it")),
         };
         let inputs = vec![self.index[&node.inputs[0]]];
@@ -82,11 +83,9 @@ impl Builder<'_> {
 
     fn window(&self, node: &SourceNode) -> Result<Window> {
         let shape = &self.shapes[&node.inputs[0]];
-        match &node.op {
-            SourceOp::MaxPool { kernel, stride, padding }
-            | SourceOp::AveragePool { kernel, stride, padding, .. } => {
-                window(shape, *kernel, *stride, *padding)
-            }
+        match (node.op.get::<MaxPool>(), node.op.get::<AveragePool>()) {
+            (Some(pool), _) => pool.window(shape),
+            (_, Some(pool)) => pool.window(shape),
             _ => Err("is not a pool".into()),
         }
         .map_err(|why| Error::internal(&node.name, why))
@@ -183,12 +182,12 @@ impl Builder<'_> {
         let source = &self.scales.program().source;
         let mut readers = source.nodes.iter().filter(|n| n.inputs.iter().any(|i| i == tensor));
         source.output != tensor
-            && readers.all(|reader| match reader.op {
-                SourceOp::Add {} => {
+            && readers.all(|reader| match reader.op.old() {
+                Old::Add {} => {
                     let linear = |input: &String| source.single_use_product(input).is_some();
                     !reader.inputs.iter().any(linear)
                 }
-                SourceOp::Scale { factor } => factor > 0.0 && self.feeds_sums(&reader.output),
+                Old::Scale { factor } => factor > 0.0 && self.feeds_sums(&reader.output),
                 _ => false,
             })
     }
@@ -225,7 +224,7 @@ impl Builder<'_> {
 
     /// A function of a tensor clipped to as many bits as tables have.
     fn table(&mut self, node: &SourceNode) -> Result<()> {
-        let SourceOp::Table { function, alpha, beta } = node.op else {
+        let Old::Table { function, alpha, beta } = node.op.old() else {
             return Err(Error::internal(&node.name, "is not a table"));
         };
         let bits = self.scales.table_bits();

@@ -10,7 +10,7 @@ use super::options::Switch;
 use crate::ir::{Conv, Format, Linear, NodeWeights, Op};
 use crate::ops::choice::WeightBits;
 use crate::ops::winograd::Winograd;
-use crate::source::{SourceNode, SourceOp};
+use crate::source::{Old, SourceNode};
 use crate::{Error, Result};
 
 /// Signed bits of a channel's multiplier.
@@ -22,7 +22,7 @@ const SAME: f64 = 1e-6;
 const BIAS_LIMIT: f64 = (1u64 << 50) as f64;
 
 impl Builder<'_> {
-    /// Adds the nodes of a [`SourceOp::QuantisedConv`], which `skip` is added to.
+    /// Adds the nodes of a [`Old::QuantisedConv`], which `skip` is added to.
     pub(super) fn quantised(
         &mut self,
         node: &SourceNode,
@@ -99,14 +99,14 @@ impl Builder<'_> {
     /// The scale of all channels, if it is one, there is no bias and only sums read the
     /// result: these multiply it anyway, as those of residuals do.
     fn bare(&self, node: &SourceNode) -> Option<f64> {
-        let SourceOp::QuantisedConv { scale, bias, .. } = &node.op else { return None };
+        let Old::QuantisedConv { scale, bias, .. } = &node.op.old() else { return None };
         let program = self.scales.program();
         let [scales, biases] = [scale, bias].map(|name| &program.floats[name].data);
         let first = f64::from(*scales.first()?);
         let near = |v: f32, to: f64| (f64::from(v) - to).abs() < SAME * first;
         let plain = scales.iter().all(|s| near(*s, first)) && biases.iter().all(|b| near(*b, 0.0));
         let mut readers = self.scales.readers(&node.output);
-        let added = readers.all(|reader| matches!(reader.op, SourceOp::Add {}));
+        let added = readers.all(|reader| matches!(reader.op.old(), Old::Add {}));
         (plain && added && program.source.output != node.output).then_some(first)
     }
 
@@ -118,7 +118,7 @@ impl Builder<'_> {
         (name, output): (&str, &str),
         scale: f64,
     ) -> Result<usize> {
-        let SourceOp::QuantisedConv { weight, winograd, importance, offset, .. } = &node.op else {
+        let Old::QuantisedConv { weight, winograd, importance, offset, .. } = &node.op.old() else {
             return Err(Error::internal(&node.name, "has no integer weights"));
         };
         let conv = self.conv(node)?;
@@ -178,7 +178,7 @@ impl Builder<'_> {
     /// Multipliers that bring sums to an output of `scale`; `ratio` is the scale of the sums,
     /// channels' own aside, in that.
     fn channels(&self, node: &SourceNode, ratio: f64, scale: f64) -> Result<Channels> {
-        let SourceOp::QuantisedConv { scale: scales, bias, .. } = &node.op else {
+        let Old::QuantisedConv { scale: scales, bias, .. } = &node.op.old() else {
             return Err(Error::internal(&node.name, "has no scales"));
         };
         let floats =

@@ -1,7 +1,7 @@
 //! Real size of one integer unit of each tensor, from calibrated ranges.
 
 use super::links::Links;
-use crate::source::{Program, Ranges, SourceNode, SourceOp};
+use crate::source::{Old, Program, Ranges, SourceNode};
 use crate::{Error, Result};
 
 /// Bits that a tensor no ReLU follows gets beyond the activations', e.g. logits.
@@ -86,7 +86,7 @@ impl<'a> Scales<'a> {
             return Ok(scale * ratio);
         }
         let mut coarsest = 0f64;
-        for node in nodes().filter(|node| computes(&node.op)) {
+        for node in nodes().filter(|node| computes(&node.op.old())) {
             let (other, ratio) = self.links.root(&node.output);
             if other == root {
                 let (low, high) = self.own_range(&node.output)?;
@@ -100,13 +100,13 @@ impl<'a> Scales<'a> {
     /// The scales that `node` asks of tensors that it reads or writes.
     fn demands<'b>(&self, node: &'b SourceNode) -> Result<Vec<(&'b str, f64)>> {
         let levels = self.levels();
-        Ok(match &node.op {
-            SourceOp::Relu { .. } | SourceOp::Clip { .. } => {
+        Ok(match &node.op.old() {
+            Old::Relu { .. } | Old::Clip { .. } => {
                 let (low, high) = self.clip_range(node)?;
                 let levels = self::levels(self.bits_of(node));
                 vec![(&node.inputs[0], (high - low) / levels)]
             }
-            SourceOp::Table { .. } => {
+            Old::Table { .. } => {
                 let (low, high) = self.around_zero(&node.inputs[0])?;
                 let (from, to) = self.own_range(&node.output)?;
                 let side = if from < 0.0 { levels / 2.0 } else { levels };
@@ -116,7 +116,7 @@ impl<'a> Scales<'a> {
                     (&node.output, positive(to.max(-from)) / side),
                 ]
             }
-            SourceOp::Multiply {} => {
+            Old::Multiply {} => {
                 let unsaturated = node.inputs.iter().filter(|input| !self.is_saturated(input));
                 let ranges = unsaturated.map(|input| Ok((input, self.around_zero(input)?)));
                 let ranges: Vec<_> = ranges.collect::<Result<_>>()?;
@@ -127,15 +127,15 @@ impl<'a> Scales<'a> {
         })
     }
 
-    /// Bits that a [`SourceOp::Requantize`] drops, if its input has more and is not negative.
+    /// Bits that a [`Old::Requantize`] drops, if its input has more and is not negative.
     pub(super) fn dropped(&self, node: &SourceNode) -> Option<u32> {
         super::links::dropped(self.program, node, self.activation_bits)
     }
 
     /// Bits of a ReLU's or clip's result.
     pub(super) fn bits_of(&self, node: &SourceNode) -> u32 {
-        match &node.op {
-            SourceOp::Relu { bits: Some(bits), .. } => *bits,
+        match &node.op.old() {
+            Old::Relu { bits: Some(bits), .. } => *bits,
             _ => self.activation_bits,
         }
     }
@@ -144,22 +144,22 @@ impl<'a> Scales<'a> {
     pub(super) fn is_saturated(&self, tensor: &str) -> bool {
         let Some(producer) = self.program.source.producer(tensor) else { return true };
         let node = &self.program.source.nodes[producer];
-        match &node.op {
-            SourceOp::Relu { .. }
-            | SourceOp::Clip { .. }
-            | SourceOp::Table { .. }
-            | SourceOp::Softmax {}
-            | SourceOp::Smu { .. }
-            | SourceOp::ReluSoftmax { .. }
-            | SourceOp::LayerNorm { .. } => true,
-            SourceOp::MaxPool { .. }
-            | SourceOp::AveragePool { .. }
-            | SourceOp::Requantize { .. }
-            | SourceOp::Reshape { .. }
-            | SourceOp::View { .. }
-            | SourceOp::Pad { .. }
-            | SourceOp::Scale { .. }
-            | SourceOp::Concat {} => node.inputs.iter().all(|input| self.is_saturated(input)),
+        match &node.op.old() {
+            Old::Relu { .. }
+            | Old::Clip { .. }
+            | Old::Table { .. }
+            | Old::Softmax {}
+            | Old::Smu { .. }
+            | Old::ReluSoftmax { .. }
+            | Old::LayerNorm { .. } => true,
+            Old::MaxPool { .. }
+            | Old::AveragePool { .. }
+            | Old::Requantize { .. }
+            | Old::Reshape { .. }
+            | Old::View { .. }
+            | Old::Pad { .. }
+            | Old::Scale { .. }
+            | Old::Concat {} => node.inputs.iter().all(|input| self.is_saturated(input)),
             _ => false,
         }
     }
@@ -171,9 +171,9 @@ impl<'a> Scales<'a> {
         let clipped = self.window((from, to), self.bits_of(node), scale);
         let Some(Clipped { low, bits }) = clipped else { return Ok(None) };
         let top = (low as f64 + levels(bits)) * scale;
-        Ok(match &node.op {
-            SourceOp::Relu { maximum: Some(limit), .. } => top <= limit * (1.0 + TOLERANCE),
-            SourceOp::Clip { maximum: Some(limit), .. } => top <= limit + scale * 0.51,
+        Ok(match &node.op.old() {
+            Old::Relu { maximum: Some(limit), .. } => top <= limit * (1.0 + TOLERANCE),
+            Old::Clip { maximum: Some(limit), .. } => top <= limit + scale * 0.51,
             _ => true,
         }
         .then_some(Clipped { low, bits }))
@@ -195,15 +195,15 @@ impl<'a> Scales<'a> {
     /// The values at which a ReLU or clip stops: those seen, within its bounds.
     pub(super) fn clip_range(&self, node: &SourceNode) -> Result<(f64, f64)> {
         let seen = self.own_range(&node.output);
-        match &node.op {
-            SourceOp::Clip { minimum, maximum } => {
+        match &node.op.old() {
+            Old::Clip { minimum, maximum } => {
                 let (low, high) = seen?;
                 // Zero is inside where the bounds allow it, so that windows begin near it.
                 let low = low.min(0.0).max(minimum.unwrap_or(f64::MIN));
                 let high = high.max(0.0).min(maximum.unwrap_or(f64::MAX));
                 Ok((low, if high > low { high } else { low + 1.0 }))
             }
-            SourceOp::Relu { maximum, .. } => Ok((
+            Old::Relu { maximum, .. } => Ok((
                 0.0,
                 match (seen, maximum) {
                     (Ok((_, high)), Some(limit)) if high > 0.0 => positive(high.min(*limit)),
@@ -245,10 +245,8 @@ impl<'a> Scales<'a> {
             else {
                 return None;
             };
-            let shows = matches!(
-                op,
-                SourceOp::Reshape { .. } | SourceOp::View { .. } | SourceOp::Relu { .. }
-            );
+            let shows =
+                matches!(op.old(), Old::Reshape { .. } | Old::View { .. } | Old::Relu { .. });
             tensor = if shows { output } else { return None };
         }
         Some(tensor)
@@ -263,31 +261,31 @@ impl<'a> Scales<'a> {
             Some(input) => self.own_range(input),
             None => Err(Error::internal(&node.name, "reads nothing")),
         };
-        Ok(match &node.op {
-            SourceOp::Relu { maximum, .. } => {
+        Ok(match &node.op.old() {
+            Old::Relu { maximum, .. } => {
                 let high = of(node)?.1.max(0.0);
                 Some((0.0, maximum.map_or(high, |maximum| high.min(maximum))))
             }
-            SourceOp::Clip { minimum, maximum } => {
+            Old::Clip { minimum, maximum } => {
                 let (low, high) = of(node)?;
                 let minimum = minimum.unwrap_or(f64::NEG_INFINITY);
                 let maximum = maximum.unwrap_or(f64::INFINITY);
                 Some((low.clamp(minimum, maximum), high.clamp(minimum, maximum)))
             }
-            SourceOp::Scale { factor } => {
+            Old::Scale { factor } => {
                 let (low, high) = of(node)?;
                 let ends = [low * factor, high * factor];
                 Some((ends[0].min(ends[1]), ends[0].max(ends[1])))
             }
-            SourceOp::Pad { .. } | SourceOp::AveragePool { .. } => {
+            Old::Pad { .. } | Old::AveragePool { .. } => {
                 let (low, high) = of(node)?;
                 Some((low.min(0.0), high.max(0.0)))
             }
-            SourceOp::MaxPool { .. }
-            | SourceOp::Requantize { .. }
-            | SourceOp::Reshape { .. }
-            | SourceOp::View { .. } => Some(of(node)?),
-            SourceOp::Concat {} => {
+            Old::MaxPool { .. }
+            | Old::Requantize { .. }
+            | Old::Reshape { .. }
+            | Old::View { .. } => Some(of(node)?),
+            Old::Concat {} => {
                 let ranges = node.inputs.iter().map(|input| self.own_range(input));
                 let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
                 ranges.collect::<Result<Vec<_>>>()?.into_iter().reduce(join)
@@ -315,14 +313,16 @@ impl<'a> Scales<'a> {
 }
 
 /// Whether an operator chooses the scale of what it computes.
-fn computes(op: &SourceOp) -> bool {
-    use SourceOp::{Add, Embedding, MatMul, Multiply, Table};
+fn computes(op: &Old) -> bool {
+    use Old::{Add, Embedding, MatMul, Multiply, Table};
     let others = matches!(op, Add {} | Multiply {} | Table { .. } | Embedding { .. } | MatMul {});
     let registered = match op {
-        SourceOp::Registered(op) => op.operator().ratio().is_none(),
+        Old::Registered(op) => op.ratio().is_none(),
         _ => false,
     };
-    op.is_product() || others || registered
+    others
+        || registered
+        || matches!(op, Old::Conv { .. } | Old::Gemm { .. } | Old::QuantisedConv { .. })
 }
 
 /// The largest integer of so many bits.

@@ -9,7 +9,7 @@ use crate::functions::smu::Smooth;
 use crate::functions::{Gelu, Smu};
 use crate::ir::{Format, NodeWeights, Op};
 use crate::ops::{Embedding, MatMul, Rounding, View};
-use crate::source::{SourceNode, SourceOp};
+use crate::source::{Old, SourceNode};
 
 /// Low bits that a table's entries have beyond its results.
 const TABLE_SHIFT: u32 = 4;
@@ -82,7 +82,7 @@ impl Builder<'_> {
         let nodes = &self.scales.program().source.nodes;
         let mut readers = nodes.iter().filter(|n| n.inputs.contains(&node.output));
         let narrow = readers.all(|n| {
-            matches!(n.op, SourceOp::Mask {} | SourceOp::Softmax {} | SourceOp::ReluSoftmax { .. })
+            matches!(n.op.old(), Old::Mask {} | Old::Softmax {} | Old::ReluSoftmax { .. })
         });
         if by_client || narrow {
             self.write(node, Op::MatMul(op), inputs, format);
@@ -122,7 +122,7 @@ impl Builder<'_> {
     pub(super) fn mask(&mut self, node: &SourceNode) -> Result<()> {
         let nodes = &self.scales.program().source.nodes;
         let mut readers = nodes.iter().filter(|other| other.inputs.contains(&node.output));
-        if readers.all(|other| matches!(other.op, SourceOp::ReluSoftmax { .. })) {
+        if readers.all(|other| matches!(other.op.old(), Old::ReluSoftmax { .. })) {
             // They take scores and mask apart.
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl Builder<'_> {
         let (newton, _) = least_newton(node, smooth)?;
         let mask = self.scales.program().source.producer(&node.inputs[0]);
         let mask = mask.map(|index| &self.scales.program().source.nodes[index]);
-        let mask = mask.filter(|mask| matches!(mask.op, SourceOp::Mask {}));
+        let mask = mask.filter(|mask| matches!(mask.op.old(), Old::Mask {}));
         let inputs = [x].into_iter().chain(mask.map(|mask| self.index[&mask.inputs[1]])).collect();
         let op = Op::ReluSoftmax { smooth, epsilon, newton, division: NORM };
         let bits = self.activation_bits();
@@ -215,9 +215,9 @@ impl Builder<'_> {
     pub(super) fn layer_norm(&mut self, node: &SourceNode) -> Result<()> {
         let input = &node.inputs[0];
         let mut x = self.index[input];
-        let origin = self.scales.origin(input).map(|origin| origin.op.clone());
+        let origin = self.scales.origin(input).map(|origin| origin.op.old());
         // A table's values are what they are.
-        if !matches!(origin, Some(SourceOp::Embedding { .. } | SourceOp::AddConstant { .. })) {
+        if !matches!(origin, Some(Old::Embedding { .. } | Old::AddConstant { .. })) {
             x = self.within(node, "clip", x, (input, self.activation_bits() + HIDDEN_BITS + 1))?;
         }
         let unit = 1.0 / self.scales.of(&node.output)?;

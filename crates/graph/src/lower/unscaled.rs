@@ -7,8 +7,8 @@ use crate::interpret::unscaled;
 use crate::ir::{
     Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, Unscaled, VERSION,
 };
-use crate::source::shapes::{Shapes, window};
-use crate::source::{Calibration, Program, SourceNode, SourceOp};
+use crate::source::shapes::Shapes;
+use crate::source::{Calibration, Old, Program, SourceNode};
 use std::collections::BTreeMap;
 
 /// Widest output: the results are 64-bit integers.
@@ -106,24 +106,26 @@ impl Builder<'_> {
         }
         let input = self.made(&node.inputs[0])?;
         let Format { scale, signed, .. } = self.graph.tensors[input].format;
-        let (op, scale, signed) = match &node.op {
-            op if op.is_linear() => {
+        let (op, scale, signed) = match &node.op.old() {
+            Old::Conv { .. } | Old::Gemm { .. } => {
                 let (linear, weights, scale) = self.linear(node, scale)?;
                 self.weights.insert(self.graph.nodes.len(), weights);
                 (Op::Linear(linear), scale, true)
             }
-            SourceOp::AveragePool { kernel, stride, padding, count_include_pad } => {
+            Old::AveragePool { padding, count_include_pad, .. } => {
                 if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
                     let what = "averages over fewer elements at the border";
                     let instead = "set count_include_pad=1 or remove the padding";
                     return Err(Error::unsupported(&node.name, what, instead));
                 }
-                let window = window(&self.shapes[&node.inputs[0]], *kernel, *stride, *padding)
-                    .map_err(|why| Error::internal(&node.name, why))?;
+                let pool: Option<&crate::source::ops::AveragePool> = node.op.get();
+                let pool = pool.ok_or_else(|| Error::internal(&node.name, "is no pool"))?;
+                let window = pool.window(&self.shapes[&node.inputs[0]]);
+                let window = window.map_err(|why| Error::internal(&node.name, why))?;
                 let size = window.size() as f64;
                 (Op::SumPool(window), scale / size, signed)
             }
-            SourceOp::Reshape { .. } => (Op::Reshape, scale, signed),
+            Old::Reshape { .. } => (Op::Reshape, scale, signed),
             op => return Err(refused(node, op)),
         };
         let output = self.tensor(&node.output, scale, signed);
@@ -143,17 +145,17 @@ impl Builder<'_> {
         };
         let first = of(&node.inputs[0]);
         let [a0, a1, a2] = first.coefficients;
-        let coefficients = match &node.op {
-            SourceOp::Scale { factor } => [a0 * factor, a1 * factor, a2 * factor],
-            SourceOp::AddConstant { constant } => {
+        let coefficients = match &node.op.old() {
+            Old::Scale { factor } => [a0 * factor, a1 * factor, a2 * factor],
+            Old::AddConstant { constant } => {
                 let constants = &self.program.floats[constant].data;
                 let value = *constants.first().filter(|c| constants.iter().all(|d| d == *c))?;
                 [a0 + f64::from(value), a1, a2]
             }
-            SourceOp::Multiply {} | SourceOp::Add {} => {
+            Old::Multiply {} | Old::Add {} => {
                 let second = of(&node.inputs[1]);
                 let [b0, b1, b2] = second.coefficients;
-                let product = matches!(node.op, SourceOp::Multiply {});
+                let product = matches!(node.op.old(), Old::Multiply {});
                 let cubic = a1 * b2 != 0.0 || a2 * b1 != 0.0 || a2 * b2 != 0.0;
                 if first.of != second.of || product && cubic {
                     return None;
@@ -253,16 +255,14 @@ impl Builder<'_> {
 
     /// Integer weights, one scale for all, and the scale of the result.
     fn linear(&mut self, node: &SourceNode, input: f64) -> Result<(Linear, NodeWeights, f64)> {
-        let conv = self.program.conv(&node.op, &self.shapes[&node.inputs[0]]);
+        let missing = || Error::internal(&node.name, "is not linear");
+        let float = node.op.linear().ok_or_else(missing)?;
+        let conv = float.geometry(&self.shapes[&node.inputs[0]], &self.program.floats);
         let conv = conv.map_err(|why| Error::internal(&node.name, why))?;
-        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
-        else {
-            return Err(Error::internal(&node.name, "is not linear"));
-        };
         let bits = self.options.layer_bits.get(self.layers).copied();
         let bits = bits.unwrap_or(self.options.weight_bits);
         self.layers += 1;
-        let floats = &self.program.floats[weight].data;
+        let floats = &self.program.floats[float.weight()].data;
         let peak = floats.iter().map(|w| f64::from(w.abs())).fold(0.0, f64::max);
         let largest = f64::from((1u32 << (bits - 1)) - 1);
         let unit = if peak > 0.0 { peak / largest } else { 1.0 };
@@ -276,7 +276,7 @@ impl Builder<'_> {
             fits.then_some(integer as i64)
                 .ok_or_else(|| Error::unsupported(&node.name, what, instead))
         };
-        let bias = match bias {
+        let bias = match float.bias() {
             Some(name) => {
                 let data = &self.program.floats[name].data;
                 data.iter().map(|b| rounded(f64::from(*b))).collect::<Result<_>>()?
@@ -297,17 +297,17 @@ impl Builder<'_> {
 }
 
 /// What to do without an operator.
-fn refused(node: &SourceNode, op: &SourceOp) -> Error {
+fn refused(node: &SourceNode, op: &Old) -> Error {
     let (what, instead) = match op {
-        SourceOp::Relu { .. } | SourceOp::Clip { .. } => (
+        Old::Relu { .. } | Old::Clip { .. } => (
             "is a comparison, which ciphertexts cannot be put to",
             "put a polynomial of degree 2 in its place (`tacit train square`), or use suite auto",
         ),
-        SourceOp::MaxPool { .. } => (
+        Old::MaxPool { .. } => (
             "is a comparison, which ciphertexts cannot be put to",
             "use average pooling (`tacit train square` puts it there), or suite auto",
         ),
-        SourceOp::Multiply {} | SourceOp::Add {} | SourceOp::AddConstant { .. } => (
+        Old::Multiply {} | Old::Add {} | Old::AddConstant { .. } => (
             "is no polynomial of degree 2 of one tensor",
             "use a*x^2 + b*x + c with numbers a, b and c, or suite auto",
         ),

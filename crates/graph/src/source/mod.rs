@@ -2,20 +2,25 @@
 
 mod floats;
 mod function;
+mod linear;
 mod node;
+mod old;
 mod op;
 mod operator;
-mod registered;
+pub mod ops;
+mod registration;
 mod registry;
 pub mod shapes;
 
 pub use floats::{Calibration, FloatTensor, Floats, Means, Ranges};
 pub use function::Function;
+pub use linear::LinearOperator;
 pub use node::SourceNode;
+pub(crate) use old::Old;
 pub use op::SourceOp;
 pub use operator::{CarriedSource, Lowering, SourceOperator};
-pub use registered::RegisteredSource;
-pub use registry::{SourceRegistration, register};
+pub use registration::SourceRegistration;
+pub use registry::register;
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -76,12 +81,12 @@ impl Source {
 
     /// Index of the linear node whose only reader is a reader of `tensor`.
     pub(crate) fn single_use_linear(&self, tensor: &str) -> Option<usize> {
-        self.single_use(tensor, SourceOp::is_linear)
+        self.single_use(tensor, |op| op.linear().is_some())
     }
 
     /// Index of the node that a sum can be part of and whose only reader is a reader of `tensor`.
     pub(crate) fn single_use_product(&self, tensor: &str) -> Option<usize> {
-        self.single_use(tensor, SourceOp::is_product)
+        self.single_use(tensor, |op| op.is_product())
     }
 
     fn single_use(&self, tensor: &str, wanted: fn(&SourceOp) -> bool) -> Option<usize> {
@@ -93,13 +98,12 @@ impl Source {
     /// a ReLU that does not say has `activation_bits`.
     pub(crate) fn unsigned_bits(&self, tensor: &str, activation_bits: u32) -> Option<u32> {
         let node = &self.nodes[self.producer(tensor)?];
-        match &node.op {
-            SourceOp::Relu { bits, .. } => Some(bits.unwrap_or(activation_bits)),
-            SourceOp::Requantize { bits } => Some(*bits),
-            SourceOp::MaxPool { .. }
-            | SourceOp::Reshape { .. }
-            | SourceOp::View { .. }
-            | SourceOp::Pad { .. } => self.unsigned_bits(&node.inputs[0], activation_bits),
+        match &node.op.old() {
+            Old::Relu { bits, .. } => Some(bits.unwrap_or(activation_bits)),
+            Old::Requantize { bits } => Some(*bits),
+            Old::MaxPool { .. } | Old::Reshape { .. } | Old::View { .. } | Old::Pad { .. } => {
+                self.unsigned_bits(&node.inputs[0], activation_bits)
+            }
             _ => None,
         }
     }

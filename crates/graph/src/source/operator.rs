@@ -1,14 +1,15 @@
-//! What a source operator is that has no variant of its own: its shape, and the integer
-//! operators that it becomes.
+//! What a source operator is: its shape, and the integer operators that it becomes.
 
 use super::floats::Floats;
+use super::linear::LinearOperator;
 use crate::error::{Check, Error, Result};
 use crate::ops::Operator;
 use crate::tensor::Tensor;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// An operator of a float model, in a file of its own: see [`super::register`].
+/// An operator of a float model. Each stands in one file of [`super::ops`], or outside this
+/// crate and is registered, see [`super::register`].
 pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     /// The operator's name in the source's JSON, its field `op`.
     fn kind(&self) -> &'static str;
@@ -24,6 +25,21 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     /// What does not fit, in words.
     fn shape(&self, inputs: &[&[usize]], floats: &Floats) -> Check<Vec<usize>>;
 
+    /// The operator as a linear layer with float weights, if it is one.
+    fn linear(&self) -> Option<&dyn LinearOperator> {
+        None
+    }
+
+    /// The same to change its weights.
+    fn linear_mut(&mut self) -> Option<&mut dyn LinearOperator> {
+        None
+    }
+
+    /// Whether a sum can be part of what the operator becomes.
+    fn is_product(&self) -> bool {
+        self.linear().is_some()
+    }
+
     /// The output's scale in that of the inputs, if the operator has no choice; else the scale
     /// follows from the output's calibrated range.
     fn ratio(&self) -> Option<f64> {
@@ -34,7 +50,9 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for what integers cannot compute.
-    fn lower(&self, step: &mut dyn Lowering) -> Result<()>;
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        Err(step.refuse("is not lowered", "report it"))
+    }
 }
 
 /// The place in the integer graph where a source operator is lowered.
@@ -86,6 +104,9 @@ pub trait CarriedSource: Any {
 
     /// The operator as a value of any type, to find out its own.
     fn as_any(&self) -> &dyn Any;
+
+    /// The same to change it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<T: SourceOperator + Clone + PartialEq + serde::Serialize> CarriedSource for T {
@@ -102,6 +123,10 @@ impl<T: SourceOperator + Clone + PartialEq + serde::Serialize> CarriedSource for
     }
 
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 }

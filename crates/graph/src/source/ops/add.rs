@@ -1,0 +1,23 @@
+//! Sums of two tensors.
+
+use super::checks::two;
+use crate::error::Check;
+use crate::source::floats::Floats;
+use crate::source::operator::SourceOperator;
+use serde::{Deserialize, Serialize};
+
+/// Sum of two tensors of one shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Add {}
+
+impl SourceOperator for Add {
+    fn kind(&self) -> &'static str {
+        "Add"
+    }
+
+    fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
+        let (a, b) = two(inputs)?;
+        (a == b).then(|| a.to_vec()).ok_or(format!("combines {a:?} and {b:?}"))
+    }
+}
