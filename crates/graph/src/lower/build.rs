@@ -36,7 +36,7 @@ pub(super) fn build(
     options: &Options,
 ) -> Result<Model> {
     let activation_bits = options.activation_bits;
-    let scales = Scales::new(program, &calibration.ranges, activation_bits);
+    let scales = Scales::new(program, &calibration.ranges, activation_bits)?;
     let (scale, input_range) = scales.input()?;
     let source = &program.source;
     let graph = Graph {
@@ -92,26 +92,19 @@ impl<'a> Builder<'a> {
             }
             if let Some(product) = fused.get(&index) {
                 let product = &source.nodes[*product];
-                let skip = node.inputs.iter().find(|input| **input != product.output);
-                match product.op.linear() {
-                    Some(_) => self.linear(product, skip, &node.output)?,
-                    None => self.quantised(product, skip, &node.output)?,
-                }
-            } else if node.op.is::<Add>() {
-                self.sum(node)?;
-            } else if node.op.linear().is_some() {
-                let others = source.nodes.iter().enumerate().skip(index + 1);
-                let beside = others.filter(|(other, _)| !done.contains(other));
-                let beside = beside.filter(|(_, other)| self.beside_each_other(node, other));
-                let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
-                done.extend(places);
-                nodes.insert(0, node);
-                match nodes[..] {
-                    [node] => self.linear(node, None, &node.output)?,
-                    _ => self.side_by_side(&nodes)?,
-                }
-            } else {
-                self.other(node)?;
+                let addend = node.inputs.iter().find(|input| **input != product.output);
+                self.lower(product, addend, &node.output)?;
+                continue;
+            }
+            let others = source.nodes.iter().enumerate().skip(index + 1);
+            let beside = others.filter(|(other, _)| !done.contains(other));
+            let beside = beside.filter(|(_, other)| self.beside_each_other(node, other));
+            let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
+            done.extend(places);
+            nodes.insert(0, node);
+            match nodes[..] {
+                [node] => self.lower(node, None, &node.output)?,
+                _ => self.side_by_side(&nodes)?,
             }
         }
         Ok(())
@@ -119,17 +112,16 @@ impl<'a> Builder<'a> {
 
     /// Whether both multiply each position of the same image by a matrix.
     fn beside_each_other(&self, a: &SourceNode, b: &SourceNode) -> bool {
-        let floats = &self.scales.program().floats;
-        let dense = |node: &SourceNode| {
-            let (linear, shape) = (node.op.linear(), &self.shapes[&node.inputs[0]]);
-            let conv = linear.and_then(|linear| linear.geometry(shape, floats).ok());
-            let plain = |conv: Conv| {
-                let Conv { kernel, stride, padding, groups, .. } = conv;
-                (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
-            };
-            shape.len() == 3 && conv.is_some_and(plain)
+        a.inputs == b.inputs && self.is_dense(a) && self.is_dense(b)
+    }
+
+    fn is_dense(&self, node: &SourceNode) -> bool {
+        let image = |name: &String| self.shapes[name].len() == 3;
+        let plain = |conv: Conv| {
+            let Conv { kernel, stride, padding, groups, .. } = conv;
+            (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
         };
-        a.inputs == b.inputs && dense(a) && dense(b)
+        node.inputs.first().is_some_and(image) && self.conv(node).is_ok_and(plain)
     }
 
     /// Adds a tensor; its width is assigned later.
@@ -150,15 +142,7 @@ impl<'a> Builder<'a> {
         self.graph.nodes.len()
     }
 
-    pub(super) fn activation_bits(&self) -> u32 {
-        self.options.activation_bits
-    }
-
-    pub(super) fn shape_of(&self, tensor: usize) -> Vec<usize> {
-        self.graph.tensors[tensor].shape.clone()
-    }
-
-    pub(super) fn format(&self, tensor: &str) -> Format {
+    fn format(&self, tensor: &str) -> Format {
         self.format_of(self.index[tensor])
     }
 
@@ -166,31 +150,32 @@ impl<'a> Builder<'a> {
         self.graph.tensors[tensor].format
     }
 
-    fn linear(&mut self, node: &SourceNode, skip: Option<&String>, output: &str) -> Result<()> {
-        let input = &node.inputs[0];
+    /// Adds a linear layer, which `addend` is added to.
+    pub(super) fn linear(
+        &mut self,
+        node: &SourceNode,
+        addend: Option<usize>,
+        output: &str,
+    ) -> Result<()> {
         let conv = self.conv(node)?;
         let output_scale = self.scales.of(output)?;
         let quantised = self.integers(node, output_scale, None)?;
-        let addend = skip
-            .map(|skip| {
-                multiplier(self.format(skip).scale / quantised.accumulator_scale, &node.name)
-            })
-            .transpose()?;
-        let inputs = [input].into_iter().chain(skip).map(|name| self.index[name]).collect();
+        let fine = quantised.accumulator_scale;
+        let factor =
+            addend.map(|tensor| multiplier(self.format_of(tensor).scale / fine, &node.name));
+        let factor = factor.transpose()?;
+        let inputs = [self.index[&node.inputs[0]]].into_iter().chain(addend).collect();
         let shape = self.shapes[output].clone();
         let format = Format { bits: 1, scale: output_scale, signed: true };
         let output = self.tensor(output, &shape, format);
-        self.push_linear(&node.name, (conv, addend), quantised, inputs, output);
+        self.push_linear(&node.name, (conv, factor), quantised, inputs, output);
         Ok(())
     }
 
-    pub(super) fn conv(&self, node: &SourceNode) -> Result<Conv> {
-        let (floats, shape) = (&self.scales.program().floats, &self.shapes[&node.inputs[0]]);
-        let conv = match (node.op.linear(), node.op.get::<QuantisedConv>()) {
-            (Some(linear), _) => linear.geometry(shape, floats),
-            (_, Some(quantised)) => quantised.geometry(shape, floats),
-            _ => Err("is not linear".into()),
-        };
+    fn conv(&self, node: &SourceNode) -> Result<Conv> {
+        let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
+        let floats = &self.scales.program().floats;
+        let conv = linear.geometry(&self.shapes[&node.inputs[0]], floats);
         conv.map_err(|why| Error::internal(&node.name, why))
     }
 
@@ -198,8 +183,7 @@ impl<'a> Builder<'a> {
     fn integers(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
         let program = self.scales.program();
         let conv = self.conv(node)?;
-        let missing = || Error::internal(&node.name, "is not linear");
-        let linear = node.op.linear().ok_or_else(missing)?;
+        let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
         let input = &node.inputs[0];
         let weight = self.in_one_scale(&program.floats[linear.weight()].data, self.index[input]);
         let float = FloatLinear {
@@ -301,11 +285,17 @@ impl<'a> Builder<'a> {
         known.then_some(means)
     }
 
-    fn sum(&mut self, node: &SourceNode) -> Result<()> {
-        let scale = self.scales.of(&node.output)?;
-        let inputs = [0, 1].map(|i| self.index[&node.inputs[i]]);
-        self.weighted_sum(&node.name, &node.output, inputs, [1.0, 1.0], scale)?;
-        Ok(())
+    /// Adds a node under its own name, with its output.
+    fn write(&mut self, node: &SourceNode, op: Op, inputs: Vec<usize>, format: Format) {
+        let shape = self.shapes[&node.output].clone();
+        let output = self.tensor(&node.output, &shape, format);
+        self.push(&node.name, op, inputs, output);
+    }
+
+    /// Names of a node in front of `node` and its tensor.
+    pub(super) fn before(&self, node: &SourceNode, step: &str) -> (String, String) {
+        let output = self.scales.program().source.fresh(&format!("{}.{step}", node.output));
+        (format!("{}.{step}", node.name), output)
     }
 
     /// Adds a node for `factors[0]*x0 + factors[1]*x1` at `scale`, and its tensor.
@@ -329,6 +319,10 @@ impl<'a> Builder<'a> {
         self.push(name, op, inputs.to_vec(), output);
         Ok(output)
     }
+}
+
+fn not_linear(node: &SourceNode) -> Error {
+    Error::internal(&node.name, "is not linear")
 }
 
 /// The smallest shift that gives both multipliers their floor, unless one of

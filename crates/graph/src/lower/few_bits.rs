@@ -10,8 +10,8 @@ use super::options::{Options, Switch};
 use super::{build, float_layers};
 use crate::ir::Model;
 use crate::ops::choice::WeightBits;
-use crate::source::ops::{Add, MaxPool, Pad, QuantisedConv, Relu, Requantize, Reshape, View};
-use crate::source::{Calibration, Program, SourceNode, SourceOp};
+use crate::source::ops::{Add, QuantisedConv, Relu, Requantize};
+use crate::source::{Calibration, Program, SourceNode};
 use crate::{Error, Result};
 
 /// Bits of residuals, of the input and of everything else that no convolution multiplies.
@@ -97,7 +97,7 @@ fn only_multiplied(program: &Program, tensor: &str) -> bool {
         && readers.peek().is_some()
         && readers.all(|node| {
             takes_few(program, node)
-                || rearranges(&node.op) && only_multiplied(program, &node.output)
+                || node.op.keeps_integers() && only_multiplied(program, &node.output)
         })
 }
 
@@ -111,10 +111,6 @@ fn takes_few(program: &Program, node: &SourceNode) -> bool {
 
 fn readers<'a>(program: &'a Program, tensor: &'a str) -> impl Iterator<Item = &'a SourceNode> {
     program.source.nodes.iter().filter(move |node| node.inputs.iter().any(|i| i == tensor))
-}
-
-fn rearranges(op: &SourceOp) -> bool {
-    op.is::<MaxPool>() || op.is::<Reshape>() || op.is::<View>() || op.is::<Pad>()
 }
 
 /// Lets linear layers read activations of few bits where these have more.

@@ -3,24 +3,27 @@
 mod floats;
 mod function;
 mod linear;
+mod lowering;
 mod node;
-mod old;
 mod op;
 mod operator;
 pub mod ops;
 mod registration;
 mod registry;
+pub(crate) mod scaling;
 pub mod shapes;
+mod values;
 
 pub use floats::{Calibration, FloatTensor, Floats, Means, Ranges};
 pub use function::Function;
 pub use linear::LinearOperator;
+pub use lowering::{IntegerNode, Lowering, UnscaledLowering};
 pub use node::SourceNode;
-pub(crate) use old::Old;
 pub use op::SourceOp;
-pub use operator::{CarriedSource, Lowering, SourceOperator};
+pub use operator::{CarriedSource, Demand, Place, SourceOperator};
 pub use registration::SourceRegistration;
 pub use registry::register;
+pub use values::Values;
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -94,17 +97,12 @@ impl Source {
         (wanted(&self.nodes[index].op) && self.uses(tensor) == 1).then_some(index)
     }
 
-    /// Bits of a tensor whose values are integers of one scale and not negative, if it is one;
-    /// a ReLU that does not say has `activation_bits`.
+    /// Bits of a tensor whose values are integers of one scale and not negative, if it is one.
     pub(crate) fn unsigned_bits(&self, tensor: &str, activation_bits: u32) -> Option<u32> {
         let node = &self.nodes[self.producer(tensor)?];
-        match &node.op.old() {
-            Old::Relu { bits, .. } => Some(bits.unwrap_or(activation_bits)),
-            Old::Requantize { bits } => Some(*bits),
-            Old::MaxPool { .. } | Old::Reshape { .. } | Old::View { .. } | Old::Pad { .. } => {
-                self.unsigned_bits(&node.inputs[0], activation_bits)
-            }
-            _ => None,
+        match node.op.keeps_integers() {
+            true => self.unsigned_bits(node.inputs.first()?, activation_bits),
+            false => node.op.unsigned_bits(activation_bits),
         }
     }
 

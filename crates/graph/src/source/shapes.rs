@@ -1,7 +1,7 @@
 //! Shape inference for source graphs, which is also their verification.
 
-use super::node::SourceNode;
 use super::Program;
+use super::node::SourceNode;
 use crate::error::{Check, Error, Result};
 use crate::ops::geometry::elements;
 use std::collections::{BTreeMap, BTreeSet};

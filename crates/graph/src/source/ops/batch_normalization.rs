@@ -1,8 +1,9 @@
 //! Batch normalisation, which passes turn into a linear layer.
 
 use super::checks::{expect, one};
-use crate::error::Check;
+use crate::error::{Check, Result};
 use crate::source::floats::Floats;
+use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
@@ -40,5 +41,13 @@ impl SourceOperator for BatchNormalization {
         let smallest = variance.fold(f32::MAX, f32::min);
         let positive = f64::from(smallest) + self.epsilon > 0.0;
         positive.then(|| input.to_vec()).ok_or("variance + epsilon is not positive".into())
+    }
+
+    fn chooses_scale(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        Err(step.defect("a pass should have removed it"))
     }
 }

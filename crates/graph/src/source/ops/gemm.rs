@@ -1,10 +1,11 @@
 //! Matrix products with float weights.
 
 use super::checks::{expect, one};
-use crate::error::Check;
+use crate::error::{Check, Result};
 use crate::ops::geometry::{Conv as Geometry, check_conv};
 use crate::source::floats::Floats;
 use crate::source::linear::LinearOperator;
+use crate::source::lowering::{Lowering, UnscaledLowering};
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,14 @@ impl SourceOperator for Gemm {
             expect(floats, bias, &[conv.out_channels])?;
         }
         Ok(vec![conv.out_channels])
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        step.linear()
+    }
+
+    fn lower_unscaled(&self, step: &mut dyn UnscaledLowering) -> Result<()> {
+        step.linear()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Operators that do nothing, which a pass removes.
 
 use super::checks::one;
-use crate::error::Check;
+use crate::error::{Check, Result};
 use crate::source::floats::Floats;
+use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
@@ -18,5 +19,13 @@ impl SourceOperator for Identity {
 
     fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
         one(inputs).map(<[usize]>::to_vec)
+    }
+
+    fn chooses_scale(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        Err(step.defect("a pass should have removed it"))
     }
 }

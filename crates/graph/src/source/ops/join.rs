@@ -1,8 +1,9 @@
 //! Concatenations in which each input keeps its scale.
 
 use super::checks::concatenated;
-use crate::error::Check;
+use crate::error::{Check, Result};
 use crate::source::floats::Floats;
+use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
@@ -19,5 +20,13 @@ impl SourceOperator for Join {
 
     fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
         concatenated(inputs)
+    }
+
+    fn chooses_scale(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        step.join()
     }
 }

@@ -1,9 +1,14 @@
 //! Padding with zeros.
 
 use super::checks::one;
-use crate::error::Check;
+use crate::error::{Check, Result};
+use crate::ops;
 use crate::source::floats::Floats;
+use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
+use crate::source::scaling::around_zero;
+use crate::source::values::{Values, all_saturated};
+use crate::tensor::Format;
 use serde::{Deserialize, Serialize};
 
 /// Zeros around the input.
@@ -28,5 +33,26 @@ impl SourceOperator for Pad {
         }
         let axes = input.iter().zip(before).zip(after);
         Ok(axes.map(|((side, a), b)| side.saturating_add(*a).saturating_add(*b)).collect())
+    }
+
+    fn keeps_integers(&self) -> bool {
+        true
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        Some(1.0)
+    }
+
+    fn is_saturated(&self, values: &dyn Values) -> bool {
+        all_saturated(values)
+    }
+
+    fn derived_range(&self, values: &dyn Values) -> Result<Option<(f64, f64)>> {
+        Ok(Some(around_zero(values.range(0)?)))
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        let Format { scale, signed, .. } = step.input(0)?.format;
+        step.write(Box::new(ops::Pad { before: self.before.clone() }), scale, signed)
     }
 }
