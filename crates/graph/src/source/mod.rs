@@ -20,7 +20,7 @@ pub use linear::LinearOperator;
 pub use lowering::{IntegerNode, Lowering, UnscaledLowering};
 pub use node::SourceNode;
 pub use op::SourceOp;
-pub use operator::{CarriedSource, Demand, Place, SourceOperator};
+pub use operator::{CarriedSource, Place, SourceOperator};
 pub use registration::SourceRegistration;
 pub use registry::register;
 pub use values::Values;

@@ -18,9 +18,6 @@ pub enum Place {
     Output,
 }
 
-/// A scale that an operator asks of a tensor.
-pub type Demand = (Place, f64);
-
 /// An operator of a float model. Each stands in one file of [`super::ops`], or outside this
 /// crate and is registered, see [`super::register`].
 ///
@@ -122,7 +119,7 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`crate::Error::Misuse`] where calibration has no range for a tensor.
-    fn demands(&self, _values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, _values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         Ok(vec![])
     }
 

@@ -5,7 +5,7 @@ use super::clipping::{Clipping, Limit};
 use crate::error::{Check, Result};
 use crate::source::floats::Floats;
 use crate::source::lowering::{Lowering, UnscaledLowering};
-use crate::source::operator::{Demand, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::around_zero;
 use crate::source::values::Values;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl SourceOperator for Clip {
         Some(1.0)
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         Ok(self.clipping(values)?.demands())
     }
 

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::ops::Relu;
 use crate::source::lowering::Lowering;
-use crate::source::operator::{Demand, Place};
+use crate::source::operator::Place;
 use crate::source::scaling::{Clipped, levels, window};
 
 /// Where an operator stops, in real numbers.
@@ -34,7 +34,7 @@ impl Clipping {
     }
 
     /// The scale that the operator asks of its input.
-    pub(super) fn demands(&self) -> Vec<Demand> {
+    pub(super) fn demands(&self) -> Vec<(Place, f64)> {
         vec![(Place::Input(0), self.scale())]
     }
 

@@ -6,7 +6,7 @@ use crate::functions::Gelu as Function;
 use crate::ops;
 use crate::source::floats::Floats;
 use crate::source::lowering::Lowering;
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{HIDDEN_BITS, levels, side};
 use crate::source::values::Values;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ impl SourceOperator for Gelu {
         Some(1.0)
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let activation = values.activation_bits();
         let finest = GELU_REACH / levels(activation.saturating_sub(2).max(2));
         let scale = side(values.range(0)?) / levels(activation + HIDDEN_BITS);

@@ -6,7 +6,7 @@ use crate::error::{Check, Result};
 use crate::ops;
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering};
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{HIDDEN_BITS, levels, side};
 use crate::source::values::Values;
 use crate::tensor::Format;
@@ -56,7 +56,7 @@ impl SourceOperator for LayerNorm {
         false
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let all = levels(values.activation_bits() + HIDDEN_BITS);
         let input = side(values.range(0)?) * MARGIN / all;
         let columns = values.shape(0)[0] as f64;

@@ -6,7 +6,7 @@ use crate::error::{Check, Result};
 use crate::ops::{MatMul as Product, Rounding};
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering};
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{levels, side};
 use crate::source::values::Values;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ impl SourceOperator for MatMul {
         values.is_known(0).then_some(0)
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let activation = values.activation_bits();
         let inputs = (0..values.inputs()).filter(|place| values.is_shared(*place));
         let scaled =

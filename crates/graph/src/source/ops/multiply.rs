@@ -5,7 +5,7 @@ use crate::error::{Check, Result};
 use crate::ops::Product;
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering, UnscaledLowering};
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{around_zero, levels, positive};
 use crate::source::values::Values;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl SourceOperator for Multiply {
         (a == b).then(|| a.to_vec()).ok_or(format!("combines {a:?} and {b:?}"))
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let scale = |place| {
             let (low, high) = around_zero(values.range(place)?);
             let scale = positive(high - low) / levels(values.activation_bits());

@@ -7,7 +7,7 @@ use crate::functions::smu::Smooth;
 use crate::ops;
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering};
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{levels, side};
 use crate::source::values::Values;
 use crate::tensor::Format;
@@ -43,7 +43,7 @@ impl SourceOperator for Smu {
         Some(1.0)
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let levels = levels(values.activation_bits() + SMOOTH_BITS - 1);
         Ok(vec![(Place::Input(0), side(values.range(0)?) / levels)])
     }

@@ -7,7 +7,7 @@ use crate::error::{Check, Result};
 use crate::ops;
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering};
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{levels, peak, side};
 use crate::source::values::Values;
 use crate::tensor::Format;
@@ -41,7 +41,7 @@ impl SourceOperator for Softmax {
         false
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let activation = values.activation_bits();
         let scores = side(values.unmasked_range(0)?) / levels(activation);
         Ok(vec![(Place::Input(0), scores.max(FINEST)), (Place::Output, 1.0 / peak(activation))])

@@ -6,7 +6,7 @@ use crate::ops::Lookup;
 use crate::source::floats::Floats;
 use crate::source::function::Function;
 use crate::source::lowering::Lowering;
-use crate::source::operator::{Demand, Place, SourceOperator};
+use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{Clipped, around_zero, levels, positive, window};
 use crate::source::values::Values;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl SourceOperator for Table {
         fits.then(|| input.to_vec()).ok_or("has a parameter that is not finite".into())
     }
 
-    fn demands(&self, values: &dyn Values) -> Result<Vec<Demand>> {
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let (low, high) = around_zero(values.range(0)?);
         let (from, to) = values.output_range()?;
         let levels = levels(values.activation_bits());
