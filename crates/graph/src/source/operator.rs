@@ -174,11 +174,14 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     }
 
     /// Writes the integer operator that computes the node without rescaling, if it is no
-    /// polynomial.
+    /// polynomial. Linear layers are written as they describe themselves.
     ///
     /// # Errors
     /// [`crate::Error::Unsupported`] for what integers cannot compute without rescaling.
     fn lower_unscaled(&self, step: &mut dyn UnscaledLowering) -> Result<()> {
+        if self.linear().is_some() {
+            return step.linear();
+        }
         let instead = "use convolutions, matrix products, squares and average pools only, or \
                        suite auto";
         Err(step.refuse("is not an operator of exact integers", instead))

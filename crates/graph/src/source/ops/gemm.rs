@@ -5,7 +5,7 @@ use crate::error::{Check, Result};
 use crate::ops::geometry::{Conv as Geometry, check_conv};
 use crate::source::floats::Floats;
 use crate::source::linear::LinearOperator;
-use crate::source::lowering::{Lowering, UnscaledLowering};
+use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +46,6 @@ impl SourceOperator for Gemm {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
-        step.linear()
-    }
-
-    fn lower_unscaled(&self, step: &mut dyn UnscaledLowering) -> Result<()> {
         step.linear()
     }
 }
