@@ -5,7 +5,6 @@ use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
 use crate::source::ops::{Add, QuantisedConv};
-use crate::source::shapes::Shapes;
 use crate::source::{Calibration, Means, Program, SourceNode};
 use crate::{Error, Result};
 use std::borrow::Cow;
@@ -18,7 +17,6 @@ const SUM_SHIFT_LIMIT: u32 = 20;
 
 pub(super) struct Builder<'a> {
     pub(super) scales: Scales<'a>,
-    pub(super) shapes: Shapes,
     pub(super) options: &'a Options,
     means: &'a Means,
     pub(super) graph: Graph,
@@ -55,10 +53,9 @@ pub(super) fn build(
         labels: options.labels.clone(),
     };
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());
-    let shapes = program.shapes()?;
     let means = &calibration.means;
     let mut builder =
-        Builder { scales, shapes, options, means, graph, weights, index, parts: BTreeMap::new() };
+        Builder { scales, options, means, graph, weights, index, parts: BTreeMap::new() };
     let input = Format { bits: 1, scale, signed: input_range[0] < 0 };
     builder.tensor(&source.input.name, &source.input.shape, input);
     builder.nodes(&fused_sums(program))?;
@@ -116,7 +113,7 @@ impl<'a> Builder<'a> {
     }
 
     fn is_dense(&self, node: &SourceNode) -> bool {
-        let image = |name: &String| self.shapes[name].len() == 3;
+        let image = |name: &String| self.scales.shapes[name].len() == 3;
         let plain = |conv: Conv| {
             let Conv { kernel, stride, padding, groups, .. } = conv;
             (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
@@ -165,7 +162,7 @@ impl<'a> Builder<'a> {
             addend.map(|tensor| multiplier(self.format_of(tensor).scale / fine, &node.name));
         let factor = factor.transpose()?;
         let inputs = [self.index[&node.inputs[0]]].into_iter().chain(addend).collect();
-        let shape = self.shapes[output].clone();
+        let shape = self.scales.shapes[output].clone();
         let format = Format { bits: 1, scale: output_scale, signed: true };
         let output = self.tensor(output, &shape, format);
         self.push_linear(&node.name, (conv, factor), quantised, inputs, output);
@@ -175,7 +172,7 @@ impl<'a> Builder<'a> {
     fn conv(&self, node: &SourceNode) -> Result<Conv> {
         let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
         let floats = &self.scales.program().floats;
-        let conv = linear.geometry(&self.shapes[&node.inputs[0]], floats);
+        let conv = linear.geometry(&self.scales.shapes[&node.inputs[0]], floats);
         conv.map_err(|why| Error::internal(&node.name, why))
     }
 
@@ -262,7 +259,7 @@ impl<'a> Builder<'a> {
         let mut start = 0;
         for (node, scale) in nodes.iter().zip(scales) {
             let view = View { start, strides: vec![height * width, width, 1] };
-            start += self.shapes[&node.output].iter().product::<usize>();
+            start += self.scales.shapes[&node.output].iter().product::<usize>();
             self.write(node, Op::View(view), vec![output], Format { scale, ..format });
         }
         Ok(())
@@ -287,7 +284,7 @@ impl<'a> Builder<'a> {
 
     /// Adds a node under its own name, with its output.
     fn write(&mut self, node: &SourceNode, op: Op, inputs: Vec<usize>, format: Format) {
-        let shape = self.shapes[&node.output].clone();
+        let shape = self.scales.shapes[&node.output].clone();
         let output = self.tensor(&node.output, &shape, format);
         self.push(&node.name, op, inputs, output);
     }

@@ -98,7 +98,7 @@ impl Lowering for Step<'_, '_> {
     }
 
     fn shape(&self) -> &[usize] {
-        &self.builder.shapes[self.output]
+        &self.builder.scales.shapes[self.output]
     }
 
     fn addend(&self) -> Option<usize> {
