@@ -38,18 +38,14 @@ pub(super) fn build(
     Ok(model)
 }
 
-fn has_few_bits(node: &&SourceNode) -> bool {
-    node.op.is::<QuantisedConv>() || node.op.is::<Requantize>()
-}
-
 /// Whether the network has chosen its bits itself.
 fn is_trained(program: &Program) -> bool {
-    program.source.nodes.iter().any(|node| has_few_bits(&node))
+    program.source.nodes.iter().any(|node| node.op.has_few_bits())
 }
 
 /// Refuses layers that only products by oblivious transfer can run.
 pub(super) fn refuse(program: &Program) -> Result<()> {
-    program.source.nodes.iter().find(has_few_bits).map_or(Ok(()), |node| {
+    program.source.nodes.iter().find(|node| node.op.has_few_bits()).map_or(Ok(()), |node| {
         let what = "was trained with few bits, in which other suites do not compute";
         Err(Error::unsupported(&node.name, what, "compile for suite ufo"))
     })

@@ -55,6 +55,12 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
         self.linear().is_some()
     }
 
+    /// Whether only networks that were trained with few bits have the operator, for products by
+    /// oblivious transfer.
+    fn has_few_bits(&self) -> bool {
+        false
+    }
+
     /// Name of the table whose rows the input's integers choose, if that is what the operator
     /// does.
     fn table(&self) -> Option<&str> {

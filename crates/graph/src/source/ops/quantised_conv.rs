@@ -66,6 +66,10 @@ impl SourceOperator for QuantisedConv {
         true
     }
 
+    fn has_few_bits(&self) -> bool {
+        true
+    }
+
     fn shape(&self, inputs: &[&[usize]], floats: &Floats) -> Check<Vec<usize>> {
         let input = one(inputs)?;
         let conv = self.geometry(input, floats)?;

@@ -24,6 +24,10 @@ impl SourceOperator for Requantize {
         "Requantize"
     }
 
+    fn has_few_bits(&self) -> bool {
+        true
+    }
+
     fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
         let input = one(inputs)?;
         check_bits(self.bits)?;
