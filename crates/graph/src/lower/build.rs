@@ -113,12 +113,12 @@ impl<'a> Builder<'a> {
     }
 
     fn is_dense(&self, node: &SourceNode) -> bool {
-        let image = |name: &String| self.scales.shapes[name].len() == 3;
-        let plain = |conv: Conv| {
+        let shape = node.inputs.first().map(|name| &self.scales.shapes[name]);
+        let Some(shape) = shape.filter(|shape| shape.len() == 3) else { return false };
+        self.conv(node, shape).is_ok_and(|conv| {
             let Conv { kernel, stride, padding, groups, .. } = conv;
             (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
-        };
-        node.inputs.first().is_some_and(image) && self.conv(node).is_ok_and(plain)
+        })
     }
 
     /// Adds a tensor; its width is assigned later.
@@ -139,29 +139,25 @@ impl<'a> Builder<'a> {
         self.graph.nodes.len()
     }
 
-    fn format(&self, tensor: &str) -> Format {
-        self.format_of(self.index[tensor])
-    }
-
     pub(super) fn format_of(&self, tensor: usize) -> Format {
         self.graph.tensors[tensor].format
     }
 
-    /// Adds a linear layer, which `addend` is added to.
+    /// Adds the linear layer of a node, on a tensor, which `addend` is added to.
     pub(super) fn linear(
         &mut self,
         node: &SourceNode,
-        addend: Option<usize>,
+        (input, addend): (usize, Option<usize>),
         output: &str,
     ) -> Result<()> {
-        let conv = self.conv(node)?;
+        let conv = self.conv(node, &self.graph.tensors[input].shape)?;
         let output_scale = self.scales.of(output)?;
-        let quantised = self.integers(node, output_scale, None)?;
+        let quantised = self.integers(node, input, output_scale, None)?;
         let fine = quantised.accumulator_scale;
         let factor =
             addend.map(|tensor| multiplier(self.format_of(tensor).scale / fine, &node.name));
         let factor = factor.transpose()?;
-        let inputs = [self.index[&node.inputs[0]]].into_iter().chain(addend).collect();
+        let inputs = [input].into_iter().chain(addend).collect();
         let shape = self.scales.shapes[output].clone();
         let format = Format { bits: 1, scale: output_scale, signed: true };
         let output = self.tensor(output, &shape, format);
@@ -169,28 +165,33 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn conv(&self, node: &SourceNode) -> Result<Conv> {
+    /// The geometry of a linear node on an input of that shape.
+    fn conv(&self, node: &SourceNode, input: &[usize]) -> Result<Conv> {
         let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
-        let floats = &self.scales.program().floats;
-        let conv = linear.geometry(&self.scales.shapes[&node.inputs[0]], floats);
+        let conv = linear.geometry(input, &self.scales.program().floats);
         conv.map_err(|why| Error::internal(&node.name, why))
     }
 
-    /// The integers of a linear node, at a shift of `least` or more.
-    fn integers(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
+    /// The integers of a linear node on a tensor, at a shift of `least` or more.
+    fn integers(
+        &self,
+        node: &SourceNode,
+        input: usize,
+        scale: f64,
+        least: Option<u32>,
+    ) -> Result<Quantised> {
         let program = self.scales.program();
-        let conv = self.conv(node)?;
+        let conv = self.conv(node, &self.graph.tensors[input].shape)?;
         let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
-        let input = &node.inputs[0];
-        let weight = self.in_one_scale(&program.floats[linear.weight()].data, self.index[input]);
+        let weight = self.in_one_scale(&program.floats[linear.weight()].data, input);
         let float = FloatLinear {
             name: &node.name,
             weight: &weight,
             bias: linear.bias().map(|name| program.floats[name].data.as_slice()),
             channels: conv.out_channels,
             groups: conv.groups,
-            means: self.means_of(input, conv.in_channels),
-            input_scale: self.format(input).scale,
+            means: self.means_of(&node.inputs[0], conv.in_channels),
+            input_scale: self.format_of(input).scale,
             output_scale: scale,
         };
         let bits = self.options.weight_bits;
@@ -225,20 +226,21 @@ impl<'a> Builder<'a> {
     /// encrypted once. Each result keeps a scale of its own.
     fn side_by_side(&mut self, nodes: &[&SourceNode]) -> Result<()> {
         let [first, ..] = nodes else { return Ok(()) };
+        let input = self.index[&first.inputs[0]];
         let scales = nodes.iter().map(|node| self.scales.of(&node.output));
         let scales = scales.collect::<Result<Vec<f64>>>()?;
         let mut shift = None;
         for _ in 0..2 {
             // The largest shift of all, then all at that.
             for (node, scale) in nodes.iter().zip(&scales) {
-                shift = shift.max(Some(self.integers(node, *scale, shift)?.shift));
+                shift = shift.max(Some(self.integers(node, input, *scale, shift)?.shift));
             }
         }
-        let mut conv = self.conv(first)?;
+        let mut conv = self.conv(first, &self.graph.tensors[input].shape)?;
         conv.out_channels = 0;
         let mut all: Option<Quantised> = None;
         for (node, scale) in nodes.iter().zip(&scales) {
-            let mut one = self.integers(node, *scale, shift)?;
+            let mut one = self.integers(node, input, *scale, shift)?;
             conv.out_channels += one.weights.bias.len();
             match &mut all {
                 Some(all) => {
@@ -254,7 +256,6 @@ impl<'a> Builder<'a> {
         let [height, width] = [conv.out_height(), conv.out_width()];
         let format = Format { bits: 1, scale: 1.0, signed: true };
         let output = self.tensor(&output, &[conv.out_channels, height, width], format);
-        let input = self.index[&first.inputs[0]];
         self.push_linear(&name, (conv, None), all, vec![input], output);
         let mut start = 0;
         for (node, scale) in nodes.iter().zip(scales) {

@@ -181,10 +181,11 @@ impl Lowering for Step<'_, '_> {
         self.builder.weighted_sum(name, output, inputs, factors, scale).map(drop)
     }
 
-    fn linear(&mut self) -> Result<()> {
+    fn linear(&mut self, place: usize) -> Result<()> {
         self.check_unwritten()?;
         let addend = self.addend.map(|place| self.place(place)).transpose()?;
-        self.builder.linear(self.node, addend, self.output)
+        let inputs = (self.place(place)?, addend);
+        self.builder.linear(self.node, inputs, self.output)
     }
 
     fn join(&mut self) -> Result<()> {

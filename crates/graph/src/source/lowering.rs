@@ -126,12 +126,13 @@ pub trait Lowering {
     /// [`Error::Unsupported`] for scales that are too different.
     fn sum(&mut self, places: [usize; 2], factors: [f64; 2], scale: f64) -> Result<()>;
 
-    /// Writes the node's output as [`super::LinearOperator`] describes the operator.
+    /// Writes the node's output as [`super::LinearOperator`] describes the operator: a linear
+    /// layer of the tensor at a place, to which the addend is added.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for weights that do not suit the calibrated range of the output,
     /// [`Error::Internal`] for an operator that is not linear.
-    fn linear(&mut self) -> Result<()>;
+    fn linear(&mut self, place: usize) -> Result<()>;
 
     /// Writes the node's output: all inputs one after another, each at its own scale. Only a
     /// linear layer can read it.

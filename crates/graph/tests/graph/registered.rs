@@ -125,7 +125,7 @@ impl SourceOperator for Dense {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> tacit_graph::Result<()> {
-        step.linear()
+        step.linear(0)
     }
 }
 

@@ -57,7 +57,7 @@ impl SourceOperator for Conv {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
-        step.linear()
+        step.linear(0)
     }
 }
 

@@ -46,7 +46,7 @@ impl SourceOperator for Gemm {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
-        step.linear()
+        step.linear(0)
     }
 }
 
