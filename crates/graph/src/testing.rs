@@ -1,5 +1,9 @@
 //! A small transformer encoder as an importer hands it over, for tests.
 
+use crate::source::ops::{
+    Add, AddConstant, Conv, Embedding, Gelu, LayerNorm, Mask, MatMul, ReluSoftmax, Reshape, Scale,
+    Smu, Softmax, View,
+};
 use crate::source::{
     Calibration, FloatTensor, Floats, Program, Ranges, Source, SourceInput, SourceNode, SourceOp,
 };
@@ -50,11 +54,11 @@ impl Builder {
         name
     }
 
-    fn node(&mut self, inputs: &[&str], op: SourceOp) -> String {
+    fn node(&mut self, inputs: &[&str], op: impl Into<SourceOp>) -> String {
         let output = format!("t{}", self.nodes.len());
         let inputs = inputs.iter().map(|name| (*name).to_owned()).collect();
         let name = format!("node{}", self.nodes.len());
-        self.nodes.push(SourceNode { name, inputs, output: output.clone(), op });
+        self.nodes.push(SourceNode { name, inputs, output: output.clone(), op: op.into() });
         output
     }
 
@@ -64,22 +68,22 @@ impl Builder {
         let bias = Some(self.weight(&[outputs], 0.2, 0.0));
         let (kernel, stride) = ([1, 1], [1, 1]);
         let (padding, dilation, groups) = ([0; 4], [1, 1], 1);
-        self.node(&[x], SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, bias })
+        self.node(&[x], Conv { kernel, stride, padding, dilation, groups, weight, bias })
     }
 
     fn norm(&mut self, x: &str, hidden: usize) -> String {
         let scale = Some(self.weight(&[hidden], 0.3, 1.0));
         let bias = Some(self.weight(&[hidden], 0.3, 0.0));
-        self.node(&[x], SourceOp::LayerNorm { epsilon: 1e-12, scale, bias })
+        self.node(&[x], LayerNorm { epsilon: 1e-12, scale, bias })
     }
 
     fn view(&mut self, x: &str, shape: &[usize], start: usize, strides: &[usize]) -> String {
         let (shape, strides) = (shape.to_vec(), strides.to_vec());
-        self.node(&[x], SourceOp::View { shape, start, strides })
+        self.node(&[x], View { shape, start, strides })
     }
 
     fn reshape(&mut self, x: &str, shape: &[usize]) -> String {
-        self.node(&[x], SourceOp::Reshape { shape: shape.to_vec() })
+        self.node(&[x], Reshape { shape: shape.to_vec() })
     }
 
     fn layer(&mut self, n: &str, sizes: Sizes) -> String {
@@ -89,24 +93,24 @@ impl Builder {
             let y = self.dense(n, hidden, hidden);
             self.reshape(&y, &[heads, each, length])
         });
-        let q = self.node(&[&q], SourceOp::Scale { factor: 1.0 / (each as f64).sqrt() });
+        let q = self.node(&[&q], Scale { factor: 1.0 / (each as f64).sqrt() });
         let across = [each * length, 1, length];
         let q = self.view(&q, &[heads, length, each], 0, &across);
         let v = self.view(&v, &[heads, length, each], 0, &across);
-        let scores = self.node(&[&q, &k], SourceOp::MatMul {});
+        let scores = self.node(&[&q, &k], MatMul {});
         let mask = self.view("x", &[heads, length, length], length, &[0, 0, 1]);
-        let masked = self.node(&[&scores, &mask], SourceOp::Mask {});
-        let weights = self.node(&[&masked], SourceOp::Softmax {});
-        let context = self.node(&[&weights, &v], SourceOp::MatMul {});
+        let masked = self.node(&[&scores, &mask], Mask {});
+        let weights = self.node(&[&masked], Softmax {});
+        let context = self.node(&[&weights, &v], MatMul {});
         let turned = self.view(&context, &[heads, each, length], 0, &[each * length, 1, each]);
         let context = self.reshape(&turned, &[hidden, length, 1]);
         let out = self.dense(&context, hidden, hidden);
-        let sum = self.node(&[&out, n], SourceOp::Add {});
+        let sum = self.node(&[&out, n], Add {});
         let n = self.norm(&sum, hidden);
         let inner = self.dense(&n, hidden, 2 * hidden);
-        let inner = self.node(&[&inner], SourceOp::Gelu {});
+        let inner = self.node(&[&inner], Gelu {});
         let out = self.dense(&inner, 2 * hidden, hidden);
-        let sum = self.node(&[&n, &out], SourceOp::Add {});
+        let sum = self.node(&[&n, &out], Add {});
         self.norm(&sum, hidden)
     }
 }
@@ -118,9 +122,9 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     let mut builder = Builder { numbers: Numbers(seed), nodes: vec![], floats: Floats::new() };
     let ids = builder.view("x", &[length], 0, &[1]);
     let weight = builder.weight(&[vocabulary, hidden], 1.0, 0.0);
-    let rows = builder.node(&[&ids], SourceOp::Embedding { weight });
+    let rows = builder.node(&[&ids], Embedding { weight });
     let constant = builder.weight(&[length, hidden], 0.5, 0.0);
-    let rows = builder.node(&[&rows], SourceOp::AddConstant { constant });
+    let rows = builder.node(&[&rows], AddConstant { constant });
     let image = builder.view(&rows, &[hidden, length, 1], 0, &[1, hidden, 1]);
     let mut n = builder.norm(&image, hidden);
     for _ in 0..layers {
@@ -128,7 +132,7 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     }
     let rows = builder.view(&n, &[length, hidden], 0, &[1, length]);
     let mask = builder.view("x", &[1, length], length, &[length, 1]);
-    let sum = builder.node(&[&mask, &rows], SourceOp::MatMul {});
+    let sum = builder.node(&[&mask, &rows], MatMul {});
     let output = builder.reshape(&sum, &[hidden]);
     let input = SourceInput { name: "x".into(), shape: vec![2, length] };
     let name = "encoder".into();
@@ -140,12 +144,10 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
 pub fn smooth_encoder(sizes: Sizes, seed: u64) -> Program {
     let mut program = encoder(sizes, seed);
     for node in &mut program.source.nodes {
-        match node.op {
-            SourceOp::Gelu {} => node.op = SourceOp::Smu { slope: 0.05, smoothness: 0.8 },
-            SourceOp::Softmax {} => {
-                node.op = SourceOp::ReluSoftmax { smoothness: 0.5, epsilon: 0.1 };
-            }
-            _ => {}
+        if node.op.is::<Gelu>() {
+            node.op = Smu { slope: 0.05, smoothness: 0.8 }.into();
+        } else if node.op.is::<Softmax>() {
+            node.op = ReluSoftmax { smoothness: 0.5, epsilon: 0.1 }.into();
         }
     }
     program
@@ -200,94 +202,85 @@ fn apply(
         program.floats[name].data.iter().map(|v| f64::from(*v)).collect()
     };
     let x = inputs[0];
-    match op {
-        SourceOp::Embedding { weight } => {
-            let table = floats(weight);
-            x.iter().flat_map(|id| table[*id as usize * to[1]..][..to[1]].to_vec()).collect()
-        }
-        SourceOp::AddConstant { constant } => {
-            x.iter().zip(floats(constant)).map(|(a, b)| a + b).collect()
-        }
-        SourceOp::Conv { weight, bias, .. } => {
-            let (weight, positions) = (floats(weight), from[0][1] * from[0][2]);
-            let bias = bias.as_ref().map_or(vec![0.0; to[0]], floats);
-            let sum = |out: usize, at: usize| {
-                let row = weight[out * from[0][0]..].iter().take(from[0][0]);
-                bias[out] + row.enumerate().map(|(i, w)| w * x[i * positions + at]).sum::<f64>()
+    if let Some(Embedding { weight }) = op.get() {
+        let table = floats(weight);
+        x.iter().flat_map(|id| table[*id as usize * to[1]..][..to[1]].to_vec()).collect()
+    } else if let Some(AddConstant { constant }) = op.get() {
+        x.iter().zip(floats(constant)).map(|(a, b)| a + b).collect()
+    } else if let Some(Conv { weight, bias, .. }) = op.get() {
+        let (weight, positions) = (floats(weight), from[0][1] * from[0][2]);
+        let bias = bias.as_ref().map_or(vec![0.0; to[0]], floats);
+        let sum = |out: usize, at: usize| {
+            let row = weight[out * from[0][0]..].iter().take(from[0][0]);
+            bias[out] + row.enumerate().map(|(i, w)| w * x[i * positions + at]).sum::<f64>()
+        };
+        (0..to[0] * positions).map(|i| sum(i / positions, i % positions)).collect()
+    } else if let Some(LayerNorm { epsilon, scale, bias }) = op.get() {
+        let (columns, rows) = (to[0], x.len() / to[0]);
+        let one = |i: usize| {
+            let row: Vec<f64> = x.iter().skip(i % rows).step_by(rows).copied().collect();
+            let mean = row.iter().sum::<f64>() / columns as f64;
+            let squares = row.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+            let unit = (x[i] - mean) / (squares / columns as f64 + epsilon).sqrt();
+            let of = |name: &Option<String>, none| {
+                name.as_ref().map_or(none, |name| floats(name)[i / rows])
             };
-            (0..to[0] * positions).map(|i| sum(i / positions, i % positions)).collect()
-        }
-        SourceOp::LayerNorm { epsilon, scale, bias } => {
-            let (columns, rows) = (to[0], x.len() / to[0]);
-            let one = |i: usize| {
-                let row: Vec<f64> = x.iter().skip(i % rows).step_by(rows).copied().collect();
-                let mean = row.iter().sum::<f64>() / columns as f64;
-                let squares = row.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
-                let unit = (x[i] - mean) / (squares / columns as f64 + epsilon).sqrt();
-                let of = |name: &Option<String>, none| {
-                    name.as_ref().map_or(none, |name| floats(name)[i / rows])
-                };
-                unit * of(scale, 1.0) + of(bias, 0.0)
-            };
-            (0..x.len()).map(one).collect()
-        }
-        SourceOp::MatMul {} => {
-            let (inner, columns) = (from[0][from[0].len() - 1], to[to.len() - 1]);
-            let height = to[to.len() - 2];
-            let one = |i: usize| {
-                let (row, column) = (i / columns, i % columns);
-                let b = &inputs[1][row / height * inner * columns..];
-                (0..inner).map(|k| x[row * inner + k] * b[k * columns + column]).sum()
-            };
-            (0..to.iter().product()).map(one).collect()
-        }
-        SourceOp::Mask {} => {
-            let kept = x.iter().zip(inputs[1]);
-            kept.map(|(v, mask)| if *mask > 0.5 { *v } else { v + MASKED }).collect()
-        }
-        SourceOp::Softmax {} => {
-            let rows = x.chunks(to[to.len() - 1]);
-            let powers = rows.flat_map(|row| {
-                let largest = row.iter().copied().fold(f64::MIN, f64::max);
-                let powers: Vec<f64> = row.iter().map(|v| (v - largest).exp()).collect();
-                let sum = powers.iter().sum::<f64>();
-                powers.into_iter().map(move |power| power / sum)
+            unit * of(scale, 1.0) + of(bias, 0.0)
+        };
+        (0..x.len()).map(one).collect()
+    } else if let Some(MatMul {}) = op.get() {
+        let (inner, columns) = (from[0][from[0].len() - 1], to[to.len() - 1]);
+        let height = to[to.len() - 2];
+        let one = |i: usize| {
+            let (row, column) = (i / columns, i % columns);
+            let b = &inputs[1][row / height * inner * columns..];
+            (0..inner).map(|k| x[row * inner + k] * b[k * columns + column]).sum()
+        };
+        (0..to.iter().product()).map(one).collect()
+    } else if let Some(Mask {}) = op.get() {
+        let kept = x.iter().zip(inputs[1]);
+        kept.map(|(v, mask)| if *mask > 0.5 { *v } else { v + MASKED }).collect()
+    } else if let Some(Softmax {}) = op.get() {
+        let rows = x.chunks(to[to.len() - 1]);
+        let powers = rows.flat_map(|row| {
+            let largest = row.iter().copied().fold(f64::MIN, f64::max);
+            let powers: Vec<f64> = row.iter().map(|v| (v - largest).exp()).collect();
+            let sum = powers.iter().sum::<f64>();
+            powers.into_iter().map(move |power| power / sum)
+        });
+        powers.collect()
+    } else if let Some(Gelu {}) = op.get() {
+        x.iter().map(|v| if *v < 0.0 { v * tail(-v) } else { v * (1.0 - tail(*v)) }).collect()
+    } else if let Some(Smu { slope, smoothness }) = op.get() {
+        x.iter().map(|v| smooth_maximum(*v, *slope, *smoothness)).collect()
+    } else if let Some(ReluSoftmax { smoothness, epsilon }) = op.get() {
+        let rows = x.chunks(to[to.len() - 1]);
+        let weights = rows.flat_map(|row| {
+            let parts = row.iter().map(|v| match *v > MASKED / 2.0 {
+                true => smooth_maximum(*v, 0.0, *smoothness),
+                false => 0.0,
             });
-            powers.collect()
-        }
-        SourceOp::Gelu {} => {
-            x.iter().map(|v| if *v < 0.0 { v * tail(-v) } else { v * (1.0 - tail(*v)) }).collect()
-        }
-        SourceOp::Smu { slope, smoothness } => {
-            x.iter().map(|v| smooth_maximum(*v, *slope, *smoothness)).collect()
-        }
-        SourceOp::ReluSoftmax { smoothness, epsilon } => {
-            let rows = x.chunks(to[to.len() - 1]);
-            let weights = rows.flat_map(|row| {
-                let parts = row.iter().map(|v| match *v > MASKED / 2.0 {
-                    true => smooth_maximum(*v, 0.0, *smoothness),
-                    false => 0.0,
-                });
-                let parts: Vec<f64> = parts.collect();
-                let sum = parts.iter().sum::<f64>() + epsilon;
-                parts.into_iter().map(move |part| part / sum)
-            });
-            weights.collect()
-        }
-        SourceOp::Scale { factor } => x.iter().map(|v| v * factor).collect(),
-        SourceOp::Add {} => x.iter().zip(inputs[1]).map(|(a, b)| a + b).collect(),
-        SourceOp::View { start, strides, .. } => {
-            let place = |i: usize| {
-                let (mut rest, mut at) = (i, *start);
-                for (side, stride) in to.iter().zip(strides).rev() {
-                    at += rest % side * stride;
-                    rest /= side;
-                }
-                x[at]
-            };
-            (0..to.iter().product()).map(place).collect()
-        }
-        _ => x.to_vec(),
+            let parts: Vec<f64> = parts.collect();
+            let sum = parts.iter().sum::<f64>() + epsilon;
+            parts.into_iter().map(move |part| part / sum)
+        });
+        weights.collect()
+    } else if let Some(Scale { factor }) = op.get() {
+        x.iter().map(|v| v * factor).collect()
+    } else if let Some(Add {}) = op.get() {
+        x.iter().zip(inputs[1]).map(|(a, b)| a + b).collect()
+    } else if let Some(View { start, strides, .. }) = op.get() {
+        let place = |i: usize| {
+            let (mut rest, mut at) = (i, *start);
+            for (side, stride) in to.iter().zip(strides).rev() {
+                at += rest % side * stride;
+                rest /= side;
+            }
+            x[at]
+        };
+        (0..to.iter().product()).map(place).collect()
+    } else {
+        x.to_vec()
     }
 }
 

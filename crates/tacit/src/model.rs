@@ -1,7 +1,8 @@
 //! Models before anybody connects.
 
 use graph::ops::{Linear, Sum, Winograd};
-use graph::{Calibration, Floats, Graph, Model, Options, Rounding, Source, SourceOp};
+use graph::source::ops::{Gelu, Softmax};
+use graph::{Calibration, Floats, Graph, Model, Options, Rounding, Source};
 use std::collections::BTreeMap;
 
 use runtime::planner::{self, Alternative, Planning, Rates, Widths};
@@ -107,10 +108,12 @@ pub fn compile(
 /// Refuses functions that a suite of one inverse square root does not have.
 fn unified(source: &Source) -> Result<()> {
     for node in &source.nodes {
-        let what = match node.op {
-            SourceOp::Gelu {} => "a GELU",
-            SourceOp::Softmax {} => "a softmax of exponentials",
-            _ => continue,
+        let what = if node.op.is::<Gelu>() {
+            "a GELU"
+        } else if node.op.is::<Softmax>() {
+            "a softmax of exponentials"
+        } else {
+            continue;
         };
         let instead = format!(
             "is {what}, which suite `comet` does not have: finetune the model with smooth maxima \

@@ -5,8 +5,8 @@ use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
 use crate::ops::Sum;
-use crate::source::shapes::Shapes;
-use crate::source::{Calibration, Means, Program, SourceNode, SourceOp};
+use crate::source::ops::{Add, QuantisedConv};
+use crate::source::{Calibration, Means, Program, SourceNode};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,6 @@ const SUM_SHIFT_LIMIT: u32 = 20;
 
 pub(super) struct Builder<'a> {
     pub(super) scales: Scales<'a>,
-    pub(super) shapes: Shapes,
     pub(super) options: &'a Options,
     means: &'a Means,
     pub(super) graph: Graph,
@@ -36,7 +35,7 @@ pub(super) fn build(
     options: &Options,
 ) -> Result<Model> {
     let activation_bits = options.activation_bits;
-    let scales = Scales::new(program, &calibration.ranges, activation_bits);
+    let scales = Scales::new(program, &calibration.ranges, activation_bits)?;
     let (scale, input_range) = scales.input()?;
     let source = &program.source;
     let graph = Graph {
@@ -55,10 +54,9 @@ pub(super) fn build(
         labels: options.labels.clone(),
     };
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());
-    let shapes = program.shapes()?;
     let means = &calibration.means;
     let mut builder =
-        Builder { scales, shapes, options, means, graph, weights, index, parts: BTreeMap::new() };
+        Builder { scales, options, means, graph, weights, index, parts: BTreeMap::new() };
     let input = Format { bits: 1, scale, signed: input_range[0] < 0 };
     builder.tensor(&source.input.name, &source.input.shape, input);
     builder.nodes(&fused_sums(program))?;
@@ -71,27 +69,15 @@ pub(super) fn build(
 /// another.
 fn fused_sums(program: &Program) -> BTreeMap<usize, usize> {
     let source = &program.source;
-    let adds = source.nodes.iter().enumerate().filter(|(_, n)| matches!(n.op, SourceOp::Add {}));
+    let adds = source.nodes.iter().enumerate().filter(|(_, n)| n.op.is::<Add>());
     let fused = adds.filter_map(|(add, node)| {
-        let projects = |linear: &usize| {
-            matches!(source.nodes[*linear].op, SourceOp::QuantisedConv { kernel: [1, 1], .. })
-        };
+        let projects =
+            |linear: &usize| source.nodes[*linear].op.get().is_some_and(QuantisedConv::is_1x1);
         let linears = node.inputs.iter().filter_map(|input| source.single_use_product(input));
         let linear = linears.max_by_key(|linear| (!projects(linear), *linear))?;
         Some((add, linear))
     });
     fused.collect()
-}
-
-/// Whether both multiply each position of the same image by a matrix.
-fn beside_each_other(a: &SourceNode, b: &SourceNode) -> bool {
-    let dense = |node: &SourceNode| match &node.op {
-        SourceOp::Conv { kernel, stride, padding, groups, .. } => {
-            (*kernel, *stride, *padding, *groups) == ([1, 1], [1, 1], [0; 4], 1)
-        }
-        _ => false,
-    };
-    a.inputs == b.inputs && dense(a) && dense(b)
 }
 
 impl<'a> Builder<'a> {
@@ -102,35 +88,38 @@ impl<'a> Builder<'a> {
             if !done.insert(index) {
                 continue;
             }
-            match (&node.op, fused.get(&index)) {
-                (SourceOp::Add {}, Some(linear)) => {
-                    let linear = &source.nodes[*linear];
-                    let skip = node.inputs.iter().find(|input| **input != linear.output);
-                    match linear.op {
-                        SourceOp::QuantisedConv { .. } => {
-                            self.quantised(linear, skip, &node.output)?
-                        }
-                        _ => self.linear(linear, skip, &node.output)?,
-                    }
-                }
-                (SourceOp::Add {}, None) => self.sum(node)?,
-                (SourceOp::QuantisedConv { .. }, _) => self.quantised(node, None, &node.output)?,
-                (op, _) if op.is_linear() => {
-                    let others = source.nodes.iter().enumerate().skip(index + 1);
-                    let beside = others.filter(|(other, _)| !done.contains(other));
-                    let beside = beside.filter(|(_, other)| beside_each_other(node, other));
-                    let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
-                    done.extend(places);
-                    nodes.insert(0, node);
-                    match nodes[..] {
-                        [node] => self.linear(node, None, &node.output)?,
-                        _ => self.side_by_side(&nodes)?,
-                    }
-                }
-                _ => self.other(node)?,
+            if let Some(product) = fused.get(&index) {
+                let product = &source.nodes[*product];
+                let addend = node.inputs.iter().find(|input| **input != product.output);
+                self.lower(product, addend, &node.output)?;
+                continue;
+            }
+            let others = source.nodes.iter().enumerate().skip(index + 1);
+            let beside = others.filter(|(other, _)| !done.contains(other));
+            let beside = beside.filter(|(_, other)| self.beside_each_other(node, other));
+            let (places, mut nodes): (Vec<usize>, Vec<&SourceNode>) = beside.unzip();
+            done.extend(places);
+            nodes.insert(0, node);
+            match nodes[..] {
+                [node] => self.lower(node, None, &node.output)?,
+                _ => self.side_by_side(&nodes)?,
             }
         }
         Ok(())
+    }
+
+    /// Whether both multiply each position of the same image by a matrix.
+    fn beside_each_other(&self, a: &SourceNode, b: &SourceNode) -> bool {
+        a.inputs == b.inputs && self.is_dense(a) && self.is_dense(b)
+    }
+
+    fn is_dense(&self, node: &SourceNode) -> bool {
+        let shape = node.inputs.first().map(|name| &self.scales.shapes[name]);
+        let Some(shape) = shape.filter(|shape| shape.len() == 3) else { return false };
+        self.conv(node, shape).is_ok_and(|conv| {
+            let Conv { kernel, stride, padding, groups, .. } = conv;
+            (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
+        })
     }
 
     /// Adds a tensor; its width is assigned later.
@@ -151,63 +140,59 @@ impl<'a> Builder<'a> {
         self.graph.nodes.len()
     }
 
-    pub(super) fn activation_bits(&self) -> u32 {
-        self.options.activation_bits
-    }
-
-    pub(super) fn shape_of(&self, tensor: usize) -> Vec<usize> {
-        self.graph.tensors[tensor].shape.clone()
-    }
-
-    pub(super) fn format(&self, tensor: &str) -> Format {
-        self.format_of(self.index[tensor])
-    }
-
     pub(super) fn format_of(&self, tensor: usize) -> Format {
         self.graph.tensors[tensor].format
     }
 
-    fn linear(&mut self, node: &SourceNode, skip: Option<&String>, output: &str) -> Result<()> {
-        let input = &node.inputs[0];
-        let conv = self.conv(node)?;
+    /// Adds the linear layer of a node, on a tensor, which `addend` is added to.
+    pub(super) fn linear(
+        &mut self,
+        node: &SourceNode,
+        (input, addend): (usize, Option<usize>),
+        output: &str,
+    ) -> Result<()> {
+        let conv = self.conv(node, &self.graph.tensors[input].shape)?;
         let output_scale = self.scales.of(output)?;
-        let quantised = self.integers(node, output_scale, None)?;
-        let addend = skip
-            .map(|skip| {
-                multiplier(self.format(skip).scale / quantised.accumulator_scale, &node.name)
-            })
-            .transpose()?;
-        let inputs = [input].into_iter().chain(skip).map(|name| self.index[name]).collect();
-        let shape = self.shapes[output].clone();
+        let quantised = self.integers(node, input, output_scale, None)?;
+        let fine = quantised.accumulator_scale;
+        let factor =
+            addend.map(|tensor| multiplier(self.format_of(tensor).scale / fine, &node.name));
+        let factor = factor.transpose()?;
+        let inputs = [input].into_iter().chain(addend).collect();
+        let shape = self.scales.shapes[output].clone();
         let format = Format { bits: 1, scale: output_scale, signed: true };
         let output = self.tensor(output, &shape, format);
-        self.push_linear(&node.name, (conv, addend), quantised, inputs, output);
+        self.push_linear(&node.name, (conv, factor), quantised, inputs, output);
         Ok(())
     }
 
-    pub(super) fn conv(&self, node: &SourceNode) -> Result<Conv> {
-        let conv = self.scales.program().conv(&node.op, &self.shapes[&node.inputs[0]]);
+    /// The geometry of a linear node on an input of that shape.
+    fn conv(&self, node: &SourceNode, input: &[usize]) -> Result<Conv> {
+        let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
+        let conv = linear.geometry(input, &self.scales.program().floats);
         conv.map_err(|why| Error::internal(&node.name, why))
     }
 
-    /// The integers of a linear node, at a shift of `least` or more.
-    fn integers(&self, node: &SourceNode, scale: f64, least: Option<u32>) -> Result<Quantised> {
+    /// The integers of a linear node on a tensor, at a shift of `least` or more.
+    fn integers(
+        &self,
+        node: &SourceNode,
+        input: usize,
+        scale: f64,
+        least: Option<u32>,
+    ) -> Result<Quantised> {
         let program = self.scales.program();
-        let conv = self.conv(node)?;
-        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
-        else {
-            return Err(Error::internal(&node.name, "is not linear"));
-        };
-        let input = &node.inputs[0];
-        let weight = self.in_one_scale(&program.floats[weight].data, self.index[input]);
+        let conv = self.conv(node, &self.graph.tensors[input].shape)?;
+        let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
+        let weight = self.in_one_scale(&program.floats[linear.weight()].data, input);
         let float = FloatLinear {
             name: &node.name,
             weight: &weight,
-            bias: bias.as_ref().map(|name| program.floats[name].data.as_slice()),
+            bias: linear.bias().map(|name| program.floats[name].data.as_slice()),
             channels: conv.out_channels,
             groups: conv.groups,
-            means: self.means_of(input, conv.in_channels),
-            input_scale: self.format(input).scale,
+            means: self.means_of(&node.inputs[0], conv.in_channels),
+            input_scale: self.format_of(input).scale,
             output_scale: scale,
         };
         let bits = self.options.weight_bits;
@@ -242,20 +227,21 @@ impl<'a> Builder<'a> {
     /// encrypted once. Each result keeps a scale of its own.
     fn side_by_side(&mut self, nodes: &[&SourceNode]) -> Result<()> {
         let [first, ..] = nodes else { return Ok(()) };
+        let input = self.index[&first.inputs[0]];
         let scales = nodes.iter().map(|node| self.scales.of(&node.output));
         let scales = scales.collect::<Result<Vec<f64>>>()?;
         let mut shift = None;
         for _ in 0..2 {
             // The largest shift of all, then all at that.
             for (node, scale) in nodes.iter().zip(&scales) {
-                shift = shift.max(Some(self.integers(node, *scale, shift)?.shift));
+                shift = shift.max(Some(self.integers(node, input, *scale, shift)?.shift));
             }
         }
-        let mut conv = self.conv(first)?;
+        let mut conv = self.conv(first, &self.graph.tensors[input].shape)?;
         conv.out_channels = 0;
         let mut all: Option<Quantised> = None;
         for (node, scale) in nodes.iter().zip(&scales) {
-            let mut one = self.integers(node, *scale, shift)?;
+            let mut one = self.integers(node, input, *scale, shift)?;
             conv.out_channels += one.weights.bias.len();
             match &mut all {
                 Some(all) => {
@@ -271,12 +257,11 @@ impl<'a> Builder<'a> {
         let [height, width] = [conv.out_height(), conv.out_width()];
         let format = Format { bits: 1, scale: 1.0, signed: true };
         let output = self.tensor(&output, &[conv.out_channels, height, width], format);
-        let input = self.index[&first.inputs[0]];
         self.push_linear(&name, (conv, None), all, vec![input], output);
         let mut start = 0;
         for (node, scale) in nodes.iter().zip(scales) {
             let view = View { start, strides: vec![height * width, width, 1] };
-            start += self.shapes[&node.output].iter().product::<usize>();
+            start += self.scales.shapes[&node.output].iter().product::<usize>();
             self.write(node, Op::from(view), vec![output], Format { scale, ..format });
         }
         Ok(())
@@ -299,11 +284,17 @@ impl<'a> Builder<'a> {
         known.then_some(means)
     }
 
-    fn sum(&mut self, node: &SourceNode) -> Result<()> {
-        let scale = self.scales.of(&node.output)?;
-        let inputs = [0, 1].map(|i| self.index[&node.inputs[i]]);
-        self.weighted_sum(&node.name, &node.output, inputs, [1.0, 1.0], scale)?;
-        Ok(())
+    /// Adds a node under its own name, with its output.
+    fn write(&mut self, node: &SourceNode, op: Op, inputs: Vec<usize>, format: Format) {
+        let shape = self.scales.shapes[&node.output].clone();
+        let output = self.tensor(&node.output, &shape, format);
+        self.push(&node.name, op, inputs, output);
+    }
+
+    /// Names of a node in front of `node` and its tensor.
+    pub(super) fn before(&self, node: &SourceNode, step: &str) -> (String, String) {
+        let output = self.scales.program().source.fresh(&format!("{}.{step}", node.output));
+        (format!("{}.{step}", node.name), output)
     }
 
     /// Adds a node for `factors[0]*x0 + factors[1]*x1` at `scale`, and its tensor.
@@ -327,6 +318,10 @@ impl<'a> Builder<'a> {
         self.push(name, op, inputs.to_vec(), output);
         Ok(output)
     }
+}
+
+fn not_linear(node: &SourceNode) -> Error {
+    Error::internal(&node.name, "is not linear")
 }
 
 /// The smallest shift that gives both multipliers their floor, unless one of

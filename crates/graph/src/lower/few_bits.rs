@@ -10,7 +10,8 @@ use super::options::{Options, Switch};
 use super::{build, float_layers};
 use crate::ir::Model;
 use crate::ops::choice::WeightBits;
-use crate::source::{Calibration, Program, SourceNode, SourceOp};
+use crate::source::ops::{Add, QuantisedConv, Relu, Requantize};
+use crate::source::{Calibration, Program, SourceNode};
 use crate::{Error, Result};
 
 /// Bits of residuals, of the input and of everything else that no convolution multiplies.
@@ -37,18 +38,14 @@ pub(super) fn build(
     Ok(model)
 }
 
-fn has_few_bits(node: &&SourceNode) -> bool {
-    matches!(node.op, SourceOp::QuantisedConv { .. } | SourceOp::Requantize { .. })
-}
-
 /// Whether the network has chosen its bits itself.
 fn is_trained(program: &Program) -> bool {
-    program.source.nodes.iter().any(|node| has_few_bits(&node))
+    program.source.nodes.iter().any(|node| node.op.has_few_bits())
 }
 
 /// Refuses layers that only products by oblivious transfer can run.
 pub(super) fn refuse(program: &Program) -> Result<()> {
-    program.source.nodes.iter().find(has_few_bits).map_or(Ok(()), |node| {
+    program.source.nodes.iter().find(|node| node.op.has_few_bits()).map_or(Ok(()), |node| {
         let what = "was trained with few bits, in which other suites do not compute";
         Err(Error::unsupported(&node.name, what, "compile for suite ufo"))
     })
@@ -57,7 +54,7 @@ pub(super) fn refuse(program: &Program) -> Result<()> {
 /// What was trained in is not to be left out.
 fn check_trained(program: &Program, options: &Options) -> Result<()> {
     for node in &program.source.nodes {
-        let SourceOp::QuantisedConv { winograd, importance, .. } = &node.op else { continue };
+        let Some(QuantisedConv { winograd, importance, .. }) = node.op.get() else { continue };
         let plain = WeightBits::twos_complement(importance.len() as u32).importance;
         let (pass, what) = if *winograd && options.disabled.contains(&Switch::Winograd) {
             ("winograd", "was trained in the Winograd domain")
@@ -83,7 +80,7 @@ fn say_bits(program: &mut Program, activation_bits: u32, trained: bool) {
     let bits: Vec<u32> =
         source.nodes.iter().map(|n| if trained { activation_bits } else { wide(n) }).collect();
     for (node, chosen) in program.source.nodes.iter_mut().zip(bits) {
-        if let SourceOp::Relu { bits: bits @ None, .. } = &mut node.op {
+        if let Some(Relu { bits: bits @ None, .. }) = node.op.get_mut() {
             *bits = Some(chosen);
         }
     }
@@ -96,30 +93,20 @@ fn only_multiplied(program: &Program, tensor: &str) -> bool {
         && readers.peek().is_some()
         && readers.all(|node| {
             takes_few(program, node)
-                || rearranges(&node.op) && only_multiplied(program, &node.output)
+                || node.op.keeps_integers() && only_multiplied(program, &node.output)
         })
 }
 
 /// Whether a linear layer multiplies activations of few bits: all but a projection of a
 /// residual.
 fn takes_few(program: &Program, node: &SourceNode) -> bool {
-    let small = matches!(node.op, SourceOp::QuantisedConv { kernel: [1, 1], .. });
-    let added = readers(program, &node.output).all(|n| matches!(n.op, SourceOp::Add {}));
+    let small = node.op.get().is_some_and(QuantisedConv::is_1x1);
+    let added = readers(program, &node.output).all(|n| n.op.is::<Add>());
     node.op.is_product() && !(small && added && program.source.output != node.output)
 }
 
 fn readers<'a>(program: &'a Program, tensor: &'a str) -> impl Iterator<Item = &'a SourceNode> {
     program.source.nodes.iter().filter(move |node| node.inputs.iter().any(|i| i == tensor))
-}
-
-fn rearranges(op: &SourceOp) -> bool {
-    matches!(
-        op,
-        SourceOp::MaxPool { .. }
-            | SourceOp::Reshape { .. }
-            | SourceOp::View { .. }
-            | SourceOp::Pad { .. }
-    )
 }
 
 /// Lets linear layers read activations of few bits where these have more.
@@ -145,6 +132,6 @@ fn insert(program: &mut Program, index: usize, bits: u32) {
     for (node, _) in readers {
         node.inputs.iter_mut().filter(|i| **i == tensor).for_each(|i| i.clone_from(&output));
     }
-    let (name, inputs, op) = (output.clone(), vec![tensor], SourceOp::Requantize { bits });
+    let (name, inputs, op) = (output.clone(), vec![tensor], Requantize { bits }.into());
     program.source.nodes.insert(index + 1, SourceNode { name, inputs, output, op });
 }

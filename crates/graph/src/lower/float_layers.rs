@@ -3,8 +3,10 @@
 
 use super::options::{Options, Switch};
 use super::rounding::{self, FewBits, Rows};
+use crate::ops::Conv;
 use crate::ops::choice::WeightBits;
 use crate::ops::winograd::transformed_kernel;
+use crate::source::ops::QuantisedConv;
 use crate::source::{Calibration, FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 
@@ -34,7 +36,7 @@ pub(super) fn round(
             None if outer => options.weight_bits.max(OUTER_BITS),
             None => options.weight_bits,
         };
-        if program.source.nodes[*index].op.is_linear() {
+        if program.source.nodes[*index].op.linear().is_some() {
             round_layer(program, *index, bits, calibration, options)?;
         }
     }
@@ -43,45 +45,27 @@ pub(super) fn round(
 
 /// A float layer, as a convolution.
 struct Float {
-    kernel: [usize; 2],
-    stride: [usize; 2],
-    padding: [usize; 4],
-    dilation: [usize; 2],
-    groups: usize,
+    conv: Conv,
     weight: FloatTensor,
     bias: Option<Vec<f32>>,
 }
 
 impl Float {
-    fn of(program: &Program, op: &SourceOp) -> Option<Self> {
-        let floats = |name: &String| program.floats[name].clone();
-        let bias = |name: &Option<String>| name.as_ref().map(|name| floats(name).data.clone());
-        Some(match op {
-            SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, bias: name } => {
-                Self {
-                    kernel: *kernel,
-                    stride: *stride,
-                    padding: *padding,
-                    dilation: *dilation,
-                    groups: *groups,
-                    weight: floats(weight),
-                    bias: bias(name),
-                }
-            }
-            SourceOp::Gemm { weight, bias: name } => {
-                let mut weight = floats(weight);
-                weight.shape = [&weight.shape[..], &[1, 1]].concat();
-                let (kernel, stride, dilation) = ([1, 1], [1, 1], [1, 1]);
-                let (padding, groups, bias) = ([0; 4], 1, bias(name));
-                Self { kernel, stride, padding, dilation, groups, weight, bias }
-            }
-            _ => return None,
-        })
+    fn of(program: &Program, node: &SourceNode) -> Result<Self> {
+        let refused = |why: String| Error::invalid("few-bits", &node.name, why);
+        let linear = node.op.linear().ok_or_else(|| refused("is not linear".into()))?;
+        let shapes = program.shapes()?;
+        let conv = linear.geometry(&shapes[&node.inputs[0]], &program.floats).map_err(refused)?;
+        let mut weight = program.floats[linear.weight()].clone();
+        weight.shape = [&[conv.out_channels, conv.group_channels()][..], &conv.kernel].concat();
+        let bias = linear.bias().map(|name| program.floats[name].data.clone());
+        Ok(Self { conv, weight, bias })
     }
 
     /// Whether Winograd's algorithm computes it with fewer products.
     fn suits_winograd(&self) -> bool {
-        (self.kernel, self.stride, self.dilation, self.groups) == ([3, 3], [1, 1], [1, 1], 1)
+        let Conv { kernel, stride, dilation, groups, .. } = self.conv;
+        (kernel, stride, dilation, groups) == ([3, 3], [1, 1], [1, 1], 1)
     }
 
     fn channels(&self) -> usize {
@@ -96,10 +80,9 @@ fn round_layer(
     calibration: &Calibration,
     options: &Options,
 ) -> Result<()> {
-    let SourceNode { name, inputs, op, .. } = program.source.nodes[index].clone();
-    let Some(float) = Float::of(program, &op) else {
-        return Err(Error::invalid("few-bits", &name, "is not linear"));
-    };
+    let node = program.source.nodes[index].clone();
+    let float = Float::of(program, &node)?;
+    let SourceNode { name, inputs, .. } = node;
     let winograd = float.suits_winograd() && !options.disabled.contains(&Switch::Winograd);
     let reweighting = !options.disabled.contains(&Switch::Reweighting);
     let few = rounded(&float, bits, winograd, reweighting);
@@ -119,13 +102,13 @@ fn stored(
     (float, few, bias): (Float, FewBits, FloatTensor),
     winograd: bool,
 ) -> SourceOp {
-    let side = if winograd { [TILE + 2; 2] } else { float.kernel };
+    let side = if winograd { [TILE + 2; 2] } else { float.conv.kernel };
     let shape = [&float.weight.shape[..2], &side].concat();
     let data = few.weight.iter().map(|w| *w as f32).collect();
     let scale = FloatTensor::vector(few.scale.iter().map(|s| *s as f32).collect());
-    let Float { kernel, stride, padding, dilation, groups, .. } = float;
+    let Conv { kernel, stride, padding, dilation, groups, .. } = float.conv;
     let WeightBits { importance, offset } = few.choice;
-    SourceOp::QuantisedConv {
+    SourceOp::from(QuantisedConv {
         kernel,
         stride,
         padding,
@@ -137,7 +120,7 @@ fn stored(
         offset,
         scale: program.store(&format!("{name}.scales"), scale),
         bias: program.store(&format!("{name}.biases"), bias),
-    }
+    })
 }
 
 fn rounded(float: &Float, bits: u32, winograd: bool, reweighting: bool) -> FewBits {
@@ -159,15 +142,16 @@ fn rounded(float: &Float, bits: u32, winograd: bool, reweighting: bool) -> FewBi
 /// (Nagel et al., ICCV 2019, section 4.2); padding counts as the rest of the input.
 fn moved_means(float: &Float, few: &FewBits, winograd: bool, means: Option<&[f64]>) -> Vec<f64> {
     let channels = float.channels();
-    let Some(means) = means.filter(|means| means.len() == float.weight.shape[1] * float.groups)
+    let Some(means) =
+        means.filter(|means| means.len() == float.weight.shape[1] * float.conv.groups)
     else {
         return vec![0.0; channels];
     };
     let inputs = float.weight.shape[1];
-    let taps = (float.kernel[0] * float.kernel[1]).max(1);
+    let taps = (float.conv.kernel[0] * float.conv.kernel[1]).max(1);
     let places = if winograd { (TILE + 2) * (TILE + 2) } else { taps };
     let moved = |channel: usize| {
-        let group = channel / (channels / float.groups.max(1)).max(1);
+        let group = channel / (channels / float.conv.groups.max(1)).max(1);
         let of_input = |input: usize| {
             let row = channel * inputs + input;
             let floats = float.weight.data[row * taps..][..taps].iter();

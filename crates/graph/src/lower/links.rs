@@ -1,6 +1,6 @@
 //! Tensors that must have one scale, up to a known factor.
 
-use crate::source::{Program, SourceNode, SourceOp};
+use crate::source::{Program, SourceNode};
 use std::collections::BTreeMap;
 
 /// Classes of tensors whose scales are tied together: a forest of names, each with the
@@ -16,11 +16,9 @@ impl<'a> Links<'a> {
         let mut links = Self { parents: BTreeMap::new(), fixed: &program.source.input.name };
         for node in &program.source.nodes {
             let dropped = dropped(program, node, activation_bits);
-            let ratio = dropped.map(|bits| f64::from(bits).exp2()).or_else(|| ratio(node));
+            let ratio = dropped.map(|bits| f64::from(bits).exp2()).or_else(|| node.op.ratio());
             if let Some(ratio) = ratio {
-                // A mask chooses, whatever its own scale.
-                let tied = if let SourceOp::Mask {} = node.op { 1 } else { usize::MAX };
-                for input in node.inputs.iter().take(tied) {
+                for input in node.inputs.iter().take(node.op.tied_inputs()) {
                     links.tie(input, &node.output, ratio);
                 }
             }
@@ -57,29 +55,7 @@ impl<'a> Links<'a> {
 }
 
 /// Bits that a node drops from integers that are not negative, if that is what it does.
-pub(super) fn dropped(program: &Program, node: &SourceNode, activation_bits: u32) -> Option<u32> {
-    let SourceOp::Requantize { bits } = &node.op else { return None };
-    let input = node.inputs.first()?;
-    program.source.unsigned_bits(input, activation_bits)?.checked_sub(*bits)
-}
-
-/// The scale of a node's output in that of its inputs, where it has no choice.
-fn ratio(node: &SourceNode) -> Option<f64> {
-    match &node.op {
-        SourceOp::Relu { .. }
-        | SourceOp::Clip { .. }
-        | SourceOp::MaxPool { .. }
-        | SourceOp::Reshape { .. }
-        | SourceOp::View { .. }
-        | SourceOp::Pad { .. }
-        | SourceOp::AddConstant { .. }
-        | SourceOp::Gelu {}
-        | SourceOp::Smu { .. }
-        | SourceOp::Mask {}
-        | SourceOp::Concat {} => Some(1.0),
-        SourceOp::AveragePool { kernel, .. } => Some(1.0 / (kernel[0] * kernel[1]) as f64),
-        SourceOp::Scale { factor } => Some(factor.abs()),
-        SourceOp::Registered(op) => op.operator().ratio(),
-        _ => None,
-    }
+fn dropped(program: &Program, node: &SourceNode, activation_bits: u32) -> Option<u32> {
+    let kept = node.op.kept_bits()?;
+    program.source.unsigned_bits(node.inputs.first()?, activation_bits)?.checked_sub(kept)
 }

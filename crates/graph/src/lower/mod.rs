@@ -2,19 +2,17 @@
 //! multipliers, widths from the worst case of the real weights.
 
 mod build;
-mod demands;
 mod few_bits;
 mod float_layers;
+mod inputs;
 mod links;
-mod local;
 mod options;
-mod quantised;
-mod registered;
 mod rounding;
 mod scale;
-mod transformer;
+mod step;
 mod unfused;
 mod unscaled;
+mod values;
 mod weights;
 mod widths;
 

@@ -7,9 +7,9 @@ use crate::interpret::unscaled;
 use crate::ir::{
     Format, Graph, Linear, Model, Node, NodeWeights, Op, Rounding, Tensor, Unscaled, VERSION,
 };
-use crate::ops::{Offset, Product, Reshape, Sum, SumPool};
-use crate::source::shapes::{Shapes, window};
-use crate::source::{Calibration, Program, SourceNode, SourceOp};
+use crate::ops::{Offset, Operator, Product, Reshape, Sum};
+use crate::source::shapes::Shapes;
+use crate::source::{Calibration, Program, SourceNode, UnscaledLowering};
 use std::collections::BTreeMap;
 
 /// Widest output: the results are 64-bit integers.
@@ -45,7 +45,7 @@ pub(super) fn build(
     calibration: &Calibration,
     options: &Options,
 ) -> Result<Model> {
-    let scales = Scales::new(program, &calibration.ranges, options.activation_bits);
+    let scales = Scales::new(program, &calibration.ranges, options.activation_bits)?;
     let (scale, input_range) = scales.input()?;
     let source = &program.source;
     let exact = Unscaled { output_bits: WIDEST, packing: options.packing };
@@ -105,68 +105,31 @@ impl Builder<'_> {
             self.polynomials.insert(node.output.clone(), polynomial);
             return Ok(());
         }
-        let input = self.made(&node.inputs[0])?;
-        let Format { scale, signed, .. } = self.graph.tensors[input].format;
-        let (op, scale, signed) = match &node.op {
-            op if op.is_linear() => {
-                let (linear, weights, scale) = self.linear(node, scale)?;
-                self.weights.insert(self.graph.nodes.len(), weights);
-                (Op::from(linear), scale, true)
-            }
-            SourceOp::AveragePool { kernel, stride, padding, count_include_pad } => {
-                if !count_include_pad && padding.iter().any(|pad| *pad != 0) {
-                    let what = "averages over fewer elements at the border";
-                    let instead = "set count_include_pad=1 or remove the padding";
-                    return Err(Error::unsupported(&node.name, what, instead));
-                }
-                let window = window(&self.shapes[&node.inputs[0]], *kernel, *stride, *padding)
-                    .map_err(|why| Error::internal(&node.name, why))?;
-                let size = window.size() as f64;
-                (Op::from(SumPool(window)), scale / size, signed)
-            }
-            SourceOp::Reshape { .. } => (Op::from(Reshape), scale, signed),
-            op => return Err(refused(node, op)),
+        let input = match node.inputs.first() {
+            Some(input) => self.made(input)?,
+            None => return Err(Error::internal(&node.name, "reads nothing")),
         };
-        let output = self.tensor(&node.output, scale, signed);
-        self.graph.nodes.push(Node { name: node.name.clone(), op, inputs: vec![input], output });
-        Ok(())
+        node.op.lower_unscaled(&mut Step { builder: self, node, input })?;
+        let missing = || Error::internal(&node.name, "its operator wrote no output");
+        self.index.contains_key(&node.output).then_some(()).ok_or_else(missing)
     }
 
     /// What a node computes, where that is a polynomial of degree 2 or less of one tensor.
     fn polynomial(&self, node: &SourceNode) -> Option<Polynomial> {
-        let of = |name: &String| {
-            let itself = Polynomial {
-                of: name.clone(),
-                coefficients: [0.0, 1.0, 0.0],
-                node: node.name.clone(),
-            };
-            self.polynomials.get(name).cloned().unwrap_or(itself)
+        let itself = |name: &String| Polynomial {
+            of: name.clone(),
+            coefficients: [0.0, 1.0, 0.0],
+            node: node.name.clone(),
         };
-        let first = of(&node.inputs[0]);
-        let [a0, a1, a2] = first.coefficients;
-        let coefficients = match &node.op {
-            SourceOp::Scale { factor } => [a0 * factor, a1 * factor, a2 * factor],
-            SourceOp::AddConstant { constant } => {
-                let constants = &self.program.floats[constant].data;
-                let value = *constants.first().filter(|c| constants.iter().all(|d| d == *c))?;
-                [a0 + f64::from(value), a1, a2]
-            }
-            SourceOp::Multiply {} | SourceOp::Add {} => {
-                let second = of(&node.inputs[1]);
-                let [b0, b1, b2] = second.coefficients;
-                let product = matches!(node.op, SourceOp::Multiply {});
-                let cubic = a1 * b2 != 0.0 || a2 * b1 != 0.0 || a2 * b2 != 0.0;
-                if first.of != second.of || product && cubic {
-                    return None;
-                }
-                match product {
-                    true => [a0 * b0, a0 * b1 + a1 * b0, a0 * b2 + a1 * b1 + a2 * b0],
-                    false => [a0 + b0, a1 + b1, a2 + b2],
-                }
-            }
-            _ => return None,
-        };
-        Some(Polynomial { of: first.of, coefficients, node: node.name.clone() })
+        let of = |name| self.polynomials.get(name).cloned().unwrap_or_else(|| itself(name));
+        let inputs: Vec<Polynomial> = node.inputs.iter().map(of).collect();
+        let of = inputs.first()?.of.clone();
+        if inputs.iter().any(|input| input.of != of) {
+            return None;
+        }
+        let inputs: Vec<[f64; 3]> = inputs.iter().map(|input| input.coefficients).collect();
+        let coefficients = node.op.polynomial(&inputs, &self.program.floats)?;
+        Some(Polynomial { of, coefficients, node: node.name.clone() })
     }
 
     /// The index of a tensor, whose polynomial becomes nodes if it has not yet.
@@ -254,16 +217,14 @@ impl Builder<'_> {
 
     /// Integer weights, one scale for all, and the scale of the result.
     fn linear(&mut self, node: &SourceNode, input: f64) -> Result<(Linear, NodeWeights, f64)> {
-        let conv = self.program.conv(&node.op, &self.shapes[&node.inputs[0]]);
+        let missing = || Error::internal(&node.name, "is not linear");
+        let float = node.op.linear().ok_or_else(missing)?;
+        let conv = float.geometry(&self.shapes[&node.inputs[0]], &self.program.floats);
         let conv = conv.map_err(|why| Error::internal(&node.name, why))?;
-        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) = &node.op
-        else {
-            return Err(Error::internal(&node.name, "is not linear"));
-        };
         let bits = self.options.layer_bits.get(self.layers).copied();
         let bits = bits.unwrap_or(self.options.weight_bits);
         self.layers += 1;
-        let floats = &self.program.floats[weight].data;
+        let floats = &self.program.floats[float.weight()].data;
         let peak = floats.iter().map(|w| f64::from(w.abs())).fold(0.0, f64::max);
         let largest = f64::from((1u32 << (bits - 1)) - 1);
         let unit = if peak > 0.0 { peak / largest } else { 1.0 };
@@ -277,7 +238,7 @@ impl Builder<'_> {
             fits.then_some(integer as i64)
                 .ok_or_else(|| Error::unsupported(&node.name, what, instead))
         };
-        let bias = match bias {
+        let bias = match float.bias() {
             Some(name) => {
                 let data = &self.program.floats[name].data;
                 data.iter().map(|b| rounded(f64::from(*b))).collect::<Result<_>>()?
@@ -297,25 +258,48 @@ impl Builder<'_> {
     }
 }
 
-/// What to do without an operator.
-fn refused(node: &SourceNode, op: &SourceOp) -> Error {
-    let (what, instead) = match op {
-        SourceOp::Relu { .. } | SourceOp::Clip { .. } => (
-            "is a comparison, which ciphertexts cannot be put to",
-            "put a polynomial of degree 2 in its place (`tacit train square`), or use suite auto",
-        ),
-        SourceOp::MaxPool { .. } => (
-            "is a comparison, which ciphertexts cannot be put to",
-            "use average pooling (`tacit train square` puts it there), or suite auto",
-        ),
-        SourceOp::Multiply {} | SourceOp::Add {} | SourceOp::AddConstant { .. } => (
-            "is no polynomial of degree 2 of one tensor",
-            "use a*x^2 + b*x + c with numbers a, b and c, or suite auto",
-        ),
-        _ => (
-            "is not an operator of exact integers",
-            "use convolutions, matrix products, squares and average pools only, or suite auto",
-        ),
-    };
-    Error::unsupported(&node.name, what, instead)
+/// One node that is being lowered.
+struct Step<'a, 'b> {
+    builder: &'a mut Builder<'b>,
+    node: &'a SourceNode,
+    /// The tensor that it reads first.
+    input: usize,
+}
+
+impl Step<'_, '_> {
+    fn add(&mut self, op: Op, scale: f64, signed: bool) -> Result<()> {
+        let (node, builder) = (self.node, &mut *self.builder);
+        if builder.index.contains_key(&node.output) {
+            return Err(Error::internal(&node.name, "its operator wrote two outputs"));
+        }
+        let output = builder.tensor(&node.output, scale, signed);
+        let inputs = vec![self.input];
+        builder.graph.nodes.push(Node { name: node.name.clone(), op, inputs, output });
+        Ok(())
+    }
+}
+
+impl UnscaledLowering for Step<'_, '_> {
+    fn input(&self) -> &Tensor {
+        &self.builder.graph.tensors[self.input]
+    }
+
+    fn write(&mut self, operator: Box<dyn Operator>, scale: f64, signed: bool) -> Result<()> {
+        self.add(Op::from(operator), scale, signed)
+    }
+
+    fn linear(&mut self) -> Result<()> {
+        let scale = self.input().format.scale;
+        let (linear, weights, scale) = self.builder.linear(self.node, scale)?;
+        self.builder.weights.insert(self.builder.graph.nodes.len(), weights);
+        self.add(Op::from(Box::new(linear) as Box<dyn Operator>), scale, true)
+    }
+
+    fn refuse(&self, what: &str, instead: &str) -> Error {
+        Error::unsupported(&self.node.name, what, instead)
+    }
+
+    fn defect(&self, why: &str) -> Error {
+        Error::internal(&self.node.name, why)
+    }
 }

@@ -1,6 +1,7 @@
 //! Per-channel `factor * x + offset`: folded into the linear node before it; factors
 //! become a depthwise 1x1 convolution when there is none.
 
+use crate::source::ops::{AddConstant, BatchNormalization, Conv, Reshape};
 use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 
@@ -15,41 +16,31 @@ impl Affine {
     /// and for constants that vary inside a channel.
     pub(super) fn of(program: &Program, node: &SourceNode, shape: &[usize]) -> Option<Self> {
         let channels = *shape.first()?;
-        match &node.op {
-            SourceOp::BatchNormalization { scale, bias, mean, variance, epsilon } => {
-                let values =
-                    |name: &String| program.floats[name].data.iter().map(|v| f64::from(*v));
-                let factor: Vec<f64> = values(scale)
-                    .zip(values(variance))
-                    .map(|(scale, variance)| scale / (variance + epsilon).sqrt())
-                    .collect();
-                let shift = values(bias).zip(values(mean)).zip(&factor);
-                let offset = shift.map(|((bias, mean), factor)| bias - mean * factor).collect();
-                Some(Self { factor, offset })
-            }
-            SourceOp::AddConstant { constant } => {
-                let constant = &program.floats[constant].data;
-                let offset = per_channel(constant, channels)?;
-                Some(Self { factor: vec![1.0; channels], offset })
-            }
-            _ => None,
+        if let Some(AddConstant { constant }) = node.op.get() {
+            let offset = per_channel(&program.floats[constant].data, channels)?;
+            return Some(Self { factor: vec![1.0; channels], offset });
         }
+        let BatchNormalization { scale, bias, mean, variance, epsilon } = node.op.get()?;
+        let values = |name: &String| program.floats[name].data.iter().map(|v| f64::from(*v));
+        let factor: Vec<f64> = values(scale)
+            .zip(values(variance))
+            .map(|(scale, variance)| scale / (variance + epsilon).sqrt())
+            .collect();
+        let shift = values(bias).zip(values(mean)).zip(&factor);
+        let offset = shift.map(|((bias, mean), factor)| bias - mean * factor).collect();
+        Some(Self { factor, offset })
     }
 
     /// Makes the linear node `index` compute `affine(linear(x))`, leaving the
     /// original weights, which another node may read.
     pub(super) fn fold_into(&self, program: &mut Program, index: usize) {
-        let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) =
-            &program.source.nodes[index].op
-        else {
-            return;
-        };
-        let mut scaled = program.floats[weight].clone();
+        let Some(linear) = program.source.nodes[index].op.linear() else { return };
+        let mut scaled = program.floats[linear.weight()].clone();
         let per_channel = scaled.data.len() / self.factor.len();
         for (row, factor) in scaled.data.chunks_exact_mut(per_channel).zip(&self.factor) {
             row.iter_mut().for_each(|w| *w = (f64::from(*w) * factor) as f32);
         }
-        let old = bias.as_ref().map(|name| program.floats[name].data.clone());
+        let old = linear.bias().map(|name| program.floats[name].data.clone());
         let old = old.unwrap_or_else(|| vec![0.0; self.factor.len()]);
         let terms = old.iter().zip(&self.factor).zip(&self.offset);
         let moved = terms.map(|((b, factor), offset)| (f64::from(*b) * factor + offset) as f32);
@@ -58,11 +49,8 @@ impl Affine {
         let base = program.source.nodes[index].name.clone();
         let new_weight = program.store(&format!("{base}.weight"), scaled);
         let new_bias = program.store(&format!("{base}.bias"), moved);
-        if let SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias } =
-            &mut program.source.nodes[index].op
-        {
-            *weight = new_weight;
-            *bias = Some(new_bias);
+        if let Some(linear) = program.source.nodes[index].op.linear_mut() {
+            linear.set_weights(new_weight, new_bias);
         }
     }
 
@@ -72,7 +60,7 @@ impl Affine {
         let weight =
             FloatTensor { shape: vec![self.factor.len(), 1, 1, 1], data: narrow(&self.factor) };
         let bias = FloatTensor::vector(narrow(&self.offset));
-        SourceOp::Conv {
+        SourceOp::from(Conv {
             kernel: [1, 1],
             stride: [1, 1],
             padding: [0; 4],
@@ -80,7 +68,7 @@ impl Affine {
             groups: self.factor.len(),
             weight: program.store(&format!("{base}.weight"), weight),
             bias: Some(program.store(&format!("{base}.bias"), bias)),
-        }
+        })
     }
 }
 
@@ -120,13 +108,10 @@ pub(super) fn fold(mut program: Program, wanted: fn(&SourceOp) -> bool) -> Resul
 /// Turns the factors that are left into depthwise convolutions, which then take over
 /// the affine nodes behind them. Constants that are left are added without a product.
 pub(super) fn run(mut program: Program) -> Result<Program> {
-    let is_affine = |op: &SourceOp| {
-        matches!(op, SourceOp::BatchNormalization { .. } | SourceOp::AddConstant { .. })
-    };
+    let is_affine = |op: &SourceOp| op.is::<BatchNormalization>() || op.is::<AddConstant>();
     loop {
         program = fold(program, is_affine)?;
-        let scales = |op: &SourceOp| matches!(op, SourceOp::BatchNormalization { .. });
-        match program.source.nodes.iter().position(|node| scales(&node.op)) {
+        match program.source.nodes.iter().position(|node| node.op.is::<BatchNormalization>()) {
             Some(index) => convert(&mut program, index)?,
             None => return Ok(program),
         }
@@ -153,7 +138,7 @@ fn as_image(node: SourceNode, shape: &[usize]) -> Vec<SourceNode> {
         name: format!("{}.{step}", node.name),
         inputs: vec![input.to_owned()],
         output: output.to_owned(),
-        op: SourceOp::Reshape { shape },
+        op: Reshape { shape }.into(),
     };
     let (image, result) = (between("image"), between("result"));
     vec![

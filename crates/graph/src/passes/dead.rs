@@ -20,7 +20,8 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 mod tests {
     use super::super::tests::{node, program, relu};
     use super::*;
-    use crate::source::{Floats, SourceOp};
+    use crate::source::Floats;
+    use crate::source::ops::Add;
 
     #[test]
     fn only_what_the_output_needs_stays() {
@@ -28,7 +29,7 @@ mod tests {
             node(&["x"], "a", relu()),
             node(&["x"], "dead", relu()),
             node(&["dead"], "dead too", relu()),
-            node(&["a", "x"], "y", SourceOp::Add {}),
+            node(&["a", "x"], "y", Add {}.into()),
         ];
         let after = run(program(&[4], nodes, Floats::new())).map(|p| p.source);
         let names = after.map(|s| s.nodes.into_iter().map(|n| n.output).collect::<Vec<_>>());

@@ -2,10 +2,11 @@
 
 use super::affine;
 use crate::Result;
-use crate::source::{Program, SourceOp};
+use crate::source::Program;
+use crate::source::ops::BatchNormalization;
 
 pub(super) fn run(program: Program) -> Result<Program> {
-    affine::fold(program, |op| matches!(op, SourceOp::BatchNormalization { .. }))
+    affine::fold(program, |op| op.is::<BatchNormalization>())
 }
 
 #[cfg(test)]
@@ -13,11 +14,12 @@ pub(super) fn run(program: Program) -> Result<Program> {
 mod tests {
     use super::super::tests::{conv, floats, node, program};
     use super::*;
-    use crate::source::Floats;
+    use crate::source::ops::{Add, AddConstant, Conv};
+    use crate::source::{Floats, SourceOp};
 
     fn norm() -> SourceOp {
         let [scale, bias, mean, variance] = ["s", "b", "m", "v"].map(String::from);
-        SourceOp::BatchNormalization { scale, bias, mean, variance, epsilon: 1.0 }
+        BatchNormalization { scale, bias, mean, variance, epsilon: 1.0 }.into()
     }
 
     fn weights() -> Floats {
@@ -35,7 +37,7 @@ mod tests {
         let nodes = vec![node(&["x"], "a", conv("w")), node(&["a"], "y", norm())];
         let after = run(program(&[1, 1, 2], nodes, weights())).unwrap();
         let [only] = &after.source.nodes[..] else { unreachable!("one node is left") };
-        let SourceOp::Conv { weight, bias: Some(bias), .. } = &only.op else {
+        let Some(Conv { weight, bias: Some(bias), .. }) = only.op.get() else {
             unreachable!("a convolution with a bias")
         };
         assert_eq!(after.floats[weight].data, [2.0, -6.0]);
@@ -49,12 +51,12 @@ mod tests {
         let nodes = vec![
             node(&["x"], "a", conv("w")),
             node(&["a"], "b", norm()),
-            node(&["b", "a"], "y", SourceOp::Add {}),
+            node(&["b", "a"], "y", Add {}.into()),
         ];
         let before = program(&[1, 1, 2], nodes, weights());
         assert_eq!(run(before.clone()).unwrap(), before);
         let after = super::super::run(before).unwrap();
-        assert!(matches!(after.source.nodes[1].op, SourceOp::Conv { groups: 2, .. }));
+        assert_eq!(after.source.nodes[1].op.get().map(|conv: &Conv| conv.groups), Some(2));
     }
 
     #[test]
@@ -62,7 +64,7 @@ mod tests {
         let after = super::super::run(program(&[2], vec![node(&["x"], "y", norm())], weights()));
         let after = after.unwrap();
         let [_, conv, _] = &after.source.nodes[..] else { unreachable!("reshape, conv, reshape") };
-        let SourceOp::Conv { weight, groups: 2, .. } = &conv.op else { unreachable!("depthwise") };
+        let Some(Conv { weight, groups: 2, .. }) = conv.op.get() else { unreachable!("depthwise") };
         assert_eq!(after.floats[weight].data, [2.0, 2.0]);
         assert_eq!(after.shapes().unwrap()["y"], [2]);
     }
@@ -72,11 +74,11 @@ mod tests {
         let nodes = vec![
             node(&["x"], "a", norm()),
             node(&["a"], "b", norm()),
-            node(&["b"], "y", SourceOp::AddConstant { constant: "b".into() }),
+            node(&["b"], "y", AddConstant { constant: "b".into() }.into()),
         ];
         let after = super::super::run(program(&[2, 1, 1], nodes, weights())).unwrap();
         let [only] = &after.source.nodes[..] else { unreachable!("one node is left") };
-        let SourceOp::Conv { weight, bias: Some(bias), .. } = &only.op else {
+        let Some(Conv { weight, bias: Some(bias), .. }) = only.op.get() else {
             unreachable!("a convolution with a bias")
         };
         assert_eq!(after.floats[weight].data, [4.0, 4.0]);

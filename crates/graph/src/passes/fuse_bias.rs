@@ -2,10 +2,11 @@
 
 use super::affine;
 use crate::Result;
-use crate::source::{Program, SourceOp};
+use crate::source::Program;
+use crate::source::ops::AddConstant;
 
 pub(super) fn run(program: Program) -> Result<Program> {
-    affine::fold(program, |op| matches!(op, SourceOp::AddConstant { .. }))
+    affine::fold(program, |op| op.is::<AddConstant>())
 }
 
 #[cfg(test)]
@@ -13,9 +14,11 @@ pub(super) fn run(program: Program) -> Result<Program> {
 mod tests {
     use super::super::tests::{conv, floats, node, program, relu};
     use super::*;
+    use crate::source::SourceOp;
+    use crate::source::ops::{Add, Conv};
 
     fn constant(name: &str) -> SourceOp {
-        SourceOp::AddConstant { constant: name.into() }
+        AddConstant { constant: name.into() }.into()
     }
 
     #[test]
@@ -34,7 +37,7 @@ mod tests {
         ];
         let after = run(program(&[1, 1, 2], nodes, weights)).unwrap();
         let [only] = &after.source.nodes[..] else { unreachable!("one node is left") };
-        let SourceOp::Conv { bias: Some(bias), .. } = &only.op else { unreachable!("a bias") };
+        let Some(Conv { bias: Some(bias), .. }) = only.op.get() else { unreachable!("a bias") };
         assert_eq!(after.floats[bias].data, [113.0, 124.0]);
         assert_eq!(only.output, "y");
     }
@@ -45,12 +48,12 @@ mod tests {
         let nodes = vec![
             node(&["x"], "a", conv("w")),
             node(&["a"], "b", constant("b")),
-            node(&["a", "b"], "y", SourceOp::Add {}),
+            node(&["a", "b"], "y", Add {}.into()),
         ];
         let before = program(&[1, 1, 2], nodes, weights);
         assert_eq!(run(before.clone()).unwrap(), before);
         let after = super::super::run(before).unwrap();
-        assert!(matches!(after.source.nodes[1].op, SourceOp::AddConstant { .. }));
+        assert!(after.source.nodes[1].op.is::<AddConstant>());
     }
 
     #[test]

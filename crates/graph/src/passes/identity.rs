@@ -1,12 +1,12 @@
 //! Removes identities: their readers read what the identity read.
 
 use crate::Result;
-use crate::source::{Program, SourceOp};
+use crate::source::Program;
+use crate::source::ops::Identity;
 
 pub(super) fn run(mut program: Program) -> Result<Program> {
     let source = &mut program.source;
-    let is_identity = |op: &SourceOp| matches!(op, SourceOp::Identity {});
-    while let Some(index) = source.nodes.iter().position(|n| is_identity(&n.op)) {
+    while let Some(index) = source.nodes.iter().position(|n| n.op.is::<Identity>()) {
         let removed = source.nodes.remove(index);
         let readers = source.nodes.iter_mut().flat_map(|n| &mut n.inputs);
         for name in readers.chain([&mut source.output]).filter(|name| **name == removed.output) {
@@ -22,15 +22,16 @@ mod tests {
     use super::super::tests::{node, program, relu};
     use super::*;
     use crate::source::Floats;
+    use crate::source::ops::Add;
 
     #[test]
     fn chains_and_the_output_are_rewired() {
         let nodes = vec![
-            node(&["x"], "a", SourceOp::Identity {}),
-            node(&["a"], "b", SourceOp::Identity {}),
-            node(&["b", "a"], "c", SourceOp::Add {}),
+            node(&["x"], "a", Identity {}.into()),
+            node(&["a"], "b", Identity {}.into()),
+            node(&["b", "a"], "c", Add {}.into()),
             node(&["c"], "d", relu()),
-            node(&["d"], "y", SourceOp::Identity {}),
+            node(&["d"], "y", Identity {}.into()),
         ];
         let after = run(program(&[4], nodes, Floats::new())).unwrap();
         assert_eq!(after.source.output, "d");

@@ -1,16 +1,17 @@
 //! A ReLU whose only reader is a ReLU: one that stops at the smaller maximum.
 
 use crate::Result;
+use crate::source::ops::Relu;
 use crate::source::{Program, Source, SourceOp};
 
 pub(super) fn run(mut program: Program) -> Result<Program> {
     while let Some((first, second)) = candidate(&program.source) {
         let removed = program.source.nodes.remove(first);
         let kept = &mut program.source.nodes[second - 1];
-        if let (SourceOp::Relu { maximum: a, .. }, SourceOp::Relu { maximum: b, .. }) =
-            (removed.op, &mut kept.op)
+        if let (Some(Relu { maximum: a, .. }), Some(Relu { maximum: b, .. })) =
+            (removed.op.get(), kept.op.get_mut())
         {
-            *b = match (a, *b) {
+            *b = match (*a, *b) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
             };
@@ -21,10 +22,7 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 }
 
 fn candidate(source: &Source) -> Option<(usize, usize)> {
-    let bits = |op: &SourceOp| match op {
-        SourceOp::Relu { bits, .. } => Some(*bits),
-        _ => None,
-    };
+    let bits = |op: &SourceOp| op.get().map(|relu: &Relu| relu.bits);
     let is_relu = |op: &SourceOp| bits(op).is_some();
     let mut relus = source.nodes.iter().enumerate().filter(|(_, node)| is_relu(&node.op));
     relus.find_map(|(second, node)| {
@@ -41,10 +39,11 @@ mod tests {
     use super::super::tests::{node, program, relu};
     use super::*;
     use crate::source::Floats;
+    use crate::source::ops::Add;
 
     #[test]
     fn the_smaller_maximum_stays() {
-        let clip = |maximum| SourceOp::Relu { maximum: Some(maximum), bits: None };
+        let clip = |maximum| Relu { maximum: Some(maximum), bits: None }.into();
         let nodes = vec![
             node(&["x"], "a", clip(6.0)),
             node(&["a"], "b", relu()),
@@ -59,7 +58,7 @@ mod tests {
         let nodes = vec![
             node(&["x"], "a", relu()),
             node(&["a"], "b", relu()),
-            node(&["a", "b"], "y", SourceOp::Add {}),
+            node(&["a", "b"], "y", Add {}.into()),
         ];
         let before = program(&[4], nodes, Floats::new());
         assert_eq!(run(before.clone()).unwrap(), before);

@@ -63,6 +63,7 @@ fn apply(mut program: Program, passes: &[Pass]) -> Result<Program> {
 pub(crate) mod tests {
     use super::*;
     use crate::Error;
+    use crate::source::ops::{Conv, MaxPool, Relu};
     use crate::source::{FloatTensor, Floats, Source, SourceInput, SourceNode, SourceOp};
 
     /// A program on an input `x`; the output is the last node's.
@@ -79,16 +80,16 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn relu() -> SourceOp {
-        SourceOp::Relu { maximum: None, bits: None }
+        Relu { maximum: None, bits: None }.into()
     }
 
     pub(crate) fn max_pool() -> SourceOp {
-        SourceOp::MaxPool { kernel: [2, 2], stride: [2, 2], padding: [0; 4] }
+        MaxPool { kernel: [2, 2], stride: [2, 2], padding: [0; 4] }.into()
     }
 
     /// A dense 1x1 convolution without bias.
     pub(crate) fn conv(weight: &str) -> SourceOp {
-        SourceOp::Conv {
+        SourceOp::from(Conv {
             kernel: [1, 1],
             stride: [1, 1],
             padding: [0; 4],
@@ -96,7 +97,7 @@ pub(crate) mod tests {
             groups: 1,
             weight: weight.into(),
             bias: None,
-        }
+        })
     }
 
     pub(crate) fn floats(entries: &[(&str, &[usize], &[f32])]) -> Floats {

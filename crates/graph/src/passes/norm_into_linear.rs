@@ -5,7 +5,8 @@
 
 use super::affine::Affine;
 use crate::Result;
-use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
+use crate::source::ops::{Add, Conv, Join, LayerNorm};
+use crate::source::{FloatTensor, Program, SourceNode};
 
 /// A norm without factors, and what was taken off it.
 struct Bare {
@@ -31,7 +32,7 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 fn strip(program: &mut Program, index: usize) -> Result<Option<Bare>> {
     let shapes = program.shapes()?;
     let node = program.source.nodes[index].clone();
-    let SourceOp::LayerNorm { scale, bias, epsilon } = &node.op else { return Ok(None) };
+    let Some(LayerNorm { scale, bias, epsilon }) = node.op.get() else { return Ok(None) };
     let [channels, _, _] = shapes[&node.output][..] else { return Ok(None) };
     if scale.is_none() && bias.is_none() {
         return Ok(None);
@@ -46,7 +47,7 @@ fn strip(program: &mut Program, index: usize) -> Result<Option<Bare>> {
     let op = affine.to_convolution(program, &node.name);
     let nodes = &mut program.source.nodes;
     nodes[index].output.clone_from(&bare);
-    nodes[index].op = SourceOp::LayerNorm { epsilon, scale: None, bias: None };
+    nodes[index].op = LayerNorm { epsilon, scale: None, bias: None }.into();
     let name = format!("{}.affine", node.name);
     let full = node.output;
     nodes.insert(
@@ -67,7 +68,7 @@ fn take_over(program: &mut Program, norm: &Bare) -> Result<bool> {
             fold(program, index, norm);
             return Ok(true);
         }
-        if let (SourceOp::Add {}, [a, b]) = (&node.op, &node.inputs[..]) {
+        if let (Some(Add {}), [a, b]) = (node.op.get(), &node.inputs[..]) {
             let other = if *a == norm.full { b } else { a };
             let linear = program.source.single_use_linear(other).filter(|_| a != b);
             if let Some(linear) = linear
@@ -83,16 +84,10 @@ fn take_over(program: &mut Program, norm: &Bare) -> Result<bool> {
 
 /// Whether `node` multiplies each position by one matrix.
 fn is_dense(program: &Program, node: &SourceNode) -> bool {
-    match &node.op {
-        SourceOp::Conv { kernel, stride, padding, groups, .. } => {
-            let plain = (*kernel, *stride, *padding) == ([1, 1], [1, 1], [0; 4]);
-            let joined = program.source.producer(&node.inputs[0]).is_some_and(|producer| {
-                matches!(program.source.nodes[producer].op, SourceOp::Join {})
-            });
-            plain && *groups == 1 && !joined
-        }
-        _ => false,
-    }
+    let Some(Conv { kernel, stride, padding, groups, .. }) = node.op.get() else { return false };
+    let plain = (*kernel, *stride, *padding, *groups) == ([1, 1], [1, 1], [0; 4], 1);
+    let producer = program.source.producer(&node.inputs[0]);
+    plain && !producer.is_some_and(|producer| program.source.nodes[producer].op.is::<Join>())
 }
 
 /// `W*(f*x + o) + b = (W*f)*x + (b + W*o)`.
@@ -137,20 +132,18 @@ fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result
     let inputs = vec![product.inputs[0].clone(), norm.bare.clone()];
     product.inputs = vec![joined.clone()];
     product.output = output;
-    let join = SourceNode { name, inputs, output: joined, op: SourceOp::Join {} };
+    let join = SourceNode { name, inputs, output: joined, op: Join {}.into() };
     // The product stood before the sum.
     program.source.nodes.splice(sum - 1..sum, [join, product]);
     program.shapes().map(drop)
 }
 
 fn weights(program: &Program, index: usize) -> (FloatTensor, Vec<f64>) {
-    let (SourceOp::Conv { weight, bias, .. } | SourceOp::Gemm { weight, bias }) =
-        &program.source.nodes[index].op
-    else {
+    let Some(linear) = program.source.nodes[index].op.linear() else {
         return (FloatTensor::vector(vec![]), vec![]);
     };
-    let weight = program.floats[weight].clone();
-    let bias = bias.as_ref().map(|name| &program.floats[name].data);
+    let weight = program.floats[linear.weight()].clone();
+    let bias = linear.bias().map(|name| &program.floats[name].data);
     let zeros = || vec![0.0; weight.shape[0]];
     let bias = bias.map_or_else(zeros, |b| b.iter().map(|v| f64::from(*v)).collect());
     (weight, bias)
@@ -160,9 +153,8 @@ fn store(program: &mut Program, index: usize, new: FloatTensor, constant: Vec<f3
     let base = program.source.nodes[index].name.clone();
     let new_weight = program.store(&format!("{base}.weight"), new);
     let new_bias = program.store(&format!("{base}.bias"), FloatTensor::vector(constant));
-    if let SourceOp::Conv { weight, bias, .. } = &mut program.source.nodes[index].op {
-        *weight = new_weight;
-        *bias = Some(new_bias);
+    if let Some(linear) = program.source.nodes[index].op.linear_mut() {
+        linear.set_weights(new_weight, new_bias);
     }
 }
 
@@ -171,6 +163,7 @@ fn store(program: &mut Program, index: usize, new: FloatTensor, constant: Vec<f3
 mod tests {
     use super::super::tests::{conv, floats, node, program};
     use super::*;
+    use crate::source::ops::{Gelu, Multiply};
 
     /// A norm whose result a convolution, a sum with a convolution's result, and something
     /// else read.
@@ -181,26 +174,24 @@ mod tests {
             ("f", &[2], &[10.0, 0.5]),
             ("o", &[2], &[1.0, -1.0]),
         ]);
-        let norm =
-            SourceOp::LayerNorm { epsilon: 0.0, scale: Some("f".into()), bias: Some("o".into()) };
+        let norm = LayerNorm { epsilon: 0.0, scale: Some("f".into()), bias: Some("o".into()) };
         let nodes = vec![
-            node(&["x"], "n", norm),
+            node(&["x"], "n", norm.into()),
             node(&["n"], "a", conv("w")),
-            node(&["a"], "g", SourceOp::Gelu {}),
+            node(&["a"], "g", Gelu {}.into()),
             node(&["g"], "b", conv("w")),
-            node(&["b", "n"], "c", SourceOp::Add {}),
-            node(&["c", "n"], "y", SourceOp::Multiply {}),
+            node(&["b", "n"], "c", Add {}.into()),
+            node(&["c", "n"], "y", Multiply {}.into()),
         ];
         let after = run(program(&[2, 3, 1], nodes, weights)).unwrap();
         after.shapes().unwrap();
         let by =
             |output: &str| after.source.nodes.iter().find(|node| node.output == output).unwrap();
         assert_eq!(by("a").inputs, ["n.bare"]);
-        let held = |output: &str| match &by(output).op {
-            SourceOp::Conv { weight, bias: Some(bias), .. } => {
-                (after.floats[weight].data.clone(), after.floats[bias].data.clone())
-            }
-            other => unreachable!("{other:?}"),
+        let held = |output: &str| {
+            let conv: &Conv = by(output).op.get().unwrap();
+            let bias = conv.bias.as_ref().unwrap();
+            (after.floats[&conv.weight].data.clone(), after.floats[bias].data.clone())
         };
         assert_eq!(held("a"), (vec![10.0, 1.0, 30.0, 2.0], vec![-1.0, -1.0]));
         assert_eq!(by("c.joined").inputs, ["g", "n.bare"]);

@@ -2,7 +2,8 @@
 //! expensive comparison on the pooled tensor (FALCON, section on max pooling).
 
 use crate::Result;
-use crate::source::{Program, Source, SourceOp};
+use crate::source::ops::{MaxPool, Relu};
+use crate::source::{Program, Source};
 
 pub(super) fn run(mut program: Program) -> Result<Program> {
     while let Some((relu, pool)) = candidate(&program.source) {
@@ -14,10 +15,10 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 /// A max pool that is the only reader of a ReLU.
 fn candidate(source: &Source) -> Option<(usize, usize)> {
     let nodes = source.nodes.iter().enumerate();
-    let mut pools = nodes.filter(|(_, node)| matches!(node.op, SourceOp::MaxPool { .. }));
+    let mut pools = nodes.filter(|(_, node)| node.op.is::<MaxPool>());
     pools.find_map(|(pool, node)| {
         let relu = source.producer(&node.inputs[0])?;
-        let is_relu = matches!(source.nodes[relu].op, SourceOp::Relu { .. });
+        let is_relu = source.nodes[relu].op.is::<Relu>();
         (is_relu && source.uses(&node.inputs[0]) == 1).then_some((relu, pool))
     })
 }
@@ -39,6 +40,7 @@ mod tests {
     use super::super::tests::{max_pool, node, program, relu};
     use super::*;
     use crate::source::Floats;
+    use crate::source::ops::Add;
 
     #[test]
     fn the_relu_moves_past_every_pool_and_takes_the_name() {
@@ -49,9 +51,9 @@ mod tests {
         ];
         let after = run(program(&[1, 4, 4], nodes, Floats::new())).unwrap();
         let [first, second, last] = &after.source.nodes[..] else { unreachable!("three nodes") };
-        assert!(matches!(first.op, SourceOp::MaxPool { .. }));
-        assert!(matches!(second.op, SourceOp::MaxPool { .. }));
-        assert!(matches!(last.op, SourceOp::Relu { .. }));
+        assert!(first.op.is::<MaxPool>());
+        assert!(second.op.is::<MaxPool>());
+        assert!(last.op.is::<Relu>());
         assert_eq!(last.output, "y");
         assert_eq!(after.shapes().unwrap()["y"], [1, 1, 1]);
     }
@@ -62,7 +64,7 @@ mod tests {
             node(&["x"], "a", relu()),
             node(&["a"], "b", max_pool()),
             node(&["a"], "c", max_pool()),
-            node(&["b", "c"], "y", SourceOp::Add {}),
+            node(&["b", "c"], "y", Add {}.into()),
         ];
         let before = program(&[1, 4, 4], nodes, Floats::new());
         assert_eq!(run(before.clone()).unwrap(), before);

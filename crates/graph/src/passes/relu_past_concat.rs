@@ -2,7 +2,8 @@
 //! one that a max pool behind it can go before.
 
 use crate::Result;
-use crate::source::{Program, Source, SourceNode, SourceOp};
+use crate::source::ops::{Concat, Relu};
+use crate::source::{Program, Source, SourceNode};
 
 pub(super) fn run(mut program: Program) -> Result<Program> {
     while let Some(concat) = candidate(&program.source) {
@@ -14,7 +15,7 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 /// A concatenation of ReLUs of one maximum that nothing else reads.
 fn candidate(source: &Source) -> Option<usize> {
     let nodes = source.nodes.iter().enumerate();
-    let mut concats = nodes.filter(|(_, node)| matches!(node.op, SourceOp::Concat {}));
+    let mut concats = nodes.filter(|(_, node)| node.op.is::<Concat>());
     let found = concats.find(|(_, concat)| {
         let relu = |input: &String| single_relu(source, input).map(|relu| relu.op.clone());
         let first = concat.inputs.first().and_then(relu);
@@ -26,7 +27,7 @@ fn candidate(source: &Source) -> Option<usize> {
 /// The ReLU that writes `tensor` for one reader alone.
 fn single_relu<'a>(source: &'a Source, tensor: &str) -> Option<&'a SourceNode> {
     let node = &source.nodes[source.producer(tensor)?];
-    let is_relu = matches!(node.op, SourceOp::Relu { .. });
+    let is_relu = node.op.is::<Relu>();
     (is_relu && source.uses(tensor) == 1).then_some(node)
 }
 
@@ -56,32 +57,33 @@ mod tests {
     use super::super::tests::{max_pool, node, program, relu};
     use super::*;
     use crate::source::Floats;
+    use crate::source::ops::MaxPool;
 
     #[test]
     fn one_relu_comes_after_the_concatenation_and_the_pool() {
         let nodes = vec![
             node(&["x"], "a", relu()),
             node(&["x"], "b", relu()),
-            node(&["a", "b"], "c", SourceOp::Concat {}),
+            node(&["a", "b"], "c", Concat {}.into()),
             node(&["c"], "y", max_pool()),
         ];
         let after = super::super::run(program(&[1, 4, 4], nodes, Floats::new())).unwrap();
         let [concat, pool, last] = &after.source.nodes[..] else { unreachable!("three nodes") };
-        assert_eq!((&concat.op, concat.inputs.len()), (&SourceOp::Concat {}, 2));
-        assert!(matches!(pool.op, SourceOp::MaxPool { .. }));
+        assert_eq!((concat.op.is::<Concat>(), concat.inputs.len()), (true, 2));
+        assert!(pool.op.is::<MaxPool>());
         assert_eq!((&last.op, last.output.as_str()), (&relu(), "y"));
         assert_eq!(after.shapes().unwrap()["y"], [2, 2, 2]);
     }
 
     #[test]
     fn other_maxima_and_other_readers_stay() {
-        let clip = SourceOp::Relu { maximum: Some(1.0), bits: None };
+        let clip = Relu { maximum: Some(1.0), bits: None };
         let nodes = vec![
             node(&["x"], "a", relu()),
-            node(&["x"], "b", clip),
-            node(&["a", "b"], "c", SourceOp::Concat {}),
+            node(&["x"], "b", clip.into()),
+            node(&["a", "b"], "c", Concat {}.into()),
             node(&["x"], "d", relu()),
-            node(&["d", "d"], "y", SourceOp::Concat {}),
+            node(&["d", "d"], "y", Concat {}.into()),
         ];
         let before = program(&[1, 4, 4], nodes, Floats::new());
         assert_eq!(run(before.clone()).unwrap(), before);

@@ -2,20 +2,28 @@
 
 mod floats;
 mod function;
+mod linear;
+mod lowering;
 mod node;
 mod op;
 mod operator;
-mod registered;
+pub mod ops;
+mod registration;
 mod registry;
+pub(crate) mod scaling;
 pub mod shapes;
+mod values;
 
 pub use floats::{Calibration, FloatTensor, Floats, Means, Ranges};
 pub use function::Function;
+pub use linear::LinearOperator;
+pub use lowering::{IntegerNode, Lowering, UnscaledLowering};
 pub use node::SourceNode;
 pub use op::SourceOp;
-pub use operator::{CarriedSource, Lowering, SourceOperator};
-pub use registered::RegisteredSource;
-pub use registry::{SourceRegistration, register};
+pub use operator::{CarriedSource, Place, SourceOperator};
+pub use registration::SourceRegistration;
+pub use registry::register;
+pub use values::Values;
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -76,12 +84,12 @@ impl Source {
 
     /// Index of the linear node whose only reader is a reader of `tensor`.
     pub(crate) fn single_use_linear(&self, tensor: &str) -> Option<usize> {
-        self.single_use(tensor, SourceOp::is_linear)
+        self.single_use(tensor, |op| op.linear().is_some())
     }
 
     /// Index of the node that a sum can be part of and whose only reader is a reader of `tensor`.
     pub(crate) fn single_use_product(&self, tensor: &str) -> Option<usize> {
-        self.single_use(tensor, SourceOp::is_product)
+        self.single_use(tensor, |op| op.is_product())
     }
 
     fn single_use(&self, tensor: &str, wanted: fn(&SourceOp) -> bool) -> Option<usize> {
@@ -89,18 +97,12 @@ impl Source {
         (wanted(&self.nodes[index].op) && self.uses(tensor) == 1).then_some(index)
     }
 
-    /// Bits of a tensor whose values are integers of one scale and not negative, if it is one;
-    /// a ReLU that does not say has `activation_bits`.
+    /// Bits of a tensor whose values are integers of one scale and not negative, if it is one.
     pub(crate) fn unsigned_bits(&self, tensor: &str, activation_bits: u32) -> Option<u32> {
         let node = &self.nodes[self.producer(tensor)?];
-        match &node.op {
-            SourceOp::Relu { bits, .. } => Some(bits.unwrap_or(activation_bits)),
-            SourceOp::Requantize { bits } => Some(*bits),
-            SourceOp::MaxPool { .. }
-            | SourceOp::Reshape { .. }
-            | SourceOp::View { .. }
-            | SourceOp::Pad { .. } => self.unsigned_bits(&node.inputs[0], activation_bits),
-            _ => None,
+        match node.op.keeps_integers() {
+            true => self.unsigned_bits(node.inputs.first()?, activation_bits),
+            false => node.op.unsigned_bits(activation_bits),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::op::SourceOp;
 use super::registry::find;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
 
 /// One operator: its inputs are tensors, its weights are fields of the operator.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,21 +20,18 @@ pub struct SourceNode {
 
 /// A node as JSON has it.
 #[derive(Serialize)]
-struct Written<'a, T: Serialize> {
+struct Written<'a> {
     name: &'a str,
     inputs: &'a [String],
     output: &'a str,
     #[serde(flatten)]
-    op: &'a T,
+    op: &'a SourceOp,
 }
 
 impl Serialize for SourceNode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { name, inputs, output, op } = self;
-        match op {
-            SourceOp::Registered(op) => Written { name, inputs, output, op }.serialize(serializer),
-            op => Written { name, inputs, output, op }.serialize(serializer),
-        }
+        Written { name, inputs, output, op }.serialize(serializer)
     }
 }
 
@@ -45,15 +43,7 @@ impl<'de> Deserialize<'de> for SourceNode {
         let mut take =
             |key: &'static str| fields.remove(key).ok_or_else(|| D::Error::missing_field(key));
         let (name, inputs, output) = (take("name")?, take("inputs")?, take("output")?);
-        let registered = fields.get("op").and_then(|op| op.as_str()).and_then(find);
-        let op = match registered {
-            Some(registration) => {
-                fields.remove("op");
-                let operator = (registration.read)(serde_json::Value::Object(fields));
-                operator.map(|operator| SourceOp::Registered(operator.into()))
-            }
-            None => serde_json::from_value(serde_json::Value::Object(fields)),
-        };
+        let op = read(fields);
         Ok(Self {
             name: serde_json::from_value(name).map_err(D::Error::custom)?,
             inputs: serde_json::from_value(inputs).map_err(D::Error::custom)?,
@@ -61,4 +51,11 @@ impl<'de> Deserialize<'de> for SourceNode {
             op: op.map_err(D::Error::custom)?,
         })
     }
+}
+
+/// The operator out of its name and fields.
+fn read(mut fields: serde_json::Map<String, Value>) -> serde_json::Result<SourceOp> {
+    let name = fields.remove("op").ok_or_else(|| serde_json::Error::missing_field("op"))?;
+    let registration = find(&String::deserialize(name)?)?;
+    (registration.read)(Value::Object(fields)).map(SourceOp::from)
 }

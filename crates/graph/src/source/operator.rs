@@ -1,14 +1,30 @@
-//! What a source operator is that has no variant of its own: its shape, and the integer
-//! operators that it becomes.
+//! What a source operator is: its shape, and the integer operators that it becomes.
 
 use super::floats::Floats;
-use crate::error::{Check, Error, Result};
-use crate::ops::Operator;
-use crate::tensor::Tensor;
+use super::linear::LinearOperator;
+use super::lowering::{Lowering, UnscaledLowering};
+use super::values::Values;
+use crate::error::{Check, Result};
 use std::any::Any;
 use std::fmt::Debug;
+use std::ops::Range;
 
-/// An operator of a float model, in a file of its own: see [`super::register`].
+/// A tensor that a node reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The input at a place, from 0.
+    Input(usize),
+    /// The output.
+    Output,
+}
+
+/// An operator of a float model. Each stands in one file of [`super::ops`], or outside this
+/// crate and is registered, see [`super::register`].
+///
+/// The first group of methods says what the operator is. The second is how scales, the real
+/// values of one integer unit, are chosen: an operator ties the scales of its tensors together
+/// ([`SourceOperator::ratio`]), asks for scales ([`SourceOperator::demands`]) or takes that of
+/// its output's range, and tells what is known of its results. The third writes integer operators.
 pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     /// The operator's name in the source's JSON, its field `op`.
     fn kind(&self) -> &'static str;
@@ -24,49 +40,158 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     /// What does not fit, in words.
     fn shape(&self, inputs: &[&[usize]], floats: &Floats) -> Check<Vec<usize>>;
 
+    /// The operator as a linear layer with float weights, if it is one.
+    fn linear(&self) -> Option<&dyn LinearOperator> {
+        None
+    }
+
+    /// The same to change its weights.
+    fn linear_mut(&mut self) -> Option<&mut dyn LinearOperator> {
+        None
+    }
+
+    /// Whether a sum can be part of what the operator becomes.
+    fn is_product(&self) -> bool {
+        self.linear().is_some()
+    }
+
+    /// Whether only networks that were trained with few bits have the operator, for products by
+    /// oblivious transfer.
+    fn has_few_bits(&self) -> bool {
+        false
+    }
+
+    /// Name of the table whose rows the input's integers choose, if that is what the operator
+    /// does.
+    fn table(&self) -> Option<&str> {
+        None
+    }
+
+    /// The place of an input of zeros and ones that says which values of another one count.
+    fn mask_place(&self, _values: &dyn Values) -> Option<usize> {
+        None
+    }
+
+    /// The elements of the input from the first to the last that the output shows, of an
+    /// operator that shows some of them.
+    fn shown(&self) -> Option<Range<usize>> {
+        None
+    }
+
+    /// Whether the output shows the input's values in some order, up to a positive factor.
+    fn shows_input(&self) -> bool {
+        false
+    }
+
+    /// Whether each result is one of the input's values, or zero.
+    fn keeps_integers(&self) -> bool {
+        false
+    }
+
+    /// Whether the results are parts of 1, along the last axis.
+    fn is_distribution(&self) -> bool {
+        false
+    }
+
+    /// Whether the norm of the results along the first axis is bounded.
+    fn is_norm(&self) -> bool {
+        false
+    }
+
     /// The output's scale in that of the inputs, if the operator has no choice; else the scale
     /// follows from the output's calibrated range.
     fn ratio(&self) -> Option<f64> {
         None
     }
 
+    /// How many inputs, from the first on, [`SourceOperator::ratio`] holds for.
+    fn tied_inputs(&self) -> usize {
+        usize::MAX
+    }
+
+    /// The bits that are left of an input of integers that are not negative, if the operator
+    /// drops all others. Then its scale is tied to the input's.
+    fn kept_bits(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether the output's range chooses its scale, where no operator asks for one.
+    fn chooses_scale(&self) -> bool {
+        self.ratio().is_none()
+    }
+
+    /// The scales that the operator asks of tensors that it reads or writes. The coarsest of
+    /// all that are asked of tied tensors is taken.
+    ///
+    /// # Errors
+    /// [`crate::Error::Misuse`] where calibration has no range for a tensor.
+    fn demands(&self, _values: &dyn Values) -> Result<Vec<(Place, f64)>> {
+        Ok(vec![])
+    }
+
+    /// The range of the output where calibration has none and none of a reader's, as far as it
+    /// follows from the inputs.
+    ///
+    /// # Errors
+    /// [`crate::Error::Misuse`] where calibration has no range for a tensor.
+    fn derived_range(&self, _values: &dyn Values) -> Result<Option<(f64, f64)>> {
+        Ok(None)
+    }
+
+    /// Whether the output's calibrated range serves for an input that calibration did not see
+    /// and that nothing else reads.
+    fn lends_range(&self) -> bool {
+        false
+    }
+
+    /// Whether the results are clipped to what calibration saw.
+    fn is_saturated(&self, _values: &dyn Values) -> bool {
+        false
+    }
+
+    /// Bits of results that are integers of one scale and not negative, where the operator
+    /// itself says so.
+    fn unsigned_bits(&self, _activation_bits: u32) -> Option<u32> {
+        None
+    }
+
+    /// Whether the operator clips what it reads before anything else, so that a product may
+    /// hand it results in narrow shares.
+    fn clips_input(&self) -> bool {
+        false
+    }
+
+    /// Whether the operator reads scores and mask apart where a mask wrote its input.
+    fn reads_mask_apart(&self) -> bool {
+        false
+    }
+
     /// Writes the integer operators that compute the node.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what integers cannot compute.
+    /// [`crate::Error::Unsupported`] for what integers cannot compute.
     fn lower(&self, step: &mut dyn Lowering) -> Result<()>;
-}
 
-/// The place in the integer graph where a source operator is lowered.
-pub trait Lowering {
-    /// The tensor that the node reads at a place. Its width is not chosen yet.
+    /// The output as a polynomial `c[0] + c[1]*x + c[2]*x^2` of one tensor x, element by
+    /// element, where all inputs are such polynomials of x. Integers that are never rescaled
+    /// gather them and compute each with one product.
+    fn polynomial(&self, _inputs: &[[f64; 3]], _floats: &Floats) -> Option<[f64; 3]> {
+        None
+    }
+
+    /// Writes the integer operator that computes the node without rescaling, if it is no
+    /// polynomial. Linear layers are written as they describe themselves.
     ///
     /// # Errors
-    /// [`Error::Internal`] for a place that the node does not have.
-    fn input(&self, place: usize) -> Result<&Tensor>;
-
-    /// The scale that suits the node's output.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where calibration has no range for it.
-    fn scale(&self) -> Result<f64>;
-
-    /// Clips the tensor at a place to what calibration saw of it, in so many bits. Does nothing
-    /// where it is clipped already.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where calibration has no range for it, [`Error::Unsupported`] where no
-    /// window holds that range.
-    fn clip(&mut self, place: usize, bits: u32) -> Result<()>;
-
-    /// Writes the node's output by one operator that reads all inputs, in order.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] where it was written before.
-    fn write(&mut self, operator: Box<dyn Operator>, scale: f64, signed: bool) -> Result<()>;
-
-    /// The refusal of the node: what it asks for, and what the user can do about it.
-    fn refuse(&self, what: &str, instead: &str) -> Error;
+    /// [`crate::Error::Unsupported`] for what integers cannot compute without rescaling.
+    fn lower_unscaled(&self, step: &mut dyn UnscaledLowering) -> Result<()> {
+        if self.linear().is_some() {
+            return step.linear();
+        }
+        let instead = "use convolutions, matrix products, squares and average pools only, or \
+                       suite auto";
+        Err(step.refuse("is not an operator of exact integers", instead))
+    }
 }
 
 /// What a source operator needs to be a value in a source graph. Everything that can be copied,
@@ -86,6 +211,9 @@ pub trait CarriedSource: Any {
 
     /// The operator as a value of any type, to find out its own.
     fn as_any(&self) -> &dyn Any;
+
+    /// The same to change it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<T: SourceOperator + Clone + PartialEq + serde::Serialize> CarriedSource for T {
@@ -102,6 +230,10 @@ impl<T: SourceOperator + Clone + PartialEq + serde::Serialize> CarriedSource for
     }
 
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 }

@@ -7,10 +7,9 @@ use crate::numbers::Numbers;
 use crate::{exact, lowering::is_too_wide};
 use proptest::prelude::*;
 use tacit_graph::ops::{Extend, Linear, Relu, Requantize, Sum, Winograd};
-use tacit_graph::source::Program;
-use tacit_graph::{
-    Error, FloatTensor, Model, Op, Options, Ranges, SourceOp, Switch, interpret, trace,
-};
+use tacit_graph::source::ops::{Add, Conv, QuantisedConv};
+use tacit_graph::source::{self, Program};
+use tacit_graph::{Error, FloatTensor, Model, Op, Options, Ranges, Switch, interpret, trace};
 
 /// Options of a suite whose products are transfers.
 pub(crate) fn options(weight_bits: u32, activation_bits: u32) -> Options {
@@ -28,7 +27,7 @@ pub(crate) fn options(weight_bits: u32, activation_bits: u32) -> Options {
 fn residual(seed: u64, projects: bool) -> Program {
     let mut builder = Builder::new(seed, &[2, 6, 6]);
     let relu = |builder: &mut Builder| {
-        builder.same_shape(SourceOp::Relu { maximum: None, bits: None });
+        builder.same_shape(source::ops::Relu { maximum: None, bits: None });
         builder.last().0
     };
     conv(&mut builder, "x", [2, 3], (3, 1));
@@ -36,7 +35,7 @@ fn residual(seed: u64, projects: bool) -> Program {
     conv(&mut builder, &skip, [3, 3], (3, 1));
     let inner = relu(&mut builder);
     let outer = conv(&mut builder, &inner, [3, 3], (3, 1));
-    builder.push(&[&outer, &skip], SourceOp::Add {}, vec![3, 6, 6]);
+    builder.push(&[&outer, &skip], Add {}, vec![3, 6, 6]);
     let skip = relu(&mut builder);
     conv(&mut builder, &skip, [3, 4], (3, 2));
     let inner = relu(&mut builder);
@@ -48,11 +47,11 @@ fn residual(seed: u64, projects: bool) -> Program {
             let weight = builder.store(FloatTensor { shape: vec![4, 3, 1, 1], data });
             let (kernel, stride, padding) = ([1, 1], [2, 2], [0; 4]);
             let (dilation, groups, bias) = ([1, 1], 1, None);
-            let op = SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, bias };
+            let op = Conv { kernel, stride, padding, dilation, groups, weight, bias };
             builder.push(&[&skip], op, vec![4, 3, 3])
         }
     };
-    builder.push(&[&outer, &short], SourceOp::Add {}, vec![4, 3, 3]);
+    builder.push(&[&outer, &short], Add {}, vec![4, 3, 3]);
     relu(&mut builder);
     builder.pool(false);
     builder.gemm(3);
@@ -68,7 +67,7 @@ fn conv(
     let reach = 1.5 / ((inputs * kernel * kernel) as f32).sqrt();
     let weight = builder.weights(&[outputs, inputs, kernel, kernel], -reach, reach);
     let bias = Some(builder.weights(&[outputs], -0.1, 0.1));
-    let op = SourceOp::Conv {
+    let op = Conv {
         kernel: [kernel; 2],
         stride: [stride; 2],
         padding: [kernel / 2; 4],
@@ -187,7 +186,7 @@ fn trained(seed: u64) -> (Program, Ranges) {
             FloatTensor::vector(bias),
         ]
         .map(|tensor| builder.store(tensor));
-        let op = SourceOp::QuantisedConv {
+        let op = QuantisedConv {
             kernel: [3, 3],
             stride: [1, 1],
             padding: [1; 4],
@@ -203,14 +202,14 @@ fn trained(seed: u64) -> (Program, Ranges) {
         builder.push(&[input], op, vec![outputs, 5, 5])
     };
     let shape = vec![3, 5, 5];
-    let relu = |bits| SourceOp::Relu { maximum: None, bits };
+    let relu = |bits| source::ops::Relu { maximum: None, bits };
     let first = quantised(&mut builder, "x", [2, 3]);
     let skip = builder.push(&[&first], relu(Some(8)), shape.clone());
-    let few = builder.push(&[&skip], SourceOp::Requantize { bits: 6 }, shape.clone());
+    let few = builder.push(&[&skip], source::ops::Requantize { bits: 6 }, shape.clone());
     let inner = quantised(&mut builder, &few, [3, 3]);
     let inner = builder.push(&[&inner], relu(None), shape.clone());
     let outer = quantised(&mut builder, &inner, [3, 3]);
-    let sum = builder.push(&[&outer, &skip], SourceOp::Add {}, shape.clone());
+    let sum = builder.push(&[&outer, &skip], Add {}, shape.clone());
     builder.push(&[&sum], relu(Some(8)), shape);
     builder.gemm(3);
     let program = builder.finish();

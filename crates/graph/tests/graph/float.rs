@@ -4,6 +4,10 @@ use crate::numbers::Numbers;
 use crate::winograd;
 use std::collections::BTreeMap;
 use tacit_graph::source::Program;
+use tacit_graph::source::ops::{
+    Add, AddConstant, AveragePool, BatchNormalization, Clip, Concat, Conv, Gemm, MaxPool, Multiply,
+    Pad, QuantisedConv, Relu, Scale, Table, View,
+};
 use tacit_graph::{Ranges, SourceOp};
 
 /// Value of every tensor by name.
@@ -14,15 +18,15 @@ pub(crate) fn run(program: &Program, x: &[f32]) -> BTreeMap<String, Vec<f64>> {
     for node in &program.source.nodes {
         let x = &values[&node.inputs[0]];
         let (from, to) = (&shapes[&node.inputs[0]], &shapes[&node.output]);
-        let y = match &node.op {
-            SourceOp::Add {} => {
-                x.iter().zip(&values[&node.inputs[1]]).map(|(a, b)| a + b).collect()
-            }
-            SourceOp::Multiply {} => {
-                x.iter().zip(&values[&node.inputs[1]]).map(|(a, b)| a * b).collect()
-            }
-            SourceOp::Concat {} => node.inputs.iter().flat_map(|i| values[i].clone()).collect(),
-            op => unary(program, op, x, from, to),
+        let pairs = || x.iter().zip(&values[&node.inputs[1]]);
+        let y = if node.op.is::<Add>() {
+            pairs().map(|(a, b)| a + b).collect()
+        } else if node.op.is::<Multiply>() {
+            pairs().map(|(a, b)| a * b).collect()
+        } else if node.op.is::<Concat>() {
+            node.inputs.iter().flat_map(|i| values[i].clone()).collect()
+        } else {
+            unary(program, &node.op, x, from, to)
         };
         values.insert(node.output.clone(), y);
     }
@@ -34,80 +38,72 @@ fn unary(program: &Program, op: &SourceOp, x: &[f64], from: &[usize], to: &[usiz
         program.floats[name].data.iter().map(|v| f64::from(*v)).collect()
     };
     let plane = from.iter().skip(1).product::<usize>();
-    match op {
-        SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, bias } => {
-            let (w, group) = (floats(weight), from[0] / groups);
-            let b = bias.as_ref().map_or(vec![0.0; to[0]], floats);
-            positions(to)
-                .map(|[o, y, x0]| {
-                    let mut sum = b[o];
-                    for [i, ky, kx] in positions(&[group, kernel[0], kernel[1]]) {
-                        let iy = (y * stride[0] + ky * dilation[0]).wrapping_sub(padding[0]);
-                        let ix = (x0 * stride[1] + kx * dilation[1]).wrapping_sub(padding[1]);
-                        if iy < from[1] && ix < from[2] {
-                            let channel = o / (to[0] / groups) * group + i;
-                            let tap = ((o * group + i) * kernel[0] + ky) * kernel[1] + kx;
-                            sum += w[tap] * x[(channel * from[1] + iy) * from[2] + ix];
-                        }
+    if let Some(Conv { kernel, stride, padding, dilation, groups, weight, bias }) = op.get() {
+        let (w, group) = (floats(weight), from[0] / groups);
+        let b = bias.as_ref().map_or(vec![0.0; to[0]], floats);
+        positions(to)
+            .map(|[o, y, x0]| {
+                let mut sum = b[o];
+                for [i, ky, kx] in positions(&[group, kernel[0], kernel[1]]) {
+                    let iy = (y * stride[0] + ky * dilation[0]).wrapping_sub(padding[0]);
+                    let ix = (x0 * stride[1] + kx * dilation[1]).wrapping_sub(padding[1]);
+                    if iy < from[1] && ix < from[2] {
+                        let channel = o / (to[0] / groups) * group + i;
+                        let tap = ((o * group + i) * kernel[0] + ky) * kernel[1] + kx;
+                        sum += w[tap] * x[(channel * from[1] + iy) * from[2] + ix];
                     }
-                    sum
-                })
-                .collect()
-        }
-        SourceOp::QuantisedConv { weight, scale, bias, .. } => {
-            let (weights, scales, biases) = (floats(weight), floats(scale), floats(bias));
-            let sums = winograd::convolve([from[0], to[0]], [from[1], from[2]], &weights, x);
-            let plane = to[1] * to[2];
-            let y = sums.iter().enumerate();
-            y.map(|(i, sum)| scales[i / plane] * sum + biases[i / plane]).collect()
-        }
-        SourceOp::Gemm { weight, bias } => {
-            let b = bias.as_ref().map_or(vec![0.0; to[0]], floats);
-            let dot = |row: &[f64]| row.iter().zip(x).map(|(w, v)| w * v).sum::<f64>();
-            floats(weight).chunks(x.len()).zip(b).map(|(row, b)| dot(row) + b).collect()
-        }
-        SourceOp::BatchNormalization { scale, bias, mean, variance, epsilon } => {
-            let (s, b, m, v) = (floats(scale), floats(bias), floats(mean), floats(variance));
-            let norm = |c: usize, x: f64| s[c] * (x - m[c]) / (v[c] + epsilon).sqrt() + b[c];
-            x.iter().enumerate().map(|(i, x)| norm(i / plane, *x)).collect()
-        }
-        SourceOp::Relu { maximum, .. } => {
-            x.iter().map(|v| v.max(0.0).min(maximum.unwrap_or(f64::MAX))).collect()
-        }
-        SourceOp::MaxPool { kernel, stride, padding } => {
-            windows(x, from, to, *kernel, *stride, *padding)
-                .map(|taps| taps.into_iter().fold(f64::MIN, f64::max))
-                .collect()
-        }
-        SourceOp::AveragePool { kernel, stride, padding, .. } => {
-            windows(x, from, to, *kernel, *stride, *padding)
-                .map(|taps| taps.iter().sum::<f64>() / (kernel[0] * kernel[1]) as f64)
-                .collect()
-        }
-        SourceOp::AddConstant { constant } => {
-            let c = floats(constant);
-            x.iter().enumerate().map(|(i, x)| x + c[i / plane]).collect()
-        }
-        SourceOp::Clip { minimum, maximum } => {
-            let (low, high) = (minimum.unwrap_or(f64::MIN), maximum.unwrap_or(f64::MAX));
-            x.iter().map(|v| v.clamp(low, high)).collect()
-        }
-        SourceOp::Scale { factor } => x.iter().map(|v| v * factor).collect(),
-        SourceOp::Table { function, alpha, beta } => {
-            x.iter().map(|v| function.at(*v, *alpha, *beta)).collect()
-        }
-        SourceOp::View { start, strides, .. } => positions(to)
+                }
+                sum
+            })
+            .collect()
+    } else if let Some(QuantisedConv { weight, scale, bias, .. }) = op.get() {
+        let (weights, scales, biases) = (floats(weight), floats(scale), floats(bias));
+        let sums = winograd::convolve([from[0], to[0]], [from[1], from[2]], &weights, x);
+        let plane = to[1] * to[2];
+        let y = sums.iter().enumerate();
+        y.map(|(i, sum)| scales[i / plane] * sum + biases[i / plane]).collect()
+    } else if let Some(Gemm { weight, bias }) = op.get() {
+        let b = bias.as_ref().map_or(vec![0.0; to[0]], floats);
+        let dot = |row: &[f64]| row.iter().zip(x).map(|(w, v)| w * v).sum::<f64>();
+        floats(weight).chunks(x.len()).zip(b).map(|(row, b)| dot(row) + b).collect()
+    } else if let Some(BatchNormalization { scale, bias, mean, variance, epsilon }) = op.get() {
+        let (s, b, m, v) = (floats(scale), floats(bias), floats(mean), floats(variance));
+        let norm = |c: usize, x: f64| s[c] * (x - m[c]) / (v[c] + epsilon).sqrt() + b[c];
+        x.iter().enumerate().map(|(i, x)| norm(i / plane, *x)).collect()
+    } else if let Some(Relu { maximum, .. }) = op.get() {
+        x.iter().map(|v| v.max(0.0).min(maximum.unwrap_or(f64::MAX))).collect()
+    } else if let Some(MaxPool { kernel, stride, padding }) = op.get() {
+        windows(x, from, to, *kernel, *stride, *padding)
+            .map(|taps| taps.into_iter().fold(f64::MIN, f64::max))
+            .collect()
+    } else if let Some(AveragePool { kernel, stride, padding, .. }) = op.get() {
+        windows(x, from, to, *kernel, *stride, *padding)
+            .map(|taps| taps.iter().sum::<f64>() / (kernel[0] * kernel[1]) as f64)
+            .collect()
+    } else if let Some(AddConstant { constant }) = op.get() {
+        let c = floats(constant);
+        x.iter().enumerate().map(|(i, x)| x + c[i / plane]).collect()
+    } else if let Some(Clip { minimum, maximum }) = op.get() {
+        let (low, high) = (minimum.unwrap_or(f64::MIN), maximum.unwrap_or(f64::MAX));
+        x.iter().map(|v| v.clamp(low, high)).collect()
+    } else if let Some(Scale { factor }) = op.get() {
+        x.iter().map(|v| v * factor).collect()
+    } else if let Some(Table { function, alpha, beta }) = op.get() {
+        x.iter().map(|v| function.at(*v, *alpha, *beta)).collect()
+    } else if let Some(View { start, strides, .. }) = op.get() {
+        positions(to)
             .map(|[i, j, k]| x[start + i * strides[0] + j * strides[1] + k * strides[2]])
-            .collect(),
-        SourceOp::Pad { before, .. } => positions(to)
+            .collect()
+    } else if let Some(Pad { before, .. }) = op.get() {
+        positions(to)
             .map(|at| {
                 let [i, j, k] = [0, 1, 2].map(|axis| at[axis].wrapping_sub(before[axis]));
                 let inside = i < from[0] && j < from[1] && k < from[2];
                 if inside { x[(i * from[1] + j) * from[2] + k] } else { 0.0 }
             })
-            .collect(),
-        // Those of transformers have a reference of their own.
-        _ => x.to_vec(),
+            .collect()
+    } else {
+        x.to_vec()
     }
 }
 

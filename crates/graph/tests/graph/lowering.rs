@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use tacit_graph::ops::{
     Concat, Extend, MaxPool, Pad, Relu, Requantize, Reshape, Sum, SumPool, View,
 };
-use tacit_graph::source::Program;
+use tacit_graph::source::ops::{Add, AveragePool, Conv};
+use tacit_graph::source::{self, Program};
 use tacit_graph::{
-    Error, Graph, Linear, Model, Options, Ranges, Rounding, SourceOp, argmax, digest, interpret,
+    Error, Graph, Linear, Model, Options, Ranges, Rounding, argmax, digest, interpret,
     interpret_batch, lower, trace, verify_model,
 };
 
@@ -225,7 +226,7 @@ fn narrower_tensors_are_refused() {
 fn residual(seed: u64) -> Program {
     let mut builder = Builder::new(seed, &[2, 4, 4]);
     let weight = builder.weights(&[2, 2, 1, 1], -1.0, 1.0);
-    let conv = |weight: String| SourceOp::Conv {
+    let conv = |weight: String| Conv {
         kernel: [1, 1],
         stride: [1, 1],
         padding: [0; 4],
@@ -236,10 +237,11 @@ fn residual(seed: u64) -> Program {
     };
     let shape = vec![2, 4, 4];
     let first = builder.push(&["x"], conv(weight), shape.clone());
-    let skip = builder.push(&[&first], SourceOp::Relu { maximum: None, bits: None }, shape.clone());
+    let skip =
+        builder.push(&[&first], source::ops::Relu { maximum: None, bits: None }, shape.clone());
     let weight = builder.weights(&[2, 2, 1, 1], -1.0, 1.0);
     let second = builder.push(&[&skip], conv(weight), shape.clone());
-    builder.push(&[&skip, &second], SourceOp::Add {}, shape);
+    builder.push(&[&skip, &second], Add {}, shape);
     builder.relu();
     builder.gemm(3);
     builder.finish()
@@ -282,7 +284,7 @@ fn addends_of_the_opened_sum_are_exact_too() {
     builder.relu();
     builder.gemm(4);
     let (second, _) = builder.last();
-    builder.push(&[&second, &first], SourceOp::Add {}, shape);
+    builder.push(&[&second, &first], Add {}, shape);
     let program = builder.finish();
     let (_, ranges) = float::calibrate(&program, 5, 0.0);
     let model = compile(&program, &ranges, &Options::default()).unwrap();
@@ -314,12 +316,8 @@ fn options_and_calibration_are_checked() {
 #[test]
 fn padded_averages_that_change_the_divisor_are_refused() {
     let mut builder = Builder::new(1, &[1, 4, 4]);
-    let op = SourceOp::AveragePool {
-        kernel: [2, 2],
-        stride: [2, 2],
-        padding: [1; 4],
-        count_include_pad: false,
-    };
+    let op =
+        AveragePool { kernel: [2, 2], stride: [2, 2], padding: [1; 4], count_include_pad: false };
     builder.push(&["x"], op, vec![1, 3, 3]);
     builder.gemm(2);
     let program = builder.finish();

@@ -13,6 +13,7 @@ mod never_rescaled;
 mod numbers;
 mod operators;
 mod registered;
+mod sources;
 mod transformer;
 mod widths;
 mod winograd;

@@ -2,6 +2,10 @@
 
 use crate::numbers::Numbers;
 use tacit_graph::source::Program;
+use tacit_graph::source::ops::{
+    Add, AddConstant, AveragePool, BatchNormalization, Clip, Concat, Conv, Gemm, Identity, MaxPool,
+    Multiply, Pad, Relu, Reshape, Scale, Table, View,
+};
 use tacit_graph::{FloatTensor, Floats, Function, Source, SourceInput, SourceNode, SourceOp};
 
 pub(crate) struct Builder {
@@ -22,13 +26,18 @@ impl Builder {
         self.tensors.last().unwrap().clone()
     }
 
-    pub(crate) fn push(&mut self, inputs: &[&str], op: SourceOp, shape: Vec<usize>) -> String {
+    pub(crate) fn push(
+        &mut self,
+        inputs: &[&str],
+        op: impl Into<SourceOp>,
+        shape: Vec<usize>,
+    ) -> String {
         let output = format!("t{}", self.tensors.len());
         self.nodes.push(SourceNode {
             name: format!("n{}", self.tensors.len()),
             inputs: inputs.iter().map(|i| (*i).to_owned()).collect(),
             output: output.clone(),
-            op,
+            op: op.into(),
         });
         self.tensors.push((output.clone(), shape));
         output
@@ -66,7 +75,7 @@ impl Builder {
         let fan_in = (dims[1] * dims[2] * dims[3]) as f32;
         let weight = self.weights(&dims, -1.5 / fan_in.sqrt(), 1.5 / fan_in.sqrt());
         let bias = (self.numbers.below(2) == 0).then(|| self.weights(&[out], -0.2, 0.2));
-        let op = SourceOp::Conv { kernel, stride, padding, dilation, groups, weight, bias };
+        let op = Conv { kernel, stride, padding, dilation, groups, weight, bias };
         self.push(&[&name], op, vec![out, height, width]);
     }
 
@@ -76,27 +85,27 @@ impl Builder {
         let flat = if shape.len() == 1 {
             name
         } else {
-            self.push(&[&name], SourceOp::Reshape { shape: vec![length] }, vec![length])
+            self.push(&[&name], Reshape { shape: vec![length] }, vec![length])
         };
         let reach = 1.5 / (length as f32).sqrt();
         let weight = self.weights(&[outputs, length], -reach, reach);
         let bias = Some(self.weights(&[outputs], -0.2, 0.2));
-        self.push(&[&flat], SourceOp::Gemm { weight, bias }, vec![outputs]);
+        self.push(&[&flat], Gemm { weight, bias }, vec![outputs]);
     }
 
-    pub(crate) fn same_shape(&mut self, op: SourceOp) {
+    pub(crate) fn same_shape(&mut self, op: impl Into<SourceOp>) {
         let (name, shape) = self.last();
         self.push(&[&name], op, shape);
     }
 
     pub(crate) fn relu(&mut self) {
         let maximum = (self.numbers.below(4) == 0).then_some(0.5);
-        self.same_shape(SourceOp::Relu { maximum, bits: None });
+        self.same_shape(Relu { maximum, bits: None });
     }
 
     pub(crate) fn norm(&mut self) {
         let channels = self.last().1[0];
-        let op = SourceOp::BatchNormalization {
+        let op = BatchNormalization {
             scale: self.weights(&[channels], 0.5, 1.5),
             bias: self.weights(&[channels], -0.3, 0.3),
             mean: self.weights(&[channels], -0.3, 0.3),
@@ -109,7 +118,7 @@ impl Builder {
     pub(crate) fn constant(&mut self) {
         let channels = self.last().1[0];
         let constant = self.weights(&[channels], -0.3, 0.3);
-        self.same_shape(SourceOp::AddConstant { constant });
+        self.same_shape(AddConstant { constant });
     }
 
     pub(crate) fn pool(&mut self, max: bool) {
@@ -121,9 +130,9 @@ impl Builder {
         let side = |i: usize| (shape[i + 1] + 2 * padding[i] - kernel[i]) / stride[i] + 1;
         let out = vec![shape[0], side(0), side(1)];
         let op = if max {
-            SourceOp::MaxPool { kernel, stride, padding }
+            SourceOp::from(MaxPool { kernel, stride, padding })
         } else {
-            SourceOp::AveragePool { kernel, stride, padding, count_include_pad: true }
+            SourceOp::from(AveragePool { kernel, stride, padding, count_include_pad: true })
         };
         self.push(&[&name], op, out);
     }
@@ -134,7 +143,7 @@ impl Builder {
         let earlier: Vec<String> =
             self.tensors.iter().filter(|(_, s)| *s == shape).map(|(n, _)| n.clone()).collect();
         let other = &earlier[self.numbers.below(earlier.len())];
-        self.push(&[&name, other], SourceOp::Add {}, shape);
+        self.push(&[&name, other], Add {}, shape);
     }
 
     /// Multiplies by an earlier tensor of the same shape, or itself.
@@ -143,7 +152,7 @@ impl Builder {
         let earlier: Vec<String> =
             self.tensors.iter().filter(|(_, s)| *s == shape).map(|(n, _)| n.clone()).collect();
         let other = &earlier[self.numbers.below(earlier.len())];
-        self.push(&[&name, other], SourceOp::Multiply {}, shape);
+        self.push(&[&name, other], Multiply {}, shape);
     }
 
     /// Puts an earlier tensor of the same size behind the last one, or itself.
@@ -153,7 +162,7 @@ impl Builder {
             self.tensors.iter().filter(|(_, s)| s[1..] == shape[1..]).cloned().collect();
         let (other, also) = &earlier[self.numbers.below(earlier.len())];
         let out = [&[shape[0] + also[0]], &shape[1..]].concat();
-        self.push(&[&name, other], SourceOp::Concat {}, out);
+        self.push(&[&name, other], Concat {}, out);
     }
 
     /// Turns rows into columns, and leaves the first row out if there are two.
@@ -163,7 +172,7 @@ impl Builder {
         let start = if height > 1 { width } else { 0 };
         let shape = vec![channels, width, height - usize::from(height > 1)];
         let strides = vec![height * width, 1, width];
-        let op = SourceOp::View { shape: shape.clone(), start, strides };
+        let op = View { shape: shape.clone(), start, strides };
         self.push(&[&name], op, shape);
     }
 
@@ -172,7 +181,7 @@ impl Builder {
         let [before, after] = [0, 1].map(|_| vec![0, self.numbers.below(2), self.numbers.below(2)]);
         let sides = shape.iter().zip(&before).zip(&after);
         let out = sides.map(|((side, a), b)| side + a + b).collect();
-        self.push(&[&name], SourceOp::Pad { before, after }, out);
+        self.push(&[&name], Pad { before, after }, out);
     }
 
     pub(crate) fn table(&mut self) {
@@ -185,18 +194,18 @@ impl Builder {
             (Function::LeakyRelu, 0.1),
         ];
         let (function, alpha) = functions[self.numbers.below(functions.len())];
-        self.same_shape(SourceOp::Table { function, alpha, beta: 0.0 });
+        self.same_shape(Table { function, alpha, beta: 0.0 });
     }
 
     pub(crate) fn scale(&mut self) {
         let factor = [0.5, -0.75, 1.25][self.numbers.below(3)];
-        self.same_shape(SourceOp::Scale { factor });
+        self.same_shape(Scale { factor });
     }
 
     pub(crate) fn clip(&mut self) {
         let (minimum, maximum) = [(None, Some(0.5)), (Some(-0.25), None), (Some(-0.25), Some(0.5))]
             [self.numbers.below(3)];
-        self.same_shape(SourceOp::Clip { minimum, maximum });
+        self.same_shape(Clip { minimum, maximum });
     }
 
     pub(crate) fn finish(self) -> Program {
@@ -231,7 +240,7 @@ pub(crate) fn random(seed: u64) -> Program {
             13 => builder.table(),
             14 => builder.scale(),
             15 => builder.clip(),
-            _ => builder.same_shape(SourceOp::Identity {}),
+            _ => builder.same_shape(Identity {}),
         }
     }
     if numbers.below(2) == 0 {

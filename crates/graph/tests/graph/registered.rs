@@ -7,10 +7,10 @@ use std::sync::Once;
 use tacit_graph::ops::{
     Known, Operator, Range, Registration, Site, ensure, register, same_shape, same_width,
 };
-use tacit_graph::source::{self, Lowering, SourceOperator, SourceRegistration};
+use tacit_graph::source::{self, LinearOperator, Lowering, SourceOperator, SourceRegistration};
 use tacit_graph::{
-    Check, Error, Floats, Graph, Model, Op, Options, Ranges, Source, digest, interpret,
-    interpret_batch, load, lower, save, verify_model,
+    Check, Conv, Error, FloatTensor, Floats, Graph, Model, Op, Options, Ranges, Source, digest,
+    interpret, interpret_batch, load, lower, save, verify_model,
 };
 
 /// `y = by - x`.
@@ -87,11 +87,72 @@ impl SourceOperator for MirrorAt {
     }
 }
 
+/// A Gemm without a constant, from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dense {
+    weight: String,
+    bias: Option<String>,
+}
+
+static DENSE: SourceRegistration = SourceRegistration::of::<Dense>("Dense");
+
+impl SourceOperator for Dense {
+    fn kind(&self) -> &'static str {
+        "Dense"
+    }
+
+    fn floats(&self) -> Vec<&str> {
+        [Some(&self.weight), self.bias.as_ref()].into_iter().flatten().map(String::as_str).collect()
+    }
+
+    fn shape(&self, inputs: &[&[usize]], floats: &Floats) -> Check<Vec<usize>> {
+        let [input] = inputs else { return Err(format!("multiplies {} tensors", inputs.len())) };
+        Ok(vec![self.geometry(input, floats)?.out_channels])
+    }
+
+    fn linear(&self) -> Option<&dyn LinearOperator> {
+        Some(self)
+    }
+
+    fn linear_mut(&mut self) -> Option<&mut dyn LinearOperator> {
+        Some(self)
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> tacit_graph::Result<()> {
+        step.linear(0)
+    }
+}
+
+impl LinearOperator for Dense {
+    fn weight(&self) -> &str {
+        &self.weight
+    }
+
+    fn bias(&self) -> Option<&str> {
+        self.bias.as_deref()
+    }
+
+    fn set_weights(&mut self, weight: String, bias: String) {
+        (self.weight, self.bias) = (weight, Some(bias));
+    }
+
+    fn geometry(&self, input: &[usize], floats: &Floats) -> Check<Conv> {
+        match (input, &floats[&self.weight].shape[..]) {
+            ([length], [outputs, inputs]) if length == inputs => {
+                Ok(Conv::fully_connected(*inputs, *outputs))
+            }
+            (input, weight) => Err(format!("multiplies {weight:?} by {input:?}")),
+        }
+    }
+}
+
 fn registered() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         register(&MIRROR).unwrap();
         source::register(&MIRROR_AT).unwrap();
+        source::register(&DENSE).unwrap();
     });
 }
 
@@ -138,6 +199,40 @@ fn a_registered_source_operator_has_its_input_clipped() {
     }
     let kinds: Vec<_> = model.graph.nodes.iter().map(|node| node.op.kind()).collect();
     assert_eq!(kinds, ["sum", "relu", "mirror"]);
+}
+
+/// Constants are folded into it, a sum is part of it, and its weights are rounded.
+#[test]
+fn a_registered_linear_layer_is_compiled_like_one_of_this_crate() {
+    registered();
+    let source = |op: &str| {
+        let layer = |name: &str, input: &str, output: &str| json!({"name": name, "op": op, "inputs": [input], "output": output, "weight": "w"});
+        json!({
+            "name": "test", "input": {"name": "x", "shape": [3]}, "output": "y",
+            "nodes": [
+                layer("first", "x", "a"),
+                {"name": "c", "op": "AddConstant", "inputs": ["a"], "output": "b", "constant": "c"},
+                {"name": "r", "op": "Relu", "inputs": ["b"], "output": "d", "maximum": null},
+                layer("last", "d", "e"),
+                {"name": "s", "op": "Add", "inputs": ["e", "d"], "output": "y"},
+            ],
+        })
+    };
+    let weight = [0.5, -1.0, 0.25, 0.75, 0.0, 1.0, -0.5, 0.5, 0.125].to_vec();
+    let floats = Floats::from([
+        ("w".to_owned(), FloatTensor { shape: vec![3, 3], data: weight }),
+        ("c".to_owned(), FloatTensor::vector(vec![0.25, 0.0, -0.5])),
+    ]);
+    let side = |name: &str| (name.to_owned(), (-2.0, 2.0));
+    let ranges = ["x", "b", "d", "y"].map(side).into_iter().collect::<Ranges>();
+    let transfers = Options { suite: "ufo".into(), transfers: true, ..Options::default() };
+    for options in [Options::default(), transfers] {
+        let compiled = |op| {
+            let source = Source::from_json(&source(op).to_string()).unwrap();
+            lower(source, floats.clone(), &ranges.clone().into(), &options).unwrap()
+        };
+        assert_eq!(compiled("Dense"), compiled("Gemm"));
+    }
 }
 
 /// Some inputs and the model's real outputs.

@@ -1,0 +1,69 @@
+//! Softmax of exponentials.
+
+use super::checks::one;
+use super::mask::NOTHING;
+use super::narrow::{LATER, clip_within, extended};
+use crate::error::{Check, Result};
+use crate::ops;
+use crate::source::floats::Floats;
+use crate::source::lowering::{IntegerNode, Lowering};
+use crate::source::operator::{Place, SourceOperator};
+use crate::source::scaling::{levels, peak, side};
+use crate::source::values::Values;
+use crate::tensor::Format;
+use serde::{Deserialize, Serialize};
+
+/// The finest scale of scores: what counts below a maximum has seven bits, and a mask fits
+/// beside it.
+const FINEST: f64 = NOTHING / 127.0;
+
+/// Softmax along the last axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Softmax {}
+
+impl SourceOperator for Softmax {
+    fn kind(&self) -> &'static str {
+        "Softmax"
+    }
+
+    fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
+        let input = one(inputs)?;
+        let single = input.last() == Some(&1);
+        (!single).then(|| input.to_vec()).ok_or("a softmax of single values".into())
+    }
+
+    fn is_distribution(&self) -> bool {
+        true
+    }
+
+    fn chooses_scale(&self) -> bool {
+        false
+    }
+
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
+        let activation = values.activation_bits();
+        let scores = side(values.unmasked_range(0)?) / levels(activation);
+        Ok(vec![(Place::Input(0), scores.max(FINEST)), (Place::Output, 1.0 / peak(activation))])
+    }
+
+    fn is_saturated(&self, _values: &dyn Values) -> bool {
+        true
+    }
+
+    fn clips_input(&self) -> bool {
+        true
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        let bits = step.values().activation_bits();
+        if !step.values().is_masked(0) {
+            let range = step.values().range(0)?;
+            clip_within(step, 0, "clip", range, bits + 1)?;
+        }
+        let scale = step.input(0)?.format.scale;
+        let operator = ops::Softmax { bits: LATER, scale };
+        let format = Format { bits, scale: 1.0 / peak(bits), signed: false };
+        extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], scale, false) })
+    }
+}

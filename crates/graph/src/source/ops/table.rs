@@ -1,0 +1,85 @@
+//! Functions of one number, by tables.
+
+use super::checks::one;
+use crate::error::{Check, Result};
+use crate::ops::Lookup;
+use crate::source::floats::Floats;
+use crate::source::function::Function;
+use crate::source::lowering::Lowering;
+use crate::source::operator::{Place, SourceOperator};
+use crate::source::scaling::{Clipped, around_zero, levels, positive, window};
+use crate::source::values::Values;
+use serde::{Deserialize, Serialize};
+
+/// Most bits of a table's argument.
+const TABLE_BITS: u32 = 8;
+
+/// A smooth function, by a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Which one.
+    pub function: Function,
+    /// The function's first parameter, if it has any.
+    #[serde(default)]
+    pub alpha: f64,
+    /// The function's second parameter.
+    #[serde(default)]
+    pub beta: f64,
+}
+
+impl SourceOperator for Table {
+    fn kind(&self) -> &'static str {
+        "Table"
+    }
+
+    fn shape(&self, inputs: &[&[usize]], _floats: &Floats) -> Check<Vec<usize>> {
+        let input = one(inputs)?;
+        let fits = self.alpha.is_finite() && self.beta.is_finite();
+        fits.then(|| input.to_vec()).ok_or("has a parameter that is not finite".into())
+    }
+
+    fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
+        let (low, high) = around_zero(values.range(0)?);
+        let (from, to) = values.output_range()?;
+        let levels = levels(values.activation_bits());
+        let side = if from < 0.0 { levels / 2.0 } else { levels };
+        let inputs = (1u32 << bits(values)) - 1;
+        Ok(vec![
+            (Place::Input(0), positive(high - low) / f64::from(inputs)),
+            (Place::Output, positive(to.max(-from)) / side),
+        ])
+    }
+
+    fn is_saturated(&self, _values: &dyn Values) -> bool {
+        true
+    }
+
+    fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        let bits = bits(&*step.values());
+        let range = around_zero(step.values().range(0)?);
+        let mut scale = step.input(0)?.format.scale;
+        let fits = |scale| window(range, bits, scale).filter(|window| window.bits == bits);
+        let mut window = fits(scale);
+        if window.is_none() {
+            scale = (range.1 - range.0) / levels(bits);
+            step.rescale(0, "rescaled", scale)?;
+            window = fits(scale);
+        }
+        let Some(Clipped { low, .. }) = window else {
+            let what = "is a function of values far from zero";
+            return Err(step.refuse(what, "subtract a constant before it"));
+        };
+        step.clip_to(0, "clip", range, bits)?;
+        let to = step.scale()?;
+        let at = |x: i64| self.function.at((low + x) as f64 * scale, self.alpha, self.beta);
+        let values: Vec<i64> = (0..1i64 << bits).map(|x| (at(x) / to).round() as i64).collect();
+        let signed = values.iter().any(|value| *value < 0);
+        step.write(Box::new(Lookup { low, values }), to, signed)
+    }
+}
+
+/// Bits of the table's argument.
+fn bits(values: &dyn Values) -> u32 {
+    values.activation_bits().min(TABLE_BITS)
+}
