@@ -113,7 +113,7 @@ impl Estimate {
         self.params.primes().len() > 1 && left > 16.0 * self.sizes().divided()
     }
 
-    /// Returns the bits of the largest magnitude of flooding that [`super::Ciphertext::respond`]
+    /// Returns the bits of the largest magnitude of flooding that [`crate::bfv::Ciphertext::respond`]
     /// adds.
     ///
     /// # Errors
