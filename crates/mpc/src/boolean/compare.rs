@@ -340,8 +340,8 @@ fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
 /// Compares `operands`: those of the party that asks are `B`, the other's `A`; each `bits` wide.
 ///
 /// # Errors
-/// [`Error::Misuse`] when correlations do not fit, [`Error::Peer`],
-/// [`Error::Transport`].
+/// [`wire::Error::Misuse`] when correlations do not fit, [`wire::Error::Peer`],
+/// [`wire::Error::Transport`].
 pub fn run(
     channel: &mut Channel,
     plan: &Comparison,

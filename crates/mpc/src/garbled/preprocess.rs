@@ -27,7 +27,8 @@ const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
 /// `ots` are those of [`Circuits::job`], in order.
 ///
 /// # Errors
-/// [`Error::Misuse`] when the OTs do not fit, [`Error::Peer`], [`Error::Transport`].
+/// [`wire::Error::Misuse`] when the OTs do not fit, [`wire::Error::Peer`],
+/// [`wire::Error::Transport`].
 pub fn prepare(
     channel: &mut Channel,
     circuits: &[Circuits],

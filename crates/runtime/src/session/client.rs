@@ -51,9 +51,9 @@ pub struct Answer {
 /// Runs a session over `channel`.
 ///
 /// # Errors
-/// [`Error::Misuse`] for inputs that do not fit the model and for a suite that leaks
-/// unasked (nothing about them has been sent), [`Error::Peer`], [`Error::Transport`], [`Error::Unsupported`] for a
-/// plan this release cannot run.
+/// [`wire::Error::Misuse`] for inputs that do not fit the model and for a suite that leaks
+/// unasked (nothing about them has been sent), [`wire::Error::Peer`],
+/// [`wire::Error::Transport`], [`wire::Error::Unsupported`] for a plan this release cannot run.
 pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let mut inputs = Zeroizing::new(Vec::new());
     let mut client = Client::open(channel, request.threads, request.keys, |plan| {

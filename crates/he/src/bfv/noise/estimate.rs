@@ -113,8 +113,8 @@ impl Estimate {
         self.params.primes().len() > 1 && left > 16.0 * self.sizes().divided()
     }
 
-    /// Returns the bits of the largest magnitude of flooding that [`super::Ciphertext::respond`]
-    /// adds.
+    /// Returns the bits of the largest magnitude of the flooding that
+    /// [`crate::bfv::Ciphertext::respond`] adds.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the modulus does not hold a flooded response.

@@ -18,7 +18,7 @@
 //! them at their largest magnitude.
 //!
 //! Blocks of a left factor are few coefficients far apart. A server that holds
-//! [`UnfoldKey`]s takes up to 16 of them in one ciphertext and unfolds it. Since `b` comes
+//! [`he::rlwe::UnfoldKey`]s takes up to 16 of them in one ciphertext and unfolds it. Since `b` comes
 //! as the left factor of `b^T * a^T` then, it answers both products for themselves, and the
 //! client adds them up.
 

@@ -12,8 +12,8 @@ use crate::linear::transport::bfv;
 /// Runs the client's side: encrypts its share `x` mod p, decrypts its share of the result.
 ///
 /// # Errors
-/// [`Error::Misuse`] when share or key do not fit the layer, [`Error::Peer`],
-/// [`Error::Transport`].
+/// [`wire::Error::Misuse`] when share or key do not fit the layer, [`wire::Error::Peer`],
+/// [`wire::Error::Transport`].
 pub fn client(
     channel: &mut Channel,
     layer: &Layer,

@@ -30,7 +30,8 @@ impl Measurement {
     /// Prepares `layer` with `weight` `[O, I/g, kh, kw]`.
     ///
     /// # Errors
-    /// As [`ServerWeights::new`].
+    /// [`wire::Error::Misuse`] for weights of wrong lengths, or integers that accumulators do not
+    /// hold.
     pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
         let bias = vec![0; layer.plan.conv.out_channels];
         let mut memory = usize::MAX;

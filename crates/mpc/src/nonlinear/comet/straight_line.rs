@@ -9,7 +9,7 @@
 //! | Cost | that of its squares, products, shifts, comparisons and tables ([`Program::cost`]) |
 //! | Paper | Comet, section 3 (all functions by one inverse square root); parts: SiRNN (S&P 2021) |
 //!
-//! The program is [`functions::straight_line::StraightLine`]. Neighbours of one kind that
+//! The program is [`graph::functions::straight_line::StraightLine`]. Neighbours of one kind that
 //! do not need each other run at once.
 
 use graph::functions::straight_line::{Step, StraightLine};

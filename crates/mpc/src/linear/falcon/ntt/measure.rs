@@ -27,7 +27,8 @@ impl Measurement {
     /// Prepares `layer` with `weight` `[O, I/g, kh, kw]`.
     ///
     /// # Errors
-    /// As [`ServerWeights::new`].
+    /// [`wire::Error::Misuse`] for weights of wrong lengths, or integers that accumulators do not
+    /// hold.
     pub fn new(layer: &Layer, weight: &[i32], rng: &mut Random) -> Result<Self> {
         let bias = vec![0; layer.shape().output[0]];
         let (start, mut memory) = (Instant::now(), usize::MAX);
