@@ -68,7 +68,7 @@ impl Task {
         let name = operation.name();
         let mut seed = Seed([0; 16]);
         seed.0.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-        if runtime::transfers(&shape(&operation)?.suite) {
+        if runtime::ot_products(&shape(&operation)?.suite) {
             let (model, plan, input, output) = tiles::plan(&operation, &seed, settings)?;
             return Ok(Self { operation, plan, model: Some(model), output, digest, input });
         }

@@ -43,7 +43,7 @@ pub(crate) fn plan(operation: &Operation, seed: &Seed, settings: Settings) -> Re
     for model in layer.models()? {
         let graph = model.graph.clone();
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
-        let steps = runtime::parts::transfer_nodes(&graph, settings)?;
+        let steps = runtime::parts::ot_nodes(&graph, settings)?;
         let plan = Plan::of_steps(graph, steps, settings);
         let bytes = plan.cost(1).bytes();
         if best.as_ref().is_none_or(|(least, ..)| bytes < *least) {

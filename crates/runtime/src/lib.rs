@@ -52,9 +52,9 @@ pub mod parts {
     pub use crate::session::input::random;
     pub use crate::session::keys::cost as keys_cost;
     pub use crate::suites::lola::evaluation::Cache as KeyCache;
-    pub use crate::suites::{slot_layer, slot_protocol, transfer_nodes};
+    pub use crate::suites::{ot_nodes, slot_layer, slot_protocol};
 }
 pub use suites::{
-    check as check_suite, consent, hides_filters, never_rescales, rounds_exactly, transfers,
+    check as check_suite, consent, hides_filters, never_rescales, ot_products, rounds_exactly,
     unifies,
 };

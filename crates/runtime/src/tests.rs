@@ -7,10 +7,10 @@ mod distinguish;
 mod evaluated;
 mod handshakes;
 mod hostile;
+mod ot_layers;
 mod packed;
 mod planned;
 mod slices;
-mod transferred;
 mod transformer;
 mod widths;
 

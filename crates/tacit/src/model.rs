@@ -95,7 +95,7 @@ pub fn compile(
         options.rounding = Rounding::Exact;
     }
     options.exact = runtime::never_rescales(&options.suite);
-    options.transfers = runtime::transfers(&options.suite);
+    options.ot_products = runtime::ot_products(&options.suite);
     let mut model = graph::lower(source, floats, calibration, &options).map_err(refused)?;
     if runtime::hides_filters(&options.suite) {
         graph::canonical_filters(&mut model);

@@ -42,7 +42,7 @@ pub fn lower(
     let program = passes::run(Program { source, floats })?;
     let mut model = if options.exact {
         unscaled::build(&program, calibration, options)?
-    } else if options.transfers {
+    } else if options.ot_products {
         few_bits::build(program, calibration, options)?
     } else {
         few_bits::refuse(&program)?;
@@ -55,8 +55,8 @@ pub fn lower(
     }
     if !options.exact {
         make_last_exact(&mut model.graph);
-        widths::assign(&mut model, options.transfers)?;
-        if options.transfers {
+        widths::assign(&mut model, options.ot_products)?;
+        if options.ot_products {
             unfused::apply(&mut model, &options.disabled);
         }
     }

@@ -38,7 +38,7 @@ pub struct Options {
     /// Products by oblivious transfer: weights and activations have few bits; the suite says
     /// so.
     #[serde(skip)]
-    pub transfers: bool,
+    pub ot_products: bool,
     /// Where products are by oblivious transfer, the optimisations that are left out, to measure
     /// what they are worth.
     pub disabled: BTreeSet<Switch>,
@@ -74,7 +74,7 @@ impl Default for Options {
             margin_bits: 2,
             packing: None,
             layer_bits: vec![],
-            transfers: false,
+            ot_products: false,
             disabled: BTreeSet::new(),
         }
     }

@@ -15,7 +15,7 @@ use tacit_graph::{Error, FloatTensor, Model, Op, Options, Ranges, Switch, interp
 pub(crate) fn options(weight_bits: u32, activation_bits: u32) -> Options {
     Options {
         suite: "ufo".into(),
-        transfers: true,
+        ot_products: true,
         weight_bits,
         activation_bits,
         ..Options::default()

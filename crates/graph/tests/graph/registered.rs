@@ -225,7 +225,7 @@ fn a_registered_linear_layer_is_compiled_like_one_of_this_crate() {
     ]);
     let side = |name: &str| (name.to_owned(), (-2.0, 2.0));
     let ranges = ["x", "b", "d", "y"].map(side).into_iter().collect::<Ranges>();
-    let transfers = Options { suite: "ufo".into(), transfers: true, ..Options::default() };
+    let transfers = Options { suite: "ufo".into(), ot_products: true, ..Options::default() };
     for options in [Options::default(), transfers] {
         let compiled = |op| {
             let source = Source::from_json(&source(op).to_string()).unwrap();

@@ -27,7 +27,7 @@ pub enum Products {
     /// work.
     Packing(usize),
     /// By OTs that choose by the bits of the weights.
-    Transfers,
+    Ot,
 }
 
 /// The protocols that a function of each value can run on.
@@ -60,7 +60,7 @@ impl StepOptions {
 
     /// Whether its products are computed on a mask, before the input is there.
     pub fn is_early(self) -> bool {
-        self.ahead || self.products == Some(Products::Transfers)
+        self.ahead || self.products == Some(Products::Ot)
     }
 
     /// Whether everything is left at the default.
@@ -83,7 +83,7 @@ impl fmt::Display for Products {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packing(place) => write!(f, "packing{place}"),
-            Self::Transfers => f.write_str("transfers"),
+            Self::Ot => f.write_str("transfers"),
         }
     }
 }
@@ -132,7 +132,7 @@ impl FromStr for StepOptions {
             let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
             let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
             match (part, packing, radix("digits").or(radix("rows"))) {
-                ("transfers", ..) => options.products = Some(Products::Transfers),
+                ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 ("ahead", ..) => options.ahead = true,
                 ("circuits", ..) => options.function = Some(Function::Circuits),
@@ -222,8 +222,7 @@ mod tests {
         by_step.set(3, digits);
         by_step.set(5, StepOptions::CIRCUITS);
         by_step.set(7, StepOptions { products: Some(Products::Packing(2)), ahead: true, ..digits });
-        by_step
-            .set(8, StepOptions { products: Some(Products::Transfers), ..StepOptions::default() });
+        by_step.set(8, StepOptions { products: Some(Products::Ot), ..StepOptions::default() });
         by_step.set(9, StepOptions::default());
         by_step.set(10, "rows5".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();

@@ -78,7 +78,7 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
             (StepOptions { ahead: true, ..plain }, step.early())
         }));
     }
-    let by_ot = StepOptions { products: Some(Products::Transfers), ..StepOptions::default() };
+    let by_ot = StepOptions { products: Some(Products::Ot), ..StepOptions::default() };
     if early && !all.is_empty() {
         let built = suites::step(graph, settings, index, by_ot).ok();
         all.extend(built.map(|step| (by_ot, step)));

@@ -120,7 +120,7 @@ pub fn never_rescales(suite: &str) -> bool {
 }
 
 /// Whether the linear layers of `suite` are products by oblivious transfer.
-pub fn transfers(suite: &str) -> bool {
+pub fn ot_products(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.ot_products)
 }
 
@@ -147,7 +147,7 @@ pub fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
 }
 
 /// The steps of the nodes of a graph for suite `ufo`, without an end.
-pub fn transfer_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
+pub fn ot_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     ufo::of_nodes(graph, settings, &OptionsByStep::default())
 }
 

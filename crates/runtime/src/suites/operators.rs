@@ -56,7 +56,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
 /// The options of a linear layer whose products are by oblivious transfer, in a session that has
 /// few of them.
 pub(super) const OT_PRODUCTS: StepOptions =
-    StepOptions { products: Some(Products::Transfers), ahead: false, function: None };
+    StepOptions { products: Some(Products::Ot), ahead: false, function: None };
 
 /// The linear layer that a node is, if it is one, and for a lookup in a secret table the rows and
 /// columns of its one-hot input.
@@ -102,10 +102,10 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
             let nth = place.checked_sub(1).and_then(|at| all.into_iter().nth(at));
             nth.ok_or_else(|| Error::misuse("a packing that the layer does not have"))?
         }
-        Some(Products::Transfers) if positions.is_some() || options != OT_PRODUCTS => {
+        Some(Products::Ot) if positions.is_some() || options != OT_PRODUCTS => {
             return Err(Error::misuse("products by transfers are prepared, and of a layer"));
         }
-        Some(Products::Transfers) => return ot_layers::layer(&linear, out_bits, batch),
+        Some(Products::Ot) => return ot_layers::layer(&linear, out_bits, batch),
     };
     let radix = match options.function {
         Some(Function::Digits(_)) if linear.rounding == Rounding::Stochastic => {

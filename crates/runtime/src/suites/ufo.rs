@@ -29,7 +29,7 @@ pub(super) static SUITE: Suite = Suite {
 /// Most pieces of a plan that clients send, and most transfers: pricing a plan takes time for
 /// each, and a client prices the plan of a server it does not trust.
 const MOST_PIECES: usize = 1 << 21;
-const MOST_TRANSFERS: usize = 1 << 30;
+const MOST_OTS: usize = 1 << 30;
 
 pub(super) fn steps(
     graph: &Graph,
@@ -59,8 +59,8 @@ pub(super) fn of_nodes(
             pieces = pieces.saturating_add(step.layer.product().pieces());
             transfers = transfers.saturating_add(step.layer.product().transfers());
         }
-        if pieces > MOST_PIECES || transfers > MOST_TRANSFERS {
-            let why = format!("up to it the plan takes more than {MOST_TRANSFERS} transfers");
+        if pieces > MOST_PIECES || transfers > MOST_OTS {
+            let why = format!("up to it the plan takes more than {MOST_OTS} oblivious transfers");
             return Err(at(&node.name, Error::misuse(why)));
         }
         steps.push(Step::of_node(graph, index, action));

@@ -7,8 +7,8 @@ use crate::ops::{Extend, Known, Linear, Sum, Winograd};
 use pricing::fixed::message::{EXTENSION_BITS, EXTENSION_ROUNDS, INPUT_BITS};
 use std::collections::BTreeMap;
 
+mod ot;
 mod reassign;
-mod transfers;
 
 pub use reassign::{in_graph, reassigned, variants};
 
@@ -17,15 +17,15 @@ const WIDEST: u32 = 40;
 /// Widest shares that anything else works on: sums and norms of finely scaled residuals.
 const WIDEST_LOCAL: u32 = 48;
 /// Bits on the wire that are worth the two rounds of an extension, under encryption and by
-/// transfers.
-const WORTH_EXTENDING: [usize; 2] = [EXTENSION_BITS, EXTENSION_ROUNDS * transfers::ROUND];
+/// oblivious transfer.
+const WORTH_EXTENDING: [usize; 2] = [EXTENSION_BITS, EXTENSION_ROUNDS * ot::ROUND];
 /// What the name of an extension has behind that of the tensor it extends.
 const EXTENDED: &str = ".extended";
 
 /// Sets `bits` of every tensor and `accumulator_bits` of every node to the
 /// smallest values that satisfy [`crate::verify_model`], with extensions where a
 /// reader needs much wider shares than a tensor's values.
-pub(super) fn assign(model: &mut Model, by_transfers: bool) -> Result<()> {
+pub(super) fn assign(model: &mut Model, by_ot: bool) -> Result<()> {
     let needs = Needs::of(model);
     needs.choose(&mut model.graph);
     // Functions know their inputs' widths now.
@@ -33,8 +33,8 @@ pub(super) fn assign(model: &mut Model, by_transfers: bool) -> Result<()> {
     needs.choose(&mut model.graph);
     let needs = Needs::of(model);
     let Model { graph, weights } = model;
-    let worth = WORTH_EXTENDING[usize::from(by_transfers)];
-    needs.extend(graph, by_transfers, worth, |at| make_room(weights, at));
+    let worth = WORTH_EXTENDING[usize::from(by_ot)];
+    needs.extend(graph, by_ot, worth, |at| make_room(weights, at));
     refuse_wide(&model.graph)
 }
 
@@ -72,11 +72,11 @@ impl Needs {
     fn extend(
         mut self,
         graph: &mut Graph,
-        by_transfers: bool,
+        by_ot: bool,
         worth: usize,
         mut inserted: impl FnMut(usize),
     ) {
-        while let Some(tensor) = narrow(graph, &self.ranges, by_transfers, worth) {
+        while let Some(tensor) = narrow(graph, &self.ranges, by_ot, worth) {
             inserted(extend(graph, tensor));
             self.ranges.push(self.ranges[tensor].clone());
             self.choose(graph);
@@ -107,7 +107,7 @@ impl Needs {
                 let out = bits[node.output];
                 node.op.widen(out);
                 if let Some(layer) = node.op.get_mut() {
-                    transfers::choose_products(layer, self.products[&node.output]);
+                    ot::choose_products(layer, self.products[&node.output]);
                 }
                 let keeps = node.op.keeps_width();
                 for input in &node.inputs {
@@ -146,7 +146,7 @@ fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
 /// The last tensor whose readers need far wider shares than its values do, and that no
 /// protocol widens on the way. An extension is as wide as its readers need already: where
 /// that is too much, another one would not help.
-fn narrow(graph: &Graph, ranges: &[Known], by_transfers: bool, worth: usize) -> Option<usize> {
+fn narrow(graph: &Graph, ranges: &[Known], by_ot: bool, worth: usize) -> Option<usize> {
     let tensors = (0..graph.tensors.len()).rev();
     let mut candidates = tensors.filter(|tensor| {
         let need = readers(graph, *tensor).map(|reader| accumulator(reader).unwrap_or(0)).max();
@@ -154,8 +154,8 @@ fn narrow(graph: &Graph, ranges: &[Known], by_transfers: bool, worth: usize) -> 
         let have = ranges[*tensor].width() + 1;
         let gained = need.unwrap_or(0).saturating_sub(have);
         let wide = origins(graph, *tensor).any(is_too_wide);
-        let price = |origin| match by_transfers {
-            true => transfers::price(graph, origin),
+        let price = |origin| match by_ot {
+            true => ot::price(graph, origin),
             false => price(graph, origin),
         };
         let each = origins(graph, *tensor).map(price).sum::<usize>();

@@ -11,7 +11,7 @@ use crate::correlations::Demand;
 use pricing::{Unit, Work};
 
 /// OTs whose pads are held at a time.
-pub(super) const MOST_TRANSFERS: usize = 1 << 21;
+pub(super) const MOST_OTS: usize = 1 << 21;
 /// Bits of one piece, beyond which it is cut.
 const PIECE: u64 = 1 << 23;
 /// Bytes of a message, beyond which nothing is added to it.
@@ -137,7 +137,7 @@ impl Product {
 
     /// The rows whose pads are made together, part by part.
     pub(super) fn parts(&self) -> Vec<Range<usize>> {
-        let lines = (MOST_TRANSFERS / self.per_line().max(1)).max(1);
+        let lines = (MOST_OTS / self.per_line().max(1)).max(1);
         let starts = (0..self.lines()).step_by(lines);
         starts.map(|start| start..self.lines().min(start + lines)).collect()
     }

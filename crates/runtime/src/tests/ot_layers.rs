@@ -202,7 +202,7 @@ fn a_default_model_runs_by_transfers_too() {
 fn few_bits(weight_bits: u32, disabled: &[graph::Switch]) -> Model {
     let options = graph::Options {
         suite: "ufo".into(),
-        transfers: true,
+        ot_products: true,
         rounding: Rounding::Exact,
         weight_bits,
         activation_bits: 5,
