@@ -122,8 +122,8 @@ impl Layer {
         if product + 1 < accumulator {
             ways.push((product + 1, true));
         }
-        let model = |(bits, spare)| {
-            let layer = self.tiles(tile, [bits, accumulator], spare);
+        let model = |(bits, headroom)| {
+            let layer = self.tiles(tile, [bits, accumulator], headroom);
             self.model(Op::from(layer), bits, accumulator)
         };
         Ok(ways.into_iter().map(model).collect())
@@ -191,12 +191,12 @@ impl Layer {
         Ok(actions.into_iter().enumerate().map(step).collect())
     }
 
-    fn tiles(&self, tile: usize, [product, accumulator]: [u32; 2], spare: bool) -> Winograd {
+    fn tiles(&self, tile: usize, [product, accumulator]: [u32; 2], headroom: bool) -> Winograd {
         Winograd {
             conv: self.shape.conv.clone(),
             tile,
             product_bits: product,
-            spare,
+            headroom,
             stage_bits: None,
             accumulator_bits: accumulator,
             choice: self.choice.clone(),

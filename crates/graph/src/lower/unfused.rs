@@ -127,7 +127,7 @@ fn narrow_products(op: &mut Op, results: u32, products: u32) {
     if let Some(layer) = op.get_mut::<Winograd>() {
         layer.accumulator_bits = results;
         layer.product_bits = products.min(results);
-        layer.spare = false;
+        layer.headroom = false;
         let stage = (layer.product_bits + results) / 2;
         layer.stage_bits = Some(stage).filter(|stage| layer.product_bits < *stage);
     } else if let Some(linear) = op.get_mut::<Linear>() {

@@ -33,12 +33,12 @@ fn operators() -> Vec<(Op, String)> {
         let [accumulator_bits, weight_bits, shift] = [20, 8, 4];
         Op::from(Linear { conv, accumulator_bits, weight_bits, shift, rounding, addend, choice })
     };
-    let winograd = |spare, stage_bits| {
+    let winograd = |headroom, stage_bits| {
         Op::from(Winograd {
             conv: conv(),
             tile: 2,
             product_bits: 16,
-            spare,
+            headroom,
             stage_bits,
             accumulator_bits: 20,
             choice: WeightBits { importance: vec![2], offset: -1 },

@@ -26,8 +26,8 @@ pub(crate) fn accumulate(layer: &Winograd, weights: &NodeWeights, x: &[i128]) ->
             let factor = OUTPUTS[row % 2][place / 4] * OUTPUTS[column % 2][place % 4];
             let product = product(layer, weights, x, (o, place), tile);
             let narrow = layer.product_bits < layer.accumulator_bits;
-            let spare = if layer.spare { 2 } else { 1 };
-            assert!(!narrow || exact::fits(spare * product, layer.product_bits));
+            let headroom = if layer.headroom { 2 } else { 1 };
+            assert!(!narrow || exact::fits(headroom * product, layer.product_bits));
             sum += factor * product;
         }
         y.push(sum);
@@ -92,12 +92,12 @@ struct Sizes {
     channels: [usize; 2],
     side: usize,
     activation_bits: u32,
-    spare: bool,
+    headroom: bool,
     wide: bool,
 }
 
 const SMALL: Sizes =
-    Sizes { channels: [3, 3], side: 5, activation_bits: 4, spare: false, wide: false };
+    Sizes { channels: [3, 3], side: 5, activation_bits: 4, headroom: false, wide: false };
 
 /// Widths that are enough whatever the weights.
 const ENOUGH: u32 = 24;
@@ -111,7 +111,7 @@ fn drawn(numbers: &mut Numbers, choice: &WeightBits, count: usize) -> Vec<i32> {
 /// channel is multiplied by an integer of its own and the activations are added.
 fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
     let mut numbers = Numbers(seed);
-    let Sizes { channels: [inputs, outputs], side, activation_bits, spare, wide } = sizes;
+    let Sizes { channels: [inputs, outputs], side, activation_bits, headroom, wide } = sizes;
     let conv = Conv {
         in_channels: inputs,
         in_height: side,
@@ -156,7 +156,7 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         conv: conv.clone(),
         tile: 2,
         product_bits: if wide { 36 } else { ENOUGH },
-        spare,
+        headroom,
         stage_bits: None,
         accumulator_bits: 36,
         choice,
@@ -265,7 +265,7 @@ fn products_are_as_narrow_as_the_worst_case_allows_and_within_lemma_1() {
         let size = choice.range().map(|end| end.unsigned_abs() as u32).into_iter().max().unwrap();
         let sum = (size * SMALL.channels[0] as u32).next_power_of_two().ilog2();
         assert!(least <= features + sum + 1, "{least} {choice:?}");
-        let spared = block(Sizes { spare: true, ..SMALL }, choice, seed);
+        let spared = block(Sizes { headroom: true, ..SMALL }, choice, seed);
         assert_eq!(least_products(&spared), least + 1);
     }
 }
@@ -310,7 +310,7 @@ fn what_does_not_fit_is_refused() {
         ("products wider than the accumulator", |m| layer(m).product_bits = 37),
         ("accumulator", |m| layer(m).accumulator_bits = 61),
         ("a spare bit of nothing", |m| {
-            layer(m).spare = true;
+            layer(m).headroom = true;
             layer(m).accumulator_bits = ENOUGH;
             m.graph.tensors[2].format.bits = ENOUGH;
         }),

@@ -83,14 +83,14 @@ impl OtLayer {
         layer: Layer,
         choice: WeightBits,
         rescale: Rescale,
-        (spare, stage): (bool, Option<u32>),
+        (headroom, stage): (bool, Option<u32>),
     ) -> Result<Self> {
         let (mut bits, wide) = (layer.product().bits(), rescale.bits());
         let count = layer.product().outputs();
         let mut extensions = Vec::new();
         for to in stage.into_iter().chain([wide]).filter(|to| *to <= wide) {
             if bits < to {
-                extensions.push(extension(count, bits, to, spare)?);
+                extensions.push(extension(count, bits, to, headroom)?);
                 bits = to;
             }
         }
@@ -315,9 +315,9 @@ impl Preprocess for OtLayer {
 }
 
 /// With a bit to spare, half of the positive range makes every value positive.
-fn extension(count: usize, bits: u32, out_bits: u32, spare: bool) -> Result<Composed> {
-    let raised = if spare { 1i64 << bits.saturating_sub(2) } else { 0 };
-    let sign = if spare { Sign::NonNegative } else { Sign::Unknown };
+fn extension(count: usize, bits: u32, out_bits: u32, headroom: bool) -> Result<Composed> {
+    let raised = if headroom { 1i64 << bits.saturating_sub(2) } else { 0 };
+    let sign = if headroom { Sign::NonNegative } else { Sign::Unknown };
     let radix = Radix::leanest(count, bits, out_bits);
     let sliced = Sliced::new(count, |count| Extend::new(count, bits, out_bits, sign, radix))?;
     Ok(Composed { before: raised, after: -raised, ..Composed::from(sliced) })

@@ -15,7 +15,7 @@ pub struct StepOptions {
     /// The protocol of the products of a linear layer.
     pub products: Option<Products>,
     /// Whether the layer runs on a mask before, together with all others that do.
-    pub ahead: bool,
+    pub preprocessed: bool,
     /// The protocol of a function, or of the exact rounding of a linear layer.
     pub function: Option<Function>,
 }
@@ -50,7 +50,7 @@ impl StepOptions {
 
     /// Options that choose a function and leave the rest at the default.
     pub const fn function(function: Function) -> Self {
-        Self { products: None, ahead: false, function: Some(function) }
+        Self { products: None, preprocessed: false, function: Some(function) }
     }
 
     /// Options that choose digits of this width and leave the rest at the default.
@@ -60,7 +60,7 @@ impl StepOptions {
 
     /// Whether its products are computed on a mask, before the input is there.
     pub fn is_early(self) -> bool {
-        self.ahead || self.products == Some(Products::Ot)
+        self.preprocessed || self.products == Some(Products::Ot)
     }
 
     /// Whether everything is left at the default.
@@ -73,7 +73,7 @@ impl StepOptions {
     pub fn and(self, other: Self) -> Self {
         Self {
             products: other.products.or(self.products),
-            ahead: self.ahead || other.ahead,
+            preprocessed: self.preprocessed || other.preprocessed,
             function: other.function.or(self.function),
         }
     }
@@ -102,10 +102,10 @@ impl fmt::Display for Function {
 impl fmt::Display for StepOptions {
     /// Its parts, as in `packing2+ahead+digits4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ahead = self.ahead.then(|| "ahead".to_owned());
+        let preprocessed = self.preprocessed.then(|| "ahead".to_owned());
         let parts = [
             self.products.map(|products| products.to_string()),
-            ahead,
+            preprocessed,
             self.function.map(|function| function.to_string()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -134,7 +134,7 @@ impl FromStr for StepOptions {
             match (part, packing, radix("digits").or(radix("rows"))) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
-                ("ahead", ..) => options.ahead = true,
+                ("ahead", ..) => options.preprocessed = true,
                 ("circuits", ..) => options.function = Some(Function::Circuits),
                 ("table", ..) => options.function = Some(Function::Table),
                 (.., Some(radix)) if part.starts_with("rows") => {
@@ -221,7 +221,10 @@ mod tests {
         let digits = StepOptions::digits(Radix::of_bits(7).unwrap());
         by_step.set(3, digits);
         by_step.set(5, StepOptions::CIRCUITS);
-        by_step.set(7, StepOptions { products: Some(Products::Packing(2)), ahead: true, ..digits });
+        by_step.set(
+            7,
+            StepOptions { products: Some(Products::Packing(2)), preprocessed: true, ..digits },
+        );
         by_step.set(8, StepOptions { products: Some(Products::Ot), ..StepOptions::default() });
         by_step.set(9, StepOptions::default());
         by_step.set(10, "rows5".parse().unwrap());

@@ -175,7 +175,7 @@ impl Step {
     }
 
     /// Correlations to be made before the segment that it is in.
-    pub(crate) fn demand_ahead(&self) -> Demand {
+    pub(crate) fn demand_before_run(&self) -> Demand {
         if self.feeds_itself() { Demand::default() } else { self.demand() }
     }
 

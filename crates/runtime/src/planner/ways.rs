@@ -75,7 +75,7 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
         all.extend(packings().map(|(place, step)| {
             // The first is the default.
             let plain = if place == 1 { StepOptions::default() } else { packing(place) };
-            (StepOptions { ahead: true, ..plain }, step.early())
+            (StepOptions { preprocessed: true, ..plain }, step.early())
         }));
     }
     let by_ot = StepOptions { products: Some(Products::Ot), ..StepOptions::default() };

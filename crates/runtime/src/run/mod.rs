@@ -85,7 +85,7 @@ fn run_on(
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(segment.start).take(segment.len());
         let demand: Demand =
-            layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
+            layers::demand(steps.clone().map(|(_, step)| step), Step::demand_before_run);
         let mut correlations = end.source.prepare(end.channel, &demand)?;
         let mut layers = BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {

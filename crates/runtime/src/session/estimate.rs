@@ -76,7 +76,8 @@ impl Plan {
         let segments = segments(self.steps());
         for segment in std::iter::repeat_n(&segments, runs).flatten() {
             let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
-            let demand = layers::demand(steps.clone().map(|(_, step)| step), Step::demand_ahead);
+            let demand =
+                layers::demand(steps.clone().map(|(_, step)| step), Step::demand_before_run);
             let held = pad_bytes(&demand) as u64;
             let prepared = schedules.prepare(&demand).and(peak.touch(held));
             parts.push(Part::new(Phase::Preprocess, None, prepared));

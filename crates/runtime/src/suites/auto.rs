@@ -72,7 +72,7 @@ pub(crate) fn steps(
 pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     let NodeContext { node, options: choice, .. } = *cx;
     let linear = node.op.is::<Linear>() || node.op.is::<Embedding>();
-    if !linear && (choice.products.is_some() || choice.ahead) {
+    if !linear && (choice.products.is_some() || choice.preprocessed) {
         return Err(Error::misuse("a choice for linear layers"));
     }
     match choice.function {

@@ -20,7 +20,7 @@ pub(super) fn last(graph: &Graph, settings: Settings, choice: StepOptions) -> Re
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
     let functions = [None, Some(Function::Circuits), digits_of(choice).map(Function::Digits)];
     let chooses = settings.reveal == Reveal::Label && functions.contains(&choice.function);
-    if !choice.is_none() && (!chooses || choice.products.is_some() || choice.ahead) {
+    if !choice.is_none() && (!chooses || choice.products.is_some() || choice.preprocessed) {
         return Err(Error::misuse("a choice that the end of a plan does not have"));
     }
     let (rows, classes, bits) = (settings.batch(), output.len(), output.format.bits);

@@ -56,7 +56,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
 /// The options of a linear layer whose products are by oblivious transfer, in a session that has
 /// few of them.
 pub(super) const OT_PRODUCTS: StepOptions =
-    StepOptions { products: Some(Products::Ot), ahead: false, function: None };
+    StepOptions { products: Some(Products::Ot), preprocessed: false, function: None };
 
 /// The linear layer that a node is, if it is one, and for a lookup in a secret table the rows and
 /// columns of its one-hot input.
@@ -115,7 +115,7 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
         _ => Radix::fastest(layer.outputs(), linear.shift),
     };
     let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
-    Ok(Action::linear(CoefficientLayer { positions, preprocessed: options.ahead, ..step }))
+    Ok(Action::linear(CoefficientLayer { positions, preprocessed: options.preprocessed, ..step }))
 }
 
 fn relu(cx: &NodeContext<'_>) -> Result<Action> {

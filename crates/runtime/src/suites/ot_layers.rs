@@ -47,9 +47,9 @@ pub(super) fn positions(linear: &Linear, out_bits: u32, images: usize) -> Result
 /// In the ring of the products, if that is narrower than the results'.
 pub(super) fn tiles(layer: &Winograd, out_bits: u32, images: usize) -> Result<OtLayer> {
     let Winograd { conv, tile, choice, shift, rounding, addend, .. } = layer;
-    let Winograd { product_bits, spare, stage_bits, .. } = layer;
+    let Winograd { product_bits, headroom, stage_bits, .. } = layer;
     let rescale = Rescale { shift: *shift, rounding: *rounding, addend: *addend, out_bits };
     let bits = rescale.bits().min(*product_bits);
     let layer = Layer::tiles(conv, *tile, bits, choice, images)?;
-    OtLayer::new(layer, choice.clone(), rescale, (*spare, *stage_bits))
+    OtLayer::new(layer, choice.clone(), rescale, (*headroom, *stage_bits))
 }

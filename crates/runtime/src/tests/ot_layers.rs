@@ -57,15 +57,15 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
     let mut builder = Builder { rng, tensors, nodes, weights };
     let exact = Rounding::Exact;
     let tiles = |conv: Conv, tile, [product_bits, accumulator_bits, shift]: [u32; 3], choice| {
-        let (spare, addend) = (tile == 4, (accumulator_bits > product_bits).then_some(3));
-        let spare = spare && product_bits < accumulator_bits;
+        let (headroom, addend) = (tile == 4, (accumulator_bits > product_bits).then_some(3));
+        let headroom = headroom && product_bits < accumulator_bits;
         let stage_bits = addend.map(|_| product_bits + 2);
         let rounding = exact;
         Op::from(Winograd {
             conv,
             tile,
             product_bits,
-            spare,
+            headroom,
             stage_bits,
             accumulator_bits,
             choice,

@@ -115,7 +115,7 @@ fn layers_run_ahead_where_that_saves_rounds() {
     let found = planner::best(&graph, settings, &conditions(Some(Link::WAN))).unwrap();
     let (plan, mut late) = (found.plan, OptionsByStep::default());
     for step in 0..plan.steps().len() {
-        late.set(step, StepOptions { ahead: false, ..plan.options().of(step) });
+        late.set(step, StepOptions { preprocessed: false, ..plan.options().of(step) });
     }
     assert_ne!(*plan.options(), late);
     let late = Plan::chosen(graph, plan.settings(), late).unwrap();

@@ -27,14 +27,14 @@ pub(super) fn choose_products(layer: &mut Winograd, need: u32) {
     let narrow = [(need, false), (need + 1, true)];
     let narrow = narrow.into_iter().filter(|(bits, _)| *bits < layer.accumulator_bits);
     let best = narrow.chain([wide]).min_by_key(|choice| cost(layer, *choice));
-    (layer.product_bits, layer.spare) = best.unwrap_or(wide);
+    (layer.product_bits, layer.headroom) = best.unwrap_or(wide);
 }
 
 /// Bits on the wire of sums in a ring, extended with a bit to spare or without one if that is needed.
-fn cost(layer: &Winograd, (bits, spare): (u32, bool)) -> usize {
+fn cost(layer: &Winograd, (bits, headroom): (u32, bool)) -> usize {
     let sums = layer.places() * layer.conv.out_channels * layer.columns();
     let added = (layer.accumulator_bits - bits) as usize;
-    let (each, rounds) = match (added, spare) {
+    let (each, rounds) = match (added, headroom) {
         (0, _) => (0, 0),
         (_, true) => (added + EXTENDED_BITS, EXTENSION_ROUNDS),
         (_, false) => {

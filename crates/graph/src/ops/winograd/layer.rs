@@ -22,9 +22,9 @@ pub struct Winograd {
     /// input's share is at least this wide. If the accumulator is wider, the sums fit this
     /// width as signed integers and are extended before the output's transform.
     pub product_bits: u32,
-    /// Whether the sums have a bit to spare, as what an [`crate::Op::Extend`] reads.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub spare: bool,
+    /// Whether the sums have a bit to spare, as what an [`super::super::Extend`] reads.
+    #[serde(rename = "spare", default, skip_serializing_if = "std::ops::Not::not")]
+    pub headroom: bool,
     /// A width between the two to which the sums are extended first, to measure what a single
     /// extension saves.
     #[serde(default, skip_serializing_if = "Option::is_none")]

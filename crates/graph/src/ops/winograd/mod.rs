@@ -22,7 +22,7 @@ impl Winograd {
     /// Checks widths: the input is reduced to the ring of the products, the output is a shift
     /// of the accumulator.
     fn check_widths(&self, input: &Tensor, output: &Tensor) -> Check<()> {
-        let Self { product_bits, accumulator_bits, shift, spare, .. } = *self;
+        let Self { product_bits, accumulator_bits, shift, headroom, .. } = *self;
         let fits = (2..=accumulator_bits).contains(&product_bits)
             && accumulator_bits <= MAX_ACCUMULATOR_BITS
             && shift < accumulator_bits;
@@ -31,7 +31,7 @@ impl Winograd {
                 "products of {product_bits} bits, accumulator of {accumulator_bits}, shift {shift}"
             )
         })?;
-        ensure(!spare || product_bits < accumulator_bits, || "spares a bit for nothing".into())?;
+        ensure(!headroom || product_bits < accumulator_bits, || "spares a bit for nothing".into())?;
         let between = |stage: u32| product_bits < stage && stage < accumulator_bits;
         ensure(self.stage_bits.is_none_or(between), || "a stage that is not between".into())?;
         ensure(input.format.bits >= product_bits, || {
@@ -114,7 +114,7 @@ impl Operator for Winograd {
 
     fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
         let weights = site.needed_weights()?;
-        let need = self.product_range(weights, &inputs[0]).width() + u32::from(self.spare);
+        let need = self.product_range(weights, &inputs[0]).width() + u32::from(self.headroom);
         if need > self.product_bits && self.product_bits < self.accumulator_bits {
             return Err(format!("products need {need} bits, have {}", self.product_bits));
         }

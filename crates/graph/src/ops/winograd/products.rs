@@ -79,7 +79,7 @@ mod tests {
             conv: conv.clone(),
             tile,
             product_bits: 40,
-            spare: false,
+            headroom: false,
             stage_bits: None,
             accumulator_bits: 40,
             choice: WeightBits::twos_complement(8),

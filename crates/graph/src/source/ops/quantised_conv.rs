@@ -165,7 +165,7 @@ impl QuantisedConv {
                 conv,
                 tile: 2,
                 product_bits: 0,
-                spare: false,
+                headroom: false,
                 stage_bits: None,
                 accumulator_bits: 0,
                 choice,

@@ -72,7 +72,7 @@ fn node(conv: &Conv, tile: usize, choice: &WeightBits) -> Winograd {
         conv: conv.clone(),
         tile,
         product_bits: BITS,
-        spare: false,
+        headroom: false,
         stage_bits: None,
         accumulator_bits: BITS,
         choice: choice.clone(),
