@@ -69,8 +69,8 @@ fn extensions(graph: &Graph) -> usize {
 }
 
 /// For each of `links` the plan of least predicted time for `model`, all in one graph: the one
-/// that was compiled, or that of its [`graph::variants`] with the least sum of seconds where
-/// that saves at least half a percent.
+/// that was compiled, or, where the suite plans widths, that of its [`graph::variants`] with the
+/// least sum of seconds where that saves at least half a percent.
 ///
 /// # Errors
 /// The errors of [`Plan::new`] for the graph that was compiled.
@@ -79,6 +79,9 @@ pub fn suited(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Fou
         links.iter().map(|(settings, conditions)| best(graph, *settings, conditions)).collect()
     };
     let mut least = searched(&model.graph)?;
+    if !suites::plans_widths(&model.graph.suite) {
+        return Ok(least);
+    }
     let others = graph::variants(model).into_iter().skip(1);
     let priced = others.map(|graph| (about(&graph, &least, links), graph));
     let other = priced.min_by(|a, b| a.0.total_cmp(&b.0));

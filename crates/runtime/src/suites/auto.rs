@@ -23,6 +23,7 @@ pub(super) static SUITE: Suite = Suite {
     summary: "every layer by cost: coefficient-packed RLWE, oblivious transfer, circuits, tables",
     steps,
     nodes: Some(NODES),
+    plans_widths: true,
     ..Suite::PLAIN
 };
 

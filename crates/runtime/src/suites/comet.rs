@@ -11,5 +11,6 @@ pub(super) static SUITE: Suite = Suite {
     steps: auto::steps,
     nodes: Some(auto::NODES),
     unifies: true,
+    plans_widths: true,
     ..Suite::PLAIN
 };

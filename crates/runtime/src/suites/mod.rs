@@ -124,6 +124,11 @@ pub fn ot_products(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.ot_products)
 }
 
+/// Whether the planner may give shares of models for `suite` other widths.
+pub(crate) fn plans_widths(suite: &str) -> bool {
+    named(suite).is_ok_and(|suite| suite.plans_widths)
+}
+
 /// How a suite packs slots, if it does.
 pub(crate) fn packing(suite: &str) -> Option<Packing> {
     named(suite).ok().and_then(Suite::packing)

@@ -35,6 +35,8 @@ pub struct Suite {
     pub never_rescales: bool,
     /// Whether linear layers are products by oblivious transfer.
     pub ot_products: bool,
+    /// Whether the planner may give shares other widths than those of the compiled model.
+    pub plans_widths: bool,
 }
 
 /// How a suite plans single nodes, for planners that choose among options.
@@ -61,6 +63,7 @@ impl Suite {
         unifies: false,
         never_rescales: false,
         ot_products: false,
+        plans_widths: false,
     };
 
     /// How linear layers are packed into slots, if they are.

@@ -81,6 +81,19 @@ fn slow_links_have_fewer_extensions_and_thin_ones_more() {
 }
 
 #[test]
+fn suites_that_do_not_plan_widths_keep_those_that_were_compiled() {
+    let mut rng = Random::seeded(71);
+    let mut model = projected(&mut rng);
+    model.graph.suite = "ufo".into();
+    let thin = Link::new(0.0, 1e6).unwrap();
+    let settings = Settings::default().planned_for(Some(thin));
+    let planning = Planning::Best(Box::new(conditions(Some(thin))));
+    let (variant, _) = planning.choose(model.clone(), settings).unwrap();
+    assert!(graph::variants(&model).len() > 1);
+    assert_eq!(variant.graph, model.graph);
+}
+
+#[test]
 fn plans_for_links_to_be_measured_have_one_graph() {
     let mut rng = Random::seeded(72);
     let (wide, values) = (projected(&mut rng), values(&mut rng));
