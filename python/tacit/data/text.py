@@ -145,7 +145,7 @@ class Text:
 
     def to_json(self) -> str:
         """The fields, as `from_json` reads them."""
-        return json.dumps({name: getattr(self, name) for name in STORED})
+        return json.dumps({name: getattr(self, name) for name in sorted(STORED)})
 
     def too_long(self, lengths: NDArray[np.int64]) -> list[str]:
         """A warning per text that is cut, with the length a model for all of it needs."""
