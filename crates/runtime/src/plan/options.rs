@@ -121,7 +121,7 @@ impl FromStr for StepOptions {
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
-                "a choice that is none of packing1 to packing4, transfers, ahead, digits1 to \
+                "a step option that is none of packing1 to packing4, transfers, ahead, digits1 to \
                  digits8, circuits, rows1 to rows8, table",
             )
         };
@@ -154,7 +154,7 @@ impl TryFrom<String> for StepOptions {
 
     fn try_from(text: String) -> std::result::Result<Self, String> {
         // The text may be a peer's, so it is not quoted.
-        text.parse().map_err(|_| "an unknown choice".into())
+        text.parse().map_err(|_| "an unknown step option".into())
     }
 }
 
@@ -189,7 +189,7 @@ impl OptionsByStep {
     /// [`Error::Misuse`] where they are not.
     pub(crate) fn check(&self, nodes: usize) -> Result<()> {
         match self.0.keys().next_back() {
-            Some(last) if *last > nodes => Err(Error::misuse("a choice for a step there is not")),
+            Some(last) if *last > nodes => Err(Error::misuse("options for a step there is not")),
             _ => Ok(()),
         }
     }

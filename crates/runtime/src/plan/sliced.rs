@@ -187,7 +187,7 @@ impl Sliced {
 /// Where a step takes its correlations from.
 pub enum Feed<'a> {
     /// Made before for a whole stretch of steps.
-    Made(&'a mut Correlations),
+    Ready(&'a mut Correlations),
     /// Made when they are asked for, in the middle of this step.
     Later(&'a mut CorrelationSource, usize),
 }
@@ -195,7 +195,7 @@ pub enum Feed<'a> {
 impl Feed<'_> {
     fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Correlations> {
         match self {
-            Self::Made(correlations) => correlations.split(channel.role(), demand),
+            Self::Ready(correlations) => correlations.split(channel.role(), demand),
             Self::Later(source, step) => {
                 let correlations = source.prepare(channel, demand)?;
                 channel.enter(Phase::Online, Some(*step));

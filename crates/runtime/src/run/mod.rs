@@ -123,7 +123,7 @@ fn run_step(
     let inputs = tensors.take_inputs(step, index)?;
     let feed = &mut match makes_more {
         true => Feed::Later(source, index),
-        false => Feed::Made(correlations),
+        false => Feed::Ready(correlations),
     };
     match &step.action {
         Action::Local(local) => local.run(channel.role(), &inputs, party.constants(step.node)),

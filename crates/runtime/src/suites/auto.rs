@@ -69,23 +69,23 @@ pub(crate) fn steps(
 /// What runs a node, as was chosen.
 ///
 /// # Errors
-/// [`Error::Misuse`] for a choice that it does not have.
+/// [`Error::Misuse`] for options that it does not have.
 pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
-    let NodeContext { node, options: choice, .. } = *cx;
+    let NodeContext { node, options, .. } = *cx;
     let linear = node.op.is::<Linear>() || node.op.is::<Embedding>();
-    if !linear && (choice.products.is_some() || choice.preprocessed) {
-        return Err(Error::misuse("a choice for linear layers"));
+    if !linear && (options.products.is_some() || options.preprocessed) {
+        return Err(Error::misuse("an option for linear layers"));
     }
-    match choice.function {
+    match options.function {
         Some(Function::Table) => return tables::action(cx),
         Some(Function::Rows(radix)) => return circuits::of_rows(cx, radix),
         _ => {}
     }
-    match garbled(cx.graph, choice) {
+    match garbled(cx.graph, options) {
         Ok(_) => action(cx),
         Err(Circuits) => {
-            let plain = NodeContext { options: StepOptions { function: None, ..choice }, ..*cx };
-            match (circuits::action(&plain)?, choice.function) {
+            let plain = NodeContext { options: StepOptions { function: None, ..options }, ..*cx };
+            match (circuits::action(&plain)?, options.function) {
                 (Some(action), _) => Ok(action),
                 (None, None) => action(&plain),
                 (None, Some(_)) => circuits::of_rows(cx, BESIDE),

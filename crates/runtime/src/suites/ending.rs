@@ -14,14 +14,14 @@ use crate::plan::sliced::Sliced;
 use crate::plan::step::{Action, Opening, Step};
 
 /// What ends every plan: the result, or its label, for the client.
-pub(super) fn last(graph: &Graph, settings: Settings, choice: StepOptions) -> Result<Vec<Step>> {
+pub(super) fn last(graph: &Graph, settings: Settings, options: StepOptions) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(2);
     let output = graph.tensors.get(graph.output);
     let output = output.ok_or_else(|| Error::misuse("a graph without output"))?;
-    let functions = [None, Some(Function::Circuits), digits_of(choice).map(Function::Digits)];
-    let chooses = settings.reveal == Reveal::Label && functions.contains(&choice.function);
-    if !choice.is_none() && (!chooses || choice.products.is_some() || choice.preprocessed) {
-        return Err(Error::misuse("a choice that the end of a plan does not have"));
+    let functions = [None, Some(Function::Circuits), digits_of(options).map(Function::Digits)];
+    let chooses = settings.reveal == Reveal::Label && functions.contains(&options.function);
+    if !options.is_none() && (!chooses || options.products.is_some() || options.preprocessed) {
+        return Err(Error::misuse("an option that the end of a plan does not have"));
     }
     let (rows, classes, bits) = (settings.batch(), output.len(), output.format.bits);
     let count = rows * classes;
@@ -29,7 +29,7 @@ pub(super) fn last(graph: &Graph, settings: Settings, choice: StepOptions) -> Re
     let opened = match settings.reveal {
         Reveal::Output => Action::Reveal(Opening { count, bits, signed: true }),
         Reveal::Label => {
-            let (sliced, bits) = match garbled(graph, choice) {
+            let (sliced, bits) = match garbled(graph, options) {
                 Ok(digits) => argmax(rows, classes, bits, digits)?,
                 Err(Circuits) => circuits::top(rows, classes, Ring::Power(bits), bits)?,
             };

@@ -9,8 +9,8 @@ use crate::plan::options::{Function, StepOptions};
 pub(super) struct Circuits;
 
 /// Digits of comparisons, where they are chosen.
-pub(super) fn digits_of(choice: StepOptions) -> Option<Radix> {
-    match choice.function {
+pub(super) fn digits_of(options: StepOptions) -> Option<Radix> {
+    match options.function {
         Some(Function::Digits(radix)) => Some(radix),
         _ => None,
     }
@@ -19,10 +19,10 @@ pub(super) fn digits_of(choice: StepOptions) -> Option<Radix> {
 /// Circuits, or digits of comparisons by transfers, where those are chosen.
 pub(super) fn garbled(
     graph: &Graph,
-    choice: StepOptions,
+    options: StepOptions,
 ) -> std::result::Result<Option<Radix>, Circuits> {
-    match (choice.function, graph.nonlinear) {
+    match (options.function, graph.nonlinear) {
         (Some(Function::Circuits), _) | (None, graph::Nonlinear::Gc) => Err(Circuits),
-        _ => Ok(digits_of(choice)),
+        _ => Ok(digits_of(options)),
     }
 }

@@ -26,7 +26,7 @@ pub(super) static SUITE: Suite = Suite {
     ..Suite::PLAIN
 };
 
-/// Most pieces of a plan that clients send, and most transfers: pricing a plan takes time for
+/// Most pieces of a plan that clients send, and most OTs: pricing a plan takes time for
 /// each, and a client prices the plan of a server it does not trust.
 const MOST_PIECES: usize = 1 << 21;
 const MOST_OTS: usize = 1 << 30;
@@ -48,7 +48,7 @@ pub(super) fn of_nodes(
     choices: &OptionsByStep,
 ) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
-    let (mut pieces, mut transfers) = (0usize, 0usize);
+    let (mut pieces, mut ots) = (0usize, 0usize);
     for (index, node) in graph.nodes.iter().enumerate() {
         let (batch, options) = (settings.batch(), choices.of(index));
         let action = action(&NodeContext { graph, node, batch, options });
@@ -57,9 +57,9 @@ pub(super) fn of_nodes(
             && let Some(step) = layer.downcast::<OtLayer>()
         {
             pieces = pieces.saturating_add(step.layer.product().pieces());
-            transfers = transfers.saturating_add(step.layer.product().transfers());
+            ots = ots.saturating_add(step.layer.product().ots());
         }
-        if pieces > MOST_PIECES || transfers > MOST_OTS {
+        if pieces > MOST_PIECES || ots > MOST_OTS {
             let why = format!("up to it the plan takes more than {MOST_OTS} oblivious transfers");
             return Err(at(&node.name, Error::misuse(why)));
         }

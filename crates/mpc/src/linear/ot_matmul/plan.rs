@@ -131,7 +131,7 @@ impl Product {
     }
 
     /// Returns the number of OTs of all rows.
-    pub fn transfers(&self) -> usize {
+    pub fn ots(&self) -> usize {
         self.lines().saturating_mul(self.per_line())
     }
 

@@ -146,7 +146,7 @@ fn corrections_of_one_bit_are_all_that_is_sent() {
     let plan = Product::new([16, 32, 16, 256], 12, &[1, -2], 0).unwrap();
     let cost: wire::Cost = plan.costs().into_iter().flatten().collect();
     let payload = 16 * 32 * 16 * 256 * (12 + 11) / 8;
-    assert_eq!(plan.transfers(), 16 * 32 * 16 * 2);
+    assert_eq!(plan.ots(), 16 * 32 * 16 * 2);
     assert!(cost.client_to_server < payload + 100 && cost.client_to_server > payload);
     assert_eq!((cost.server_to_client, cost.rounds), (5 + 16 * 32 * 16 * 2 / 8, 2));
 }
