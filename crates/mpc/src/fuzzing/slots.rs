@@ -8,7 +8,7 @@ use ring::{Random, Seed};
 use wire::{Error, Message, Packed, Segment, tags};
 
 use super::{Stream, channel};
-use crate::linear::slots::{Layer, Protocol, ServerKeys, ServerWeights, Worker, server};
+use crate::linear::slots::{Layer, Protocol, Server, ServerKeys, ServerWeights, Worker, server};
 
 /// The client's ciphertexts.
 type Inputs = Packed<{ tags::SLOT_INPUTS }>;
@@ -56,7 +56,7 @@ pub fn slot_ciphertexts(data: &[u8]) {
     let mut channel = channel(&bytes, len);
     let x = vec![5; layer.inputs()];
     let worker = &mut Worker { rng: &mut Random::seeded(1), threads: 1 };
-    match server(&mut channel, layer, keys, weights, &x, worker) {
+    match server(&mut channel, &Server { layer, keys, weights }, &x, worker) {
         Ok(share) => {
             assert_eq!(share.len(), layer.outputs());
             assert!(share.iter().all(|word| *word < layer.prime()));

@@ -235,10 +235,10 @@ impl Packed {
     ) -> Result<Zeroizing<Vec<u64>>> {
         match (self, weights) {
             (Self::Rotated(layer), PackedWeights::Rotated(weights)) => {
-                slots::server(channel, layer, keys, weights, x, worker)
+                slots::server(channel, &slots::Server { layer, keys, weights }, x, worker)
             }
             (Self::Transformed(layer), PackedWeights::Transformed(weights)) => {
-                ntt::server(channel, layer, keys, weights, x, worker)
+                ntt::server(channel, &slots::Server { layer, keys, weights }, x, worker)
             }
             (Self::Published(layer), PackedWeights::Published(weights)) => {
                 falcon::server(channel, layer, keys, weights, &integers(x), worker).map(words)

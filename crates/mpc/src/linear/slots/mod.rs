@@ -39,5 +39,5 @@ pub use keys::ServerKeys;
 pub use layer::{Layer, Protocol};
 pub use machine::Operations;
 pub use measure::Measurement;
-pub use server::server;
+pub use server::{Server, server};
 pub use weights::ServerWeights;

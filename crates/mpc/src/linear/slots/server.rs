@@ -22,26 +22,31 @@ use crate::linear::transport::misuse;
 /// [`Error::Transport`].
 pub fn server(
     channel: &mut Channel,
-    layer: &Layer,
-    keys: &ServerKeys,
-    weights: &ServerWeights,
+    own: &Own<'_>,
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    Ok(counted(channel, &Server { layer, keys, weights }, x, worker)?.0)
+    Ok(counted(channel, own, x, worker)?.0)
 }
 
-/// What the server brings to a run beside its share.
-pub(super) struct Server<'a> {
-    pub(super) layer: &'a Layer,
-    pub(super) keys: &'a ServerKeys,
-    pub(super) weights: &'a ServerWeights,
+/// What the server brings to a run beside its share: the layer, the client's evaluation keys and
+/// the layer's encoded weights.
+pub struct Server<'a, L, W> {
+    /// The layer, which both parties planned.
+    pub layer: &'a L,
+    /// The client's public keys.
+    pub keys: &'a ServerKeys,
+    /// The weights, encoded for the layer.
+    pub weights: &'a W,
 }
+
+/// What the server of this protocol brings.
+type Own<'a> = Server<'a, Layer, ServerWeights>;
 
 /// Runs [`server`] and returns also which operations it did.
 pub(super) fn counted(
     channel: &mut Channel,
-    &Server { layer, keys, weights }: &Server<'_>,
+    &Server { layer, keys, weights }: &Own<'_>,
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<(Zeroizing<Vec<u64>>, Operations)> {

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::layer::Layer;
 use super::weights::ServerWeights;
 use crate::linear::residues::{biased, check};
-use crate::linear::slots::{Operations, ServerKeys};
+use crate::linear::slots::{Operations, Server, ServerKeys};
 use crate::linear::transport::Worker;
 use crate::linear::transport::bfv::{self, Arrivals};
 use crate::linear::transport::misuse;
@@ -23,26 +23,20 @@ use crate::parallel;
 /// [`Error::Transport`].
 pub fn server(
     channel: &mut Channel,
-    layer: &Layer,
-    keys: &ServerKeys,
-    weights: &ServerWeights,
+    own: &Own<'_>,
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    Ok(counted(channel, &Server { layer, keys, weights }, x, worker)?.0)
+    Ok(counted(channel, own, x, worker)?.0)
 }
 
-/// What the server brings to a run beside its share.
-pub(super) struct Server<'a> {
-    pub(super) layer: &'a Layer,
-    pub(super) keys: &'a ServerKeys,
-    pub(super) weights: &'a ServerWeights,
-}
+/// What the server of this protocol brings.
+type Own<'a> = Server<'a, Layer, ServerWeights>;
 
 /// Runs [`server`] and returns also which operations it did.
 pub(super) fn counted(
     channel: &mut Channel,
-    &Server { layer, keys, weights }: &Server<'_>,
+    &Server { layer, keys, weights }: &Own<'_>,
     x: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<(Zeroizing<Vec<u64>>, Operations)> {

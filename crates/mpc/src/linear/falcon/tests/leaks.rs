@@ -77,6 +77,7 @@ fn seen(weight: i32) -> Vec<f64> {
 
 /// Largest magnitudes among the client's shares under the transform mod p.
 fn seen_mod_p(weight: i32) -> Vec<f64> {
+    use crate::linear::slots::Server;
     use ntt::{Layer, ServerWeights, client, server};
     let conv = conv([1, 4], [10, 10], 3, 1, 1);
     let layer = Layer::new(&conv, 8, 19).unwrap();
@@ -96,7 +97,7 @@ fn seen_mod_p(weight: i32) -> Vec<f64> {
             },
             |ch| {
                 let worker = &mut Worker { rng: &mut Random::seeded(seed), threads: 1 };
-                server(ch, &layer, &keys, &weights, &x[1], worker)
+                server(ch, &Server { layer: &layer, keys: &keys, weights: &weights }, &x[1], worker)
             },
         );
         assert!(theirs.value.is_ok());

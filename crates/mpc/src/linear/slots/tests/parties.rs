@@ -4,7 +4,7 @@ use graph::Conv;
 use he::bfv::{Params, Switching};
 use wire::Error;
 
-use super::super::server::{Server, counted};
+use super::super::server::counted;
 use super::super::*;
 use crate::linear::coefficient::tests::conv;
 use crate::linear::testing::{self, Both, Tampered, misfits_are_refused, same_bytes};

@@ -4,10 +4,11 @@ use graph::Conv;
 use he::bfv::{Params, Switching};
 use wire::Error;
 
-use super::super::server::{Server, counted};
+use super::super::server::counted;
 use super::super::*;
 use super::clear::more_shapes;
 use crate::linear::coefficient::tests::conv;
+use crate::linear::slots::Server;
 use crate::linear::testing::{self, Both, Tampered, misfits_are_refused, same_bytes};
 
 pub(super) type Case = testing::Case<Layer, ServerWeights>;
