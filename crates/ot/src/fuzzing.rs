@@ -80,6 +80,6 @@ mod tests {
 
     #[test]
     fn ot_messages_stand_their_corpus() {
-        replay(&format!("{CORPUS}/ot_transfer"), 100_000, super::ot_messages);
+        replay(&format!("{CORPUS}/ot_messages"), 100_000, super::ot_messages);
     }
 }

@@ -23,15 +23,15 @@ pub fn hello(data: &[u8]) {
 ///
 /// # Panics
 /// When it has another.
-pub fn letters(data: &[u8]) {
+pub fn lola_files(data: &[u8]) {
     if let Some((kind, body)) = data.split_first() {
-        crate::suites::lola::files::inspect(letters_plan(), *kind, body);
+        crate::suites::lola::files::inspect(lola_plan(), *kind, body);
     }
 }
 
-fn letters_plan() -> &'static Plan {
+fn lola_plan() -> &'static Plan {
     static PLAN: OnceLock<Plan> = OnceLock::new();
-    let offer = include_str!("../../../fuzz/corpus/runtime_letters/plan.json");
+    let offer = include_str!("../../../fuzz/corpus/runtime_lola_files/plan.json");
     PLAN.get_or_init(|| match Plan::from_offer(offer) {
         Ok(plan) => plan,
         Err(error) => unreachable!("the plan in the corpus: {error}"),
@@ -130,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn letters_stand_their_corpus_and_bodies_of_their_lengths() {
-        replay(&format!("{CORPUS}/runtime_letters"), 1000, super::letters);
-        let lola = super::letters_plan().evaluated().unwrap();
+    fn lola_files_stand_their_corpus_and_bodies_of_their_lengths() {
+        replay(&format!("{CORPUS}/runtime_lola_files"), 1000, super::lola_files);
+        let lola = super::lola_plan().evaluated().unwrap();
         let bytes = |layouts: Vec<Vec<wire::Segment>>| -> u64 {
             layouts.iter().flatten().map(wire::Segment::len).sum()
         };
@@ -143,7 +143,7 @@ mod tests {
             for fill in [0, 1, 0x55, 255] {
                 let mut data = vec![fill; length as usize + 1];
                 data[0] = kind;
-                super::letters(&data);
+                super::lola_files(&data);
             }
         }
     }

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn ot_corrections_stand_their_corpus() {
-        replay(&format!("{CORPUS}/mpc_transfers"), 500, ot_corrections);
+        replay(&format!("{CORPUS}/mpc_ot_products"), 500, ot_corrections);
     }
 
     /// The target reaches what it is for.
