@@ -6,7 +6,7 @@ use crate::ir::{Graph, Node};
 use crate::ops;
 
 impl Graph {
-    /// The softmax of a node, of rows as long as its input's last axis.
+    /// Returns the softmax of a node, of rows as long as its input's last axis.
     ///
     /// # Errors
     /// What is wrong with the node's numbers.
@@ -15,7 +15,7 @@ impl Graph {
         operator.function(&self.site(node))
     }
 
-    /// The GELU of a node.
+    /// Returns the GELU of a node.
     ///
     /// # Errors
     /// What is wrong with the node's numbers.
@@ -24,7 +24,7 @@ impl Graph {
         operator.function()
     }
 
-    /// The smooth maximum of a node.
+    /// Returns the smooth maximum of a node.
     ///
     /// # Errors
     /// What is wrong with the node's numbers.
@@ -33,7 +33,7 @@ impl Graph {
         operator.function(&self.site(node))
     }
 
-    /// The softmax of smooth maxima of a node, of rows as long as its input's last axis.
+    /// Returns the softmax of smooth maxima of a node, of rows as long as its input's last axis.
     ///
     /// # Errors
     /// What is wrong with the node's numbers.
@@ -42,7 +42,7 @@ impl Graph {
         operator.function(&self.site(node))
     }
 
-    /// The normalisation of a node, of rows as long as its input's first axis.
+    /// Returns the normalisation of a node, of rows as long as its input's first axis.
     ///
     /// # Errors
     /// What is wrong with the node's numbers.

@@ -112,7 +112,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The tensor that a node writes.
+    /// Returns the tensor that a node writes.
     pub fn output_of(&self, node: &Node) -> &Tensor {
         &self.tensors[node.output]
     }
@@ -135,7 +135,7 @@ impl Graph {
         known
     }
 
-    /// The tensors around a node, whose indices are in range.
+    /// Returns the tensors around a node, whose indices are in range.
     pub fn site<'a>(&'a self, node: &'a Node) -> Site<'a> {
         let inputs = node.inputs.iter().map(|input| &self.tensors[*input]).collect();
         Site { inputs, output: self.output_of(node), indices: &node.inputs, weights: None }
@@ -147,7 +147,7 @@ impl Graph {
         node.op.arrangement(&self.site(node)).unwrap_or_default()
     }
 
-    /// The `index`-th tensor that a node reads.
+    /// Returns the `index`-th tensor that a node reads.
     pub fn input_of(&self, node: &Node, index: usize) -> &Tensor {
         &self.tensors[node.inputs[index]]
     }
@@ -163,7 +163,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The tensors around a node, whose indices are in range, and its weights.
+    /// Returns the tensors around a node, whose indices are in range, and its weights.
     pub fn site(&self, index: usize) -> Site<'_> {
         Site { weights: self.weights.get(&index), ..self.graph.site(&self.graph.nodes[index]) }
     }

@@ -100,8 +100,8 @@ fn check_readers(graph: &Graph, node: &Node, inputs: &[Known]) -> Check<()> {
 }
 
 impl Graph {
-    /// Canonical JSON of what the client learns: scales of interior tensors,
-    /// which it does not need, are 1.
+    /// Returns canonical JSON of what the client learns: scales of interior tensors, which it does
+    /// not need, are 1.
     pub fn public_json(&self) -> String {
         let mut public = self.clone();
         for (index, tensor) in public.tensors.iter_mut().enumerate() {
@@ -134,7 +134,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// SHA-256 of [`Graph::public_json`]: what both parties compare in the handshake.
+/// Returns the SHA-256 of [`Graph::public_json`]: what both parties compare in the handshake.
 pub fn digest(graph: &Graph) -> [u8; 32] {
     Sha256::digest(graph.public_json().as_bytes()).into()
 }

@@ -30,12 +30,12 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether there are no elements; false in every verified graph.
+    /// Returns whether there are no elements; false in every verified graph.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -115,7 +115,7 @@ impl Builder {
     }
 }
 
-/// An encoder on `[2, length]`, token ids and mask, whose output `[hidden]` is the sum over
+/// Returns an encoder on `[2, length]`, token ids and mask, whose output `[hidden]` is the sum over
 /// the tokens that count.
 pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     let Sizes { vocabulary, length, hidden, layers, .. } = sizes;
@@ -140,7 +140,7 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     Program { source, floats: builder.floats }
 }
 
-/// The encoder with smooth maxima: no GELU and no exponential.
+/// Returns the encoder with smooth maxima: no GELU and no exponential.
 pub fn smooth_encoder(sizes: Sizes, seed: u64) -> Program {
     let mut program = encoder(sizes, seed);
     for node in &mut program.source.nodes {
@@ -153,7 +153,7 @@ pub fn smooth_encoder(sizes: Sizes, seed: u64) -> Program {
     program
 }
 
-/// An input with `kept` tokens.
+/// Returns an input with `kept` tokens.
 pub fn tokens(sizes: Sizes, kept: usize, seed: u64) -> Vec<f32> {
     let mut numbers = Numbers(seed);
     let mut id = |place: usize| match place < kept {

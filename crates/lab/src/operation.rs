@@ -348,7 +348,7 @@ impl CotSource {
 }
 
 impl Operation {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Relu { .. } => "relu",

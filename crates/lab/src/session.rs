@@ -149,7 +149,7 @@ impl Task {
     }
 }
 
-/// The work of `operation` part by part, messages included, as a plan has it.
+/// Returns the work of `operation` part by part, messages included, as a plan has it.
 ///
 /// # Errors
 /// As [`Bench::new`].

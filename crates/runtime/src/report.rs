@@ -212,8 +212,8 @@ impl Report {
     }
 }
 
-/// The work of `plan` for one input part by part, messages included, with the phase that each
-/// part belongs to.
+/// Returns the work of `plan` for one input part by part, messages included, with the phase that
+/// each part belongs to.
 pub fn work_by_phase(plan: &Plan) -> Vec<(Phase, Work)> {
     let of = |Part { phase, spent, .. }| (phase, spent.work + mpc::work::messages(spent.cost));
     counted(plan.parts(1)).map(of).collect()

@@ -49,12 +49,12 @@ impl Branches {
         Ok(Self { count: 1, ..Self::new(range, 3, bits)? })
     }
 
-    /// The real number that the integer 1 stands for after normalisation.
+    /// Returns the real number that the integer 1 stands for after normalisation.
     pub fn whole_value(&self) -> f64 {
         (1u64 << (self.bits + self.drop)) as f64
     }
 
-    /// Number of branches.
+    /// Returns the number of branches.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -69,7 +69,7 @@ impl Branches {
         (self.high >> shift) + 1
     }
 
-    /// The interval in which normalised values lie.
+    /// Returns the interval in which normalised values lie.
     pub fn interval(&self) -> Interval {
         let lows = (0..self.count).map(|index| {
             let begin = if index == 0 { self.low } else { self.begin(index).max(self.low) };
@@ -80,7 +80,7 @@ impl Branches {
         Interval { low, high, bits: self.bits }
     }
 
-    /// Whether `u` has reached each branch but the first, and u normalised.
+    /// Returns whether `u` has reached each branch but the first, and u normalised.
     pub fn normalise(&self, builder: &mut Builder, u: usize) -> (Vec<usize>, usize) {
         let reached: Vec<usize> =
             (1..self.count).map(|index| builder.at_least(u, self.begin(index))).collect();

@@ -75,7 +75,7 @@ impl Curve {
         Ok(Self::Whole(entries))
     }
 
-    /// Bits of the argument.
+    /// Returns the bits of the argument.
     pub fn bits(&self) -> u32 {
         match self {
             Self::Whole(entries) => entries.len().checked_ilog2().unwrap_or(0),
@@ -83,7 +83,7 @@ impl Curve {
         }
     }
 
-    /// The value at `0 <= z < 2^bits`.
+    /// Returns the value at `0 <= z < 2^bits`.
     pub fn clear(&self, z: i64) -> i64 {
         let lines = match self {
             Self::Whole(entries) => {

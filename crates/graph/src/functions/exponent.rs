@@ -43,7 +43,7 @@ impl Exponent {
         })
     }
 
-    /// The result for `d`, from 0 to `2^(whole + part)`.
+    /// Returns the result for `d`, from 0 to `2^(whole + part)`.
     pub fn clear(&self, d: i64) -> i64 {
         let entry =
             |table: &[u64], at: i64| table.get(at as usize).map_or(0, |entry| *entry as i64);

@@ -24,12 +24,13 @@ impl Flooding {
         Self { flood: 8192.0, common }
     }
 
-    /// Both shares of `x` for this mask.
+    /// Returns both shares of `x` for this mask.
     pub fn shares(&self, x: f64, mask: f64) -> [f64; 2] {
         [self.flood + mask, x - mask - self.flood]
     }
 
-    /// The first guess of `1/sqrt(x)`, from what each party makes of its share (equation 10).
+    /// Returns the first guess of `1/sqrt(x)`, from what each party makes of its share (equation
+    /// 10).
     pub fn start(&self, shares: [f64; 2]) -> f64 {
         let [own, other] = shares.map(|share| logarithm(share.abs()) / -4.0);
         let compensated = (logarithm(self.flood) - self.common) / 2.0;

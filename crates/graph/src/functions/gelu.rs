@@ -51,12 +51,12 @@ impl Gelu {
         Ok(Self { magnitude, scale, bump, depth })
     }
 
-    /// The magnitude that costs least, if there is any.
+    /// Returns the magnitude that costs least, if there is any.
     pub fn least(scale: f64) -> Option<u32> {
         (2..=MOST).find(|magnitude| is_scale(scale) && vanishes(*magnitude, scale))
     }
 
-    /// The result for `x`.
+    /// Returns the result for `x`.
     pub fn clear(&self, x: i64) -> i64 {
         let z = if self.is_bent(x) { x.abs() } else { 0 };
         x.max(0) - self.bump.clear(z)
@@ -72,7 +72,7 @@ impl Gelu {
         (self.clear(x) as f64 - real(x, self.scale)).abs()
     }
 
-    /// The least and the largest result for `low <= x <= high`.
+    /// Returns the least and the largest result for `low <= x <= high`.
     pub fn range(&self, low: i64, high: i64) -> [i64; 2] {
         // Beyond the curve results grow with x: there the ends tell.
         let edge = 1i64 << self.magnitude;

@@ -107,17 +107,17 @@ impl Inverse {
         })
     }
 
-    /// Half a last place of what scaling back leaves.
+    /// Returns half a last place of what scaling back leaves.
     pub fn half(&self) -> i64 {
         1 << (self.back - 1)
     }
 
-    /// Number of thresholds that `y` has reached.
+    /// Returns the number of thresholds that `y` has reached.
     pub fn reached(&self, y: i64) -> usize {
         self.thresholds.iter().filter(|threshold| y >= **threshold).count()
     }
 
-    /// The integer result for `y`.
+    /// Returns the integer result for `y`.
     pub fn clear(&self, y: i64) -> i64 {
         let reached = self.reached(y);
         let [factor, back] =
@@ -126,13 +126,13 @@ impl Inverse {
         (self.curve.clear(leading) * back + self.half()) >> self.back
     }
 
-    /// The largest result.
+    /// Returns the largest result.
     pub fn most(&self) -> i64 {
         // Scaling back by half or less, and rounding, makes nothing larger.
         self.leads().map(|z| self.curve.clear(z)).max().unwrap_or(0)
     }
 
-    /// A bound on `clear(y)*y`, or `clear(y)*sqrt(y)` of roots, over all y.
+    /// Returns a bound on `clear(y)*y`, or `clear(y)*sqrt(y)` of roots, over all y.
     pub fn most_weighted(&self) -> f64 {
         // y, with its leading bit brought to its place, is below z + 1 steps, and its weight
         // grows by as much on the way as the curve's value shrinks on the way back; rounding

@@ -160,12 +160,12 @@ impl LayerNorm {
         1 << (self.bits - 2)
     }
 
-    /// Half a last place of the result, before it is rounded.
+    /// Returns half a last place of the result, before it is rounded.
     pub fn half(&self) -> i64 {
         (1 << self.fraction) >> 1
     }
 
-    /// The results for one row.
+    /// Returns the results for one row.
     pub fn clear(&self, row: &[i64]) -> Vec<i64> {
         let row: Vec<i64> = row.iter().map(|x| x + self.offset()).collect();
         let sum: i64 = row.iter().sum();
@@ -176,7 +176,7 @@ impl LayerNorm {
         row.iter().map(|x| (x * factor - mean + self.half()) >> self.fraction).collect()
     }
 
-    /// The largest distance of [`LayerNorm::clear`] from the real function on one row, in
+    /// Returns the largest distance of [`LayerNorm::clear`] from the real function on one row, in
     /// last places.
     pub fn error(&self, row: &[i64]) -> f64 {
         let cols = self.cols as f64;
@@ -188,13 +188,13 @@ impl LayerNorm {
         pairs.map(|(x, got)| (got as f64 - real(x)).abs()).fold(0.0, f64::max)
     }
 
-    /// The deviation for which smaller ones are taken, in last places: between half of
+    /// Returns the deviation for which smaller ones are taken, in last places: between half of
     /// `2^least` and that.
     pub fn least(&self) -> f64 {
         (1u64 << (self.calibration.least + self.cols.ilog2())) as f64 / self.cols as f64
     }
 
-    /// Bounds on all results.
+    /// Returns bounds on all results.
     pub fn range(&self) -> [i64; 2] {
         // One of n values is at most sqrt(n - 1) deviations from the mean.
         let cols = self.cols as f64;
@@ -202,7 +202,7 @@ impl LayerNorm {
         [-most, most]
     }
 
-    /// A bound on the Euclidean norm of a row's results.
+    /// Returns a bound on the Euclidean norm of a row's results.
     pub fn norm(&self) -> f64 {
         self.length() + (self.cols as f64).sqrt() * self.rounding()
     }

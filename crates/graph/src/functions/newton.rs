@@ -55,8 +55,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// All of it where that is at most about so many values; else evenly spaced ones, with all
-    /// of the first, where functions are steepest.
+    /// Returns all integers of it where that is at most about so many values; else evenly spaced
+    /// ones, with all of the first, where functions are steepest.
     pub fn values(self, most: i64) -> impl Iterator<Item = i64> {
         let Self { low, high, .. } = self;
         let step = ((high - low) / most.max(1)).max(1);
@@ -102,22 +102,22 @@ static CORES: Mutex<BTreeMap<(Newton, Interval, Wanted), Core>> = Mutex::new(BTr
 const MOST_CORES: usize = 256;
 
 impl Newton {
-    /// Whether these are numbers that this module has.
+    /// Returns whether these are numbers that this module has.
     pub fn fits(self) -> bool {
         (1..=4).contains(&self.iterations) && (1..=3).contains(&self.ratio) && self.has_precision()
     }
 
-    /// Whether its precision is one that this module has.
+    /// Returns whether its precision is one that this module has.
     pub fn has_precision(self) -> bool {
         (4..=14).contains(&self.precision)
     }
 
-    /// Bits of t that the result's precision asks for.
+    /// Returns the bits of t that the result's precision asks for.
     pub fn bits(self) -> u32 {
         (self.precision + 2 * self.ratio).min(MOST_BITS)
     }
 
-    /// The program on `interval`.
+    /// Returns the program on `interval`.
     ///
     /// # Errors
     /// Where it diverges.
@@ -211,7 +211,7 @@ impl Line {
     }
 }
 
-/// The constant in place of 3 with which errors up to `error` become smallest, and what is
+/// Returns the constant in place of 3 with which errors up to `error` become smallest, and what is
 /// left of them.
 pub fn balanced(error: f64) -> (f64, f64) {
     let after = |e: f64, c: f64| (1.0 + e) * (c - (1.0 + e) * (1.0 + e)) / 2.0 - 1.0;

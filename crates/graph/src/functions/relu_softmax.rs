@@ -100,12 +100,12 @@ impl ReluSoftmax {
         Ok(Self { cols, smu, epsilon, out_bits, reciprocal, drop, width, real_epsilon })
     }
 
-    /// Half a last place of the result.
+    /// Returns half a last place of the result.
     pub fn half(&self) -> i64 {
         1 << (self.drop - 1)
     }
 
-    /// The results for one row; where `mask` is 0 nothing counts.
+    /// Returns the results for one row; where `mask` is 0 nothing counts.
     pub fn clear(&self, row: &[i64], mask: Option<&[i64]>) -> Vec<i64> {
         let kept = |at: usize| mask.is_none_or(|mask| mask.get(at).is_some_and(|bit| bit & 1 == 1));
         let parts = row.iter().enumerate();
@@ -115,7 +115,7 @@ impl ReluSoftmax {
         parts.iter().map(|part| (part * factor + self.half()) >> self.drop).collect()
     }
 
-    /// The largest distance of [`ReluSoftmax::clear`] from the real function on one row, in
+    /// Returns the largest distance of [`ReluSoftmax::clear`] from the real function on one row, in
     /// last places.
     pub fn error(&self, row: &[i64]) -> f64 {
         let part = |x: &i64| self.smu.real.at(*x);
@@ -125,12 +125,12 @@ impl ReluSoftmax {
         pairs.map(|(x, got)| (got as f64 - peak * part(x) / sum).abs()).fold(0.0, f64::max)
     }
 
-    /// Bounds on all results: one last place of rounding above a probability of one.
+    /// Returns bounds on all results: one last place of rounding above a probability of one.
     pub fn range(&self) -> [i64; 2] {
         [0, (1 << (self.out_bits - 1)) - 1]
     }
 
-    /// A bound on the sum of a row's results.
+    /// Returns a bound on the sum of a row's results.
     pub fn row_sum(&self) -> i64 {
         // Before rounding they add up to less than the peak and a little.
         let peak = self.range()[1];

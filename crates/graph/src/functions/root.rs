@@ -51,12 +51,12 @@ impl Root {
         Ok(root)
     }
 
-    /// The result for `y`.
+    /// Returns the result for `y`.
     pub fn clear(&self, y: i64) -> i64 {
         self.straight_line.clear(y)
     }
 
-    /// A bound on `clear(y)*sqrt(y)` over all y.
+    /// Returns a bound on `clear(y)*sqrt(y)` over all y.
     pub fn most_weighted(&self) -> f64 {
         let exact = self.peak * ((1u64 << self.low) as f64).sqrt() * (1.0 + self.error);
         exact + ((1u64 << self.top) as f64).sqrt() / 2.0
@@ -109,7 +109,7 @@ pub enum Rooted {
 }
 
 impl Rooted {
-    /// Widths of y and of results, each with a bit that tells that they are not negative.
+    /// Returns widths of y and of results, each with a bit that tells that they are not negative.
     pub fn bits(&self) -> [u32; 2] {
         match self {
             Self::Table(inverse) => [inverse.bits, inverse.out_bits],
@@ -117,7 +117,7 @@ impl Rooted {
         }
     }
 
-    /// The result for `y`.
+    /// Returns the result for `y`.
     pub fn clear(&self, y: i64) -> i64 {
         match self {
             Self::Table(inverse) => inverse.clear(y),
@@ -125,7 +125,7 @@ impl Rooted {
         }
     }
 
-    /// A bound on `clear(y)*sqrt(y)` over all y.
+    /// Returns a bound on `clear(y)*sqrt(y)` over all y.
     pub fn most_weighted(&self) -> f64 {
         match self {
             Self::Table(inverse) => inverse.most_weighted(),

@@ -63,7 +63,7 @@ impl Smooth {
         1 << (self.bits - 1)
     }
 
-    /// The real result for `x`, in last places of results.
+    /// Returns the real result for `x`, in last places of results.
     pub fn at(&self, x: i64) -> f64 {
         let [x, smooth] = [x as f64, self.smoothness / self.scale];
         let inclined = (1.0 - self.slope) * x;
@@ -125,7 +125,8 @@ impl Smu {
         }
     }
 
-    /// The iteration of least traffic for a function, and the narrowest width of its results.
+    /// Returns the iteration of least traffic for a function, and the narrowest width of its
+    /// results.
     ///
     /// # Errors
     /// Where none does.
@@ -152,17 +153,17 @@ impl Smu {
         Ok((newton, super::straight_line::signed_width(plan.straight_line.range())))
     }
 
-    /// The result for `x`.
+    /// Returns the result for `x`.
     pub fn clear(&self, x: i64) -> i64 {
         self.straight_line.clear(x + self.real.offset())
     }
 
-    /// The range of results.
+    /// Returns the range of results.
     pub fn range(&self) -> [i64; 2] {
         self.straight_line.range()
     }
 
-    /// The largest distance from the real function, in last places.
+    /// Returns the largest distance from the real function, in last places.
     pub fn error(&self) -> f64 {
         let offset = self.real.offset();
         let pairs = (-offset..offset).zip(self.straight_line.results(0..2 * offset));

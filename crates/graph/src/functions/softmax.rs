@@ -82,12 +82,12 @@ impl Softmax {
         (1 << (self.bits - 1)) - self.reach.map_or(1, |reach| 1 << reach)
     }
 
-    /// Half a last place of the result.
+    /// Returns half a last place of the result.
     pub fn half(&self) -> i64 {
         1 << (self.drop - 1)
     }
 
-    /// The results for one row.
+    /// Returns the results for one row.
     pub fn clear(&self, row: &[i64]) -> Vec<i64> {
         let largest = row.iter().copied().max().unwrap_or(0);
         let most = (1i64 << self.exponent.bits) - 1;
@@ -97,7 +97,7 @@ impl Softmax {
         powers.iter().map(|power| (power * factor + self.half()) >> self.drop).collect()
     }
 
-    /// The largest distance of [`Softmax::clear`] from the real function on one row, in
+    /// Returns the largest distance of [`Softmax::clear`] from the real function on one row, in
     /// last places.
     pub fn error(&self, row: &[i64]) -> f64 {
         let largest = row.iter().copied().max().unwrap_or(0);
@@ -107,12 +107,12 @@ impl Softmax {
         pairs.map(|(x, got)| (got as f64 - one * power(x)).abs()).fold(0.0, f64::max)
     }
 
-    /// The integer that stands for a probability of 1.
+    /// Returns the integer that stands for a probability of 1.
     pub fn peak(&self) -> i64 {
         (1 << (self.out_bits - 1)) - 1
     }
 
-    /// Bounds on all results.
+    /// Returns bounds on all results.
     pub fn range(&self) -> [i64; 2] {
         // No exponential is larger than 1, no factor than the reciprocal's largest.
         let [whole, part] = self.exponent.digits;
@@ -120,7 +120,7 @@ impl Softmax {
         [0, (one * self.reciprocal.most() + self.half()) >> self.drop]
     }
 
-    /// A bound on the sum of a row's results.
+    /// Returns a bound on the sum of a row's results.
     pub fn row_sum(&self) -> i64 {
         // Before rounding, results add up to sum times reciprocal. Rounding adds a half to
         // each at most, and none where that is less than a half: it doubles them at most.

@@ -48,12 +48,12 @@ pub struct StraightLine {
     pub rings: Vec<u32>,
 }
 
-/// Bits of shares that hold `0..=most`, with one to spare.
+/// Returns the bits of shares that hold `0..=most`, with one to spare.
 pub fn headroom_bits(most: i64) -> u32 {
     65 - most.max(0).leading_zeros()
 }
 
-/// Bits of signed shares that hold a range.
+/// Returns the bits of signed shares that hold a range.
 pub fn signed_width([low, high]: [i64; 2]) -> u32 {
     65 - high.max(-1 - low).max(0).leading_zeros()
 }
@@ -83,14 +83,14 @@ impl StraightLine {
         }
     }
 
-    /// The result for this argument.
+    /// Returns the result for this argument.
     pub fn clear(&self, argument: i64) -> i64 {
         let mut values = Vec::with_capacity(self.steps.len() + 1);
         self.fill(argument, &mut values);
         values.pop().unwrap_or(0)
     }
 
-    /// The results for these arguments.
+    /// Returns the results for these arguments.
     pub fn results(&self, arguments: impl Iterator<Item = i64>) -> impl Iterator<Item = i64> {
         let mut values = Vec::with_capacity(self.steps.len() + 1);
         arguments.map(move |argument| {
@@ -121,12 +121,12 @@ impl StraightLine {
         self.clone().with_rings(out_bits)
     }
 
-    /// The range of results.
+    /// Returns the range of results.
     pub fn range(&self) -> [i64; 2] {
         self.ranges.last().copied().unwrap_or([0, 0])
     }
 
-    /// Width of the argument's shares, without extension, and of the result's.
+    /// Returns the width of the argument's shares, without extension, and of the result's.
     pub fn bits(&self) -> [u32; 2] {
         let first = self.ranges.first().map_or(1, |range| headroom_bits(range[1]));
         [first, self.rings.last().copied().unwrap_or(1)]
@@ -169,18 +169,18 @@ impl StraightLine {
         })
     }
 
-    /// The width that a factor's shares are reduced to, of a product in `ring`.
+    /// Returns the width that a factor's shares are reduced to, of a product in `ring`.
     pub fn factor_bits(&self, value: usize, ring: u32) -> u32 {
         headroom_bits(self.of(value)[1]).min(ring)
     }
 
-    /// The width at which a value is compared with a threshold.
+    /// Returns the width at which a value is compared with a threshold.
     pub fn compared_bits(&self, value: usize, threshold: i64) -> u32 {
         let [low, high] = self.of(value);
         signed_width([low.min(threshold) - threshold, high.max(threshold) - threshold]).max(2)
     }
 
-    /// The width of shares whose low bits are dropped, of a value without sign.
+    /// Returns the width of shares whose low bits are dropped, of a value without sign.
     pub fn shifted_bits(&self, value: usize, drop: u32) -> u32 {
         headroom_bits(self.of(value)[1]).max(drop + 1)
     }
@@ -228,7 +228,8 @@ impl StraightLine {
         Ok(self)
     }
 
-    /// About how many bits the protocol sends for an argument: for choices between programs.
+    /// Returns about how many bits the protocol sends for an argument: for choices between
+    /// programs.
     pub fn weight(&self) -> u64 {
         let steps = self.steps.iter().zip(self.rings.iter().skip(1));
         let weight = |(step, ring): (&Step, &u32)| -> u64 {

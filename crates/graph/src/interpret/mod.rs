@@ -13,7 +13,7 @@ use crate::ops::Kernel;
 use rayon::prelude::*;
 use ring::Fixed;
 
-/// The output integers for one quantised input.
+/// Returns the output integers for one quantised input.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the input has the wrong length or leaves
@@ -37,7 +37,7 @@ pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64
     inputs.par_iter().map(one).collect()
 }
 
-/// The values of every tensor, by its index in the graph.
+/// Returns the values of every tensor, by its index in the graph.
 ///
 /// # Errors
 /// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
@@ -46,7 +46,7 @@ pub fn trace(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     run(model, &kernels(model), input)
 }
 
-/// Index of the first largest value; 0 for an empty slice.
+/// Returns the index of the first largest value; 0 for an empty slice.
 pub fn argmax(values: &[i64]) -> usize {
     (1..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
@@ -103,7 +103,7 @@ fn ranges_of_input(graph: &Graph) -> impl Iterator<Item = [i64; 2]> {
 }
 
 impl Graph {
-    /// The client's integers: nearest, halves away from zero, clipped to
+    /// Returns the client's integers: nearest, halves away from zero, clipped to
     /// [`Graph::input_range`].
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Graph {
         values.iter().enumerate().zip(ranges).map(encode).collect()
     }
 
-    /// Real values of output integers.
+    /// Returns real values of output integers.
     pub fn dequantize_output(&self, values: &[i64]) -> Vec<f64> {
         let scale = self.tensors[self.output].format.scale;
         values.iter().map(|v| *v as f64 * scale).collect()

@@ -58,19 +58,19 @@ impl WeightBits {
         Some(Self { importance: importance.to_vec(), offset })
     }
 
-    /// The weight that the lowest bits of `chosen` make.
+    /// Returns the weight that the lowest bits of `chosen` make.
     pub fn weight(&self, chosen: u32) -> i64 {
         let bits = self.importance.iter().enumerate();
         let taken = bits.map(|(bit, importance)| i64::from(chosen >> bit & 1) * importance);
         self.offset + taken.sum::<i64>()
     }
 
-    /// All weights, by the bits that make them.
+    /// Returns all weights, by the bits that make them.
     pub fn weights(&self) -> Vec<i64> {
         (0..1u32 << self.importance.len().min(MOST_CHOICES)).map(|bits| self.weight(bits)).collect()
     }
 
-    /// The smallest and the largest weight.
+    /// Returns the smallest and the largest weight.
     pub fn range(&self) -> [i64; 2] {
         let sum = |keep: fn(i64) -> bool| {
             self.importance.iter().copied().filter(|i| keep(*i)).sum::<i64>()
@@ -78,7 +78,7 @@ impl WeightBits {
         [self.offset + sum(|i| i < 0), self.offset + sum(|i| i > 0)]
     }
 
-    /// The bits that make each weight, or the first weight that none make. Where several
+    /// Returns the bits that make each weight, or the first weight that none make. Where several
     /// do, the smallest number is taken.
     ///
     /// # Errors

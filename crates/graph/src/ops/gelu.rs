@@ -22,7 +22,7 @@ pub struct Gelu {
 }
 
 impl Gelu {
-    /// The integer function, derived from the fields.
+    /// Returns the integer function, derived from the fields.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.

@@ -50,7 +50,7 @@ impl Conv {
         }
     }
 
-    /// Rows of the output; 0 when the kernel does not fit.
+    /// Returns the number of rows of the output; 0 when the kernel does not fit.
     pub fn out_height(&self) -> usize {
         let [top, _, bottom, _] = self.padding;
         positions(self.in_height, [top, bottom], self.kernel[0], self.dilation[0], self.stride[0])
@@ -62,7 +62,7 @@ impl Conv {
         positions(self.in_width, [left, right], self.kernel[1], self.dilation[1], self.stride[1])
     }
 
-    /// Whether this is a matrix product: 1x1 kernel on a 1x1 image, no padding, one group.
+    /// Returns whether this is a matrix product: 1x1 kernel on a 1x1 image, no padding, one group.
     pub fn is_fully_connected(&self) -> bool {
         *self == Self::fully_connected(self.in_channels, self.out_channels)
     }
@@ -97,7 +97,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Rows of the output; 0 when the window does not fit.
+    /// Returns the number of rows of the output; 0 when the window does not fit.
     pub fn out_height(&self) -> usize {
         let [top, _, bottom, _] = self.padding;
         positions(self.height, [top, bottom], self.kernel[0], 1, self.stride[0])
@@ -109,7 +109,7 @@ impl Window {
         positions(self.width, [left, right], self.kernel[1], 1, self.stride[1])
     }
 
-    /// Number of positions under one window, padding included.
+    /// Returns the number of positions under one window, padding included.
     pub fn size(&self) -> usize {
         self.kernel[0].saturating_mul(self.kernel[1])
     }

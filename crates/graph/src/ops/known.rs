@@ -50,12 +50,12 @@ impl Known {
         Self { row_sum: Some(most), ..range.into() }
     }
 
-    /// The parts that were named; none where the range is all that is known.
+    /// Returns the parts that were named; none where the range is all that is known.
     pub fn named_parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The parts of a tensor with so many places on its first axis.
+    /// Returns the parts of a tensor with so many places on its first axis.
     pub fn parts(&self, places: usize) -> Vec<Part> {
         match self.parts[..] {
             [] => vec![Part { length: places, range: self.range, norm: None }],
@@ -63,7 +63,7 @@ impl Known {
         }
     }
 
-    /// Bound on the sum along the last axis, where one is known.
+    /// Returns the bound on the sum along the last axis, where one is known.
     pub fn row_sum(&self) -> Option<i128> {
         self.row_sum
     }

@@ -31,7 +31,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// The function, of rows as long as the input's first axis.
+    /// Returns the function, of rows as long as the input's first axis.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.

@@ -27,8 +27,8 @@ pub struct MatMul {
 }
 
 impl MatMul {
-    /// Places on the leading axes, rows, inner length and columns of a product of these
-    /// shapes, where they fit.
+    /// Returns the number of places on the leading axes, rows, inner length and columns of a
+    /// product of these shapes, where they fit.
     pub fn sides(a: &[usize], b: &[usize]) -> Option<[usize; 4]> {
         let ([leading @ .., rows, inner], [others @ .., same, columns]) = (a, b) else {
             return None;

@@ -19,17 +19,17 @@ const NO_FIELDS: &str = "null";
 pub struct Op(Box<dyn Operator>);
 
 impl Op {
-    /// The operator, if it is a `T`.
+    /// Returns the operator, if it is a `T`.
     pub fn get<T: Operator>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
     }
 
-    /// The operator to change, if it is a `T`.
+    /// Returns the operator to change, if it is a `T`.
     pub fn get_mut<T: Operator>(&mut self) -> Option<&mut T> {
         self.0.as_any_mut().downcast_mut()
     }
 
-    /// Whether the operator is a `T`.
+    /// Returns whether the operator is a `T`.
     pub fn is<T: Operator>(&self) -> bool {
         self.0.as_any().is::<T>()
     }

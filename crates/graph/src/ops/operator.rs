@@ -27,12 +27,12 @@ pub struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The first tensor read. Every operator reads one.
+    /// Returns the first tensor read. Every operator reads one.
     pub fn input(&self) -> &'a Tensor {
         self.inputs.first().copied().unwrap_or(self.output)
     }
 
-    /// The weights of a node that cannot be computed without them.
+    /// Returns the weights of a node that cannot be computed without them.
     ///
     /// # Errors
     /// The text says that the node has no weights.
@@ -40,7 +40,7 @@ impl<'a> Site<'a> {
         self.weights.ok_or_else(|| "has no weights".into())
     }
 
-    /// Whether both inputs are one tensor.
+    /// Returns whether both inputs are one tensor.
     pub fn is_square(&self) -> bool {
         matches!(self.indices, [a, b] if a == b)
     }
@@ -58,15 +58,15 @@ pub type Kernel<'a> = Box<dyn Fn(&[&[i64]]) -> Option<Vec<i64>> + Send + Sync + 
 /// second is its meaning on integers, which the protocols equal. The third is by what rules
 /// share widths are chosen and checked.
 pub trait Operator: Carried + Debug + Send + Sync {
-    /// The operator's name in the graph's JSON, e.g. `max-pool`.
+    /// Returns the operator's name in the graph's JSON, e.g. `max-pool`.
     fn kind(&self) -> &'static str;
 
-    /// The operator's name in reports, e.g. `max pool`.
+    /// Returns the operator's name in reports, e.g. `max pool`.
     fn title(&self) -> &'static str {
         self.kind()
     }
 
-    /// How many tensors the operator reads.
+    /// Returns how many tensors the operator reads.
     fn inputs(&self) -> RangeInclusive<usize> {
         1..=1
     }
@@ -84,8 +84,8 @@ pub trait Operator: Carried + Debug + Send + Sync {
         None
     }
 
-    /// Whether the operator only shows its inputs in another order, so that the client knows
-    /// the results where it knows the inputs.
+    /// Returns whether the operator only shows its inputs in another order, so that the client
+    /// knows the results where it knows the inputs.
     fn rearranges(&self) -> bool {
         false
     }
@@ -95,12 +95,12 @@ pub trait Operator: Carried + Debug + Send + Sync {
         0
     }
 
-    /// How many inputs, from the first on, are multiplied by what the client does not know.
+    /// Returns how many inputs, from the first on, are multiplied by what the client does not know.
     fn multiplied(&self, _known: &[bool]) -> usize {
         0
     }
 
-    /// Whether verification tries the operator for all its arguments, which takes time.
+    /// Returns whether verification tries the operator for all its arguments, which takes time.
     fn is_tried(&self) -> bool {
         false
     }
@@ -115,14 +115,14 @@ pub trait Operator: Carried + Debug + Send + Sync {
         None
     }
 
-    /// The output's integers, for as many slices as inputs. Sums wrap mod 2^64. The node was
-    /// verified.
+    /// Returns the output's integers, for as many slices as inputs. Sums wrap mod 2^64. The node
+    /// was verified.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.
     fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>>;
 
-    /// A faster form of [`Operator::interpret`], if there is one.
+    /// Returns a faster form of [`Operator::interpret`], if there is one.
     fn kernel<'a>(&'a self, _weights: Option<&'a NodeWeights>) -> Option<Kernel<'a>> {
         None
     }
@@ -130,7 +130,7 @@ pub trait Operator: Carried + Debug + Send + Sync {
     /// What is known of the output's values, with what stochastic rounding may add.
     fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known;
 
-    /// The accumulator, where the operator sums up and rescales.
+    /// Returns the accumulator, where the operator sums up and rescales.
     fn accumulator(&self) -> Option<Accumulator> {
         None
     }
@@ -149,31 +149,32 @@ pub trait Operator: Carried + Debug + Send + Sync {
         Ok(())
     }
 
-    /// Width that the operator needs of an input with this sign and range, whatever the
+    /// Returns the width that the operator needs of an input with this sign and range, whatever the
     /// output's width.
     fn reads(&self, signed: bool, range: Range) -> u32;
 
-    /// Width that the output needs for its values alone.
+    /// Returns the width that the output needs for its values alone.
     fn writes(&self, range: Range) -> u32 {
         range.width()
     }
 
-    /// Whether the output's width is part of the operator and no choice of widths changes it.
+    /// Returns whether the output's width is part of the operator and no choice of widths changes
+    /// it.
     fn fixes_width(&self) -> bool {
         false
     }
 
-    /// Whether inputs and output have one width.
+    /// Returns whether inputs and output have one width.
     fn keeps_width(&self) -> bool {
         false
     }
 
-    /// The width at which the operator works on shares that it is given and passes on.
+    /// Returns the width at which the operator works on shares that it is given and passes on.
     fn working_bits(&self) -> Option<u32> {
         None
     }
 
-    /// Whether the operator multiplies what two parties know, by a protocol that takes no
+    /// Returns whether the operator multiplies what two parties know, by a protocol that takes no
     /// wider shares than linear protocols do.
     fn is_product(&self) -> bool {
         false
@@ -209,10 +210,10 @@ pub trait Operator: Carried + Debug + Send + Sync {
 
 /// What there is to say of the server's weights of one operator.
 pub trait Weighted {
-    /// Shape of the weights as the model file has it, if there are any.
+    /// Returns the shape of the weights as the model file has it, if there are any.
     fn weight_shape(&self, output: &Tensor) -> Option<Vec<usize>>;
 
-    /// Shape of the constants that are added, if there are any.
+    /// Returns the shape of the constants that are added, if there are any.
     fn bias_shape(&self, output: &Tensor) -> Option<Vec<usize>>;
 
     /// Checks counts and widths of weights.
@@ -224,32 +225,32 @@ pub trait Weighted {
 
 /// An operator in graphs of integers that are never rescaled, in 128 bits.
 pub trait UnscaledOperator {
-    /// The range of the output's values.
+    /// Returns the range of the output's values.
     fn range(&self, weights: Option<&NodeWeights>, inputs: &[Range]) -> Range;
 
-    /// The output's integers.
+    /// Returns the output's integers.
     fn interpret(&self, weights: Option<&NodeWeights>, inputs: &[&[i128]]) -> Vec<i128>;
 }
 
 /// What an operator needs to be a value in a graph. Everything that can be copied, compared
 /// and written as JSON has it.
 pub trait Carried: Any {
-    /// A copy.
+    /// Returns a copy.
     fn boxed(&self) -> Box<dyn Operator>;
 
-    /// Whether another operator is of this type and equal.
+    /// Returns whether another operator is of this type and equal.
     fn equals(&self, other: &dyn Operator) -> bool;
 
-    /// The JSON of the operator's fields, `null` for an operator without any.
+    /// Returns the JSON of the operator's fields, `null` for an operator without any.
     ///
     /// # Errors
     /// For fields that have no form in JSON.
     fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
 
-    /// The operator as a value of any type, to find out its own.
+    /// Returns the operator as a value of any type, to find out its own.
     fn as_any(&self) -> &dyn Any;
 
-    /// The same, to change it.
+    /// Returns the operator as a value of any type that can be changed.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 

@@ -56,18 +56,18 @@ impl Range {
         self.plus(Self::new(half, half))
     }
 
-    /// Width for which `|v| <= 2^(width-1) - 1`; 128 when nothing holds it.
+    /// Returns the width for which `|v| <= 2^(width-1) - 1`; 128 when nothing holds it.
     pub fn width(self) -> u32 {
         let magnitude = self.low.unsigned_abs().max(self.high.unsigned_abs());
         129 - magnitude.leading_zeros()
     }
 
-    /// Width that holds differences of two values, as pools and argmax take them.
+    /// Returns the width that holds differences of two values, as pools and argmax take them.
     pub fn difference_width(self) -> u32 {
         self.width() + 1
     }
 
-    /// Whether all integers of `other` are in this interval.
+    /// Returns whether all integers of `other` are in this interval.
     pub fn holds(self, other: Self) -> bool {
         self.low <= other.low && other.high <= self.high
     }
@@ -78,7 +78,7 @@ pub(crate) fn half(shift: u32) -> i64 {
     if shift == 0 { 0 } else { 1 << (shift - 1) }
 }
 
-/// An accumulator without its `shift` low bits, rounded to nearest; wraps mod 2^64.
+/// Returns an accumulator without its `shift` low bits, rounded to nearest; wraps mod 2^64.
 pub fn rescale(accumulator: i64, shift: u32) -> i64 {
     accumulator.wrapping_add(half(shift)) >> shift
 }

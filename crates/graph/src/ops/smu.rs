@@ -21,7 +21,7 @@ pub struct Smu {
 }
 
 impl Smu {
-    /// The integer function, derived from the fields.
+    /// Returns the integer function, derived from the fields.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.

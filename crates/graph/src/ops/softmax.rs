@@ -19,7 +19,7 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// The function, of rows as long as the input's last axis.
+    /// Returns the function, of rows as long as the input's last axis.
     ///
     /// # Errors
     /// The error says which of the operator's numbers cannot be, in words.

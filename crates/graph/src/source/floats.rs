@@ -8,14 +8,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 /// are erased on drop.
 #[derive(Clone, PartialEq, Zeroize, ZeroizeOnDrop)]
 pub struct FloatTensor {
-    /// Axes, outermost first.
+    /// Lengths of the axes, outermost first.
     pub shape: Vec<usize>,
     /// As many values as the product of `shape`.
     pub data: Vec<f32>,
 }
 
 impl FloatTensor {
-    /// A vector.
+    /// Makes a vector of these values.
     pub fn vector(data: Vec<f32>) -> Self {
         Self { shape: vec![data.len()], data }
     }

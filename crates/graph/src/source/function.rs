@@ -22,7 +22,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// The function at `x`.
+    /// Returns the function at `x`.
     pub fn at(self, x: f64, alpha: f64, beta: f64) -> f64 {
         match self {
             Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),

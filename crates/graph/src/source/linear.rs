@@ -6,17 +6,17 @@ use crate::ops::Conv;
 
 /// A source operator that is a linear layer: `W*x + b`.
 pub trait LinearOperator {
-    /// Name of the weights W. The first axis of their shape is the output channels, and each
-    /// output channel has equally many of them, one after another.
+    /// Returns the name of the weights W. The first axis of their shape is the output channels, and
+    /// each output channel has equally many of them, one after another.
     fn weight(&self) -> &str;
 
-    /// Name of the constants b, one for each output channel, if there are any.
+    /// Returns the name of the constants b, one for each output channel, if there are any.
     fn bias(&self) -> Option<&str>;
 
     /// Makes the layer read other weights of the same shapes.
     fn set_weights(&mut self, weight: String, bias: String);
 
-    /// The layer on an input of that shape, as a convolution.
+    /// Returns the layer on an input of that shape, as a convolution.
     ///
     /// # Errors
     /// What does not fit, in words.

@@ -35,44 +35,44 @@ impl IntegerNode {
 /// may read have places: first the node's inputs, in order, then what the operator writes in
 /// front of its output. Widths of tensors are not chosen yet.
 pub trait Lowering {
-    /// The node's name.
+    /// Returns the node's name.
     fn name(&self) -> &str;
 
     /// What is known of the real values around the node.
     fn values(&self) -> Box<dyn Values + '_>;
 
-    /// The weights of the network.
+    /// Returns the weights of the network.
     fn floats(&self) -> &Floats;
 
     /// How linear layers round.
     fn rounding(&self) -> Rounding;
 
-    /// Whether norms find inverse roots by Newton's iteration.
+    /// Returns whether norms find inverse roots by Newton's iteration.
     fn newton(&self) -> bool;
 
-    /// Whether what is added to a product is added behind it, not in its accumulator.
+    /// Returns whether what is added to a product is added behind it, not in its accumulator.
     fn adds_apart(&self) -> bool;
 
-    /// The tensor at a place.
+    /// Returns the tensor at a place.
     ///
     /// # Errors
     /// [`Error::Internal`] for a place that there is not.
     fn input(&self, place: usize) -> Result<&Tensor>;
 
-    /// The shape of the node's output.
+    /// Returns the shape of the node's output.
     fn shape(&self) -> &[usize];
 
-    /// The place of what is added to a product: of an operator that
-    /// [is one](super::SourceOperator::is_product) and that a sum is part of.
+    /// Returns the place of what is added to a product: of an operator that [is
+    /// one](super::SourceOperator::is_product) and that a sum is part of.
     fn addend(&self) -> Option<usize>;
 
-    /// The scale that suits the node's output.
+    /// Returns the scale that suits the node's output.
     ///
     /// # Errors
     /// [`Error::Misuse`] where calibration has no range for it.
     fn scale(&self) -> Result<f64>;
 
-    /// The integer that brings the tensor at a place to a finer scale.
+    /// Returns the integer that brings the tensor at a place to a finer scale.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for scales that are too different.
@@ -144,16 +144,16 @@ pub trait Lowering {
     /// Leaves the output out, since no reader reads it.
     fn skip(&mut self);
 
-    /// The refusal of the node: what it asks for, and what the user can do about it.
+    /// Returns the refusal of the node: what it asks for, and what the user can do about it.
     fn refuse(&self, what: &str, instead: &str) -> Error;
 
-    /// The error for a node that cannot be here.
+    /// Returns the error for a node that cannot be here.
     fn defect(&self, why: &str) -> Error;
 }
 
 /// The place in a graph of integers that are never rescaled where a source operator is lowered.
 pub trait UnscaledLowering {
-    /// The tensor that the node reads, the first one.
+    /// Returns the tensor that the node reads, the first one.
     fn input(&self) -> &Tensor;
 
     /// Writes the node's output by one operator that reads the input.
@@ -169,9 +169,9 @@ pub trait UnscaledLowering {
     /// that is not linear.
     fn linear(&mut self) -> Result<()>;
 
-    /// The refusal of the node: what it asks for, and what the user can do about it.
+    /// Returns the refusal of the node: what it asks for, and what the user can do about it.
     fn refuse(&self, what: &str, instead: &str) -> Error;
 
-    /// The error for a node that cannot be here.
+    /// Returns the error for a node that cannot be here.
     fn defect(&self, why: &str) -> Error;
 }

@@ -35,19 +35,19 @@ use std::collections::BTreeSet;
 pub struct Source {
     /// Name of the model.
     pub name: String,
-    /// What the client provides.
+    /// The input.
     pub input: SourceInput,
-    /// Tensor that the client learns.
+    /// Name of the tensor that the client learns.
     pub output: String,
     /// Operators in topological order.
     pub nodes: Vec<SourceNode>,
 }
 
-/// The input tensor.
+/// The tensor that the client provides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceInput {
-    /// Tensor name.
+    /// Name of the input tensor.
     pub name: String,
     /// `[channels, height, width]` or `[length]`, without the batch axis.
     pub shape: Vec<usize>,

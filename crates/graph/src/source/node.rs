@@ -10,9 +10,9 @@ use serde_json::Value;
 pub struct SourceNode {
     /// Unique name, used in error messages.
     pub name: String,
-    /// Tensors read.
+    /// Names of the tensors that the node reads, in order.
     pub inputs: Vec<String>,
-    /// Tensor written.
+    /// Name of the tensor that the node writes.
     pub output: String,
     /// What to compute; its fields stand next to the ones above, tagged `op`.
     pub op: SourceOp,

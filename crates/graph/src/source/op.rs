@@ -12,17 +12,17 @@ use std::ops::{Deref, DerefMut};
 pub struct SourceOp(Box<dyn SourceOperator>);
 
 impl SourceOp {
-    /// The operator as a `T`, if it is one.
+    /// Returns the operator as a `T`, if it is one.
     pub fn get<T: SourceOperator>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
     }
 
-    /// The operator as a `T` to change, if it is one.
+    /// Returns the operator as a `T` to change, if it is one.
     pub fn get_mut<T: SourceOperator>(&mut self) -> Option<&mut T> {
         self.0.as_any_mut().downcast_mut()
     }
 
-    /// Whether the operator is a `T`.
+    /// Returns whether the operator is a `T`.
     pub fn is<T: SourceOperator>(&self) -> bool {
         self.0.as_any().is::<T>()
     }

@@ -26,102 +26,102 @@ pub enum Place {
 /// ([`SourceOperator::ratio`]), asks for scales ([`SourceOperator::demands`]) or takes that of
 /// its output's range, and tells what is known of its results. The third writes integer operators.
 pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
-    /// The operator's name in the source's JSON, its field `op`.
+    /// Returns the operator's name in the source's JSON, its field `op`.
     fn kind(&self) -> &'static str;
 
-    /// Names of the weights that the operator reads.
+    /// Returns names of the weights that the operator reads.
     fn floats(&self) -> Vec<&str> {
         vec![]
     }
 
-    /// The output's shape; checks the operator's own numbers and its weights, which exist.
+    /// Returns the output's shape; checks the operator's own numbers and its weights, which exist.
     ///
     /// # Errors
     /// What does not fit, in words.
     fn shape(&self, inputs: &[&[usize]], floats: &Floats) -> Check<Vec<usize>>;
 
-    /// The operator as a linear layer with float weights, if it is one.
+    /// Returns the operator as a linear layer with float weights, if it is one.
     fn linear(&self) -> Option<&dyn LinearOperator> {
         None
     }
 
-    /// The same to change its weights.
+    /// Returns the linear layer, if it is one, so that its weights can be changed.
     fn linear_mut(&mut self) -> Option<&mut dyn LinearOperator> {
         None
     }
 
-    /// Whether a sum can be part of what the operator becomes.
+    /// Returns whether a sum can be part of what the operator becomes.
     fn is_product(&self) -> bool {
         self.linear().is_some()
     }
 
-    /// Whether only networks that were trained with few bits have the operator, for products by
-    /// oblivious transfer.
+    /// Returns whether only networks that were trained with few bits have the operator, for
+    /// products by oblivious transfer.
     fn has_few_bits(&self) -> bool {
         false
     }
 
-    /// Name of the table whose rows the input's integers choose, if that is what the operator
-    /// does.
+    /// Returns the name of the table whose rows the input's integers choose, if that is what the
+    /// operator does.
     fn table(&self) -> Option<&str> {
         None
     }
 
-    /// The place of an input of zeros and ones that says which values of another one count.
+    /// Returns the place of an input of zeros and ones that says which values of another one count.
     fn mask_place(&self, _values: &dyn Values) -> Option<usize> {
         None
     }
 
-    /// The elements of the input from the first to the last that the output shows, of an
+    /// Returns the elements of the input from the first to the last that the output shows, of an
     /// operator that shows some of them.
     fn shown(&self) -> Option<Range<usize>> {
         None
     }
 
-    /// Whether the output shows the input's values in some order, up to a positive factor.
+    /// Returns whether the output shows the input's values in some order, up to a positive factor.
     fn shows_input(&self) -> bool {
         false
     }
 
-    /// Whether each result is one of the input's values, or zero.
+    /// Returns whether each result is one of the input's values, or zero.
     fn keeps_integers(&self) -> bool {
         false
     }
 
-    /// Whether the results are parts of 1, along the last axis.
+    /// Returns whether the results are parts of 1, along the last axis.
     fn is_distribution(&self) -> bool {
         false
     }
 
-    /// Whether the norm of the results along the first axis is bounded.
+    /// Returns whether the norm of the results along the first axis is bounded.
     fn is_norm(&self) -> bool {
         false
     }
 
-    /// The output's scale in that of the inputs, if the operator has no choice; else the scale
-    /// follows from the output's calibrated range.
+    /// Returns the output's scale in that of the inputs, if the operator has no choice; else the
+    /// scale follows from the output's calibrated range.
     fn ratio(&self) -> Option<f64> {
         None
     }
 
-    /// How many inputs, from the first on, [`SourceOperator::ratio`] holds for.
+    /// Returns how many inputs, from the first on, [`SourceOperator::ratio`] holds for.
     fn tied_inputs(&self) -> usize {
         usize::MAX
     }
 
-    /// The bits that are left of an input of integers that are not negative, if the operator
-    /// drops all others. Then its scale is tied to the input's.
+    /// Returns the bits that are left of an input of integers that are not negative, if the
+    /// operator drops all others. Then its scale is tied to the input's.
     fn kept_bits(&self) -> Option<u32> {
         None
     }
 
-    /// Whether the output's range chooses its scale, where no operator asks for one.
+    /// Returns whether the output's range chooses its scale, where no operator asks for one.
     fn chooses_scale(&self) -> bool {
         self.ratio().is_none()
     }
 
-    /// The scales that the operator asks of tensors that it reads or writes. The coarsest of
-    /// all that are asked of tied tensors is taken.
+    /// Returns the scales that the operator asks of tensors that it reads or writes. The coarsest
+    /// of all that are asked of tied tensors is taken.
     ///
     /// # Errors
     /// [`crate::Error::Misuse`] where calibration has no range for a tensor.
@@ -129,8 +129,8 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
         Ok(vec![])
     }
 
-    /// The range of the output where calibration has none and none of a reader's, as far as it
-    /// follows from the inputs.
+    /// Returns the range of the output where calibration has none and none of a reader's, as far as
+    /// it follows from the inputs.
     ///
     /// # Errors
     /// [`crate::Error::Misuse`] where calibration has no range for a tensor.
@@ -138,30 +138,30 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Whether the output's calibrated range serves for an input that calibration did not see
-    /// and that nothing else reads.
+    /// Returns whether the output's calibrated range serves for an input that calibration did not
+    /// see and that nothing else reads.
     fn lends_range(&self) -> bool {
         false
     }
 
-    /// Whether the results are clipped to what calibration saw.
+    /// Returns whether the results are clipped to what calibration saw.
     fn is_saturated(&self, _values: &dyn Values) -> bool {
         false
     }
 
-    /// Bits of results that are integers of one scale and not negative, where the operator
-    /// itself says so.
+    /// Returns the bits of results that are integers of one scale and not negative, where the
+    /// operator itself says so.
     fn unsigned_bits(&self, _activation_bits: u32) -> Option<u32> {
         None
     }
 
-    /// Whether the operator clips what it reads before anything else, so that a product may
+    /// Returns whether the operator clips what it reads before anything else, so that a product may
     /// hand it results in narrow shares.
     fn clips_input(&self) -> bool {
         false
     }
 
-    /// Whether the operator reads scores and mask apart where a mask wrote its input.
+    /// Returns whether the operator reads scores and mask apart where a mask wrote its input.
     fn reads_mask_apart(&self) -> bool {
         false
     }
@@ -172,9 +172,9 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
     /// [`crate::Error::Unsupported`] for what integers cannot compute.
     fn lower(&self, step: &mut dyn Lowering) -> Result<()>;
 
-    /// The output as a polynomial `c[0] + c[1]*x + c[2]*x^2` of one tensor x, element by
-    /// element, where all inputs are such polynomials of x. Integers that are never rescaled
-    /// gather them and compute each with one product.
+    /// Returns the output as a polynomial `c[0] + c[1]*x + c[2]*x^2` of one tensor x, element by
+    /// element, where all inputs are such polynomials of x. Integers that are never rescaled gather
+    /// them and compute each with one product.
     fn polynomial(&self, _inputs: &[[f64; 3]], _floats: &Floats) -> Option<[f64; 3]> {
         None
     }
@@ -197,22 +197,22 @@ pub trait SourceOperator: CarriedSource + Debug + Send + Sync {
 /// What a source operator needs to be a value in a source graph. Everything that can be copied,
 /// compared and written as JSON has it.
 pub trait CarriedSource: Any {
-    /// A copy.
+    /// Returns a copy.
     fn boxed(&self) -> Box<dyn SourceOperator>;
 
-    /// Whether another operator is of this type and equal.
+    /// Returns whether another operator is of this type and equal.
     fn equals(&self, other: &dyn SourceOperator) -> bool;
 
-    /// The operator's fields.
+    /// Returns the operator's fields.
     ///
     /// # Errors
     /// For fields that have no form in JSON.
     fn to_json(&self) -> serde_json::Result<serde_json::Value>;
 
-    /// The operator as a value of any type, to find out its own.
+    /// Returns the operator as a value of any type, to find out its own.
     fn as_any(&self) -> &dyn Any;
 
-    /// The same to change it.
+    /// Returns the operator as a value of any type that can be changed.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 

@@ -66,7 +66,7 @@ pub fn wanted() -> Vec<Wanted> {
         .collect()
 }
 
-/// The rates that tell best what was `measured` of [`wanted`], in its order.
+/// Returns the rates that tell best what was `measured` of [`wanted`], in its order.
 ///
 /// # Errors
 /// [`Error::Misuse`] for another number of measurements.

@@ -41,7 +41,7 @@ impl<'a> Party<'a> {
         }
     }
 
-    /// The constants of a node, at the server.
+    /// Returns the constants of a node, at the server.
     pub fn constants(&self, node: Option<usize>) -> Option<&'a [i64]> {
         match self {
             Self::Client { .. } => None,

@@ -58,7 +58,7 @@ impl ClientKeys {
         self.evaluation.as_ref().ok_or_else(|| no_key("evaluation"))
     }
 
-    /// The key of layers on packed slots.
+    /// Returns the key of layers on packed slots.
     ///
     /// # Errors
     /// [`Error::Internal`] where the plan asked for none.
@@ -66,7 +66,7 @@ impl ClientKeys {
         self.slots.as_ref().ok_or_else(|| no_key("packed slots"))
     }
 
-    /// The key of layers packed into coefficients, by the degree of their ring.
+    /// Returns the key of layers packed into coefficients, by the degree of their ring.
     ///
     /// # Errors
     /// [`Error::Internal`] where the plan asked for none.
@@ -82,12 +82,12 @@ impl ServerKeys {
         self.evaluation.as_deref().ok_or_else(|| no_key("evaluation"))
     }
 
-    /// The key of layers whose inputs are folded, if there are any of a degree.
+    /// Returns the key of layers whose inputs are folded, if there are any of a degree.
     pub fn for_unfolding(&self, degree: usize) -> Option<&UnfoldKey> {
         self.unfold.iter().find(|key| key.params().degree() == degree)
     }
 
-    /// The keys of layers on packed slots.
+    /// Returns the keys of layers on packed slots.
     ///
     /// # Errors
     /// [`Error::Internal`] where the plan asked for none.
@@ -95,7 +95,7 @@ impl ServerKeys {
         self.slots.as_ref().ok_or_else(|| no_key("packed slots"))
     }
 
-    /// The key of layers packed into coefficients, by the degree of their ring.
+    /// Returns the key of layers packed into coefficients, by the degree of their ring.
     ///
     /// # Errors
     /// [`Error::Internal`] where the plan asked for none.

@@ -20,18 +20,18 @@ use crate::plan::spent::Spent;
 /// Both parties derive the same value from the public plan. A protocol of its own is one file in
 /// `linear/` and a suite that makes steps of it.
 pub trait LinearProtocol: Debug + Send + Sync + Any {
-    /// The name of what it computes, in one or two words: `convolution`.
+    /// Returns the name of what it computes, in one or two words: `convolution`.
     fn operator(&self) -> &'static str;
 
     /// How it computes that, for people.
     fn describe(&self) -> String;
 
-    /// The keys that it needs; none by default.
+    /// Returns the keys that it needs; none by default.
     fn keys(&self) -> KeyDemand {
         KeyDemand::default()
     }
 
-    /// The server's weights, in the form that the layer multiplies with; `None` for layers
+    /// Returns the server's weights, in the form that the layer multiplies with; `None` for layers
     /// without weights, which is the default.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
         Ok(None)
     }
 
-    /// Whether every session preprocesses the layer on a mask, with a store or without.
+    /// Returns whether every session preprocesses the layer on a mask, with a store or without.
     fn is_preprocessed(&self) -> bool {
         false
     }
@@ -51,7 +51,8 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
         None
     }
 
-    /// The protocols on shares that follow the products, in order, with correlations of their own.
+    /// Returns the protocols on shares that follow the products, in order, with correlations of
+    /// their own.
     fn protocols(&self) -> Vec<&Sliced> {
         Vec::new()
     }
@@ -64,18 +65,19 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
         self.spent()
     }
 
-    /// The bytes that the party with more of them holds of the layer at a time, without its
+    /// Returns the bytes that the party with more of them holds of the layer at a time, without its
     /// weights and correlations.
     fn memory(&self) -> u64 {
         self.spent().cost.bytes()
     }
 
-    /// The ciphertexts that cross the wire, both ways: what the time to price a plan grows with.
+    /// Returns the ciphertexts that cross the wire, both ways: what the time to price a plan grows
+    /// with.
     fn ciphertexts(&self) -> usize {
         0
     }
 
-    /// The server's homomorphic operations, of layers that count them.
+    /// Returns the server's homomorphic operations, of layers that count them.
     fn operations(&self) -> Option<Operations> {
         None
     }
@@ -94,13 +96,13 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
 }
 
 impl dyn LinearProtocol {
-    /// The layer as the type that it is.
+    /// Returns the layer as the type that it is.
     pub fn downcast<L: LinearProtocol>(&self) -> Option<&L> {
         let any: &dyn Any = self;
         any.downcast_ref()
     }
 
-    /// The layer as the type that it is, to be changed.
+    /// Returns the layer as the type that it is, to be changed.
     pub fn downcast_mut<L: LinearProtocol>(&mut self) -> Option<&mut L> {
         let any: &mut dyn Any = self;
         any.downcast_mut()
@@ -119,10 +121,10 @@ pub enum Exchange {
 /// A layer on a mask, before its input exists, in two parts that several layers run side by
 /// side: the client or the server asks, then the layer is finished.
 pub trait Preprocess {
-    /// The exchange that the layer takes part in.
+    /// Returns the exchange that the layer takes part in.
     fn exchange(&self) -> Exchange;
 
-    /// Whether the layer asks together with others. Layers of many parts ask when they are
+    /// Returns whether the layer asks together with others. Layers of many parts ask when they are
     /// finished, part by part, so that their correlations fit into memory.
     fn asks_together(&self) -> bool {
         true
@@ -131,12 +133,12 @@ pub trait Preprocess {
     /// By part: correlations consumed, what asking takes, and what finishing takes.
     fn parts(&self) -> Vec<(Demand, [Spent; 2])>;
 
-    /// Bytes of answers that the server holds back while layers ask.
+    /// Returns the bytes of answers that the server holds back while layers ask.
     fn asked_bytes(&self) -> usize {
         0
     }
 
-    /// Bytes that a party holds of the preprocessed layer.
+    /// Returns the bytes that a party holds of the preprocessed layer.
     fn held_bytes(&self) -> usize;
 
     /// Sends or receives what the layer asks for.

@@ -100,7 +100,7 @@ macro_rules! each {
 }
 
 impl Packed {
-    /// The encryption parameters of the layer.
+    /// Returns the encryption parameters of the layer.
     pub fn params(&self) -> &Params {
         each!(self, layer => layer.params())
     }
@@ -117,7 +117,7 @@ impl Packed {
         }
     }
 
-    /// The prime modulus of the slots.
+    /// Returns the prime modulus of the slots.
     pub fn prime(&self) -> u64 {
         each!(self, layer => layer.prime())
     }
@@ -136,12 +136,12 @@ impl Packed {
         }
     }
 
-    /// Number of values of the input.
+    /// Returns the number of values of the input.
     pub fn inputs(&self) -> usize {
         each!(self, layer => layer.inputs())
     }
 
-    /// Number of values of the output.
+    /// Returns the number of values of the output.
     pub fn outputs(&self) -> usize {
         each!(self, layer => layer.outputs())
     }

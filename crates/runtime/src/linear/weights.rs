@@ -36,7 +36,7 @@ impl Weights {
         self.constants = constants;
     }
 
-    /// The encoded weights of `node`.
+    /// Returns the encoded weights of `node`.
     ///
     /// # Errors
     /// [`Error::Internal`] for a node without weights, or weights of another protocol.
@@ -45,7 +45,7 @@ impl Weights {
         encoded.ok_or_else(|| Error::Internal("a layer without weights; please report it".into()))
     }
 
-    /// The constants of `node`, if it has any.
+    /// Returns the constants of `node`, if it has any.
     pub fn constants(&self, node: Option<usize>) -> Option<&[i64]> {
         node.and_then(|node| self.constants.get(&node)).map(|constants| constants.bias.as_slice())
     }
@@ -67,7 +67,7 @@ pub struct WeightSource<'a> {
 }
 
 impl WeightSource<'_> {
-    /// The node that the layer computes.
+    /// Returns the node that the layer computes.
     ///
     /// # Errors
     /// [`Error::Internal`] for a step without a node.

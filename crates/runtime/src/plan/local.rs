@@ -12,10 +12,11 @@ use wire::{Error, Result, Role};
 
 /// A step that each party computes on its own shares, without a message.
 pub trait Local: Debug + Send + Sync + Any {
-    /// The name of what it computes, in one or two words: `concat`.
+    /// Returns the name of what it computes, in one or two words: `concat`.
     fn operator(&self) -> &'static str;
 
-    /// Elements of one input that it moves or adds, which its price counts; none by default.
+    /// Returns the number of elements of one input that it moves or adds, which its price counts;
+    /// none by default.
     fn elements(&self) -> usize {
         0
     }

@@ -60,27 +60,27 @@ impl Plan {
         Self { graph, settings, options: OptionsByStep::default(), steps }
     }
 
-    /// The graph that the plan runs.
+    /// Returns the graph that the plan runs.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The settings that both parties agreed to.
+    /// Returns the settings that both parties agreed to.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// The options that were chosen for single steps.
+    /// Returns the options that were chosen for single steps.
     pub fn options(&self) -> &OptionsByStep {
         &self.options
     }
 
-    /// The steps in order; their indices are the meter's layers.
+    /// Returns the steps in order; their indices are the meter's layers.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Values that the client learns per input.
+    /// Returns the number of values that the client learns per input.
     pub fn result_len(&self) -> usize {
         match self.settings.reveal {
             Reveal::Label => 1,
@@ -94,12 +94,12 @@ impl Plan {
         self.steps.iter().find_map(|step| step.composed()?.sliced.kind()?.downcast())
     }
 
-    /// The second value of a result is this by the probability, of [`Reveal::Probability`].
+    /// Returns the second value of a result is this by the probability, of [`Reveal::Probability`].
     pub fn certain(&self) -> Option<u64> {
         self.softmax().map(|plan| 1 << plan.fraction_bits())
     }
 
-    /// Correlations for one run, those of preprocessed layers included.
+    /// Returns the correlations for one run, those of preprocessed layers included.
     pub fn demand(&self) -> Demand {
         let masks: Demand = self.steps.iter().map(Step::preprocessing_demand).sum();
         masks + self.steps.iter().map(Step::demand).sum()

@@ -39,7 +39,7 @@ impl Plan {
         offer_json(&self.settings, &self.options, &self.graph.public_json())
     }
 
-    /// SHA-256 of settings, step options and public graph.
+    /// Returns the SHA-256 of settings, step options and public graph.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.offer()).into()
     }

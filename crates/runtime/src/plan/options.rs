@@ -58,12 +58,12 @@ impl StepOptions {
         Self::function(Function::Digits(radix))
     }
 
-    /// Whether its products are computed on a mask, before the input is there.
+    /// Returns whether its products are computed on a mask, before the input is there.
     pub fn is_early(self) -> bool {
         self.preprocessed || self.products == Some(Products::Ot)
     }
 
-    /// Whether everything is left at the default.
+    /// Returns whether everything is left at the default.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
@@ -165,12 +165,12 @@ impl TryFrom<String> for StepOptions {
 pub struct OptionsByStep(BTreeMap<usize, StepOptions>);
 
 impl OptionsByStep {
-    /// Whether everything is left at the default.
+    /// Returns whether everything is left at the default.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The options that were chosen for a step.
+    /// Returns the options that were chosen for a step.
     pub fn of(&self, step: usize) -> StepOptions {
         self.0.get(&step).copied().unwrap_or_default()
     }

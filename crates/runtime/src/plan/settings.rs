@@ -57,7 +57,7 @@ impl Settings {
         self.digits.map_or(4, NonZeroU32::get)
     }
 
-    /// Inputs of one run.
+    /// Returns the number of inputs of one run.
     pub fn batch(self) -> usize {
         self.batch.map_or(1, |batch| batch.get() as usize)
     }

@@ -96,7 +96,7 @@ impl Sliced {
         })
     }
 
-    /// The one kind of protocol that all slices run.
+    /// Returns the one kind of protocol that all slices run.
     pub fn kind(&self) -> Option<&dyn Protocol> {
         self.0.first().map(|slice| slice.plan.as_ref())
     }

@@ -97,7 +97,7 @@ impl Step {
         self
     }
 
-    /// The linear layer, if it is one.
+    /// Returns the linear layer, if it is one.
     pub fn linear(&self) -> Option<&dyn LinearProtocol> {
         match &self.action {
             Action::Linear(layer) => Some(layer.as_ref()),
@@ -105,7 +105,7 @@ impl Step {
         }
     }
 
-    /// The protocol on shares, if it is one.
+    /// Returns the protocol on shares, if it is one.
     pub fn composed(&self) -> Option<&Composed> {
         match &self.action {
             Action::Protocol(composed) => Some(composed),
@@ -124,7 +124,7 @@ impl Step {
         layers.into_iter().chain(self.composed().map(|composed| &composed.sliced))
     }
 
-    /// The name of what it computes, in one or two words.
+    /// Returns the name of what it computes, in one or two words.
     pub fn operator(&self) -> &'static str {
         match &self.action {
             Action::Local(step) => step.operator(),
@@ -134,7 +134,7 @@ impl Step {
         }
     }
 
-    /// The protocol, for people.
+    /// Returns the protocol, for people.
     pub fn protocol(&self) -> String {
         match &self.action {
             Action::Local(_) => "local".into(),
@@ -169,7 +169,7 @@ impl Step {
         }
     }
 
-    /// Whether it makes its correlations itself, slice by slice.
+    /// Returns whether it makes its correlations itself, slice by slice.
     pub fn feeds_itself(&self) -> bool {
         self.sliced().any(|sliced| sliced.len() > 1)
     }
@@ -179,7 +179,7 @@ impl Step {
         if self.feeds_itself() { Demand::default() } else { self.demand() }
     }
 
-    /// Correlations that it consumes online.
+    /// Returns the correlations that it consumes online.
     pub fn demand(&self) -> Demand {
         self.sliced().map(Sliced::demand).sum()
     }

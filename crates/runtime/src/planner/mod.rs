@@ -81,7 +81,7 @@ impl Planning {
     }
 }
 
-/// The plan of least predicted time for `model` at any share widths; see [`suited`].
+/// Returns the plan of least predicted time for `model` at any share widths; see [`suited`].
 ///
 /// # Errors
 /// The errors of [`Plan::new`].

@@ -77,8 +77,8 @@ pub struct Found {
     pub sources: Vec<(String, f64)>,
 }
 
-/// The plan of least predicted time for `graph` under `settings`, whose source of OTs
-/// is kept unless it is `auto`.
+/// Returns the plan of least predicted time for `graph` under `settings`, whose source of OTs is
+/// kept unless it is `auto`.
 ///
 /// # Errors
 /// The errors of [`Plan::new`].

@@ -89,7 +89,7 @@ impl CorrelationSource {
         Ok(Correlations::new(sending, receiving).with_circuits(circuits))
     }
 
-    /// The ends that this party holds: the sender's and the receiver's.
+    /// Returns the ends that this party holds: the sender's and the receiver's.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a plan without OTs.
@@ -144,7 +144,7 @@ fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
     jobs
 }
 
-/// Bytes that the party that holds more holds: of OTs the sender, of circuits the
+/// Returns the bytes that the party that holds more holds: of OTs the sender, of circuits the
 /// evaluator.
 pub fn pad_bytes(demand: &Demand) -> usize {
     let entry = |job: &Job| {

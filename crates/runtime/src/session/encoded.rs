@@ -34,7 +34,7 @@ impl EncodedModel {
         &self.cache
     }
 
-    /// The encoded weights.
+    /// Returns the encoded weights.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }

@@ -229,8 +229,8 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
         .then(Cost::message(Role::Client, 36))
 }
 
-/// The client's side of the handshake of two parties that hold the same plan already, named by
-/// `digest`.
+/// Runs the client's side of the handshake of two parties that hold the same plan already, named
+/// by `digest`.
 ///
 /// # Errors
 /// [`Error::Peer`] for a server of another release, [`Error::Transport`].
@@ -243,8 +243,8 @@ pub fn client_knows(channel: &mut Channel, rng: &mut Random, digest: &[u8; 32]) 
     Ok(Agreed::new(1, &ours.nonce, &theirs.nonce, digest))
 }
 
-/// The server's side of the handshake of two parties that hold the same plan already, named by
-/// `digest`.
+/// Runs the server's side of the handshake of two parties that hold the same plan already, named
+/// by `digest`.
 ///
 /// # Errors
 /// [`Error::Peer`] for a client of another release or with another plan, [`Error::Transport`].

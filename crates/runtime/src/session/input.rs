@@ -4,7 +4,7 @@ use graph::Graph;
 use ring::Random;
 use wire::{Error, Result};
 
-/// A generator seeded by the operating system.
+/// Returns a generator seeded by the operating system.
 ///
 /// # Errors
 /// [`Error::Transport`] when the system has no entropy.

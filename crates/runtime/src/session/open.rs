@@ -121,18 +121,18 @@ impl Session {
         Ok(results)
     }
 
-    /// Runs that are prepared and wait for their inputs.
+    /// Returns the number of runs that are prepared and wait for their inputs.
     pub fn ready(&self) -> usize {
         self.idle.ready.load(Ordering::SeqCst)
     }
 
-    /// A counter that shows [`Session::ready`] without access to the session.
+    /// Returns a counter that shows [`Session::ready`] without access to the session.
     pub fn watch(&self) -> impl Fn() -> usize + Send + Sync + 'static {
         let idle = self.idle.clone();
         move || idle.ready.load(Ordering::SeqCst)
     }
 
-    /// The plan that was verified.
+    /// Returns the plan that was verified.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -207,7 +207,7 @@ impl Server {
         self.shared.panics.load(Ordering::SeqCst)
     }
 
-    /// The next client's outcome, waiting up to `patience`.
+    /// Returns the next client's outcome, waiting up to `patience`.
     pub fn next_event(&self, patience: Duration) -> Option<Event> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.recv_timeout(patience).ok()

@@ -49,7 +49,7 @@ static BUILT_IN: [&Suite; 8] = [
     &falcon_published::SUITE,
 ];
 
-/// All suites: those of this version, then those that were registered.
+/// Returns all suites: those of this version, then those that were registered.
 pub fn all() -> Vec<&'static Suite> {
     BUILT_IN.into_iter().chain(registered::suites()).collect()
 }
@@ -98,28 +98,28 @@ pub fn consent(suite: &str, accepted: bool) -> Result<()> {
     }
 }
 
-/// Whether the linear layers of `suite` always round exactly, whatever was asked for.
+/// Returns whether the linear layers of `suite` always round exactly, whatever was asked for.
 pub fn rounds_exactly(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.rounds_exactly)
 }
 
-/// Whether `suite` keeps the sizes of filters from the client.
+/// Returns whether `suite` keeps the sizes of filters from the client.
 pub fn hides_filters(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.hides_filters)
 }
 
-/// Whether `suite` computes all functions by one inverse square root, and has none for GELU
+/// Returns whether `suite` computes all functions by one inverse square root, and has none for GELU
 /// and softmax.
 pub fn unifies(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.unifies)
 }
 
-/// Whether models for `suite` are integers that are never rescaled.
+/// Returns whether models for `suite` are integers that are never rescaled.
 pub fn never_rescales(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.never_rescales)
 }
 
-/// Whether the linear layers of `suite` are products by oblivious transfer.
+/// Returns whether the linear layers of `suite` are products by oblivious transfer.
 pub fn ot_products(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.ot_products)
 }
@@ -134,7 +134,7 @@ pub(crate) fn packing(suite: &str) -> Option<Packing> {
     named(suite).ok().and_then(Suite::packing)
 }
 
-/// The slot-packed protocol of a suite that has one.
+/// Returns the slot-packed protocol of a suite that has one.
 pub fn slot_protocol(suite: &str) -> Option<Protocol> {
     match packing(suite) {
         Some(Packing::Rotated(protocol)) => Some(protocol),
@@ -142,7 +142,7 @@ pub fn slot_protocol(suite: &str) -> Option<Protocol> {
     }
 }
 
-/// The steps of a graph of one linear node whose input is shared, under the slot-packed
+/// Returns the steps of a graph of one linear node whose input is shared, under the slot-packed
 /// suite it is for; `None` when it is for another.
 pub fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
     packing(&graph.suite).map(|packing| match packing {
@@ -151,7 +151,7 @@ pub fn slot_layer(graph: &Graph) -> Option<Result<Vec<Step>>> {
     })
 }
 
-/// The steps of the nodes of a graph for suite `ufo`, without an end.
+/// Returns the steps of the nodes of a graph for suite `ufo`, without an end.
 pub fn ot_nodes(graph: &Graph, settings: Settings) -> Result<Vec<Step>> {
     ufo::of_nodes(graph, settings, &OptionsByStep::default())
 }
@@ -198,7 +198,7 @@ pub(crate) fn packings(graph: &Graph, settings: Settings, index: usize) -> Resul
     Ok(actions.map(|action| Step::of_node(graph, index, action)).collect())
 }
 
-/// The steps of `graph` as the default suite runs them, each node under the options that
+/// Returns the steps of `graph` as the default suite runs them, each node under the options that
 /// `options` gives for it: what most suites of one's own are made of.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ impl<'a> NodeContext<'a> {
         Self { graph, node, batch: 1, options: StepOptions::default() }
     }
 
-    /// The node's operator.
+    /// Returns the node's operator.
     ///
     /// # Errors
     /// [`Error::Internal`] where it is no `T`.
@@ -41,27 +41,27 @@ impl<'a> NodeContext<'a> {
         self.node.op.get().ok_or_else(other)
     }
 
-    /// The first tensor that the node reads.
+    /// Returns the first tensor that the node reads.
     pub fn input(&self) -> &'a Tensor {
         self.graph.input_of(self.node, 0)
     }
 
-    /// The tensor that the node writes.
+    /// Returns the tensor that the node writes.
     pub fn output(&self) -> &'a Tensor {
         self.graph.output_of(self.node)
     }
 
-    /// Width of the shares of the first tensor that the node reads, in bits.
+    /// Returns the width of the shares of the first tensor that the node reads, in bits.
     pub fn bits(&self) -> u32 {
         self.input().format.bits
     }
 
-    /// Width of the shares that the node writes, in bits.
+    /// Returns the width of the shares that the node writes, in bits.
     pub fn out_bits(&self) -> u32 {
         self.output().format.bits
     }
 
-    /// Elements that one run writes.
+    /// Returns the number of elements that one run writes.
     pub fn count(&self) -> usize {
         self.output().len() * self.batch
     }
@@ -71,7 +71,8 @@ impl<'a> NodeContext<'a> {
         digits_of(self.options)
     }
 
-    /// The chosen digits of comparisons, or the fastest for so many comparisons of so many bits.
+    /// Returns the chosen digits of comparisons, or the fastest for so many comparisons of so many
+    /// bits.
     pub fn radix(&self, count: usize, bits: u32) -> Radix {
         self.digits().unwrap_or_else(|| Radix::fastest(count, bits))
     }

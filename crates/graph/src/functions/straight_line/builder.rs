@@ -17,7 +17,7 @@ impl Builder {
         Self { steps: Vec::new(), ranges: vec![range], failed: None }
     }
 
-    /// The range of a value.
+    /// Returns the range of a value.
     pub fn range(&self, value: usize) -> [i64; 2] {
         self.ranges.get(value).copied().unwrap_or([0, 0])
     }
@@ -162,7 +162,7 @@ impl Builder {
         at(&straight_line.steps.len())
     }
 
-    /// The program whose result is the last value.
+    /// Returns the program whose result is the last value.
     ///
     /// # Errors
     /// For values beyond all widths, factors of unknown sign and tables that do not fit.

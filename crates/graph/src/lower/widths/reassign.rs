@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 /// narrower to only where sums get too wide without.
 const WORTHS: [usize; 5] = [usize::MAX, WORTH_EXTENDING[0], 1 << 18, 1, 0];
 
-/// The graphs of `model` with other share widths: first its own, then, from fewer to more,
+/// Returns the graphs of `model` with other share widths: first its own, then, from fewer to more,
 /// those with extensions wherever they save so many bits, each once; at most 6. Of integers that
-/// are never rescaled only its own. All compute the same integers, and their nodes have
-/// the same names, extensions apart; [`in_graph`] gives the model of one.
+/// are never rescaled only its own. All compute the same integers, and their nodes have the same
+/// names, extensions apart; [`in_graph`] gives the model of one.
 pub fn variants(model: &Model) -> Vec<Graph> {
     let mut graphs = vec![model.graph.clone()];
     if model.graph.exact.is_none() {

@@ -116,23 +116,24 @@ pub fn transformed_kernel(tile: usize, kernel: &[f64]) -> Vec<f64> {
 }
 
 impl Winograd {
-    /// Rows and columns of a tile of features, `tile + 2`.
+    /// Returns the number of rows and columns of a tile of features, `tile + 2`.
     pub fn side(&self) -> usize {
         self.tile + 2
     }
 
-    /// Places in the Winograd domain, each of which is a matrix product of its own.
+    /// Returns the number of places in the Winograd domain, each of which is a matrix product of
+    /// its own.
     pub fn places(&self) -> usize {
         self.side() * self.side()
     }
 
-    /// Tiles down and across.
+    /// Returns the number of tiles down and across.
     pub fn tiles(&self) -> [usize; 2] {
         let sides = [self.conv.out_height(), self.conv.out_width()];
         sides.map(|side| side.div_ceil(self.tile.max(1)))
     }
 
-    /// Tiles of one channel.
+    /// Returns the number of tiles of one channel.
     pub fn columns(&self) -> usize {
         let [down, across] = self.tiles();
         down * across

@@ -7,7 +7,7 @@ use crate::source::lowering::{Lowering, UnscaledLowering};
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
-/// Sum of two tensors of one shape.
+/// The sum of two tensors of one shape, element by element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Add {}

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddConstant {
-    /// One value, one per channel, or one per element.
+    /// Name of the constant: one value, one per channel, or one per element.
     pub constant: String,
 }
 

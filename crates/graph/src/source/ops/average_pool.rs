@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 const VARIES: &str = "averages over fewer elements at the border";
 const INSTEAD: &str = "set count_include_pad=1 or remove the padding";
 
-/// Mean of each window.
+/// The mean of each window of `[channels, height, width]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AveragePool {
-    /// Rows and columns.
+    /// Size of the kernel in rows and columns.
     pub kernel: [usize; 2],
-    /// Rows and columns.
+    /// Distance of neighbouring windows in rows and columns.
     pub stride: [usize; 2],
-    /// Top, left, bottom, right.
+    /// Padding at the top, left, bottom and right, in rows and columns.
     pub padding: [usize; 4],
     /// Whether padded positions count in the divisor.
     pub count_include_pad: bool,

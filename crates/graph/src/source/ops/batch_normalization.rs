@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchNormalization {
-    /// `[channels]`.
+    /// Name of the factors, of shape `[channels]`.
     pub scale: String,
-    /// `[channels]`.
+    /// Name of the constants, of shape `[channels]`.
     pub bias: String,
-    /// `[channels]`.
+    /// Name of the means, of shape `[channels]`.
     pub mean: String,
-    /// `[channels]`.
+    /// Name of the variances, of shape `[channels]`.
     pub variance: String,
-    /// Added to the variance.
+    /// The number that is added to the variance, not negative.
     pub epsilon: f64,
 }
 

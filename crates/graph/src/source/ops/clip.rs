@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clip {
-    /// Lower bound.
+    /// The smallest result; none when absent.
     pub minimum: Option<f64>,
-    /// Upper bound.
+    /// The largest result; none when absent.
     pub maximum: Option<f64>,
 }
 

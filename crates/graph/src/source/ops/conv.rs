@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conv {
-    /// Rows and columns.
+    /// Size of the kernel in rows and columns.
     pub kernel: [usize; 2],
-    /// Rows and columns.
+    /// Distance of neighbouring windows in rows and columns.
     pub stride: [usize; 2],
-    /// Top, left, bottom, right.
+    /// Padding at the top, left, bottom and right, in rows and columns.
     pub padding: [usize; 4],
-    /// Rows and columns.
+    /// Distance of neighbouring taps of the kernel in rows and columns.
     pub dilation: [usize; 2],
     /// Number of groups.
     pub groups: usize,
-    /// `[out, in / groups, rows, columns]`.
+    /// Name of the weights, of shape `[out, in / groups, rows, columns]`.
     pub weight: String,
-    /// `[out]`.
+    /// Name of the constants, of shape `[out]`.
     pub bias: Option<String>,
 }
 

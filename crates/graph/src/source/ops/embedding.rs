@@ -17,7 +17,7 @@ const SHIFT: u32 = 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
-    /// `[rows, columns]`.
+    /// Name of the table, of shape `[rows, columns]`.
     pub weight: String,
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// Where GELU is a ReLU, up to what results of the finest scale show.
 const GELU_REACH: f64 = 2.5;
 
-/// `x * Phi(x)`.
+/// The Gaussian error linear unit of each value: `x * Phi(x)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gelu {}

@@ -9,13 +9,13 @@ use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
-/// Matrix times vector.
+/// The product of a matrix and the input, a vector, with constants added where there are some.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gemm {
-    /// `[out, in]`.
+    /// Name of the weights, of shape `[out, in]`.
     pub weight: String,
-    /// `[out]`.
+    /// Name of the constants, of shape `[out]`.
     pub bias: Option<String>,
 }
 

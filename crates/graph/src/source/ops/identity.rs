@@ -7,7 +7,7 @@ use crate::source::lowering::Lowering;
 use crate::source::operator::SourceOperator;
 use serde::{Deserialize, Serialize};
 
-/// Nothing (also dropout).
+/// The input as it is; dropout is this at inference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {}

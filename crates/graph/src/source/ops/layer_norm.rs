@@ -20,12 +20,12 @@ const MARGIN: f64 = 1.1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerNorm {
-    /// Added to the variance.
+    /// The number that is added to the variance, not negative.
     pub epsilon: f64,
-    /// `[channels]`.
+    /// Name of the factors, of shape `[channels]`.
     #[serde(default)]
     pub scale: Option<String>,
-    /// `[channels]`.
+    /// Name of the constants, of shape `[channels]`.
     #[serde(default)]
     pub bias: Option<String>,
 }

@@ -11,15 +11,15 @@ use crate::source::values::{Values, all_saturated};
 use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-/// Largest value of each window.
+/// The largest value of each window of `[channels, height, width]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaxPool {
-    /// Rows and columns.
+    /// Size of the kernel in rows and columns.
     pub kernel: [usize; 2],
-    /// Rows and columns.
+    /// Distance of neighbouring windows in rows and columns.
     pub stride: [usize; 2],
-    /// Top, left, bottom, right.
+    /// Padding at the top, left, bottom and right, in rows and columns.
     pub padding: [usize; 4],
 }
 

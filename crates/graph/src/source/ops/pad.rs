@@ -11,13 +11,13 @@ use crate::source::values::{Values, all_saturated};
 use crate::tensor::Format;
 use serde::{Deserialize, Serialize};
 
-/// Zeros around the input.
+/// The input with zeros around it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pad {
-    /// How many before it, by axis.
+    /// Number of zeros before the input, by axis.
     pub before: Vec<usize>,
-    /// How many after it, by axis.
+    /// Number of zeros after the input, by axis.
     pub after: Vec<usize>,
 }
 

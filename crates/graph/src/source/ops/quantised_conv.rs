@@ -29,13 +29,13 @@ const BIAS_LIMIT: f64 = (1u64 << 50) as f64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuantisedConv {
-    /// Rows and columns.
+    /// Size of the kernel in rows and columns.
     pub kernel: [usize; 2],
-    /// Rows and columns.
+    /// Distance of neighbouring windows in rows and columns.
     pub stride: [usize; 2],
-    /// Top, left, bottom, right.
+    /// Padding at the top, left, bottom and right, in rows and columns.
     pub padding: [usize; 4],
-    /// Rows and columns.
+    /// Distance of neighbouring taps of the kernel in rows and columns.
     pub dilation: [usize; 2],
     /// Number of groups.
     pub groups: usize,
@@ -45,11 +45,11 @@ pub struct QuantisedConv {
     pub weight: String,
     /// What each bit of a weight adds to it, see [`WeightBits`].
     pub importance: Vec<i64>,
-    /// What a weight without bits is.
+    /// The weight of which no bit is set.
     pub offset: i64,
-    /// `[out]`, none of them zero.
+    /// Name of the factors, of shape `[out]`, none of them zero.
     pub scale: String,
-    /// `[out]`.
+    /// Name of the constants, of shape `[out]`.
     pub bias: String,
 }
 

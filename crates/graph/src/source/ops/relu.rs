@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relu {
-    /// Upper clip, e.g. 6.
+    /// The value above which results are clipped, such as 6; none when absent.
     pub maximum: Option<f64>,
     /// Bits of the result, over its range; those of activations when absent.
     #[serde(default)]

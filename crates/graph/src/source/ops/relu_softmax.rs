@@ -24,9 +24,9 @@ const EPSILON: f64 = 8.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReluSoftmax {
-    /// Positive. Becomes public.
+    /// The smoothness, positive. It becomes public.
     pub smoothness: f64,
-    /// Positive. Becomes public.
+    /// The number that is added to the sum, positive. It becomes public.
     pub epsilon: f64,
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requantize {
-    /// The bits that are kept.
+    /// Number of bits that are kept, 1 to 12.
     pub bits: u32,
 }
 

@@ -21,9 +21,9 @@ const SMOOTH_BITS: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Smu {
-    /// At least 0, below 1. Becomes public.
+    /// The slope below zero, at least 0 and below 1. It becomes public.
     pub slope: f64,
-    /// Positive. Becomes public.
+    /// The smoothness, positive. It becomes public.
     pub smoothness: f64,
 }
 

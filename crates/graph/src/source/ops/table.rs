@@ -18,7 +18,7 @@ const TABLE_BITS: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Which one.
+    /// The function.
     pub function: Function,
     /// The function's first parameter, if it has any.
     #[serde(default)]

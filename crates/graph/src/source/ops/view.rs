@@ -17,9 +17,9 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct View {
-    /// The new shape.
+    /// Shape of the output.
     pub shape: Vec<usize>,
-    /// The first element.
+    /// Position of the first element that is shown.
     pub start: usize,
     /// Elements of the input between two positions of the output, by axis.
     pub strides: Vec<usize>,

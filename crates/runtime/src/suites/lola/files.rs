@@ -92,7 +92,7 @@ pub fn public_plan(graph: Graph) -> Result<String> {
     Ok(plan.offer())
 }
 
-/// The shape of one input of a public plan.
+/// Returns the shape of one input of a public plan.
 ///
 /// # Errors
 /// [`Error::Peer`] for what is no plan.
@@ -131,12 +131,13 @@ impl Correspondent {
         Ok(Self { keys: secret_of(&plan, secret)?, plan })
     }
 
-    /// The plan that the client verified.
+    /// Returns the plan that the client verified.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The file with the request for one input in model units, or several with a leading axis.
+    /// Returns the file with the request for one input in model units, or several with a leading
+    /// axis.
     ///
     /// # Errors
     /// [`Error::Misuse`] for inputs that do not fit the model.
@@ -157,7 +158,7 @@ impl Correspondent {
         Ok(file)
     }
 
-    /// The integers of the outputs in a file with an answer.
+    /// Returns the integers of the outputs in a file with an answer.
     ///
     /// # Errors
     /// [`Error::Peer`] for what is no answer to this client's keys.
@@ -196,7 +197,7 @@ impl Evaluator {
         Ok(Self { plan, weights })
     }
 
-    /// The file with the answer to a request, under the client's evaluation keys.
+    /// Returns the file with the answer to a request, under the client's evaluation keys.
     ///
     /// # Errors
     /// [`Error::Peer`] for files that are not of this model, of different clients, or damaged.
