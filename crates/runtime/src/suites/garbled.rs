@@ -8,10 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graph::{Graph, Linear, Node, Op, View, ops};
+use graph::{Graph, Linear, Node, ops};
 use mpc::garbled::{Clip, Function, Ring};
 use wire::{Error, Result};
 
+use super::chain::{Chain, is_relu, keeps_ring};
 use super::circuits::{Source, circuits, floor, probability, top};
 use super::node_context::NodeContext;
 use super::refusal::at;
@@ -74,26 +75,6 @@ struct Planner<'a> {
     steps: Vec<Step>,
     /// The next tensor that is not the graph's.
     next: usize,
-}
-
-/// Whether an operator is a ReLU, and no clip to another window.
-fn is_relu(op: &Op) -> bool {
-    op.get().is_some_and(|ops::Relu { low, .. }| *low == 0)
-}
-
-/// Whether the results of an operator are its inputs in other places or added up, in any ring.
-fn keeps_ring(op: &Op) -> bool {
-    op.is::<ops::Reshape>() || op.is::<View>() || op.is::<ops::Pad>() || op.is::<ops::SumPool>()
-}
-
-/// What a circuit does, as far as it was put together.
-struct Chain {
-    windows: Option<Vec<Vec<usize>>>,
-    function: Function,
-    /// The nodes in it.
-    nodes: Vec<usize>,
-    /// The tensor that it writes.
-    end: usize,
 }
 
 impl Planner<'_> {
@@ -392,11 +373,5 @@ impl Planner<'_> {
         };
         self.push("result".into(), None, vec![shown], action);
         Ok(())
-    }
-}
-
-impl Chain {
-    fn of(end: usize, function: Function) -> Self {
-        Self { windows: None, function, nodes: Vec::new(), end }
     }
 }

@@ -2,6 +2,7 @@
 //! line in [`BUILT_IN`]; nothing else knows suites by name.
 
 mod auto;
+mod chain;
 mod circuits;
 mod comet;
 mod ending;
