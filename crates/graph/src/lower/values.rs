@@ -1,4 +1,4 @@
-//! What is known of the tensors around a node: by the graph, and by calibration.
+//! The facts about the tensors around a node that follow from the graph and from calibration.
 
 use super::scale::Scales;
 use crate::error::{Error, Result};

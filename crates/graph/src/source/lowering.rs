@@ -38,7 +38,7 @@ pub trait Lowering {
     /// Returns the node's name.
     fn name(&self) -> &str;
 
-    /// What is known of the real values around the node.
+    /// Returns the facts that are known about the real values around the node.
     fn values(&self) -> Box<dyn Values + '_>;
 
     /// Returns the weights of the network.

@@ -2,8 +2,9 @@
 
 use crate::error::Result;
 
-/// What is known of the real values around one node. Inputs are named by their places, from 0.
-/// A place that the node does not have is shared, not saturated, and of unknown width.
+/// The facts that are known about the real values around one node. Inputs are named by their
+/// places, from 0. A place that the node does not have is shared, not saturated, and of unknown
+/// width.
 pub trait Values {
     /// Returns the bits of activations.
     fn activation_bits(&self) -> u32;
@@ -25,13 +26,13 @@ pub trait Values {
     /// Returns the range of an input without the mask, if a mask wrote it.
     ///
     /// # Errors
-    /// Those of [`Values::range`].
+    /// The errors of [`Values::range`].
     fn unmasked_range(&self, place: usize) -> Result<(f64, f64)>;
 
     /// Returns the smallest and the largest value of the output, as of an input.
     ///
     /// # Errors
-    /// Those of [`Values::range`].
+    /// The errors of [`Values::range`].
     fn output_range(&self) -> Result<(f64, f64)>;
 
     /// Returns the bits of an input whose values are integers of one scale and not negative, if it

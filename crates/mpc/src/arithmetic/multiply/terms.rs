@@ -64,7 +64,7 @@ impl<'a> Ends<'a> {
         Self { plan, wide, narrow, integers }
     }
 
-    /// What is local: the product of this party's summands. The OTs run over the bits
+    /// The local part: the product of this party's summands. The OTs run over the bits
     /// of the narrow factor before its offset is taken off, so both take it off here.
     pub(super) fn local(&self) -> Vec<u64> {
         let offset = self.plan.narrow.offset();
