@@ -251,7 +251,7 @@ fn switch(name: &'static str, first: Role) -> Protocol {
                 tables: vec![Table::words((0..4).map(|at| column(x.words(), at)).collect())],
             };
             let switched = mux::run(channel, &plan, first, side, ots)?;
-            Ok(relu::sum_of(COUNT, 9, &switched))
+            Ok(switched.sum(COUNT, 9))
         },
         Box::new(|client, server| {
             let pairs = client.words().iter().zip(server.words());

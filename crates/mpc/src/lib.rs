@@ -4,8 +4,10 @@
 
 pub mod arithmetic;
 pub mod boolean;
+mod bytes;
 pub mod correlations;
 mod defect;
+mod estimate;
 #[cfg(test)]
 mod functionality;
 #[cfg(any(test, feature = "testing"))]
@@ -26,8 +28,8 @@ pub mod transformer;
 pub mod work;
 
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};
-pub use boolean::{compare, sign};
+pub use boolean::compare;
 pub use correlations::{Correlations, Demand};
-pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, softmax};
+pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, sign, softmax};
 pub use protocol::Protocol;
 pub use share::Share;

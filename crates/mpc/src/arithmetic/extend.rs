@@ -18,14 +18,13 @@
 use ot::{Entry, Job, Table};
 use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::arithmetic::b2a::{self, Arithmetic};
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::Radix;
 pub use crate::boolean::wrap::Sign;
 use crate::boolean::wrap::{self, Wrap, Wrapped};
 use crate::correlations::{Correlations, Demand};
-use crate::nonlinear::relu::sum_of;
-use crate::planner;
+use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 
@@ -55,7 +54,7 @@ impl Extend {
     /// [`Error::Misuse`] for other widths.
     pub fn new(count: usize, bits: u32, out_bits: u32, sign: Sign, radix: Radix) -> Result<Self> {
         let plan = |sender| Self::sent_by(sender, count, [bits, out_bits], sign, radix);
-        planner::leaner(plan, |plan| (plan.demand(), plan.cost()))
+        estimate::leaner(plan, |plan| (plan.demand(), plan.cost()))
     }
 
     /// Plans the extension with gates and conversion from what `sender` alone sends.
@@ -121,7 +120,7 @@ pub fn run(
         Last::Choose(switch) => {
             let side = plan.side(role, &wrapped);
             let switched = mux::run(channel, switch, asks(&plan.wrap), side, ots)?;
-            sum_of(plan.count, plan.out_bits - plan.bits, &switched)
+            switched.sum(plan.count, plan.out_bits - plan.bits)
         }
     };
     let offset = server_only(role, plan.wrap.offset());

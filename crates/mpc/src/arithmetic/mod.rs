@@ -1,10 +1,14 @@
-//! Protocols on additive shares: products, selection, truncation, and changes of the ring.
+//! Protocols on additive shares: products, selection, truncation, changes of the ring, and
+//! shared bits as numbers.
 
+pub mod b2a;
 pub mod dot;
 pub mod extend;
+pub(crate) mod factors;
 pub mod multiply;
 pub mod mux;
 pub mod prime;
 pub(crate) mod product;
+pub(crate) mod rows;
 pub mod square;
 pub mod truncate;

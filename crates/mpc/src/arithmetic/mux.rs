@@ -20,6 +20,7 @@ use wire::{Channel, Cost, Lanes, Message, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::correlations::{Correlations, Demand};
+use crate::share::Share;
 
 /// The jobs in which each party receives.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,17 @@ pub struct Switched {
     pub received: Vec<Column>,
     /// Columns of the jobs in which this party sent.
     pub sent: Vec<Column>,
+}
+
+impl Switched {
+    /// Returns the sums of the shares of all jobs: `count` words of `bits` bits.
+    pub(crate) fn sum(&self, count: usize, bits: u32) -> Share {
+        let mut words = vec![0u64; count];
+        for column in self.received.iter().chain(&self.sent).filter_map(Column::first_word) {
+            words.iter_mut().zip(column).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
+        }
+        Share::new(words, bits)
+    }
 }
 
 impl Switch {

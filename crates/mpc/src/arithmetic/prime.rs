@@ -21,11 +21,11 @@ use ring::Modulus;
 use ring::word::signed;
 use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::arithmetic::b2a::{self, Arithmetic};
 use crate::arithmetic::extend::{self, Extend, Sign};
-use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
-use crate::planner;
+use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 
@@ -61,7 +61,7 @@ impl Leave {
             let conversion = conversion.sent_by(sender.unwrap_or(!asks));
             Ok(Self { count, prime, out_bits, comparison, conversion })
         };
-        planner::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
+        estimate::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
     }
 
     /// What moves the values into `0..p`.

@@ -16,11 +16,11 @@
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 
+use crate::arithmetic::b2a::{self, Arithmetic};
 use crate::arithmetic::extend::{self, Extend, Sign};
-use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
-use crate::planner;
+use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -43,7 +43,7 @@ impl Truncate {
     /// [`Error::Misuse`] unless `out_bits + drop <= bits <= 64`.
     pub fn new(count: usize, bits: u32, drop: u32, out_bits: u32, radix: Radix) -> Result<Self> {
         let plan = |sender| Self::sent_by(sender, count, [bits, drop, out_bits], radix);
-        planner::leaner(plan, |plan| (plan.demand(), plan.cost()))
+        estimate::leaner(plan, |plan| (plan.demand(), plan.cost()))
     }
 
     fn sent_by(
@@ -86,7 +86,7 @@ impl Truncate {
             }
             Ok(plan)
         };
-        planner::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
+        estimate::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
     }
 
     fn reducing(&self) -> Demand {

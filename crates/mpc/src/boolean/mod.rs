@@ -1,10 +1,7 @@
-//! Protocols on shared bits: comparison, signs, circuits of AND gates, and the change from
-//! shared bits to additive shares.
+//! Protocols on shared bits: comparison, carries, and circuits of AND gates.
 
-pub mod b2a;
 pub mod compare;
 pub mod gmw;
 pub(crate) mod radix;
-pub mod sign;
 pub(crate) mod triples;
 pub(crate) mod wrap;

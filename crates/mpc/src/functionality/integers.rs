@@ -5,19 +5,19 @@ use ring::{Bits, Modulus};
 use wire::{Channel, Cost, Result, Role};
 
 use super::{COUNT, Ideal, Protocol, of_values};
+use crate::arithmetic::b2a::{self, Arithmetic};
 use crate::arithmetic::dot::{self, Dot};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::prime::{self, Enter, Leave};
 use crate::arithmetic::square::{self, Square};
 use crate::arithmetic::truncate::{self, Truncate};
-use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::Radix;
-use crate::boolean::sign::{self, Signs, Told};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clip::{self, Clip};
 use crate::nonlinear::leaky_relu::{self, Slope};
 use crate::nonlinear::lookup::{self, Lookup};
+use crate::nonlinear::sign::{self, Signs, Told};
 use crate::protocol::Protocol as _;
 use crate::share::{Share, server_only};
 

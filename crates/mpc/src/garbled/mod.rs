@@ -16,14 +16,12 @@
 //! The outputs come as shares straight from the garbling, without gates. The client knows
 //! its own share of every result beforehand.
 
-mod bytes;
-pub(crate) mod circuits;
 mod online;
 mod plan;
 mod preprocess;
 mod shape;
 
-pub use circuits::{Circuits, Prepared};
+pub use crate::correlations::{Circuits, Prepared};
 pub use gc::Ring;
 pub use online::{run, run_all};
 pub use plan::Garbled;

@@ -5,9 +5,9 @@ use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role, tags};
 use zeroize::Zeroizing;
 
-use super::bytes::{receive_labels, send_labels};
-use super::circuits::{End, Evaluator, Masked, planes};
 use super::plan::Garbled;
+use crate::bytes::{receive_labels, send_labels};
+use crate::correlations::circuits::{End, Evaluator, Masked, planes};
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::protocol::{Protocol, input};

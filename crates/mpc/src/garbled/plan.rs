@@ -5,9 +5,9 @@ use std::sync::Arc;
 use gc::{Batch, Builder, Circuit, Ring, Wire, Word};
 use wire::{Cost, Error, Result, Segment};
 
-use super::circuits::Circuits;
 use super::shape::{Entrance, Function};
 use crate::correlations::Demand;
+use crate::correlations::circuits::Circuits;
 
 /// Most values that go into one plan.
 const MOST_VALUES: usize = 1 << 24;

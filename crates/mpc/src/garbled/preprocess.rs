@@ -12,9 +12,9 @@ use ring::{Bits, Random};
 use wire::{Channel, Cost, Lanes, Result, Role, Values, tags};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::bytes::{Bytes, labels_cost, receive_labels, send_labels};
-use super::circuits::{Circuits, End, Evaluator, Prepared, planes};
+use crate::bytes::{Bytes, labels_cost, receive_labels, send_labels};
 use crate::correlations::Correlations;
+use crate::correlations::circuits::{Circuits, End, Evaluator, Prepared, planes};
 
 /// A chunk of garbled tables.
 type Chunk = Bytes<{ tags::GARBLED_TABLES }>;

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::correlations::{Correlations, Demand};
-use crate::nonlinear::relu::{gated, sum_of};
+use crate::nonlinear::relu::gated;
 use crate::share::Share;
 
 /// The public plan: values from `bits` to `out_bits`, with an upper end below
@@ -96,11 +96,11 @@ impl Inside {
         let side = self.side(role, y, positive, inside);
         let now = ots.split(role, &plan.demand())?;
         let switched = mux::run(channel, &plan, first, side, now)?;
-        let chosen = sum_of(self.count, self.inner(), &switched);
+        let chosen = switched.sum(self.count, self.inner());
         let Some(lift) = self.lift() else { return Ok(chosen) };
         let side = self.wraps(role, chosen.words());
         let switched = mux::run(channel, &lift, !first, side, ots)?;
-        let wraps = sum_of(self.count, self.out_bits - self.inner(), &switched);
+        let wraps = switched.sum(self.count, self.out_bits - self.inner());
         let pairs = chosen.words().iter().zip(wraps.words());
         let lifted = pairs.map(|(word, wrap)| word.wrapping_sub(wrap << self.inner()));
         Ok(Share::new(lifted.collect(), self.out_bits))

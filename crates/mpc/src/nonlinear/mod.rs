@@ -8,4 +8,5 @@ pub mod leaky_relu;
 pub mod lookup;
 pub mod maximum;
 pub mod relu;
+pub mod sign;
 pub mod softmax;

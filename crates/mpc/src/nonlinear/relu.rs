@@ -17,13 +17,11 @@
 //! bit extends it (`clamp.rs`). The comparison is asked by that party after whom the
 //! client speaks last: it goes on with the next layer.
 
-use ot::Column;
 use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use crate::arithmetic::mux;
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
@@ -103,16 +101,6 @@ pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut ots: Correlations)
     let [positive, inside] = &*indicators;
     let first = plan.comparison.last_sender();
     plan.inside.run(channel, first, y.words(), [positive, inside], ots)
-}
-
-/// Adds up the shares of all jobs.
-pub(crate) fn sum_of(count: usize, bits: u32, switched: &mux::Switched) -> Share {
-    let mut words = vec![0u64; count];
-    let lists = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
-    for list in lists {
-        words.iter_mut().zip(list).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
-    }
-    Share::new(words, bits)
 }
 
 impl Protocol for Relu {

@@ -27,7 +27,6 @@ use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::lookup::{self, Lookup};
-use crate::nonlinear::relu::sum_of;
 use crate::protocol::Protocol;
 use crate::share::Share;
 
@@ -124,7 +123,7 @@ pub(super) fn run(
     let values = extend::run(channel, &plan.extension, &narrow, now)?;
     let side = plan.side(d, &values);
     let switched = mux::run(channel, &plan.switch(), Role::Client, side, ots)?;
-    Ok(sum_of(plan.count, plan.out_bits, &switched))
+    Ok(switched.sum(plan.count, plan.out_bits))
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@
 use graph::functions;
 use wire::{Channel, Cost, Error, Result};
 
-use super::factors::{self, Factors};
 use super::moments::{self, Moments, squares_bits};
 use super::squares::{self, Squares};
 use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::factors::{self, Factors};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};

@@ -17,9 +17,9 @@ use graph::functions::root::Rooted;
 use wire::{Channel, Cost, Error, Result};
 
 use super::circuits;
-use super::factors::Factors;
 use super::inverse::{self, Inverse};
 use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::factors::Factors;
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::square::{self, Square};
 use crate::arithmetic::truncate::{self, Truncate};

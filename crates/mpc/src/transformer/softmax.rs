@@ -16,7 +16,7 @@ use wire::{Channel, Cost, Error, Result};
 
 use super::exponent::{self, Exponent};
 use super::inverse::{self, Inverse};
-use super::rows::{self, Rows};
+use crate::arithmetic::rows::{self, Rows};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};

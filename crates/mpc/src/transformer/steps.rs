@@ -15,8 +15,8 @@
 use wire::{Channel, Cost, Result, Role};
 
 use crate::boolean::compare::Radix;
-use crate::boolean::sign::{self, Signs, Told};
 use crate::correlations::{Correlations, Demand};
+use crate::nonlinear::sign::{self, Signs, Told};
 use crate::protocol::Protocol;
 use crate::share::{Share, server_only};
 

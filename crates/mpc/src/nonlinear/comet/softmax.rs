@@ -18,16 +18,15 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 
 use super::straight_line::{self, Program};
+use crate::arithmetic::factors::{self, Factors};
 use crate::arithmetic::multiply::kept;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
-use crate::nonlinear::relu::sum_of;
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
-use crate::transformer::factors::{self, Factors};
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
@@ -122,7 +121,7 @@ fn masked(
         }
     };
     let switched = mux::run(channel, plan, Role::Client, side, ots)?;
-    let chosen = sum_of(x.len(), x.bits(), &switched);
+    let chosen = switched.sum(x.len(), x.bits());
     Ok(Share::new(own, x.bits()).add_scaled(&chosen, 1))
 }
 

@@ -19,7 +19,6 @@ use wire::{Channel, Cost, Error, Result, Role};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::arithmetic::product;
 use crate::correlations::{Correlations, Demand};
-use crate::nonlinear::relu::sum_of;
 use crate::share::Share;
 
 /// The public plan of a conversion.
@@ -110,7 +109,7 @@ pub fn run(
     } else {
         let side = plan.side(channel.role(), bits);
         let switched = mux::run(channel, &plan.switch(), plan.first, side, ots)?;
-        sum_of(plan.count, plan.out_bits, &switched)
+        switched.sum(plan.count, plan.out_bits)
     };
     Ok(Share::new(bits.to_words(), plan.out_bits).add_scaled(&products, -2))
 }

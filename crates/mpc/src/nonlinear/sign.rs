@@ -14,12 +14,11 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
+use crate::arithmetic::b2a::{self, Arithmetic};
 use crate::arithmetic::mux::{self, Side, Switch};
-use crate::boolean::b2a::{self, Arithmetic};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
-use crate::nonlinear::relu::sum_of;
-use crate::planner;
+use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -59,7 +58,7 @@ impl Signs {
             return Err(Error::misuse("signs with these widths"));
         }
         let plan = |sender| Self::sent_by(sender, count, [bits, out_bits], told, radix);
-        planner::leaner(plan, |plan| (plan.demand(), plan.cost()))
+        estimate::leaner(plan, |plan| (plan.demand(), plan.cost()))
     }
 
     /// With gates and conversion from what `sender` alone sends.
@@ -123,7 +122,7 @@ pub fn run(channel: &mut Channel, plan: &Signs, y: &Share, mut ots: Correlations
             let side = plan.side(role, &positive, &found.middle_zero);
             let first = plan.comparison.last_sender();
             let switched = mux::run(channel, switch, first, side, ots)?;
-            Ok(sum_of(plan.count, plan.out_bits, &switched))
+            Ok(switched.sum(plan.count, plan.out_bits))
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Bookkeeping of correlations: which random OTs and garbled circuits a step
 //! consumes and who holds which end.
 
+pub(crate) mod circuits;
+
 use std::collections::VecDeque;
 use std::ops::Add;
 
 use ot::{Job, ReceiverPads, SenderPads};
 use wire::{Error, Result, Role};
 
-use crate::garbled::circuits::{Circuits, Prepared};
+pub use circuits::{Circuits, Prepared};
 
 /// What a step consumes, in order: random OTs by the party that sends in them, and
 /// garbled circuits.

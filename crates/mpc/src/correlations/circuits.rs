@@ -8,41 +8,41 @@ use ring::Bits;
 use wire::{Cost, Error, Lane, Packed, Result, Role, Segment, tags};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::bytes::labels_cost;
+use crate::bytes::labels_cost;
 
 /// Server to client: its shares less its masks.
-pub(super) type Masked = Packed<{ tags::GARBLED_MASKED }>;
+pub(crate) type Masked = Packed<{ tags::GARBLED_MASKED }>;
 
 /// Garbled circuits to prepare: a batch whose evaluator's inputs are masks, uniform
 /// elements of a ring. Public, comparable, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circuits {
-    pub(super) batch: Batch,
-    pub(super) masks: Ring,
+    pub(crate) batch: Batch,
+    pub(crate) masks: Ring,
     words: usize,
 }
 
-/// One party's end of prepared circuits. Consumed by [`super::run`].
+/// One party's end of prepared circuits. Consumed by [`crate::garbled::run`].
 pub struct Prepared {
-    pub(super) circuits: Circuits,
-    pub(super) end: End,
+    pub(crate) circuits: Circuits,
+    pub(crate) end: End,
 }
 
 /// What a party holds.
-pub(super) enum End {
+pub(crate) enum End {
     Garbler(Garbling),
     Evaluator(Evaluator),
 }
 
 /// The server's masks, their labels and the tables.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct Evaluator {
+pub(crate) struct Evaluator {
     /// Word after word, each for all instances.
-    pub(super) masks: Vec<u64>,
+    pub(crate) masks: Vec<u64>,
     /// Bit after bit of them, each for all instances.
-    pub(super) labels: Vec<u128>,
+    pub(crate) labels: Vec<u128>,
     #[zeroize(skip)]
-    pub(super) tables: Option<Tables>,
+    pub(crate) tables: Option<Tables>,
 }
 
 impl Circuits {
@@ -75,7 +75,7 @@ impl Circuits {
         self.words * self.batch.count()
     }
 
-    /// Returns the OTs that [`super::prepare`] consumes; the client sends in them.
+    /// Returns the OTs that [`crate::garbled::prepare`] consumes; the client sends in them.
     pub fn job(&self) -> Job {
         Job { count: self.batch.evaluator_bits(), choice_bits: 1, entry: Entry::Pair(64, 64) }
     }
@@ -87,7 +87,7 @@ impl Circuits {
     }
 
     /// Layout of the server's masked shares.
-    pub(super) fn masked(&self) -> Vec<Segment> {
+    pub(crate) fn masked(&self) -> Vec<Segment> {
         vec![Segment { count: self.values(), bits: self.masks.bits() }]
     }
 
@@ -97,7 +97,7 @@ impl Circuits {
         masked.then(labels_cost(Role::Client, self.batch.garbler_bits()))
     }
 
-    pub(super) fn lane(&self) -> Lane {
+    pub(crate) fn lane(&self) -> Lane {
         Lane::Planes { planes: 1, count: self.batch.evaluator_bits() }
     }
 }
@@ -110,7 +110,7 @@ impl Prepared {
 }
 
 /// The bits of words that lie word after word, each for all instances.
-pub(super) fn planes(words: &[u64], circuits: &Circuits) -> Vec<Bits> {
+pub(crate) fn planes(words: &[u64], circuits: &Circuits) -> Vec<Bits> {
     let instances = words.chunks_exact(circuits.batch.count());
     let bits = circuits.masks.bits();
     instances.flat_map(|words| (0..bits).map(|bit| Bits::of_words(words, bit))).collect()
