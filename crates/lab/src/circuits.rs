@@ -4,8 +4,8 @@ use graph::Nonlinear as Way;
 use mpc::garbled::{Clip, Function, Garbled, Ring};
 use mpc::softmax;
 use ring::Modulus;
-use runtime::plan::sliced::Sliced;
-use runtime::plan::step::Action;
+use runtime::step::Action;
+use runtime::step::sliced::Sliced;
 use wire::{Error, Result};
 
 use crate::operation::Operation;

@@ -7,8 +7,8 @@ use graph::functions::starts::Start;
 use mpc::comet::smu::Smu;
 use mpc::comet::softmax::ReluSoftmax;
 use mpc::transformer::layernorm::LayerNorm;
-use runtime::plan::sliced::Sliced;
-use runtime::plan::step::Action;
+use runtime::step::Action;
+use runtime::step::sliced::Sliced;
 use wire::{Error, Result};
 
 use crate::operation::{Function, Operation};

@@ -9,8 +9,8 @@ use mpc::relu::Relu;
 use mpc::sign::{Signs, Told};
 use mpc::truncate::Truncate;
 use ring::{Prg, Seed};
-use runtime::plan::sliced::{self, Sliced};
-use runtime::plan::step::Action;
+use runtime::step::Action;
+use runtime::step::sliced::{self, Sliced};
 use wire::{Error, Result};
 
 use crate::operation::Operation;

@@ -8,8 +8,8 @@ use ot::Source;
 use ring::word::{mask, signed};
 use ring::{Prg, Seed};
 use runtime::linear::coefficient::CoefficientLayer;
-use runtime::plan::step::{Action, Step};
 use runtime::plan::{Plan, Settings};
+use runtime::step::{Action, Step};
 use sha2::{Digest, Sha256};
 use wire::{Error, Result, Role};
 

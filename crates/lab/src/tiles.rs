@@ -14,10 +14,10 @@ use mpc::linear;
 use mpc::linear::winograd::Tiles;
 use ring::{Prg, Seed};
 use runtime::linear::ot_matmul::{OtLayer, Rescale};
-use runtime::plan::local::{Features, Gather};
-use runtime::plan::sliced::Sliced;
-use runtime::plan::step::{Action, Step};
 use runtime::plan::{Plan, Settings};
+use runtime::step::local::{Features, Gather};
+use runtime::step::sliced::Sliced;
+use runtime::step::{Action, Step};
 use wire::{Error, Result};
 
 use crate::linear::{Shape, shape};

@@ -7,8 +7,8 @@ use mpc::comet::softmax::ReluSoftmax;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
 use mpc::transformer::softmax::Softmax;
-use runtime::plan::sliced::Sliced;
-use runtime::plan::step::Action;
+use runtime::step::Action;
+use runtime::step::sliced::Sliced;
 use wire::{Error, Result};
 
 use crate::operation::Operation;

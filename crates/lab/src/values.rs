@@ -3,7 +3,7 @@
 use mpc::compare::Radix;
 use ring::Modulus;
 use ring::word::signed;
-use runtime::plan::step::Action;
+use runtime::step::Action;
 use wire::Result;
 
 /// What goes in and comes out of a step.

@@ -11,7 +11,7 @@ use crate::protocol::Protocol;
 
 impl Radix {
     /// Picks the fastest radix for `count` comparisons of `bits` bits on the link and machine of
-    /// [`Reference`].
+    /// [`pricing::fixed`].
     pub fn fastest(count: usize, bits: u32) -> Self {
         let bits = bits.clamp(1, 63);
         let time = |radix: &Self| {

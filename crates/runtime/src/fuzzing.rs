@@ -25,7 +25,7 @@ pub fn hello(data: &[u8]) {
 /// When it has another.
 pub fn lola_files(data: &[u8]) {
     if let Some((kind, body)) = data.split_first() {
-        crate::suites::lola::files::inspect(lola_plan(), *kind, body);
+        crate::files::inspect(lola_plan(), *kind, body);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Plans a graph, runs the plan between two parties and reports what it cost.
 
+pub mod files;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod keys;
 pub mod linear;
 pub mod plan;
 pub mod planner;
@@ -9,21 +11,13 @@ mod preprocess;
 mod report;
 mod run;
 mod session;
+pub mod step;
 mod suites;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use linear::{
-    Asked, ClientKeys, Context, Encoded, Endpoint, Exchange, KeyDemand, LinearProtocol, Party,
-    Preprocess, Preprocessed, Preprocessing, ServerKeys, SlotKeyDemand, WeightSource, Weights,
-};
-pub use plan::composed::Composed;
-pub use plan::local::{Local, WeightedSum};
 pub use plan::options::{OptionsByStep, StepOptions};
-pub use plan::sliced::{Feed, Slice, Sliced};
-pub use plan::spent::Spent;
-pub use plan::step::{Action, Opening, Step};
 pub use plan::{Plan, Reveal, Settings};
 pub use report::{Counts, LayerReport, Report, Traffic, Usage};
 pub use session::client::{Answer, Request, predict};
@@ -31,12 +25,12 @@ pub use session::handshake::MOST_INPUTS;
 pub use session::input::quantize;
 pub use session::open::Session;
 pub use session::server::{Access, End, Event, Options, Server};
-/// Keys, requests and answers of suite `lola` as files.
-pub mod files {
-    pub use crate::suites::lola::files::{
-        Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
-    };
-}
+pub use step::local::WeightedSum;
+pub use step::{
+    Action, Asked, ClientKeys, Composed, Context, Encoded, Endpoint, Exchange, Feed, KeyDemand,
+    LinearProtocol, Local, Opening, Party, Preprocess, Preprocessed, Preprocessing, ServerKeys,
+    Slice, Sliced, SlotKeyDemand, Spent, Step, WeightSource, Weights,
+};
 pub use suites::suite::{NodePlanner, Suite};
 pub use suites::{
     NodeContext, PlanOperator, all as suites, register_operator, register_suite, steps_by_node,
@@ -44,14 +38,14 @@ pub use suites::{
 /// Parts of a session, for two parties that both hold a plan and shares of its input from the
 /// start: a measurement of the plan by itself.
 pub mod parts {
-    pub use crate::preprocess::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
+    pub use crate::keys::lola::Cache as KeyCache;
+    pub use crate::keys::{Agreed, cost as keys_cost};
     pub use crate::report::work_by_phase;
     pub use crate::run::run_shares;
     pub use crate::session::encoded::EncodedModel;
-    pub use crate::session::handshake::{Agreed, client_knows, known_cost, server_knows};
+    pub use crate::session::handshake::{client_knows, known_cost, server_knows};
     pub use crate::session::input::random;
-    pub use crate::session::keys::cost as keys_cost;
-    pub use crate::suites::lola::evaluation::Cache as KeyCache;
+    pub use crate::step::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
     pub use crate::suites::{ot_nodes, slot_layer, slot_protocol};
 }
 pub use suites::{

@@ -7,11 +7,11 @@ use pricing::Work;
 use serde::Serialize;
 use wire::{Cost, Entry, Meter, Phase};
 
-use crate::linear::protocol::LinearProtocol;
-use crate::plan::spent::{Part, Spent};
-use crate::plan::step::Step;
 use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
+use crate::step::Step;
+use crate::step::linear::LinearProtocol;
+use crate::step::spent::{Part, Spent, counted};
 
 /// Bytes each way, with frame headers, before TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -207,7 +207,7 @@ impl Report {
             total,
             phases,
             layers,
-            parameters: crate::session::keys::describe(plan),
+            parameters: crate::keys::describe(plan),
         }
     }
 }
@@ -217,18 +217,6 @@ impl Report {
 pub fn work_by_phase(plan: &Plan) -> Vec<(Phase, Work)> {
     let of = |Part { phase, spent, .. }| (phase, spent.work + mpc::work::messages(spent.cost));
     counted(plan.parts(1)).map(of).collect()
-}
-
-/// The parts with the rounds that each adds to those before it, and streams beside each other.
-pub(crate) fn counted(parts: Vec<Part>) -> impl Iterator<Item = Part> {
-    let mut total = Cost::NONE;
-    parts.into_iter().map(move |mut part| {
-        let sum = total.then(part.spent.cost);
-        part.spent.cost.rounds = sum.rounds - total.rounds;
-        part.spent = part.spent.beside_others();
-        total = sum;
-        part
-    })
 }
 
 fn add_up(sum: &mut Cost, cost: Cost) {

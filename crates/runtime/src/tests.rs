@@ -204,7 +204,7 @@ fn a_store_is_memory_that_a_plan_counts_once() {
         let settings = Settings { offline: NonZeroU32::new(store), ..Settings::default() };
         let plan = Plan::new(model.graph.clone(), settings).unwrap();
         let touched =
-            |part: &crate::plan::spent::Part| part.spent.work.units(pricing::Unit::Touched);
+            |part: &crate::step::spent::Part| part.spent.work.units(pricing::Unit::Touched);
         plan.parts(inputs).iter().map(touched).sum()
     };
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();

@@ -12,13 +12,13 @@ use pricing::{Unit, Work};
 use wire::{Error, Result, Role};
 use zeroize::Zeroizing;
 
-use super::context::{Context, Party, Preprocessing, input};
-use super::keys::KeyDemand;
-use super::preprocessed::{Asked, Preprocessed};
-use super::protocol::{Exchange, LinearProtocol, Preprocess};
-use super::weights::{Encoded, WeightSource, rounding_term};
-use crate::plan::sliced::{Sliced, truncation};
-use crate::plan::spent::Spent;
+use crate::step::context::{Context, Party, Preprocessing, input};
+use crate::step::keys::KeyDemand;
+use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
+use crate::step::preprocessed::{Asked, Preprocessed};
+use crate::step::sliced::{Sliced, truncation};
+use crate::step::spent::Spent;
+use crate::step::weights::{Encoded, WeightSource, rounding_term};
 
 /// A linear layer: products under encryption, then the exact truncation if asked.
 #[derive(Debug)]

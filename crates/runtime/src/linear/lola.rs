@@ -7,10 +7,10 @@ use mpc::linear::lola::{self, LayerWeights, ServerWeights};
 use wire::{Channel, Cost, Packed, Result, Segment};
 use zeroize::Zeroizing;
 
-use super::context::{Context, Party};
-use super::protocol::LinearProtocol;
-use super::weights::{Encoded, WeightSource};
-use crate::plan::spent::Spent;
+use crate::step::context::{Context, Party};
+use crate::step::linear::LinearProtocol;
+use crate::step::spent::Spent;
+use crate::step::weights::{Encoded, WeightSource};
 
 /// A network that the server evaluates without a word in between.
 #[derive(Debug)]

@@ -14,14 +14,14 @@ use pricing::{Unit, Work};
 use wire::{Channel, Error, Phase, Result, Role};
 use zeroize::Zeroizing;
 
-use super::context::{Context, Party, Preprocessing, input};
-use super::keys::misuse;
-use super::preprocessed::{Asked, Preprocessed};
-use super::protocol::{Exchange, LinearProtocol, Preprocess};
-use super::weights::{Encoded, WeightSource};
-use crate::plan::composed::Composed;
-use crate::plan::sliced::{Sliced, truncation};
-use crate::plan::spent::Spent;
+use crate::step::composed::Composed;
+use crate::step::context::{Context, Party, Preprocessing, input};
+use crate::step::keys::misuse;
+use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
+use crate::step::preprocessed::{Asked, Preprocessed};
+use crate::step::sliced::{Sliced, truncation};
+use crate::step::spent::Spent;
+use crate::step::weights::{Encoded, WeightSource};
 
 /// A linear layer with its rescale.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use mpc::linear::coefficient::Worker;
 use mpc::linear::shared_matmul;
 use wire::{Cost, Result};
 
-use super::context::{Context, Party, input};
-use super::keys::{KeyDemand, misuse};
-use super::protocol::LinearProtocol;
-use crate::plan::sliced::{Sliced, truncation};
-use crate::plan::spent::Spent;
+use crate::step::context::{Context, Party, input};
+use crate::step::keys::{KeyDemand, misuse};
+use crate::step::linear::LinearProtocol;
+use crate::step::sliced::{Sliced, truncation};
+use crate::step::spent::Spent;
 
 /// A product of two shared matrices, then the exact truncation if asked.
 #[derive(Debug)]

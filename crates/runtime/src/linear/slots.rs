@@ -13,11 +13,11 @@ use ring::Modulus;
 use wire::{Channel, Cost, Error, Result};
 use zeroize::Zeroizing;
 
-use super::context::{Context, Party, input};
-use super::keys::{KeyDemand, SlotKeyDemand};
-use super::protocol::LinearProtocol;
-use super::weights::{Encoded, WeightSource};
-use crate::plan::spent::Spent;
+use crate::step::context::{Context, Party, input};
+use crate::step::keys::{KeyDemand, SlotKeyDemand};
+use crate::step::linear::LinearProtocol;
+use crate::step::spent::Spent;
+use crate::step::weights::{Encoded, WeightSource};
 
 /// The protocols on packed slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

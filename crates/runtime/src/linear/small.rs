@@ -5,9 +5,9 @@ use mpc::Share;
 use mpc::linear::falcon::Small;
 use wire::{Cost, Result};
 
-use super::context::{Context, input};
-use super::protocol::LinearProtocol;
-use crate::plan::spent::Spent;
+use crate::step::context::{Context, input};
+use crate::step::linear::LinearProtocol;
+use crate::step::spent::Spent;
 
 /// Makes shares small; without a plan they are what the client knows, and the server's are zero.
 #[derive(Debug)]

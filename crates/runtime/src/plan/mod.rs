@@ -2,15 +2,9 @@
 //! neither takes parameters on trust.
 
 pub mod batch;
-pub mod composed;
-mod costs;
-pub mod local;
 mod offer;
 pub mod options;
 pub mod settings;
-pub mod sliced;
-pub mod spent;
-pub mod step;
 
 use graph::Graph;
 use mpc::linear::lola;
@@ -19,10 +13,10 @@ use wire::{Error, Result};
 
 use crate::linear::lola::EvaluatedNetwork;
 use crate::preprocess::schedule;
+use crate::step::Step;
 use crate::suites;
 use options::OptionsByStep;
 pub use settings::{Reveal, Settings};
-use step::Step;
 
 /// A verified graph with a protocol for every node.
 #[derive(Debug)]

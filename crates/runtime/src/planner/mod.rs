@@ -4,6 +4,7 @@
 //! ([`pricing::Unit`]) times what a unit takes on this machine ([`Rates`]), and time on the
 //! link ([`Conditions`]).
 
+pub(crate) mod offers;
 pub(crate) mod rates;
 mod search;
 mod ways;
@@ -21,7 +22,7 @@ use wire::{Error, Result};
 
 use crate::plan::options::StepOptions;
 use crate::plan::{Plan, Settings};
-use crate::session::offers::Offers;
+use crate::planner::offers::Offers;
 
 /// How the protocols of single steps are chosen.
 #[derive(Clone, Debug, Default)]

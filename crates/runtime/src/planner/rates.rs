@@ -4,7 +4,7 @@ use pricing::Rates;
 use pricing::{Unit, Work};
 use wire::{Cost, Link};
 
-use crate::plan::spent::Spent;
+use crate::step::spent::Spent;
 
 /// Work that goes on while its results are on the wire: correlations, their hashes, streams out of
 /// those, circuits, and rotation keys.

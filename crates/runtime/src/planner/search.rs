@@ -20,10 +20,10 @@ use wire::{Cost, Result, Role};
 use super::rates::Conditions;
 use super::ways::{Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
-use crate::plan::spent::Spent;
 use crate::plan::{Plan, Settings};
-use crate::preprocess::correlations::Schedules;
-use crate::report::counted;
+use crate::step::correlations::Schedules;
+use crate::step::spent::Spent;
+use crate::step::spent::counted;
 
 /// Times that protocols are found at a price and the plan that results is priced whole.
 const TURNS: usize = 2;

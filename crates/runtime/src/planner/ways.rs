@@ -3,10 +3,11 @@
 use mpc::Demand;
 use mpc::compare::Radix;
 
+use crate::linear::coefficient::CoefficientLayer;
 use crate::plan::Plan;
 use crate::plan::options::{Function, Products, StepOptions};
-use crate::plan::spent::Spent;
-use crate::plan::step::Step;
+use crate::step::spent::Spent;
+use crate::step::{Action, Step};
 use crate::suites;
 
 /// One way to run a step.
@@ -75,7 +76,7 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
         all.extend(packings().map(|(place, step)| {
             // The first is the default.
             let plain = if place == 1 { StepOptions::default() } else { packing(place) };
-            (StepOptions { preprocessed: true, ..plain }, step.early())
+            (StepOptions { preprocessed: true, ..plain }, early_step(step))
         }));
     }
     let by_ot = StepOptions { products: Some(Products::Ot), ..StepOptions::default() };
@@ -84,6 +85,16 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
         all.extend(built.map(|step| (by_ot, step)));
     }
     all
+}
+
+/// The step, preprocessed in every session if it is a layer packed into coefficients.
+fn early_step(mut step: Step) -> Step {
+    if let Action::Linear(layer) = &mut step.action
+        && let Some(layer) = layer.downcast_mut::<CoefficientLayer>()
+    {
+        layer.preprocessed = true;
+    }
+    step
 }
 
 /// Ways to compute what a step has beside products.

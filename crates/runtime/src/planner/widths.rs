@@ -16,7 +16,7 @@ use super::rates::Conditions;
 use super::search::{Found, best};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
-use crate::report::counted;
+use crate::step::spent::counted;
 use crate::suites;
 
 /// What other widths may take at most of what was compiled takes. What saves less is not worth

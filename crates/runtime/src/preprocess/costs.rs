@@ -3,14 +3,14 @@
 use mpc::Demand;
 use wire::Phase;
 
-use super::correlations::Schedules;
 use super::layers::{LayerAt, groups, layers_of};
 use super::segments::segments;
-use crate::linear::protocol::Exchange;
-use crate::plan::spent::Part;
-use crate::plan::step::Step;
+use crate::step::Step;
+use crate::step::correlations::Schedules;
+use crate::step::linear::Exchange;
+use crate::step::spent::Part;
 
-/// What [`Preprocessor::layers`](super::layers::Preprocessor::layers) costs.
+/// What [`preprocess_layers`](super::layers::preprocess_layers) costs.
 pub(crate) fn layer_costs(
     layers: &[LayerAt<'_>],
     exchange: Exchange,
@@ -35,7 +35,7 @@ pub(crate) fn layer_costs(
     costs
 }
 
-/// What [`Preprocessor::run`](super::layers::Preprocessor::run) costs next.
+/// What [`preprocess`](super::layers::preprocess) costs next.
 pub(crate) fn run_costs(steps: &[Step], schedules: &mut Schedules) -> Vec<Part> {
     let demand = steps.iter().map(Step::demand).sum();
     let mut costs = vec![Part::new(Phase::Preprocess, None, schedules.prepare(&demand))];

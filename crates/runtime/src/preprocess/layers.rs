@@ -8,10 +8,10 @@ use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
 
 use super::segments::segments;
-use crate::linear::context::{Endpoint, Preprocessing};
-use crate::linear::preprocessed::Preprocessed;
-use crate::linear::protocol::{Exchange, Preprocess};
-use crate::plan::step::Step;
+use crate::step::Step;
+use crate::step::context::{Endpoint, Preprocessing};
+use crate::step::linear::{Exchange, Preprocess};
+use crate::step::preprocessed::Preprocessed;
 
 /// Bytes of answers that a server holds back at a time.
 const MOST_HELD: usize = 128 << 20;

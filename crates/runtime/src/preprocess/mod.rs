@@ -1,6 +1,5 @@
 //! Preprocessing: correlations, and linear layers on masks, before inputs exist.
 
-pub(crate) mod correlations;
 pub(crate) mod costs;
 pub(crate) mod layers;
 pub(crate) mod schedule;

@@ -5,10 +5,10 @@
 
 use wire::{Error, Result};
 
-use super::correlations::pad_bytes;
 use super::layers::layers_of;
-use crate::linear::protocol::{Exchange, LinearProtocol};
-use crate::plan::step::Step;
+use crate::step::Step;
+use crate::step::correlations::pad_bytes;
+use crate::step::linear::{Exchange, LinearProtocol};
 
 /// Bytes that a party holds in preprocessed runs.
 const MOST_BYTES: usize = 1 << 30;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::correlations::{MOST_BYTES, pad_bytes};
-use crate::plan::step::Step;
+use crate::step::Step;
+use crate::step::correlations::{MOST_BYTES, pad_bytes};
 
 /// Cuts steps into segments whose correlations fit into memory together. While a step makes its own
 /// correlations, those of no other step are held.

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use mpc::{Correlations, Demand, Share, open};
 use wire::{Phase, Result};
 
-use crate::linear::context::{Context, Endpoint, Party, input};
-use crate::linear::preprocessed::Preprocessed;
-use crate::linear::protocol::Exchange;
 use crate::plan::Plan;
-use crate::plan::sliced::Feed;
-use crate::plan::step::{Action, Step, missing};
 use crate::preprocess::layers::{self, Inference, layers_of};
 use crate::preprocess::segments::segments;
+use crate::step::context::{Context, Endpoint, Party, input};
+use crate::step::linear::Exchange;
+use crate::step::preprocessed::Preprocessed;
+use crate::step::sliced::Feed;
+use crate::step::{Action, Step, missing};
 use tensors::Tensors;
 
 /// What is told of this party's share of the result of each step.

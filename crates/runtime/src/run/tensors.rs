@@ -6,7 +6,7 @@ use mpc::Share;
 use wire::{Error, Result};
 
 use crate::plan::Plan;
-use crate::plan::step::{Step, missing};
+use crate::step::{Step, missing};
 
 /// Shares of the tensors that are still needed, each of all inputs of the run.
 pub(crate) struct Tensors {

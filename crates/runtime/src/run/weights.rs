@@ -3,8 +3,8 @@
 use graph::Model;
 use wire::Result;
 
-use crate::linear::weights::{WeightSource, Weights};
 use crate::plan::Plan;
+use crate::step::weights::{WeightSource, Weights};
 
 /// Bytes of transformed weights that a server keeps; it transforms the rest whenever
 /// they are used.

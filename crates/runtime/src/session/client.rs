@@ -7,18 +7,19 @@ use ring::word::signed;
 use wire::{Channel, Phase, Result};
 use zeroize::Zeroizing;
 
-use crate::linear::context::{Endpoint, Party};
-use crate::linear::keys::ClientKeys;
+use crate::keys::Agreed;
+use crate::keys::files::KeyFiles;
 use crate::plan::Plan;
 use crate::plan::batch;
-use crate::plan::step::Step;
-use crate::preprocess::correlations::CorrelationSource;
 use crate::report::Report;
 use crate::session::course::Course;
-use crate::session::handshake::{self, Agreed};
+use crate::session::handshake;
 use crate::session::input::{quantize, random};
+use crate::step::Step;
+use crate::step::context::{Endpoint, Party};
+use crate::step::correlations::CorrelationSource;
+use crate::step::keys::ClientKeys;
 use crate::suites;
-use crate::suites::lola::files::KeyFiles;
 
 /// What a client wants: one real-valued input, or several with a leading axis.
 pub struct Request<'a> {

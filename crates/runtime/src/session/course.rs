@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use wire::{Error, Result};
 
-use crate::linear::context::Endpoint;
 use crate::plan::Plan;
 use crate::preprocess::layers::{Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
 use crate::run;
+use crate::step::context::Endpoint;
 
 /// One party's way through the turns of a session, and its store.
 pub(crate) struct Course {

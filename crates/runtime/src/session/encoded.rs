@@ -3,10 +3,10 @@
 use graph::Model;
 use wire::Result;
 
-use crate::linear::weights::Weights;
+use crate::keys::lola::Cache;
 use crate::plan::Plan;
 use crate::run::weights::encode;
-use crate::suites::lola::evaluation::Cache;
+use crate::step::weights::Weights;
 
 /// A model's encoded weights, and the evaluation keys of clients who may come back.
 #[derive(Default)]

@@ -3,16 +3,17 @@
 use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
-use super::{handshake, keys};
-use crate::linear::protocol::Exchange;
+use super::handshake;
+use crate::keys;
 use crate::plan::Plan;
-use crate::plan::spent::{Part, Peak, Spent};
-use crate::plan::step::Step;
-use crate::preprocess::correlations::{Schedules, pad_bytes};
 use crate::preprocess::costs::{layer_costs, run_costs};
 use crate::preprocess::layers::{self, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::segments::segments;
+use crate::step::Step;
+use crate::step::correlations::{Schedules, pad_bytes};
+use crate::step::linear::Exchange;
+use crate::step::spent::{Part, Peak, Spent};
 
 impl Plan {
     /// Runs of a session with `inputs` inputs; the last may lack some.

@@ -4,10 +4,10 @@
 //! plans for itself and accepts with the digest of its own plan. Nothing secret has
 //! been sent by then.
 
-use ring::{Random, Seed};
-use sha2::{Digest, Sha256};
+use ring::Random;
 use wire::{Channel, Cost, Error, Link, Message, Result, Role, tags};
 
+use crate::keys::Agreed;
 use crate::plan::Plan;
 use crate::session::probe;
 
@@ -132,42 +132,6 @@ impl Message for Accept {
             return Err(Error::peer(format!("1 to {MOST_INPUTS} inputs"), format!("{inputs}")));
         }
         Ok(Self { inputs, digest })
-    }
-}
-
-/// What both parties hold after the handshake.
-pub struct Agreed {
-    /// Inputs of this session.
-    pub(crate) inputs: usize,
-    /// Binds everything that follows to both nonces and the plan.
-    pub session: [u8; 32],
-}
-
-impl Agreed {
-    fn new(inputs: u32, client: &[u8; 32], server: &[u8; 32], digest: &[u8; 32]) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(b"tacit session v1");
-        hash.update(client);
-        hash.update(server);
-        hash.update(digest);
-        Self { inputs: inputs as usize, session: hash.finalize().into() }
-    }
-
-    /// The seed of the public half of the key for ring degree `degree`, fixed by
-    /// both nonces.
-    pub(crate) fn key_seed(&self, degree: usize) -> Seed {
-        self.seed(b"tacit public key v1", degree as u64)
-    }
-
-    /// A public seed, fixed by both nonces, of what `label` names.
-    pub(crate) fn seed(&self, label: &[u8], number: u64) -> Seed {
-        let mut hash = Sha256::new();
-        hash.update(label);
-        hash.update(self.session);
-        hash.update(number.to_le_bytes());
-        let mut seed = Seed([0; 16]);
-        seed.0.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
-        seed
     }
 }
 

@@ -6,12 +6,9 @@ pub(crate) mod encoded;
 pub(crate) mod estimate;
 pub(crate) mod handshake;
 pub(crate) mod input;
-pub(crate) mod keys;
-pub(crate) mod offers;
 pub(crate) mod open;
 pub(crate) mod probe;
 pub(crate) mod server;
-pub(crate) mod slot_keys;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -11,13 +11,13 @@ use std::thread::{self, JoinHandle};
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
+use crate::keys::files::KeyFiles;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::session::client::Client;
 use crate::session::handshake::MOST_INPUTS;
 use crate::session::input::quantize;
 use crate::suites;
-use crate::suites::lola::files::KeyFiles;
 
 /// An open session. Dropped without [`Session::finish`] it breaks off.
 pub struct Session {

@@ -13,17 +13,17 @@ use graph::Model;
 use serde::Serialize;
 use wire::{Channel, Error, Link, Result, Role, ServerTls, Timeouts};
 
-use crate::linear::context::{Endpoint, Party};
-use crate::linear::keys::ServerKeys;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
+use crate::planner::offers::Offers;
 use crate::report::Report;
 use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
 use crate::session::input::random;
-use crate::session::offers::Offers;
+use crate::step::context::{Endpoint, Party};
+use crate::step::keys::ServerKeys;
 use crate::suites;
 
 /// Pause after a connection that could not be accepted.

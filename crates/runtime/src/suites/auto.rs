@@ -15,7 +15,7 @@ use super::suite::{NodePlanner, Suite};
 use super::{circuits, tables};
 use crate::plan::options::{Function, OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
-use crate::plan::step::{Action, Step};
+use crate::step::{Action, Step};
 
 /// The suite.
 pub(super) static SUITE: Suite = Suite {

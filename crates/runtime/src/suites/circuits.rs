@@ -13,8 +13,8 @@ use crate::linear::coefficient::CoefficientLayer;
 use crate::plan::batch::repeated;
 use crate::plan::options::{self, StepOptions};
 use crate::plan::settings::Settings;
-use crate::plan::sliced::Sliced;
-use crate::plan::step::{Action, Opening, windows};
+use crate::step::sliced::Sliced;
+use crate::step::{Action, Opening, windows};
 
 /// A tensor as it is shared before a circuit reads it.
 #[derive(Clone, Copy)]

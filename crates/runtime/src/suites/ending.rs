@@ -10,8 +10,8 @@ use super::circuits;
 use super::functions_by::{Circuits, digits_of, garbled};
 use crate::plan::options::{Function, StepOptions};
 use crate::plan::settings::{Reveal, Settings};
-use crate::plan::sliced::Sliced;
-use crate::plan::step::{Action, Opening, Step};
+use crate::step::sliced::Sliced;
+use crate::step::{Action, Opening, Step};
 
 /// What ends every plan: the result, or its label, for the client.
 pub(super) fn last(graph: &Graph, settings: Settings, options: StepOptions) -> Result<Vec<Step>> {

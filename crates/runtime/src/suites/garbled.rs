@@ -20,9 +20,9 @@ use super::slots::{self, Facts};
 use super::{falcon, registered};
 use crate::linear::slots::{Packed, Packing, SlotLayer};
 use crate::linear::small::SmallShares;
-use crate::plan::local::{Known, SumPool, WeightedSum};
 use crate::plan::settings::{Reveal, Settings};
-use crate::plan::step::{Action, Opening, Step, windows};
+use crate::step::local::{Known, SumPool, WeightedSum};
+use crate::step::{Action, Opening, Step, windows};
 
 pub(super) fn steps(graph: &Graph, settings: Settings, packing: Packing) -> Result<Vec<Step>> {
     slots::one_by_one(settings, packing)?;

@@ -33,7 +33,7 @@ use wire::{Error, Result};
 use crate::linear::slots::Packing;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
-use crate::plan::step::Step;
+use crate::step::Step;
 pub use node_context::{NodeContext, PlanOperator};
 pub use registered::register_operator;
 use suite::Suite;

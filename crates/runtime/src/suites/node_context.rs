@@ -7,7 +7,7 @@ use wire::{Error, Result};
 
 use super::functions_by::digits_of;
 use crate::plan::options::StepOptions;
-use crate::plan::step::Action;
+use crate::step::Action;
 
 /// Chooses what runs a node.
 pub type PlanOperator = fn(&NodeContext<'_>) -> Result<Action>;

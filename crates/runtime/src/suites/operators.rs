@@ -20,11 +20,11 @@ use super::transformer::{self, RowsBy, gelu, relu_softmax, smu};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::shared_matmul::SharedProduct;
 use crate::plan::batch::repeated;
-use crate::plan::composed::Composed;
-use crate::plan::local::{Arrange, Concat, Narrow, Offset, Reshape, SumPool, WeightedSum};
 use crate::plan::options::{Function, Products, StepOptions};
-use crate::plan::sliced::{Sliced, max_pool, truncation};
-use crate::plan::step::{Action, windows};
+use crate::step::composed::Composed;
+use crate::step::local::{Arrange, Concat, Narrow, Offset, Reshape, SumPool, WeightedSum};
+use crate::step::sliced::{Sliced, max_pool, truncation};
+use crate::step::{Action, windows};
 
 /// The protocols of each operator, by the operator's name. A new operator's stand in a function
 /// here, or in another crate that registers them.

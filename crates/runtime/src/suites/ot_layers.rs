@@ -5,7 +5,7 @@ use mpc::linear::ot_matmul::Layer;
 use wire::{Error, Result};
 
 use crate::linear::ot_matmul::{OtLayer, Rescale};
-use crate::plan::step::Action;
+use crate::step::Action;
 
 /// Most products of a bit and a value of a layer that another suite has transferred.
 const MOST_AT_ONCE: usize = 1 << 26;

@@ -7,7 +7,7 @@ use wire::Result;
 use super::{falcon, garbled, slots};
 use crate::linear::slots::Packing;
 use crate::plan::settings::Settings;
-use crate::plan::step::Step;
+use crate::step::Step;
 
 /// The steps of a whole graph whose linear layers are packed so.
 ///

@@ -7,7 +7,7 @@ use wire::{Error, Result};
 use super::node_context::{NodeContext, PlanOperator};
 use super::operators;
 use super::suite::Suite;
-use crate::plan::step::Action;
+use crate::step::Action;
 
 static OPERATORS: RwLock<Vec<(&'static str, PlanOperator)>> = RwLock::new(Vec::new());
 static SUITES: RwLock<Vec<&'static Suite>> = RwLock::new(Vec::new());

@@ -20,12 +20,12 @@ use super::node_context::NodeContext;
 use super::refusal::at;
 use super::registered;
 use crate::linear::slots::{Packed, Packing, SlotLayer};
-use crate::plan::composed::Composed;
-use crate::plan::local::{Known, WeightedSum};
 use crate::plan::options::StepOptions;
 use crate::plan::settings::Settings;
-use crate::plan::sliced::{Sliced, truncation};
-use crate::plan::step::{Action, Step};
+use crate::step::composed::Composed;
+use crate::step::local::{Known, WeightedSum};
+use crate::step::sliced::{Sliced, truncation};
+use crate::step::{Action, Step};
 
 /// Bytes of rotation keys that a party holds.
 const MOST_KEY_BYTES: usize = 1 << 30;

@@ -7,7 +7,7 @@ use super::node_context::PlanOperator;
 use crate::linear::slots::Packing;
 use crate::plan::options::OptionsByStep;
 use crate::plan::settings::Settings;
-use crate::plan::step::{Action, Step};
+use crate::step::{Action, Step};
 
 /// One way to run a network: which protocols its nodes get and what they hide.
 pub struct Suite {

@@ -6,8 +6,8 @@ use ring::word::mask;
 use wire::{Error, Result, Role};
 
 use super::node_context::NodeContext;
-use crate::plan::sliced::Sliced;
-use crate::plan::step::Action;
+use crate::step::Action;
+use crate::step::sliced::Sliced;
 
 /// Most bits of a table's positions.
 const MOST_BITS: u32 = 8;

@@ -9,9 +9,9 @@ use mpc::transformer::softmax::Softmax;
 use wire::{Error, Result};
 
 use super::node_context::NodeContext;
-use crate::plan::composed::Composed;
-use crate::plan::sliced::Sliced;
-use crate::plan::step::Action;
+use crate::step::Action;
+use crate::step::composed::Composed;
+use crate::step::sliced::Sliced;
 
 /// The protocol of what is computed once for each row: factors of layer norms, reciprocals of
 /// softmaxes.

@@ -14,7 +14,7 @@ use super::suite::{NodePlanner, Suite};
 use crate::linear::ot_matmul::OtLayer;
 use crate::plan::options::OptionsByStep;
 use crate::plan::settings::Settings;
-use crate::plan::step::{Action, Step};
+use crate::step::{Action, Step};
 
 /// The suite.
 pub(super) static SUITE: Suite = Suite {

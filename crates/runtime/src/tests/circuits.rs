@@ -5,7 +5,7 @@ use graph::Nonlinear;
 
 use super::*;
 use crate::linear::slots::SlotLayer;
-use crate::plan::step::Step;
+use crate::step::Step;
 
 /// The small network, with a residual, for a suite.
 fn garbled(rng: &mut Random, suite: &str) -> Model {

@@ -12,14 +12,14 @@ use ring::word::mask;
 use wire::testing::run_pair;
 use wire::{Channel, Result, Role};
 
-use crate::linear::context::{Endpoint, Party};
-use crate::linear::keys::{ClientKeys, ServerKeys};
+use crate::keys::lola::Cache;
 use crate::plan::{Plan, Reveal, Settings};
-use crate::preprocess::correlations::CorrelationSource;
 use crate::run;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
-use crate::suites::lola::evaluation::Cache;
+use crate::step::context::{Endpoint, Party};
+use crate::step::correlations::CorrelationSource;
+use crate::step::keys::{ClientKeys, ServerKeys};
 use crate::tests::{SIDE, network};
 
 /// Sessions on each side of a comparison; enough that a bit which is always one on

@@ -9,9 +9,9 @@ use ring::Random;
 use super::{
     Answer, EncodedModel, Request, clear, costs_as_planned, limits, predict, run, run_with,
 };
+use crate::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
 use crate::plan::{Plan, Reveal, Settings};
 use crate::session::server::session;
-use crate::suites::lola::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
 use wire::{Error, HEADER_LEN, memory_pair};
 
 /// Bytes of a file before its body.

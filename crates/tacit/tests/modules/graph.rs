@@ -45,6 +45,19 @@ impl Crate {
         self.modules.iter().map(targets).collect()
     }
 
+    /// For each top-level folder, or file without one, those that it uses. The root, which joins
+    /// them, is left out.
+    pub(crate) fn folders(&self) -> BTreeMap<Path, BTreeSet<Path>> {
+        let folder = |module: &Path| module.first().map(|name| vec![name.clone()]);
+        let mut folders: BTreeMap<Path, BTreeSet<Path>> = BTreeMap::new();
+        for (from, targets) in self.edges() {
+            let Some(from) = folder(&from) else { continue };
+            let targets = targets.iter().filter_map(folder).filter(|to| *to != from);
+            folders.entry(from.clone()).or_default().extend(targets);
+        }
+        folders
+    }
+
     /// The module that defines what `path` names inside `scope` of module `from`; none for
     /// other crates and for local names.
     fn resolve(

@@ -1,8 +1,9 @@
 //! No module of a crate takes part in an import cycle of more than two.
 //!
 //! Two modules that use each other can be read together; three or more cannot be
-//! understood, tested or moved one at a time. A module is a file (a folder's `mod.rs` is
-//! the module of that folder), inline modules belong to their file, tests are left out.
+//! understood, tested or moved one at a time. The same holds for the folders below `src`, each
+//! with all its files. A module is a file (a folder's `mod.rs` is the module of that folder),
+//! inline modules belong to their file, tests are left out.
 //! `mod child;` is not a use of the child; `use super::Item` is a use of the parent. An
 //! item that is re-exported counts for the module that defines it.
 
@@ -16,26 +17,31 @@ mod tokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use self::cycles::{components, cycle};
+use self::cycles::{Graph, components, cycle};
 use self::graph::Crate;
 
 /// The most modules in one cycle.
 const LARGEST: usize = 2;
 
-/// The cycles of a crate that have more than [`LARGEST`] modules: their members, and one way
-/// around.
+/// The cycles of a crate that have more than [`LARGEST`] modules, or folders: their members, and
+/// one way around.
 fn knots(files: &BTreeMap<String, String>) -> Vec<String> {
-    let graph = Crate::load(files).edges();
+    let modules = Crate::load(files);
+    let folders = knots_of(&modules.folders(), "folders");
+    knots_of(&modules.edges(), "modules").into_iter().chain(folders).collect()
+}
+
+fn knots_of(graph: &Graph<source::Path>, kind: &str) -> Vec<String> {
     let named = |path: &source::Path| match path.join("::") {
         root if root.is_empty() => "crate".to_owned(),
         path => path,
     };
     let described = |component: BTreeSet<source::Path>| {
         let members: Vec<String> = component.iter().map(named).collect();
-        let around: Vec<String> = cycle(&graph, &component).iter().map(named).collect();
-        format!("{} modules: {}; {}", members.len(), members.join(", "), around.join(" -> "))
+        let around: Vec<String> = cycle(graph, &component).iter().map(named).collect();
+        format!("{} {kind}: {}; {}", members.len(), members.join(", "), around.join(" -> "))
     };
-    let knots = components(&graph).into_iter().filter(|component| component.len() > LARGEST);
+    let knots = components(graph).into_iter().filter(|component| component.len() > LARGEST);
     knots.map(described).collect()
 }
 
@@ -97,7 +103,8 @@ fn a_pair_passes_and_three_do_not() {
         ("b.rs", "pub struct B(crate::c::C);"),
         ("c.rs", "use super::A; pub struct C;"),
     ]);
-    assert_eq!(three, ["3 modules: a, b, c; a -> b -> c -> a"]);
+    let found = ["modules", "folders"].map(|kind| format!("3 {kind}: a, b, c; a -> b -> c -> a"));
+    assert_eq!(three, found);
 }
 
 #[test]
@@ -111,6 +118,23 @@ fn parents_and_children_count_by_what_they_use() {
     let y = ("p/y.rs", "use super::x::X;");
     let three = made_up(&[root, ("p.rs", "mod x; mod y; pub struct P; fn f() { y::g(); }"), x, y]);
     assert_eq!(three, ["3 modules: p, p::x, p::y; p -> p::y -> p::x -> p"]);
+}
+
+#[test]
+fn folders_count_with_all_their_files() {
+    let crate_with = |c| {
+        made_up(&[
+            ("lib.rs", "mod a; mod b; mod c;"),
+            ("a.rs", "mod x; mod y;"),
+            ("a/x.rs", "use crate::b::B;"),
+            ("a/y.rs", "pub struct Y;"),
+            ("b.rs", "use crate::c::C; pub struct B;"),
+            ("c.rs", c),
+        ])
+    };
+    let three = crate_with("use crate::a::y::Y; pub struct C;");
+    assert_eq!(three, ["3 folders: a, b, c; a -> b -> c -> a"], "no file is in a cycle");
+    assert!(crate_with("pub struct C;").is_empty());
 }
 
 #[test]
@@ -136,7 +160,7 @@ fn renamed_modules_and_inline_modules_are_seen_through() {
         ("b.rs", "mod inner { use super::super::c::{self, H}; }"),
         ("c.rs", "#[cfg(not(test))] mod k { pub(crate) use crate::a; } use self::k::a::f;"),
     ]);
-    assert_eq!(three.len(), 1);
+    assert_eq!(three.len(), 2, "by module and by folder: {three:?}");
     let none = made_up(&[
         ("lib.rs", "mod a; #[cfg(test)] mod b; mod c;"),
         ("a.rs", "use crate::c::C; #[cfg(test)] mod tests { use crate::b; } // crate::b::d"),

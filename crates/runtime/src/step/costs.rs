@@ -3,11 +3,11 @@
 use mpc::{Demand, open};
 use pricing::{Unit, Work};
 
+use super::correlations::pad_bytes;
+use super::linear::LinearProtocol;
 use super::sliced::Sliced;
 use super::spent::Spent;
-use super::step::{Action, Step};
-use crate::linear::protocol::LinearProtocol;
-use crate::preprocess::correlations::pad_bytes;
+use super::{Action, Step};
 
 impl Step {
     /// What it takes online.

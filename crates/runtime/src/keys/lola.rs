@@ -10,9 +10,9 @@ use ring::{Random, Seed};
 use sha2::{Digest, Sha256};
 use wire::{Channel, Cost, Error, Message, Packed, Result, Role, Segment, tags};
 
-use crate::linear::keys::{EvaluationKeys, misuse};
+use super::files::KeyFiles;
 use crate::plan::Plan;
-use crate::suites::lola::files::KeyFiles;
+use crate::step::keys::{EvaluationKeys, misuse};
 
 /// Nonce and digest of the keys of a client.
 type Name = Packed<{ tags::LOLA_KEYS_NAME }>;

@@ -8,8 +8,8 @@ use mpc::truncate::Truncate;
 use mpc::{Correlations, Demand, Protocol, Share};
 use wire::{Channel, Cost, Phase, Result};
 
+use super::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
 use super::spent::Spent;
-use crate::preprocess::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
 
 /// Elements that a protocol works on at a time.
 const MOST_ELEMENTS: usize = 1 << 20;

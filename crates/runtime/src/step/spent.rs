@@ -81,3 +81,15 @@ impl Part {
         Self { phase, step, spent }
     }
 }
+
+/// The parts with the rounds that each adds to those before it, and streams beside each other.
+pub(crate) fn counted(parts: Vec<Part>) -> impl Iterator<Item = Part> {
+    let mut total = Cost::NONE;
+    parts.into_iter().map(move |mut part| {
+        let sum = total.then(part.spent.cost);
+        part.spent.cost.rounds = sum.rounds - total.rounds;
+        part.spent = part.spent.beside_others();
+        total = sum;
+        part
+    })
+}

@@ -1,14 +1,34 @@
 //! One step of a plan: a node and what computes it.
+//!
+//! The folder has what steps are made of and what they are given: computations without messages
+//! ([`Local`]), protocols on shares in slices ([`Sliced`]), linear layers ([`LinearProtocol`]),
+//! what these take ([`Spent`]), and the keys, weights and correlations of a run ([`Context`]).
+
+pub mod composed;
+pub mod context;
+pub mod correlations;
+mod costs;
+pub mod keys;
+pub mod linear;
+pub mod local;
+pub mod preprocessed;
+pub mod sliced;
+pub mod spent;
+pub mod weights;
 
 use graph::{Graph, Window};
 use mpc::Demand;
 use wire::{Cost, Error};
 
-use super::composed::Composed;
-use super::local::Local;
-use super::sliced::Sliced;
-use crate::linear::coefficient::CoefficientLayer;
-use crate::linear::protocol::LinearProtocol;
+pub use composed::Composed;
+pub use context::{Context, Endpoint, Party, Preprocessing};
+pub use keys::{ClientKeys, KeyDemand, ServerKeys, SlotKeyDemand};
+pub use linear::{Exchange, LinearProtocol, Preprocess};
+pub use local::Local;
+pub use preprocessed::{Asked, Preprocessed};
+pub use sliced::{Feed, Slice, Sliced};
+pub use spent::Spent;
+pub use weights::{Encoded, WeightSource, Weights};
 
 /// A named step.
 #[derive(Debug)]
@@ -85,16 +105,6 @@ impl Step {
             writes: node.map_or(usize::MAX, |node| node.output),
             action,
         }
-    }
-
-    /// The step, preprocessed in every session if it is a layer packed into coefficients.
-    pub(crate) fn early(mut self) -> Self {
-        if let Action::Linear(layer) = &mut self.action
-            && let Some(layer) = layer.downcast_mut::<CoefficientLayer>()
-        {
-            layer.preprocessed = true;
-        }
-        self
     }
 
     /// Returns the linear layer, if it is one.

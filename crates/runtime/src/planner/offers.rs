@@ -3,11 +3,11 @@
 use graph::Model;
 use wire::{Error, Link, Result};
 
-use crate::plan::spent::Spent;
 use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
 use crate::planner::widths::suited;
-use crate::report::counted;
+use crate::step::spent::Spent;
+use crate::step::spent::counted;
 use pricing::Rates;
 
 /// Round trip in seconds and bandwidth in bits per second of the links that are planned for

@@ -4,11 +4,11 @@ use mpc::{Correlations, Share};
 use ring::Random;
 use wire::{Channel, Error, Result};
 
+use super::correlations::CorrelationSource;
 use super::keys::{ClientKeys, ServerKeys};
 use super::preprocessed::Preprocessed;
+use super::sliced::Feed;
 use super::weights::Weights;
-use crate::plan::sliced::Feed;
-use crate::preprocess::correlations::CorrelationSource;
 
 /// What a party brings to a run.
 #[derive(Clone, Copy)]

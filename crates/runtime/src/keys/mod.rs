@@ -1,16 +1,20 @@
 //! The client's keys: one a session and ring degree, for all moduli of the plan.
 
+pub(crate) mod agreed;
+pub(crate) mod files;
+pub(crate) mod lola;
+mod slots;
+
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
 use pricing::{Unit, Work};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::handshake::Agreed;
-use super::slot_keys;
-use crate::linear::keys::{ClientKeys, KeyDemand, ServerKeys, misuse};
 use crate::plan::Plan;
-use crate::suites::lola::evaluation::{self, Cache};
-use crate::suites::lola::files::KeyFiles;
+use crate::step::keys::{ClientKeys, KeyDemand, ServerKeys, misuse};
+pub use agreed::Agreed;
+use files::KeyFiles;
+use lola::Cache;
 
 /// The public keys' bodies, a segment per degree; then those of keys for unfolding.
 type Keys = Packed<{ tags::SESSION_KEYS }>;
@@ -69,12 +73,12 @@ pub fn cost(plan: &Plan) -> Cost {
         Ok([]) | Err(_) => Cost::NONE,
         Ok(segments) => Cost::message(Role::Client, Keys::body_len(segments)),
     };
-    keys.then(slot_keys::cost(plan)).then(evaluation::cost(plan))
+    keys.then(slots::cost(plan)).then(lola::cost(plan))
 }
 
 /// What making and reading the keys takes; of those that are not of packed slots little.
 pub(crate) fn work(plan: &Plan) -> Work {
-    let coefficients = slot_keys::coefficients(plan) + evaluation::coefficients(plan);
+    let coefficients = slots::coefficients(plan) + lola::coefficients(plan);
     Work::of(Unit::Keyed, coefficients as f64)
 }
 
@@ -90,7 +94,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     }
     let source = plan.settings().ot.describe();
     let transfers = format!("oblivious transfer: {source}, over Ristretto base transfers");
-    keys.chain(slot_keys::describe(plan)).chain([transfers]).collect()
+    keys.chain(slots::describe(plan)).chain([transfers]).collect()
 }
 
 impl ClientKeys {
@@ -124,8 +128,8 @@ impl ClientKeys {
         if !bodies.is_empty() {
             channel.send(&Keys::new(bodies))?;
         }
-        let slots = slot_keys::client(channel, plan, agreed, rng)?;
-        Ok(Self { degrees: keys, slots, evaluation: evaluation::client(channel, plan, own, rng)? })
+        let slots = slots::client(channel, plan, agreed, rng)?;
+        Ok(Self { degrees: keys, slots, evaluation: lola::client(channel, plan, own, rng)? })
     }
 }
 
@@ -141,8 +145,8 @@ impl ServerKeys {
         cache: &Cache,
     ) -> Result<Self> {
         let (degrees, unfold) = Self::degrees(channel, plan, &needed(plan)?, agreed)?;
-        let slots = slot_keys::server(channel, plan, agreed)?;
-        Ok(Self { degrees, unfold, slots, evaluation: evaluation::server(channel, plan, cache)? })
+        let slots = slots::server(channel, plan, agreed)?;
+        Ok(Self { degrees, unfold, slots, evaluation: lola::server(channel, plan, cache)? })
     }
 
     fn degrees(

@@ -6,10 +6,10 @@ use mpc::linear::slots::ServerKeys;
 use ring::{Random, Seed};
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::keys::demands;
-use crate::linear::keys::misuse;
+use super::agreed::Agreed;
+use super::demands;
 use crate::plan::Plan;
-use crate::session::handshake::Agreed;
+use crate::step::keys::misuse;
 
 /// The bodies of one key.
 type Bodies = Packed<{ tags::SLOT_KEYS }>;

@@ -10,9 +10,9 @@ use wire::Result;
 use super::context::{Context, Preprocessing};
 use super::keys::KeyDemand;
 use super::preprocessed::{Asked, Preprocessed};
+use super::sliced::Sliced;
+use super::spent::Spent;
 use super::weights::{Encoded, WeightSource};
-use crate::plan::sliced::Sliced;
-use crate::plan::spent::Spent;
 
 /// A linear layer with its rescale: how it is priced, which keys and weights it takes, how it is
 /// preprocessed, and what both parties do online.

@@ -10,7 +10,7 @@ use pricing::Work;
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
 
-use crate::plan::spent::Spent;
+use super::spent::Spent;
 
 /// Bytes of correlations that a party makes at a time.
 pub const MOST_BYTES: usize = 128 << 20;

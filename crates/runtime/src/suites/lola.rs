@@ -1,8 +1,5 @@
 //! Suite `lola`: the whole network under encryption, one message each way.
 
-pub(crate) mod evaluation;
-pub(crate) mod files;
-
 use graph::{Conv, Graph, Linear, Node, Packing, Window, ops};
 use mpc::linear::lola::{Layer, Network, Plan, Representation};
 use wire::{Error, Result};
@@ -12,7 +9,7 @@ use super::suite::Suite;
 use crate::linear::lola::EvaluatedNetwork;
 use crate::plan::options::OptionsByStep;
 use crate::plan::settings::{Reveal, Settings};
-use crate::plan::step::{Action, Step};
+use crate::step::{Action, Step};
 
 /// The suite.
 pub(super) static SUITE: Suite = Suite {
