@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// (crate, crates it may use without the prefix `tacit-`), the lowest layer first.
-const ALLOWED: [(&str, &str); 12] = [
+const ALLOWED: [(&str, &str); 13] = [
     ("tacit-ring", ""),
     ("tacit-he", "ring"),
     ("tacit-wire", "ring"),
@@ -20,7 +20,8 @@ const ALLOWED: [(&str, &str); 12] = [
     ("tacit-mpc", "gc graph he ot pricing ring wire"),
     ("tacit-runtime", "graph he mpc ot pricing ring wire"),
     ("tacit-lab", "gc graph he mpc ot pricing ring runtime wire"),
-    ("tacit", "graph lab runtime wire"),
+    ("tacit-service", "graph runtime wire"),
+    ("tacit", "graph lab runtime service wire"),
     ("tacit-python", "tacit"),
 ];
 
