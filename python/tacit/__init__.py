@@ -9,7 +9,15 @@ learns nothing, and neither learns the other's data.
 from typing import TYPE_CHECKING, Any
 
 from tacit._core import __version__
-from tacit.errors import MisuseError, PeerError, TacitError, TransportError, UnsupportedError
+from tacit.errors import (
+    BusyError,
+    MisuseError,
+    PeerError,
+    RefusedError,
+    TacitError,
+    TransportError,
+    UnsupportedError,
+)
 from tacit.model import Model
 from tacit.session.client import Client, Prediction, Session
 from tacit.session.server import Listening, Server
@@ -18,12 +26,14 @@ if TYPE_CHECKING:
     from tacit.compile.compiler import compile_model
 
 __all__ = [
+    "BusyError",
     "Client",
     "Listening",
     "MisuseError",
     "Model",
     "PeerError",
     "Prediction",
+    "RefusedError",
     "Server",
     "Session",
     "TacitError",

@@ -4,18 +4,31 @@
 - `MisuseError`: the caller's fault (wrong shape, wrong dtype, bad file); nothing was sent.
 - `PeerError`: the other side sent something else than the protocol expects.
 - `TransportError`: the connection failed, timed out, or could not be authenticated.
+- `BusyError`: a `TransportError` of a server that is full or about to stop; its `retry_after` says in how many
+  seconds it is worth trying again.
+- `RefusedError`: a `TransportError` of a server that refuses this client, or what it asks for.
 - `UnsupportedError`: a model or option this version cannot run; names the node and a way out.
 """
 
 from typing import Any
 
-from tacit._core import MisuseError, PeerError, TacitError, TransportError, UnsupportedError
+from tacit._core import (
+    BusyError,
+    MisuseError,
+    PeerError,
+    RefusedError,
+    TacitError,
+    TransportError,
+    UnsupportedError,
+)
 
-__all__ = ["MisuseError", "PeerError", "TacitError", "TransportError", "UnsupportedError"]
+__all__ = ["BusyError", "MisuseError", "PeerError", "RefusedError", "TacitError", "TransportError", "UnsupportedError"]
 
 KINDS: dict[type[BaseException], str] = {
     MisuseError: "misuse",
     PeerError: "peer",
+    BusyError: "busy",
+    RefusedError: "refused",
     TransportError: "transport",
     UnsupportedError: "unsupported",
     OSError: "system",
@@ -25,7 +38,7 @@ KINDS: dict[type[BaseException], str] = {
 def failure(error: BaseException, message: str) -> dict[str, Any]:
     """An error as `--json` shows it: `kind`, `message`, and the `node` it is about or null.
 
-    Kinds: misuse, peer, transport, unsupported, system (files and devices), usage (the command
+    Kinds: misuse, peer, busy, refused, transport, unsupported, system (files and devices), usage (the command
     line), interrupted, internal.
     """
     found = [kind for base, kind in KINDS.items() if isinstance(error, base)]

@@ -54,9 +54,10 @@ def test_a_query_budget(tacit, compiled, one_digit):
     with serving(compiled("exact"), "--plaintext", "--max-inputs", "1") as (process, line):
         reach = ("--server", line["listening"], "--plaintext", "--json")
         refused = tacit("predict", *reach, DIGITS)
-        assert (refused.code, refused.json["error"]["kind"]) == (1, "transport")
+        assert (refused.code, refused.json["error"]["kind"]) == (1, "refused")
+        assert "at most 1 inputs in a session" in refused.json["error"]["message"]
         error = json.loads(process.stdout.readline())["error"]
-        assert error["kind"] == "peer"
+        assert error["kind"] == "refused"
         assert "at most 1 inputs in a session" in error["message"]
         assert tacit("predict", *reach, one_digit).json["output"] == [7]
         assert json.loads(process.stdout.readline())["end"] == "finished"

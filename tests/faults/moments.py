@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from faults.relay import HEADER, TO_CLIENT, TO_SERVER, Frame
 
-HELLO_TAGS = {1: "hello", 2: "plan", 3: "plan"}
+HELLO_TAGS = {1: "hello", 2: "plan", 3: "plan", 6: "hello", 8: "hello"}
 DIRECTION = {TO_SERVER: "client_to_server", TO_CLIENT: "server_to_client"}
 PHASES = ("hello", "plan", "setup", "offline", "conv", "relu", "sum", "maxpool", "gemm", "argmax", "result")
 """What the network of `conftest.job` goes through; `result` is the opening that ends a session."""

@@ -69,10 +69,11 @@ SPOILS: dict[str, Spoil] = {
     spoil.__name__: spoil for spoil in (drop, truncate, stall, replay, swap, retag, oversize, shorten, noise)
 }
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+PAUSE_SECONDS = 0.5
 
 
 class Case(NamedTuple):
-    """`kind` is a spoil of a frame that `party` sends, or a signal to `party`."""
+    """`kind` is a spoil of a frame that `party` sends, or a signal to `party`: one that ends or stops it, or a pause."""
 
     kind: str
     phase: str
@@ -88,7 +89,7 @@ class Case(NamedTuple):
 
 CASES = [
     *(Case(*case) for case in itertools.product(SPOILS, PHASES, (TO_SERVER, TO_CLIENT)) if case[1:] not in SILENT),
-    *(Case(*case) for case in itertools.product(SIGNALS, PHASES, (TO_SERVER, TO_CLIENT))),
+    *(Case(*case) for case in itertools.product((*SIGNALS, "pause"), PHASES, (TO_SERVER, TO_CLIENT))),
 ]
 
 
@@ -138,6 +139,8 @@ class Arena:
         with self.server(case.reveal) as server:
             if case.kind in SPOILS:
                 self.spoil(case, server)
+            elif case.kind == "pause":
+                self.pause(case, server)
             else:
                 self.strike(case, server)
             if server.alive:
@@ -209,6 +212,29 @@ class Arena:
         if case.kind == "stop" and case.party == TO_CLIENT:
             server.signal(signal.SIGCONT)
             self.server_noticed(case, server)
+
+
+    def pause(self, case: Case, server: ServerProcess) -> None:
+        """One process is stopped for less than the other's patience: nothing is lost."""
+        own = self.moments[case.reveal]
+        moment = own.get((case.phase, case.party)) or own[case.phase, TO_CLIENT]
+
+        def fault(frame: Frame) -> bytes:
+            if (frame.sender, frame.index) == moment:
+                victim.signal(signal.SIGSTOP)
+                time.sleep(PAUSE_SECONDS)
+                victim.signal(signal.SIGCONT)
+            return frame.bytes
+
+        with Relay(server.address, fault) as relay:
+            client = ClientProcess(relay.address, self.job.file, "--plaintext", "--timeout", 30)
+            victim = client if case.party == TO_SERVER else server
+            try:
+                outcome = client.outcome(60)
+            finally:
+                client.kill()
+        assert "error" not in outcome, outcome
+        assert server.line(IDLE + SLACK)["end"] == "finished"
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 8, b"rlwe1-ss-frt1-m1"
-MEASURED = VERSION | 1 << 31
-HELLO, PLAN, ACCEPT, PROBE = 1, 2, 3, 5
+VERSION, PARAMETERS = 9, b"rlwe1-ss-frt1-m1"
+HELLO, PLAN, ACCEPT, PROBE, REQUEST, ADMISSION = 1, 2, 3, 5, 6, 8
+ADMITTED, MEASURED, WAITING, BUSY, DENIED = range(5)
 
 
 LONGEST = 2**28 - 1
@@ -33,12 +33,22 @@ def hello(version: int = VERSION, parameters: bytes = PARAMETERS) -> bytes:
     return frame(HELLO, struct.pack("<I", version) + parameters + bytes(32))
 
 
+def opening(version: int = VERSION) -> bytes:
+    """All that a client says before it waits: no model by name, no token."""
+    return hello(version) + frame(REQUEST, bytes(64), 1)
+
+
 def accept(inputs: int, digest: bytes = bytes(32)) -> bytes:
-    return frame(ACCEPT, struct.pack("<I", inputs) + digest, 1)
+    return frame(ACCEPT, struct.pack("<I", inputs) + digest, 2)
+
+
+def admitting(verdict: int = ADMITTED, number: int = 0, text: bytes = b"") -> bytes:
+    """A server's hello and admission."""
+    return hello() + frame(ADMISSION, struct.pack("<BII", verdict, number, 0) + text, 1)
 
 
 def offering(body: bytes) -> bytes:
-    return hello() + frame(PLAN, body, 1)
+    return admitting() + frame(PLAN, body, 2)
 
 
 def read(peer: socket.socket) -> bytes:
@@ -60,18 +70,19 @@ def connected(address: str) -> Iterator[socket.socket]:
 CLIENTS = {
     "older version": (hello(0), "version"),
     "newer version": (hello(2**32 - 1), "version"),
-    "a client that would measure": (hello(MEASURED) + accept(0), "inputs"),
     "other parameters": (hello(parameters=b"rlwe0-weak-weak!"), "parameters"),
-    "another plan": (hello() + accept(1), "digest"),
-    "no inputs": (hello() + accept(0), "inputs"),
-    "too many inputs": (hello() + accept(2**32 - 1), "inputs"),
+    "another plan": (opening() + accept(1), "digest"),
+    "no inputs": (opening() + accept(0), "inputs"),
+    "too many inputs": (opening() + accept(2**32 - 1), "inputs"),
     "a second hello": (hello() + hello(), "tag 0x01"),
     "no hello": (accept(1), "tag 0x03"),
     "a short hello": (frame(HELLO, b""), "0 bytes"),
     "a long hello": (frame(HELLO, bytes(53)), "53 bytes"),
     "a hello of 256 MiB": (struct.pack("<BI", HELLO, LONGEST), f"{LONGEST} bytes"),
     "a hello out of turn": (frame(HELLO, hello()[HEADER:], 5), "number 5: a frame was lost"),
-    "an acceptance out of turn": (hello() + frame(ACCEPT, bytes(36)), "number 0: a frame was lost"),
+    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 64, 1), "no such model"),
+    "a short request": (hello() + frame(REQUEST, bytes(63), 1), "63 bytes"),
+    "an acceptance out of turn": (opening() + frame(ACCEPT, bytes(36)), "number 0: a frame was lost"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "tag 0x47"),
     "TLS": (bytes.fromhex("1603010200010001fc0303") + bytes(64), "tag 0x16"),
     "zeros": (bytes(4096), "tag 0x00"),
@@ -79,6 +90,7 @@ CLIENTS = {
     "half a header": (b"\x01\x34", "closed"),
     "half a hello": (hello()[:20], "closed"),
     "hello, then gone": (hello(), "closed"),
+    "opening, then gone": (opening(), "closed"),
 }
 
 
@@ -105,7 +117,7 @@ def test_random_bytes(job, server, length):
     assert job.served_by(server)
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x01", hello()[:30], hello()], ids=["nothing", "byte", "half", "hello"])
+@pytest.mark.parametrize("sent", [b"", b"\x01", hello()[:30], hello(), opening()])
 def test_half_open_clients_are_dropped(job, server, sent):
     began = time.monotonic()
     with connected(server.address) as peer:
@@ -113,7 +125,7 @@ def test_half_open_clients_are_dropped(job, server, sent):
         error = server.line(IDLE + SLACK)["error"]
         assert time.monotonic() - began >= IDLE - 0.1
         assert named(error, {"transport"})
-        assert "sent nothing for 2 s" in error["message"]
+        assert "did not finish its hello within 2 s" in error["message"] or "sent nothing for 2 s" in error["message"]
     assert job.served_by(server)
 
 
@@ -134,17 +146,24 @@ def drip(server: ServerProcess, peer: socket.socket, data: bytes, limit: float) 
 def test_dripping_clients_meet_the_session_limit(job):
     limit = 2
     server = job.serve("--plaintext", "--timeout", 30, "--session-timeout", limit)
-    with connected(server.address) as peer:
-        error, took = drip(server, peer, hello() + accept(1) * 10, limit)
-        assert error["message"] == "connection: the session took longer than its time limit"
-        assert limit - 0.1 <= took < limit + SLACK
-        assert job.served_by(server)
+    for sent, what in (
+        (b"", "the peer did not finish its hello within 2 s"),
+        (opening(), "longer than its time limit"),
+    ):
+        with connected(server.address) as peer:
+            peer.sendall(sent)
+            rest = accept(1) * 10 if sent else opening() * 10
+            error, took = drip(server, peer, rest, limit)
+            assert what in error["message"]
+            assert limit - 0.1 <= took < limit + SLACK
+    assert job.served_by(server)
     server.close()
 
 
 def test_silent_clients_meet_the_session_limit(job):
     server = job.serve("--plaintext", "--timeout", 60, "--session-timeout", 1)
-    with connected(server.address):
+    with connected(server.address) as peer:
+        peer.sendall(opening())
         began = time.monotonic()
         error = server.line(1 + SLACK)["error"]
         assert 0.9 <= time.monotonic() - began < 1 + SLACK
@@ -201,9 +220,10 @@ def lying_server(script: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def says(*parts: bytes) -> Callable[[socket.socket], None]:
-    """Answers a hello with `parts`, then waits for the client to leave."""
+    """Answers an opening with `parts`, then waits for the client to leave."""
 
     def script(peer: socket.socket) -> None:
+        read(peer)
         read(peer)
         peer.sendall(b"".join(parts))
         peer.shutdown(socket.SHUT_WR)
@@ -214,22 +234,30 @@ def says(*parts: bytes) -> Callable[[socket.socket], None]:
 
 SERVERS = {
     "older version": (hello(0), "version"),
-    "newer version": (hello(9), "version"),
+    "newer version": (hello(VERSION + 1), "version"),
     "other parameters": (hello(parameters=b"rlwe0-weak-weak!"), "parameters"),
     "HTTP": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "tag 0x48"),
     "a TLS alert": (bytes.fromhex("15030100020232"), "tag 0x15"),
-    "no plan": (hello(), "closed"),
+    "no admission": (hello(), "closed"),
+    "no plan": (admitting(), "closed"),
+    "an admission that is none": (admitting(9), "an admission"),
+    "a refusal that steers terminals": (admitting(DENIED, text=b"\x1b[2J"), "an admission"),
+    "a refusal": (admitting(DENIED, text=b"not today"), "the server refuses: not today"),
+    "a refusal in the place of a plan": (
+        admitting() + frame(ADMISSION, bytes([DENIED]) + bytes(8) + b"no", 2),
+        "refuses: no",
+    ),
     "an empty plan": (offering(b""), "0 bytes"),
-    "a plan of 256 MiB": (hello() + struct.pack("<BI", PLAN, 1 << 28 | LONGEST), f"{LONGEST} bytes"),
-    "a plan out of turn": (hello() + frame(PLAN, b"{}", 2), "number 2: a frame was lost"),
+    "a plan of 256 MiB": (admitting() + struct.pack("<BI", PLAN, 2 << 28 | LONGEST), f"{LONGEST} bytes"),
+    "a plan out of turn": (admitting() + frame(PLAN, b"{}", 1), "number 1: a frame was lost"),
     "a plan that is no text": (offering(b"\xff\xfe\xfd"), "UTF-8"),
     "a plan that is no JSON": (offering(b"\x1b[2J\x1b[H"), "other JSON"),
     "a plan that steers terminals": (offering(b'{"\\u001b[2J": 1}'), "other JSON"),
-    "a probe that says something": (hello(MEASURED) + frame(PROBE, b"\x01" * 8, 1), "other bytes"),
-    "a probe of another length": (hello(MEASURED) + frame(PROBE, bytes(9), 1), "9 bytes"),
-    "a plan in place of a probe": (hello(MEASURED) + frame(PLAN, b"{}", 1), "tag 0x02"),
+    "a probe that says something": (admitting(MEASURED) + frame(PROBE, b"\x01" * 8, 2), "other bytes"),
+    "a probe of another length": (admitting(MEASURED) + frame(PROBE, bytes(9), 2), "9 bytes"),
+    "a plan in place of a probe": (admitting(MEASURED) + frame(PLAN, b"{}", 2), "tag 0x02"),
     "a deep plan": (offering(b"[" * 100_000), "other JSON"),
-    "half a plan": (offering(bytes(100))[:107], "closed"),
+    "half a plan": (offering(bytes(100))[:121], "closed"),
 }
 
 
@@ -304,6 +332,7 @@ def test_hostile_plans_are_refused_before_anything_is_sent(job, offer, case):
     answers: list[bytes] = []
 
     def script(peer: socket.socket) -> None:
+        read(peer)
         read(peer)
         peer.sendall(offering(json.dumps(plan).encode()))
         answers.append(peer.recv(1))

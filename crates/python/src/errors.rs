@@ -8,6 +8,8 @@ create_exception!(tacit._core, TacitError, PyException, "Any failure of this pac
 create_exception!(tacit._core, MisuseError, TacitError, "The caller's fault; nothing was sent.");
 create_exception!(tacit._core, PeerError, TacitError, "The other party broke the protocol.");
 create_exception!(tacit._core, TransportError, TacitError, "The connection failed.");
+create_exception!(tacit._core, BusyError, TransportError, "The server is full or about to stop.");
+create_exception!(tacit._core, RefusedError, TransportError, "The server refuses this client.");
 create_exception!(tacit._core, UnsupportedError, TacitError, "A model this version cannot run.");
 
 /// Raises `error` as the exception of its kind.
@@ -16,10 +18,23 @@ pub(crate) fn raise(error: tacit::Error) -> PyErr {
     match error {
         tacit::Error::Misuse(why) => MisuseError::new_err(why),
         tacit::Error::Peer { .. } => PeerError::new_err(message),
-        tacit::Error::Transport(why) => TransportError::new_err(why.what),
+        tacit::Error::Transport(why) => match why.kind {
+            tacit::TransportKind::Busy { again } => busy(why.what, again),
+            tacit::TransportKind::Denied => RefusedError::new_err(why.what),
+            _ => TransportError::new_err(why.what),
+        },
         tacit::Error::Unsupported { node, .. } => unsupported(message, node),
         _ => TacitError::new_err(message),
     }
+}
+
+/// The exception with the seconds after which it is worth trying again as attribute
+/// `retry_after`.
+fn busy(message: String, again: u32) -> PyErr {
+    let error = BusyError::new_err(message);
+    // Without the attribute the message still says it.
+    let _ = Python::attach(|py| error.value(py).setattr("retry_after", again));
+    error
 }
 
 /// The exception with the node's name as attribute `node`.

@@ -8,7 +8,9 @@ mod session;
 
 use pyo3::prelude::*;
 
-use errors::{MisuseError, PeerError, TacitError, TransportError, UnsupportedError};
+use errors::{
+    BusyError, MisuseError, PeerError, RefusedError, TacitError, TransportError, UnsupportedError,
+};
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -18,6 +20,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MisuseError", py.get_type::<MisuseError>())?;
     module.add("PeerError", py.get_type::<PeerError>())?;
     module.add("TransportError", py.get_type::<TransportError>())?;
+    module.add("BusyError", py.get_type::<BusyError>())?;
+    module.add("RefusedError", py.get_type::<RefusedError>())?;
     module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
     module.add_function(wrap_pyfunction!(model::compile, module)?)?;
     module.add_function(wrap_pyfunction!(model::check_suite, module)?)?;

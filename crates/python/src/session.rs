@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
-use tacit::{End, Event, Plan, PredictOptions, Report, Reveal, ServeOptions, Welcome};
+use tacit::{
+    End, Event, Plan, PredictOptions, Progress, Report, Reveal, ServeOptions, TransportKind,
+    Welcome,
+};
 
 use crate::errors::{MisuseError, json, options, raise};
 use crate::model::{inputs, open, rows};
@@ -43,21 +46,29 @@ impl ClientReport {
 
 /// Runs one session with `server` over `x` (N, *shape).
 #[pyfunction]
-#[pyo3(signature = (server, x, options_json, progress=None))]
+#[pyo3(signature = (server, x, options_json, progress=None, notice=None))]
 pub(crate) fn predict<'py>(
     py: Python<'py>,
     server: &str,
     x: PyReadonlyArrayDyn<'py, f32>,
     options_json: &str,
     progress: Option<Py<PyAny>>,
+    notice: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
     let chosen: PredictOptions = options(options_json)?;
     let (values, shape) = inputs(&x)?;
-    let mut told = |done: usize, all: usize| {
-        if let Some(progress) = &progress {
-            // A progress bar that fails must not fail the prediction.
+    // A progress bar that fails must not fail the prediction.
+    let mut told = |news: Progress| match (&progress, &notice, news) {
+        (Some(progress), _, Progress::Done(done, all)) => {
             Python::attach(|py| drop(progress.call1(py, (done, all))));
         }
+        (_, Some(notice), Progress::Waiting(before)) => {
+            Python::attach(|py| drop(notice.call1(py, ("waiting", before, py.None()))));
+        }
+        (_, Some(notice), Progress::Retrying(seconds, why)) => {
+            Python::attach(|py| drop(notice.call1(py, ("retrying", seconds, why))));
+        }
+        _ => {}
     };
     let answer =
         py.detach(|| tacit::predict(server, &values, &shape, &chosen, &mut told)).map_err(raise)?;
@@ -143,47 +154,80 @@ impl Server {
 
     /// Where it listens, HOST:PORT.
     #[getter]
-    fn address(&self) -> PyResult<String> {
-        self.0.server.address().map(|address| address.to_string()).map_err(raise)
+    fn address(&self) -> String {
+        self.0.server().address().to_string()
     }
 
     /// Its key's pin.
     #[getter]
     fn pin(&self) -> PyResult<String> {
-        let pin = self.0.pin.map(|pin| pin.to_string());
+        let pin = self.0.pin().map(|pin| pin.to_string());
         pin.ok_or_else(|| MisuseError::new_err("a plaintext server has no key to pin"))
     }
 
-    /// Serves until `stop`, or one session with `once`.
+    /// The sessions that run and those that wait.
+    #[getter]
+    fn counts(&self) -> (usize, usize) {
+        self.0.server().counts()
+    }
+
+    /// Serves until `stop` or `drain`, or one client with `once`.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.server.run()).map_err(raise)
+        py.detach(|| self.0.server().run()).map_err(raise)
     }
 
     /// Makes `run` return.
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.0.server.stop());
+        py.detach(|| self.0.server().stop());
     }
 
-    /// The next session's report or `{"client", "error": {kind, message, node}}` as JSON,
+    /// Takes no new sessions, and gives those that run `seconds` to end; then `run` returns.
+    fn drain(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let patience = Duration::try_from_secs_f64(seconds)
+            .map_err(|e| MisuseError::new_err(e.to_string()))?;
+        py.detach(|| self.0.server().drain(patience));
+        Ok(())
+    }
+
+    /// Reads the model and the certificate anew, for new sessions.
+    fn reload(&self, py: Python<'_>, path: &str, options_json: &str) -> PyResult<()> {
+        let chosen: ServeOptions = options(options_json)?;
+        let model = open(path)?;
+        py.detach(|| self.0.reload(model, &chosen)).map_err(raise)
+    }
+
+    /// The next client's report or `{"client", "error": {kind, message, node}}` as JSON,
     /// or `None` after `timeout` seconds.
     fn next_report(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<String>> {
         let patience = Duration::try_from_secs_f64(timeout)
             .map_err(|e| MisuseError::new_err(e.to_string()))?;
-        let event = py.detach(|| self.0.server.next_event(patience));
+        let event = py.detach(|| self.0.server().next_event(patience));
         event.map(|event| outcome(&event)).transpose()
     }
 }
 
 #[derive(serde::Serialize)]
 struct Outcome<'a> {
+    session: u64,
     client: &'a str,
     #[serde(flatten)]
     report: Option<&'a Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure<'a>>,
     end: End,
+    reached: &'a str,
+    answered: usize,
+    waited_seconds: f64,
+    session_cpu_seconds: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    untold: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<Measured>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A link that was measured.
@@ -205,7 +249,11 @@ impl<'a> Failure<'a> {
         let (kind, node) = match error {
             tacit::Error::Misuse(_) => ("misuse", None),
             tacit::Error::Peer { .. } => ("peer", None),
-            tacit::Error::Transport(_) => ("transport", None),
+            tacit::Error::Transport(e) => match e.kind {
+                TransportKind::Busy { .. } => ("busy", None),
+                TransportKind::Denied => ("refused", None),
+                _ => ("transport", None),
+            },
             tacit::Error::Unsupported { node, .. } => ("unsupported", Some(node.as_str())),
             _ => ("internal", None),
         };
@@ -220,5 +268,17 @@ fn outcome(event: &Event) -> PyResult<String> {
         let (round_trip_seconds, bits_per_second) = link.figures();
         Measured { round_trip_seconds, bits_per_second }
     });
-    json(&Outcome { client: &event.client, report, error, end: event.end, link })
+    json(&Outcome {
+        session: event.session,
+        client: &event.client,
+        report,
+        error,
+        end: event.end,
+        reached: event.reached,
+        answered: event.inputs,
+        waited_seconds: event.waited,
+        session_cpu_seconds: event.cpu_seconds,
+        untold: event.untold,
+        link,
+    })
 }

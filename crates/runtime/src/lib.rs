@@ -24,7 +24,8 @@ pub use session::client::{Answer, Request, predict};
 pub use session::handshake::MOST_INPUTS;
 pub use session::input::quantize;
 pub use session::open::Session;
-pub use session::server::{Access, End, Event, Options, Server};
+pub use session::opening::{Asking, Met, OPENING, Visitor, model_name, presented_token};
+pub use session::server::{Progress, Served, Terms};
 pub use step::local::WeightedSum;
 pub use step::{
     Action, Asked, ClientKeys, Composed, Context, Encoded, Endpoint, Exchange, Feed, KeyDemand,

@@ -27,7 +27,8 @@ use crate::plan::{Plan, Reveal, Settings};
 use crate::report::Report;
 use crate::session::client::{Answer, Request, predict};
 use crate::session::encoded::EncodedModel;
-use crate::session::server::{Limits, session};
+use crate::session::opening::Asking;
+use crate::session::server::session;
 
 pub(crate) const SIDE: usize = 10;
 
@@ -81,13 +82,16 @@ pub(crate) fn inputs(rng: &mut Random, count: usize) -> Vec<f32> {
 /// Runs the client's side in one thread; nobody watches its progress.
 pub(crate) fn ask(channel: &mut Channel, values: &[f32], shape: &[usize]) -> Result<Answer> {
     let progress = &mut |_, _| {};
-    let request =
-        Request { values, shape, threads: 1, accept_leakage: false, keys: None, progress };
+    let request = Request {
+        values,
+        shape,
+        threads: 1,
+        accept_leakage: false,
+        keys: None,
+        asking: Asking::default(),
+        progress,
+    };
     predict(channel, request)
-}
-
-pub(crate) fn limits(inputs: usize) -> Limits {
-    Limits { inputs, threads: 1 }
 }
 
 pub(crate) fn run(model: &Model, reveal: Reveal, values: &[f32]) -> (Answer, Result<Report>) {
@@ -108,12 +112,19 @@ pub(crate) fn run_planned(plan: &Plan, model: &Model, values: &[f32]) -> (Answer
     let one = &model.graph.tensors.get(model.graph.input).unwrap().shape;
     let count = values.len() / one.iter().product::<usize>();
     thread::scope(|scope| {
-        let server = scope.spawn(|| session(plan, &prepared, limits(usize::MAX), &mut server));
+        let server = scope.spawn(|| session(plan, &prepared, usize::MAX, &mut server));
         let shape = [&[count], one.as_slice()].concat();
         let accept_leakage = model.graph.suite == "falcon";
         let progress = &mut |_, _| {};
-        let request =
-            Request { values, shape: &shape, threads: 1, accept_leakage, keys: None, progress };
+        let request = Request {
+            values,
+            shape: &shape,
+            threads: 1,
+            accept_leakage,
+            keys: None,
+            asking: Asking::default(),
+            progress,
+        };
         (predict(&mut client, request).unwrap(), server.join().unwrap())
     })
 }
@@ -268,7 +279,7 @@ fn inputs_that_do_not_fit_are_refused_before_they_leave() {
     for (values, shape) in [(vec![0.5; 20], vec![1, 20]), (vec![f32::NAN; 200], vec![2, 10, 10])] {
         let (ours, theirs) = run_pair(
             |channel| ask(channel, &values, &shape),
-            |channel| session(&plan, &prepared, limits(9), channel),
+            |channel| session(&plan, &prepared, 9, channel),
         );
         assert!(matches!(ours.value, Err(Error::Misuse(_))), "{:?}", ours.value);
         assert!(matches!(theirs.value, Err(Error::Transport(_))), "{:?}", theirs.value);
@@ -289,7 +300,7 @@ fn a_peer_that_closes_or_babbles_at_any_step_is_named() {
         let shape = [2, SIDE, SIDE];
         ask(channel, &values, &shape).map(|_| ())
     };
-    let answer = |channel: &mut Channel| session(&plan, &prepared, limits(1), channel).map(|_| ());
+    let answer = |channel: &mut Channel| session(&plan, &prepared, 1, channel).map(|_| ());
     let (ours, theirs) = run_pair(client, answer);
     for (sender, frames) in [(Role::Client, ours.frames), (Role::Server, theirs.frames)] {
         assert!(frames.len() > 30, "{} frames from {sender:?}", frames.len());
@@ -322,7 +333,7 @@ fn runs_cost_what_the_plan_says() {
             let shape = [count, 2, SIDE, SIDE];
             let (ours, theirs) = run_pair(
                 |channel| ask(channel, &values, &shape),
-                |channel| session(&plan, &prepared, limits(2), channel),
+                |channel| session(&plan, &prepared, 2, channel),
             );
             let predicted = plan.cost(count);
             assert_eq!(ours.cost, predicted, "{rounding:?} {reveal:?}: the client's meter");

@@ -6,7 +6,8 @@ use lab::{Bench, Host, Measured, Operation};
 use runtime::{Report, Settings};
 use wire::{Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts};
 
-use crate::session::{PredictOptions, ServeOptions, link, open, settings, threads};
+use crate::serving::{ServeOptions, settings};
+use crate::session::{PredictOptions, link, open, threads};
 
 /// The server of one measurement. Its key lives as long as it does.
 pub struct BenchServer {

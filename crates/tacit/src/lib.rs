@@ -6,9 +6,11 @@
 //! [`session`](fn@session) stays open between inputs.
 //! [`bench`] measures single operations.
 
+mod again;
 mod bench;
 mod compare;
 mod model;
+mod serving;
 mod session;
 
 pub use bench::{BenchServer, bench};
@@ -27,10 +29,8 @@ pub use runtime::files::{
     Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
 };
 pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
-pub use runtime::{
-    Answer, End, Event, Plan, Report, Reveal, Server, Session, Settings, check_suite, consent,
-};
-pub use session::{
-    Patience, PredictOptions, ServeOptions, TlsFiles, Welcome, predict, serve, session,
-};
+pub use runtime::{Answer, Plan, Report, Reveal, Session, Settings, check_suite, consent};
+pub use service::{End, Event, Server};
+pub use serving::{ServeOptions, TlsFiles, Welcome, serve};
+pub use session::{Patience, PredictOptions, Progress, predict, session};
 pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

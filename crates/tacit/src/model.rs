@@ -10,7 +10,8 @@ use runtime::{Plan, Report, Settings};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
-use crate::session::{conditions, link, planning};
+use crate::serving::{conditions, planning};
+use crate::session::link;
 
 /// A compiled model, for people and programs.
 #[derive(Clone, Debug, Serialize)]

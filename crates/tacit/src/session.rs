@@ -1,17 +1,14 @@
 //! Sessions: options as users give them, turned into channels.
 
-use std::num::NonZeroU32;
+use std::cell::RefCell;
 use std::time::Duration;
 
-use graph::Model;
 use runtime::files::KeyFiles;
-use runtime::planner::{Conditions, Planning, Rates};
-use runtime::{Access, Answer, Options, Request, Reveal, Server, Session, Settings};
+use runtime::{Answer, Asking, Request, Session};
 use serde::Deserialize;
-use wire::{
-    Channel, ClientTls, Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts, Trust,
-    connect,
-};
+use wire::{Channel, ClientTls, Error, Identity, Link, Result, Role, Timeouts, Trust, connect};
+
+use crate::again;
 
 /// How long a party waits, in seconds; one policy for both sides.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -52,80 +49,6 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// Far below what clocks overflow at.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
-/// PEM files of a server.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TlsFiles {
-    /// Certificate chain; with `key`. Without them a fresh self-signed key is made.
-    pub certificate: Option<String>,
-    /// Private key.
-    pub key: Option<String>,
-    /// Authority whose certificates clients must show.
-    pub client_ca: Option<String>,
-}
-
-/// How to serve.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ServeOptions {
-    /// What clients learn.
-    pub reveal: Reveal,
-    /// Where correlated OTs come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
-    pub ot: String,
-    /// The number of runs that are preprocessed before their inputs; none when absent.
-    pub offline: Option<NonZeroU32>,
-    /// Inputs of one run, 1 to 64; one when absent.
-    pub batch: Option<NonZeroU32>,
-    /// TLS, or `None` for plaintext on loopback.
-    pub tls: Option<TlsFiles>,
-    /// How long to wait for clients.
-    pub timeouts: Patience,
-    /// Stop after one session.
-    pub once: bool,
-    /// Sessions at the same time.
-    pub sessions: usize,
-    /// Most inputs in one session.
-    pub most_inputs: usize,
-    /// Threads per session, 1 to 64.
-    pub threads: usize,
-    /// A link to imitate and to plan for: `loopback`, `lan`, `wan` or `RTTms,Mbps`; clients
-    /// must imitate the same.
-    pub network: Option<String>,
-    /// Protocols of steps that are not linear: `auto`, which plans for `network` where there is
-    /// one, `measured`, which measures the link to each client and plans for that, `plain`,
-    /// a choice such as `digits4`, `circuits` or `ahead`.
-    pub protocols: String,
-    /// What this machine takes for a unit of each kind of work; the reference machine's rates
-    /// when absent.
-    pub rates: Option<Rates>,
-    /// Serve a suite that leaks more than the result.
-    pub accept_leakage: bool,
-    /// Memory for evaluation keys of clients who may come back, in MB.
-    pub key_cache: usize,
-}
-
-impl Default for ServeOptions {
-    fn default() -> Self {
-        Self {
-            reveal: Reveal::Output,
-            ot: "auto".into(),
-            offline: None,
-            batch: None,
-            tls: Some(TlsFiles::default()),
-            timeouts: Patience::default(),
-            once: false,
-            sessions: 64,
-            most_inputs: 1_000_000,
-            threads: 1,
-            network: None,
-            protocols: "auto".into(),
-            rates: None,
-            accept_leakage: false,
-            key_cache: 1024,
-        }
-    }
-}
-
 /// How to reach a server: by `pin`, `ca` or `plaintext`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -149,11 +72,22 @@ pub struct PredictOptions {
     pub network: Option<String>,
     /// Agree to a suite that leaks more than the result.
     pub accept_leakage: bool,
+    /// The name of the model, for servers that have several.
+    pub model: Option<String>,
+    /// What proves who the client is, to servers that want it.
+    pub token: Option<String>,
+    /// Seconds for which a session is tried again, as a whole and with fresh randomness, when the
+    /// server is full, about to stop or gone; 0 for not at all.
+    pub retry_for: f64,
     /// Files of suite `lola` with own keys: KEYS.secret and KEYS.keys; fresh ones when absent.
     pub keys: Option<String>,
 }
 
 impl PredictOptions {
+    fn asking(&self) -> Asking<'_> {
+        Asking { model: self.model.as_deref(), token: self.token.as_deref(), waiting: None }
+    }
+
     fn key_files(&self) -> Result<Option<KeyFiles>> {
         let read = |name: &str, ending: &str| {
             let path = format!("{name}.{ending}");
@@ -167,47 +101,15 @@ impl PredictOptions {
     }
 }
 
-/// A bound server and how clients know it.
-pub struct Welcome {
-    /// The server.
-    pub server: Server,
-    /// The pin of the server's key; `None` in plaintext.
-    pub pin: Option<Pin>,
-}
-
-/// Binds `listen` (HOST:PORT) for `model`.
-///
-/// # Errors
-/// [`Error::Misuse`] for options, files and addresses that cannot be used.
-pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welcome> {
-    let threads = threads(options.threads)?;
-    let settings = settings(options)?;
-    let (access, pin) = match &options.tls {
-        None => (Access::Plaintext, None),
-        Some(files) => {
-            let identity = match (&files.certificate, &files.key) {
-                (Some(certificate), Some(key)) => Identity::from_files(certificate, key)?,
-                (None, None) => Identity::ephemeral()?,
-                _ => return Err(Error::misuse("a certificate and its key belong together")),
-            };
-            let pin = identity.pin()?;
-            (Access::Tls(ServerTls::new(identity, files.client_ca.as_deref())?), Some(pin))
-        }
-    };
-    let options = Options {
-        settings,
-        planning: planning(&options.protocols, options.network.as_deref(), options.rates)?,
-        access,
-        timeouts: options.timeouts.timeouts()?,
-        link: link(options.network.as_deref())?,
-        sessions: options.sessions.max(1),
-        most_inputs: options.most_inputs,
-        threads,
-        once: options.once,
-        accept_leakage: options.accept_leakage,
-        key_cache: options.key_cache.saturating_mul(1 << 20),
-    };
-    Ok(Welcome { server: Server::bind(model, listen, options)?, pin })
+/// What a client is told while it waits for its results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// So many inputs of all are done.
+    Done(usize, usize),
+    /// The server is full: so many sessions begin before this one.
+    Waiting(u32),
+    /// The session failed for a reason that may pass, and is tried again after so many seconds.
+    Retrying(f64, String),
 }
 
 /// Runs one session with `server` (HOST:PORT) over `values` of the given shape, one input or
@@ -215,23 +117,31 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
 ///
 /// # Errors
 /// [`Error::Misuse`] for inputs or options that do not fit, [`Error::Peer`] when the
-/// server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
+/// server misbehaves, [`Error::Transport`] when it is absent, late, full or not authentic.
 pub fn predict(
     server: &str,
     values: &[f32],
     shape: &[usize],
     options: &PredictOptions,
-    progress: &mut dyn FnMut(usize, usize),
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Answer> {
     let threads = threads(options.threads.unwrap_or(1))?;
     if values.iter().any(|value| !value.is_finite()) {
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
     let files = options.key_files()?;
-    let mut channel = open(server, options)?;
-    let (accept_leakage, keys) = (options.accept_leakage, files.as_ref());
-    let request = Request { values, shape, threads, accept_leakage, keys, progress };
-    runtime::predict(&mut channel, request)
+    let told = RefCell::new(progress);
+    let tell = |progress| (told.borrow_mut())(progress);
+    let waiting = |before| tell(Progress::Waiting(before));
+    again::until(options.retry_for, &|seconds, why| tell(Progress::Retrying(seconds, why)), || {
+        let mut channel = open(server, options)?;
+        let (accept_leakage, keys) = (options.accept_leakage, files.as_ref());
+        let done = &mut |done, all| tell(Progress::Done(done, all));
+        let asking = Asking { waiting: Some(&waiting), ..options.asking() };
+        let progress = done;
+        let request = Request { values, shape, threads, accept_leakage, keys, asking, progress };
+        runtime::predict(&mut channel, request)
+    })
 }
 
 /// Opens a session of at most `inputs` inputs with `server` (HOST:PORT). Between inputs it
@@ -242,8 +152,12 @@ pub fn predict(
 /// the server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
 pub fn session(server: &str, inputs: usize, options: &PredictOptions) -> Result<Session> {
     let threads = threads(options.threads.unwrap_or(1))?;
-    let (files, channel) = (options.key_files()?, open(server, options)?);
-    Session::open(channel, inputs, threads, options.accept_leakage, files.as_ref())
+    let files = options.key_files()?;
+    again::until(options.retry_for, &|_, _| (), || {
+        let channel = open(server, options)?;
+        let (leakage, files) = (options.accept_leakage, files.as_ref());
+        Session::open(channel, inputs, threads, leakage, files, options.asking())
+    })
 }
 
 /// Connects, authenticates and shapes the link as `options` say.
@@ -279,42 +193,6 @@ fn reach(server: &str, options: &PredictOptions) -> Result<Channel> {
 
 pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {
     network.map(str::parse).transpose()
-}
-
-/// How steps' protocols are chosen; see [`ServeOptions::protocols`].
-///
-/// # Errors
-/// [`Error::Misuse`] for other names.
-pub(crate) fn planning(
-    protocols: &str,
-    network: Option<&str>,
-    rates: Option<Rates>,
-) -> Result<Planning> {
-    Ok(match (protocols, link(network)?) {
-        ("auto", Some(link)) => Planning::Best(Box::new(conditions(Some(link), rates))),
-        ("auto", None) | ("plain", _) => Planning::Plain,
-        ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
-        (name, _) => Planning::Uniform(name.parse().map_err(|_| {
-            let known = "auto, plain, measured, digits1 to digits8, circuits, \
-                         rows1 to rows8, table, packing1 to packing4, transfers, ahead";
-            Error::misuse(format!("no protocols `{name}`; there are {known}"))
-        })?),
-    })
-}
-
-/// This machine and a link.
-pub(crate) fn conditions(link: Option<Link>, rates: Option<Rates>) -> Conditions {
-    let link = link.filter(|link| *link != Link::LOOPBACK);
-    Conditions { rates: rates.unwrap_or_else(Rates::reference), link }
-}
-
-/// What a server offers by these options.
-pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
-    let link = link(options.network.as_deref())?;
-    let ServeOptions { reveal, offline, batch, .. } = *options;
-    let ot = options.ot.parse()?;
-    let settings = Settings { reveal, ot, offline, batch, ..Settings::default() };
-    Ok(settings.planned_for(link))
 }
 
 pub(crate) fn threads(count: usize) -> Result<usize> {

@@ -6,8 +6,9 @@
 //! noticed even where its neighbours look alike.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::admission::Admission;
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
 use crate::message::Message;
@@ -132,19 +133,9 @@ impl Channel {
     /// [`Error::Misuse`] for a body above [`MOST_BODY`], [`Error::Transport`] when the
     /// peer is gone.
     pub fn send<M: Message>(&mut self, message: &M) -> Result<()> {
-        let header = usize::try_from(HEADER_LEN).unwrap_or(usize::MAX);
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
-        frame.resize(header, 0);
-        message.encode(&mut frame);
-        let len = frame.len().saturating_sub(header) as u64;
-        let word = header_word(len, self.sent)?;
-        if let Some((tag, rest)) = frame.split_first_mut() {
-            *tag = M::TAG;
-            for (to, from) in rest.iter_mut().zip(word.to_le_bytes()) {
-                *to = from;
-            }
-        }
+        let len = append_frame(&mut frame, message, self.sent)?;
         self.sent += 1;
         self.meter.count(Cost::message(self.role, len));
         self.transport.send(&frame)?;
@@ -157,18 +148,11 @@ impl Channel {
     /// # Errors
     /// [`Error::Peer`] with the tag of `M` and what arrived instead; [`Error::Transport`].
     pub fn receive<M: Message>(&mut self, shape: &M::Shape) -> Result<M> {
-        let [tag, word @ ..] = self.header()?;
-        if tag != M::TAG {
-            let wanted = format!("message `{}` (tag {:#04x})", M::NAME, M::TAG);
-            let got = format!("a message with tag {tag:#04x}");
-            return Err(Error::peer(wanted, got).about(M::TAG));
+        let header = self.header()?;
+        if header[0] == Admission::TAG && M::TAG != Admission::TAG && self.role == Role::Client {
+            return Err(self.refusal(header)?);
         }
-        let len = self.in_turn(u32::from_le_bytes(word)).map_err(|e| e.about(M::TAG))?;
-        let (least, most) = M::bounds(shape);
-        if !(least..=most).contains(&u64::from(len)) {
-            let wanted = format!("message `{}` of {least} to {most} bytes", M::NAME);
-            return Err(Error::peer(wanted, format!("{len} bytes")).about(M::TAG));
-        }
+        let len = body_len::<M>(header, self.received, shape)?;
         let mut body = std::mem::take(&mut self.body);
         body.resize(usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?, 0);
         self.transport.receive(&mut body)?;
@@ -177,6 +161,33 @@ impl Channel {
         let message = M::decode(&body, shape);
         self.body = kept(body);
         message.map_err(|e| e.about(M::TAG))
+    }
+
+    /// The error of a server that refuses the session in the place of another message.
+    fn refusal(&mut self, header: [u8; HEADER_LEN as usize]) -> Result<Error> {
+        let len = body_len::<Admission>(header, self.received, &())?;
+        let mut body = vec![0; usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?];
+        self.transport.receive(&mut body)?;
+        let refused = Admission::decode(&body, &())?.outcome();
+        Ok(refused.err().unwrap_or_else(|| Error::peer("a refusal", "an admission")))
+    }
+
+    /// Sends a refusal in the place of the next message and ends the connection, so that the
+    /// client reads it: what it sends meanwhile is thrown away for up to `patience`.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the client is gone.
+    pub fn refuse(&mut self, refusal: &Admission, patience: Duration) -> Result<()> {
+        self.send(refusal)?;
+        self.transport.close()?;
+        let until = Instant::now() + patience;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            match self.transport.closed(left) {
+                Err(Error::Peer { .. }) => {}
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     /// Waits until everything sent has left this process.
@@ -214,21 +225,89 @@ impl Channel {
         self.transport.expect_silence(silent)
     }
 
-    /// The length in a header whose number is the next one's.
-    fn in_turn(&self, word: u32) -> Result<u32> {
-        let (wanted, got) = (number(self.received), word >> LEN_BITS);
-        if got == wanted {
-            return Ok(word & (u32::MAX >> (u32::BITS - LEN_BITS)));
-        }
-        let wanted = format!("frame {} of this direction (number {wanted})", self.received);
-        Err(Error::peer(wanted, format!("number {got}: a frame was lost, repeated or reordered")))
-    }
-
     fn header(&mut self) -> Result<[u8; HEADER_LEN as usize]> {
         let mut header = [0; HEADER_LEN as usize];
         self.transport.receive(&mut header)?;
         Ok(header)
     }
+}
+
+/// Appends the frame of `message`, number `position` of its direction; returns the length of its
+/// body in bytes.
+fn append_frame<M: Message>(frame: &mut Vec<u8>, message: &M, position: u64) -> Result<u64> {
+    let start = frame.len();
+    let header = usize::try_from(HEADER_LEN).unwrap_or(usize::MAX);
+    frame.resize(start.saturating_add(header), 0);
+    message.encode(frame);
+    let len = frame.len().saturating_sub(start.saturating_add(header)) as u64;
+    let word = header_word(len, position)?;
+    if let Some([tag, rest @ ..]) = frame.get_mut(start..) {
+        *tag = M::TAG;
+        for (to, from) in rest.iter_mut().zip(word.to_le_bytes()) {
+            *to = from;
+        }
+    }
+    Ok(len)
+}
+
+/// The length of the body, if the header is that of an `M` of the given shape and number
+/// `position` of its direction.
+fn body_len<M: Message>(
+    [tag, word @ ..]: [u8; HEADER_LEN as usize],
+    position: u64,
+    shape: &M::Shape,
+) -> Result<u32> {
+    if tag != M::TAG {
+        let wanted = format!("message `{}` (tag {:#04x})", M::NAME, M::TAG);
+        let got = format!("a message with tag {tag:#04x}");
+        return Err(Error::peer(wanted, got).about(M::TAG));
+    }
+    let len = in_turn(u32::from_le_bytes(word), position).map_err(|e| e.about(M::TAG))?;
+    let (least, most) = M::bounds(shape);
+    if !(least..=most).contains(&u64::from(len)) {
+        let wanted = format!("message `{}` of {least} to {most} bytes", M::NAME);
+        return Err(Error::peer(wanted, format!("{len} bytes")).about(M::TAG));
+    }
+    Ok(len)
+}
+
+/// The length in a header whose number is that of `position`.
+fn in_turn(word: u32, position: u64) -> Result<u32> {
+    let (wanted, got) = (number(position), word >> LEN_BITS);
+    if got == wanted {
+        return Ok(word & (u32::MAX >> (u32::BITS - LEN_BITS)));
+    }
+    let wanted = format!("frame {position} of this direction (number {wanted})");
+    Err(Error::peer(wanted, format!("number {got}: a frame was lost, repeated or reordered")))
+}
+
+/// Returns the frame of `message`, number `position` of its direction, for a sender without a
+/// channel.
+///
+/// # Errors
+/// [`Error::Misuse`] for a body above [`MOST_BODY`].
+pub fn encode_frame<M: Message>(message: &M, position: u64) -> Result<Vec<u8>> {
+    let mut frame = Vec::new();
+    append_frame(&mut frame, message, position)?;
+    Ok(frame)
+}
+
+/// Returns the `M` whose frame, number `position` of its direction, `bytes` begin with, and the
+/// bytes behind it; `None` while the frame is not whole.
+///
+/// # Errors
+/// [`Error::Peer`] for bytes that no such frame begins with.
+pub fn decode_frame<'a, M: Message>(
+    bytes: &'a [u8],
+    position: u64,
+    shape: &M::Shape,
+) -> Result<Option<(M, &'a [u8])>> {
+    let Some((header, rest)) = bytes.split_first_chunk() else { return Ok(None) };
+    let len = body_len::<M>(*header, position, shape)?;
+    let len = usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?;
+    let Some((body, rest)) = rest.split_at_checked(len) else { return Ok(None) };
+    let message = M::decode(body, shape).map_err(|e| e.about(M::TAG))?;
+    Ok(Some((message, rest)))
 }
 
 /// `memory` for the next message, unless it is too much to hold.

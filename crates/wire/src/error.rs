@@ -64,6 +64,15 @@ pub enum TransportKind {
     /// The peer is not who it should be: its certificate or its key is not the one that is
     /// trusted.
     NotAuthentic,
+    /// The server takes no session now: it is full or about to stop. It is worth trying again
+    /// after this many seconds.
+    Busy {
+        /// Seconds to wait.
+        again: u32,
+    },
+    /// The server refuses this client or what it asks for, and will again unless its operator
+    /// changes something.
+    Denied,
     /// None of these, such as a failure of this machine's network, threads or random generator,
     /// or a peer that does not speak TLS.
     Other,

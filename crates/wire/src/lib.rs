@@ -1,5 +1,6 @@
 //! Typed messages over framed, blocking, metered channels.
 
+mod admission;
 mod channel;
 mod cost;
 mod error;
@@ -13,12 +14,14 @@ pub mod tags;
 pub mod testing;
 mod transport;
 
-pub use channel::{Channel, MOST_BODY, Transport};
+pub use admission::Admission;
+pub use channel::{Channel, MOST_BODY, Transport, decode_frame, encode_frame};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result, TransportError, TransportKind};
 pub use lanes::{Lane, Lanes, Values};
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
+pub use transport::incoming::{Arrival, Incoming};
 pub use transport::link::Link;
 pub use transport::memory::memory_pair;
 pub use transport::pin::Pin;

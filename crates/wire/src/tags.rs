@@ -83,8 +83,12 @@ tags! {
         "The client sends the bodies of its RLWE public keys, one for each ring degree, and of its keys for unfolding.";
     PROBE = 0x05, "probe", Both, [Setup],
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
+    REQUEST = 0x06, "request", ToServer, [Setup],
+        "The client names a model and shows its token, by the hash of either; zeros stand for none.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
+    ADMISSION = 0x08, "admission", ToClient, [Setup],
+        "The server admits the client, tells it its place in the queue, or refuses it and says when to come back.";
     TABLE_CHOICES = 0x31, "choices of 1-of-n OTs", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
     TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],

@@ -47,6 +47,14 @@ class ServerOptions:
     certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
+    model: Annotated[str | None, typer.Option(help="The model's name, where the server has several.")] = None
+    token: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with the token that says who you are, if the server asks.")
+    ] = None
+    retry_for: Annotated[
+        float,
+        typer.Option(min=0, max=1e6, metavar="SECONDS", help="Try again so long when the server is full or gone."),
+    ] = 0.0
     keys: Annotated[
         Path | None,
         typer.Option(metavar="NAME", help="Of lola: NAME.secret and NAME.keys of `tacit keys`. Default: fresh keys."),
@@ -74,6 +82,9 @@ class ServerOptions:
             network=self.network,
             accept_leakage=self.accept_leakage,
             keys=self.keys,
+            model=self.model,
+            token=None if self.token is None else self.token.read_text().strip(),
+            retry_for=self.retry_for,
         )
 
 
@@ -90,7 +101,7 @@ def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -
     preprocessing = None if inputs.preprocess is None else parse(inputs.preprocess)
     given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
     with terminal.progress("predicting") as advance:
-        prediction = client.predict(given.x, advance)
+        prediction = client.predict(given.x, advance, terminal.Notices())
     if json:
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
         terminal.emit_json({**content, **logits(prediction), **sentences.content(reading, given, prediction.logits)})

@@ -1,7 +1,12 @@
 """`tacit serve`."""
 
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -22,9 +27,10 @@ from tacit.cli.options import (
     Timeout,
     Transfers,
 )
+from tacit.errors import TacitError
 from tacit.report import terminal
-from tacit.session.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS
-from tacit.session.server import Listening, Server
+from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
+from tacit.session.server import OPENING_SECONDS, Listening, Server
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class ServeOptions:
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
     once: Annotated[bool, typer.Option("--once", help="Stop after one session.")] = False
     timeout: Timeout = TIMEOUT_SECONDS
-    connect_timeout: ConnectTimeout = CONNECT_SECONDS
+    connect_timeout: ConnectTimeout = OPENING_SECONDS
     session_timeout: SessionTimeout = SESSION_SECONDS
     threads: Threads = None
     network: Network = None
@@ -53,6 +59,23 @@ class ServeOptions:
     ] = None
     accept_leakage: AcceptLeakage = False
     protocols: Protocols = "auto"
+    sessions: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Sessions at the same time. Default: by cores and memory."),
+    ] = None
+    queue: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Sessions that wait for others to end; more are told to come back."),
+    ] = 256
+    memory: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="MB", help="Memory for the process. Default: most of what the machine has left."),
+    ] = None
+    name: Annotated[str | None, typer.Option(help="What clients call the model. Default: as compiled.")] = None
+    drain: Annotated[
+        float,
+        typer.Option(min=0, max=1e6, metavar="SECONDS", help="Time that sessions get to end after SIGTERM or Ctrl-C."),
+    ] = 30.0
 
     def listening(self) -> Listening:
         """The options as the server reads them."""
@@ -76,6 +99,10 @@ class ServeOptions:
             accept_leakage=self.accept_leakage,
             key_cache=self.key_cache,
             protocols=self.protocols,
+            sessions=self.sessions,
+            queue=self.queue,
+            memory=self.memory,
+            name=self.name,
         )
 
 
@@ -84,14 +111,17 @@ def serve(model: ModelFile, options: ServeOptions, json: AsJson = False) -> None
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
     server. With --json, one line says where it listens, and one line follows per session. A client
-    that is silent for --timeout seconds, needs more than --connect-timeout for the TLS handshake, or
-    more than --session-timeout in all, is dropped; the others notice nothing. So is one that asks
-    for more than --max-inputs inputs at once; a budget over several sessions is yours to keep. With
+    that is silent for --timeout seconds, needs more than --connect-timeout for TLS and its first message, or
+    more than --session-timeout in all, is dropped; the others notice nothing. When --sessions run, --queue more
+    wait, and others are told when to come back. SIGTERM and Ctrl-C let sessions end within --drain
+    seconds, a second signal ends them at once; SIGHUP reads the model and the certificate anew. A
+    client that asks for more than --max-inputs inputs at once is turned away; a
+    budget over several sessions is yours to keep. With
     --batch B every run takes B inputs. With --offline K a session first prepares K runs, and one
     more after each run.
     """
     server = Server(model, options.listening())
-    try:
+    with handled(server, options.drain):
         if json:
             terminal.emit_json({"listening": server.address, "pin": server.pin})
         else:
@@ -101,5 +131,33 @@ def serve(model: ModelFile, options: ServeOptions, json: AsJson = False) -> None
                 terminal.show_session(session, json)
             except OSError as error:  # a full disk under the log is no reason to turn clients away
                 terminal.warn(f"a session's report was not written: {error}")
-    except KeyboardInterrupt:
-        server.stop()
+
+
+@contextmanager
+def handled(server: Server, seconds: float) -> Iterator[None]:
+    """Signals as an operator means them, until the end of the block."""
+    stops = 0
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        nonlocal stops
+        stops += 1
+        if stops > 1:
+            os._exit(128 + number)
+        running = server.running
+        terminal.note(f"stopping: {running} session(s) run and may end within {seconds:g} s; again to stop at once")
+        server.drain(seconds)
+
+    def reload(_number: int, _frame: FrameType | None) -> None:
+        try:
+            server.reload()
+            terminal.note("reloaded: new sessions get the model and the certificate as they are now")
+        except TacitError as error:
+            terminal.warn(f"not reloaded, the server goes on as it was: {error}")
+
+    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -239,7 +239,8 @@ def show_session(session: dict[str, Any], json: bool) -> None:
     if json:
         emit_json(session)
     elif "error" in session:
-        warn(f"session with {session['client']} failed: {session['error']['message']}")
+        ended = "turned away" if session["end"] == "refused" else "failed"
+        warn(f"session with {session['client']} {ended}: {session['error']['message']}")
     else:
         sent, received = traffic(session)
         time = duration(session["seconds"])
@@ -254,6 +255,22 @@ def link_of(session: dict[str, Any]) -> str:
     if link is None:
         return ""
     return f", on a link of {duration(link['round_trip_seconds'])} and {link['bits_per_second'] / 1e6:.0f} Mbit/s"
+
+
+class Notices:
+    """What happens while a client waits for its turn, on standard error; each place in the queue once."""
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        self.place: float | None = None
+
+    def __call__(self, what: str, number: float, why: str | None) -> None:
+        """Say it: a word, a number and a reason, as `Client.predict` gives them."""
+        if what == "retrying":
+            note(f"{why}; trying again in {number:.0f} s")
+        elif number != self.place:
+            note(f"the server is full; {number:.0f} session(s) begin before this one")
+            self.place = number
 
 
 def note(message: str) -> None:

@@ -1,6 +1,7 @@
 """The client: it holds the input, talks to a server, and alone learns the result."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -16,6 +17,10 @@ CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
 SESSION_SECONDS = 3600.0
 MOST_INPUTS = 1_000_000
+LONGEST_RETRY_SECONDS = 1e6
+
+Notice = Callable[[str, float, str | None], None]
+"""What happens while a client waits for its turn: a word, a number and a reason."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,9 @@ class Client:
     `threads` (1 to 64, whatever the server's). `network` imitates a link (lan, wan, RTTms,Mbps), as the
     server must too. `accept_leakage` agrees to a suite that leaks more than the result; else it is refused.
     `keys` names the files NAME.secret and NAME.keys of `tacit keys`, for models of suite lola; else keys are fresh.
+    `model` names one of a server that has several, `token` (a text) says who the client is to servers that ask.
+    `retry_for` tries a session again, as a whole and with fresh randomness, for up to so many seconds when the server
+    is full, about to stop, or gone; else a full server raises `BusyError`.
     """
 
     server: str
@@ -83,27 +91,37 @@ class Client:
     network: str | None = None
     accept_leakage: bool = False
     keys: Path | None = None
+    model: str | None = None
+    token: str | None = None
+    retry_for: float = 0.0
 
     def __post_init__(self) -> None:
         if sum((self.pin is not None, self.ca is not None, self.plaintext)) != 1:
             raise MisuseError("name exactly one way to know the server: --pin, --ca or --plaintext")
         if (self.certificate is None) != (self.key is None):
             raise MisuseError("--certificate and --key belong together")
+        if not 0 <= self.retry_for <= LONGEST_RETRY_SECONDS:
+            raise MisuseError(f"--retry-for is 0 to {LONGEST_RETRY_SECONDS:.0f} seconds")
 
     def options_json(self) -> str:
         """Options as `_core.predict` reads them; absent ones are left out."""
-        names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network", "keys")
+        names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network", "keys", "model", "token")
         chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
-        return json.dumps({**options, **leaking, "timeouts": timeouts(self)})
+        retrying = {"retry_for": self.retry_for} if self.retry_for else {}
+        return json.dumps({**options, **leaking, **retrying, "timeouts": timeouts(self)})
 
-    def predict(self, x: NDArray[np.float32], progress: Progress | None = None) -> Prediction:
+    def predict(
+        self, x: NDArray[np.float32], progress: Progress | None = None, notice: Notice | None = None
+    ) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
 
-        Raises `MisuseError`, `PeerError` or `TransportError`, naming the guilty side.
+        `notice` is called with ("waiting", sessions before this one, None) while the server is full, and with
+        ("retrying", seconds, why) before another attempt. Raises `MisuseError`, `PeerError` or `TransportError`
+        (`BusyError` of a server that is full or about to stop), naming the guilty side.
         """
-        outputs, report = _core.predict(self.server, floats(x), self.options_json(), progress)
+        outputs, report = _core.predict(self.server, floats(x), self.options_json(), progress, notice)
         return Prediction(outputs, json.loads(report))
 
     def session(self, inputs: int) -> "Session":

@@ -10,10 +10,11 @@ from typing import Any
 from tacit import _core
 from tacit.errors import MisuseError
 from tacit.session import terms
-from tacit.session.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
+from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.usage import Usage
 
 POLL_SECONDS = 0.1
+OPENING_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,12 @@ class Listening:
     than the result; else it is refused.
     `protocols` chooses those of layers that are not linear (see `tacit.session.terms`).
     `key_cache` is the memory in MB for evaluation keys of clients of suite lola who may come back (1024 unless given).
-    The timeouts are those of `Client`; a client that exceeds one is dropped.
+    The timeouts are those of `Client`, but `connect_seconds` is for TLS and the client's first messages together; a
+    client that exceeds one is dropped.
+    `sessions` run at the same time (by cores and memory unless given), `queue` more wait for them and are told their
+    place, and others are told when to come back; `memory` is what the process may take in MB (most of what the machine
+    has left unless given), by the plan's own estimate of a session.
+    `name` is what clients call the model (the name that it was compiled under unless given).
     """
 
     listen: str
@@ -42,7 +48,7 @@ class Listening:
     client_ca: Path | None = None
     plaintext: bool = False
     timeout_seconds: float = TIMEOUT_SECONDS
-    connect_seconds: float = CONNECT_SECONDS
+    connect_seconds: float = OPENING_SECONDS
     session_seconds: float = SESSION_SECONDS
     once: bool = False
     threads: int | None = None
@@ -54,6 +60,10 @@ class Listening:
     accept_leakage: bool = False
     key_cache: int | None = None
     protocols: str = "auto"
+    sessions: int | None = None
+    queue: int | None = None
+    memory: int | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -69,6 +79,7 @@ class Listening:
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
+        chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.network)}
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
@@ -80,14 +91,36 @@ class Server:
     """A bound server; `sessions` answers clients until `stop` or, with `once`, one session."""
 
     def __init__(self, model: Path, listening: Listening) -> None:
-        """Bind; raises `MisuseError` for a bad model and `TransportError` when the port is taken."""
+        """Bind; raises `MisuseError` for a bad model and when the port is taken."""
+        self.model, self.listening = model, listening
         self.core = _core.Server(str(model), listening.listen, listening.options_json())
         self.address = self.core.address
         self.pin = None if listening.plaintext else self.core.pin
 
+    @property
+    def running(self) -> int:
+        """Sessions that run now."""
+        return self.core.counts[0]
+
+    @property
+    def waiting(self) -> int:
+        """Sessions that wait for others to end."""
+        return self.core.counts[1]
+
     def stop(self) -> None:
-        """End `sessions` after the session in progress."""
+        """End `sessions` without waiting for sessions in progress."""
         self.core.stop()
+
+    def drain(self, seconds: float) -> None:
+        """Take no new sessions, give those that run `seconds` to end, then end `sessions`."""
+        self.core.drain(seconds)
+
+    def reload(self) -> None:
+        """Read the model and the certificate anew for new sessions; those in progress keep what they have.
+
+        Raises `MisuseError` when a file cannot be used: the server goes on as it was.
+        """
+        self.core.reload(str(self.model), self.listening.options_json())
 
     def sessions(self) -> Iterator[dict[str, Any]]:
         """Serve, and give each session's report with what this process used since the last.

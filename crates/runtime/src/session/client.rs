@@ -15,6 +15,7 @@ use crate::report::Report;
 use crate::session::course::Course;
 use crate::session::handshake;
 use crate::session::input::{quantize, random};
+use crate::session::opening::Asking;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Party};
 use crate::step::correlations::CorrelationSource;
@@ -33,6 +34,8 @@ pub struct Request<'a> {
     pub accept_leakage: bool,
     /// Keys of suite `lola` that the server may have seen before; fresh ones when absent.
     pub keys: Option<&'a KeyFiles>,
+    /// What the server is asked for.
+    pub asking: Asking<'a>,
     /// Told how many inputs are done.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -57,11 +60,12 @@ pub struct Answer {
 /// [`wire::Error::Transport`], [`wire::Error::Unsupported`] for a plan this release cannot run.
 pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
     let mut inputs = Zeroizing::new(Vec::new());
-    let mut client = Client::open(channel, request.threads, request.keys, |plan| {
-        suites::consent(&plan.graph().suite, request.accept_leakage)?;
-        *inputs = quantize(plan.graph(), request.values, request.shape)?;
-        Ok(inputs.len())
-    })?;
+    let mut client =
+        Client::open(channel, request.threads, request.keys, request.asking, |plan| {
+            suites::consent(&plan.graph().suite, request.accept_leakage)?;
+            *inputs = quantize(plan.graph(), request.values, request.shape)?;
+            Ok(inputs.len())
+        })?;
     let mut results = Vec::with_capacity(inputs.len());
     for some in inputs.chunks(client.plan.settings().batch()) {
         results.extend(client.run(channel, some)?);
@@ -91,10 +95,11 @@ impl Client {
         channel: &mut Channel,
         threads: usize,
         own: Option<&KeyFiles>,
+        asking: Asking<'_>,
         count: impl FnOnce(&Plan) -> Result<usize>,
     ) -> Result<Self> {
         let mut rng = random()?;
-        let (plan, agreed) = handshake::client(channel, &mut rng, count)?;
+        let (plan, agreed) = handshake::client(channel, &mut rng, asking, count)?;
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
         let source = correlation_source(channel, &mut rng, &agreed, &plan)?;
         let course = Course::new(&plan, agreed.inputs);

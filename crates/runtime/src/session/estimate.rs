@@ -15,6 +15,10 @@ use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::Exchange;
 use crate::step::spent::{Part, Peak, Spent};
 
+/// Bytes of a session beside what its plan asks for: stacks, buffers, TLS, correlations that are
+/// made in blocks.
+const SESSION_BYTES: u64 = 24 << 20;
+
 impl Plan {
     /// Runs of a session with `inputs` inputs; the last may lack some.
     pub(crate) fn runs(&self, inputs: usize) -> usize {
@@ -99,6 +103,22 @@ impl Plan {
                 }
             }
         }
+    }
+
+    /// Returns the bytes that the server holds for one session at most, about: correlations, what
+    /// layers hold while they run, preprocessed runs, and messages under way. Encoded weights,
+    /// which all sessions share, are not among them.
+    pub fn session_memory(&self) -> u64 {
+        let steps = self.steps();
+        let layers = steps.iter().map(Step::linear_memory).max().unwrap_or(0);
+        let stored = schedule::run_bytes(steps).saturating_mul(self.settings().store());
+        let segment = |segment: std::ops::Range<usize>| {
+            let some = steps.iter().skip(segment.start).take(segment.len());
+            pad_bytes(&layers::demand(some, Step::demand_before_run)) as u64
+        };
+        let held = segments(steps).into_iter().map(segment).max().unwrap_or(0);
+        let keys = keys::cost(self).client_to_server.saturating_mul(2);
+        [layers, stored as u64, held, keys].into_iter().fold(SESSION_BYTES, u64::saturating_add)
     }
 
     /// Everything, for a session with `inputs` inputs.

@@ -1,84 +1,23 @@
-//! The handshake: versions, the public plan, consent.
+//! The handshake: versions, admission, the public plan, consent.
 //!
-//! The client asks, the server shows graph and settings, the client verifies them,
-//! plans for itself and accepts with the digest of its own plan. Nothing secret has
-//! been sent by then.
+//! The client says what it wants, the server admits it and shows graph and settings, the client
+//! verifies them, plans for itself and accepts with the digest of its own plan. Nothing secret has
+//! been sent by then, but the client's token.
 
 use ring::Random;
-use wire::{Channel, Cost, Error, Link, Message, Result, Role, tags};
+use wire::{Admission, Channel, Cost, Error, Link, Message, Result, Role, tags};
 
 use crate::keys::Agreed;
 use crate::plan::Plan;
+use crate::session::opening::{self, Asking, Hello, Met, SessionRequest, hello_cost};
 use crate::session::probe;
 
-/// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 8;
-/// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
-/// table of sets, hashes.
-const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
 /// Longest public graph that a client reads.
 const MOST_JSON: u64 = 16 << 20;
 /// The largest number of inputs of one session.
 pub const MOST_INPUTS: u32 = 1_000_000;
-
-const HELLO_LEN: usize = 4 + 16 + 32;
-/// Bit of the version's word by which a server says that it measures the link.
-const MEASURES: u32 = 1 << 31;
-
-pub(crate) struct Hello {
-    protocol: u32,
-    parameters: [u8; 16],
-    nonce: [u8; 32],
-    /// Whether the sender is a server that measures the link before it offers a plan.
-    measures: bool,
-}
-
-impl Message for Hello {
-    type Shape = ();
-    const TAG: u8 = tags::HELLO;
-
-    fn bounds((): &()) -> (u64, u64) {
-        (HELLO_LEN as u64, HELLO_LEN as u64)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        let flag = if self.measures { MEASURES } else { 0 };
-        out.extend((self.protocol | flag).to_le_bytes());
-        out.extend(self.parameters);
-        out.extend(self.nonce);
-    }
-
-    fn decode(body: &[u8], (): &()) -> Result<Self> {
-        let read = || {
-            let (protocol, rest) = body.split_first_chunk::<4>()?;
-            let (parameters, rest) = rest.split_first_chunk::<16>()?;
-            let nonce = rest.try_into().ok()?;
-            let word = u32::from_le_bytes(*protocol);
-            let (protocol, measures) = (word & !MEASURES, word & MEASURES != 0);
-            Some(Self { protocol, parameters: *parameters, nonce, measures })
-        };
-        read().ok_or_else(|| Error::peer("a hello", format!("{} bytes", body.len())))
-    }
-}
-
-impl Hello {
-    pub(crate) fn ours(rng: &mut Random) -> Self {
-        let mut nonce = [0; 32];
-        rng.fill(&mut nonce);
-        Self { protocol: PROTOCOL, parameters: *PARAMETERS, nonce, measures: false }
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.protocol != PROTOCOL {
-            let got = format!("version {}; install the same release on both sides", self.protocol);
-            return Err(Error::peer(format!("protocol version {PROTOCOL}"), got));
-        }
-        if self.parameters != *PARAMETERS {
-            return Err(Error::peer("this release's cryptographic parameters", "others"));
-        }
-        Ok(())
-    }
-}
+/// Bytes of an admission without a text.
+const ADMITTED_LEN: u64 = 9;
 
 /// What the server offers: public graph and settings as JSON.
 pub(crate) struct Offer {
@@ -140,18 +79,21 @@ impl Message for Accept {
 pub(crate) fn client(
     channel: &mut Channel,
     rng: &mut Random,
+    asking: Asking<'_>,
     inspect: impl FnOnce(&Plan) -> Result<usize>,
 ) -> Result<(Plan, Agreed)> {
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
+    channel.send(&SessionRequest::of(&asking))?;
     let theirs: Hello = channel.receive(&())?;
     theirs.check()?;
-    if theirs.measures {
+    let measures = admitted(channel, asking)?;
+    if measures {
         probe::answer(channel)?;
     }
     let offer: Offer = channel.receive(&())?;
     let plan = Plan::from_offer(&offer.json)?;
-    if plan.settings().measured != theirs.measures {
+    if plan.settings().measured != measures {
         return Err(Error::peer("a plan for the link that was measured, if any", "another"));
     }
     let inputs = u32::try_from(inspect(&plan)?).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
@@ -162,17 +104,40 @@ pub(crate) fn client(
     Ok((plan, agreed))
 }
 
-/// The server's side. `choose` says what is offered, of a link if it `measures` that.
+/// Waits until the server admits the client; returns whether it measures the link first.
+fn admitted(channel: &mut Channel, asking: Asking<'_>) -> Result<bool> {
+    loop {
+        let admission: Admission = channel.receive(&())?;
+        if let Some(measures) = admission.outcome()? {
+            return Ok(measures);
+        }
+        if let (Admission::Waiting { before }, Some(told)) = (admission, asking.waiting) {
+            told(before);
+        }
+    }
+}
+
+/// The server's side, from the opening on, of a client that is admitted at once.
+#[cfg(test)]
 pub(crate) fn server<'a>(
     channel: &mut Channel,
     rng: &mut Random,
     measures: bool,
     choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
 ) -> Result<(&'a Plan, Agreed)> {
-    let theirs: Hello = channel.receive(&())?;
-    let ours = Hello { measures, ..Hello::ours(rng) };
-    channel.send(&ours)?;
-    theirs.check()?;
+    let met = crate::session::opening::Visitor::met(channel, rng)?;
+    admit(channel, &met, measures, choose)
+}
+
+/// The server's side after the opening. `choose` says what is offered, of a link if it
+/// `measures` that.
+pub(crate) fn admit<'a>(
+    channel: &mut Channel,
+    met: &Met,
+    measures: bool,
+    choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
+) -> Result<(&'a Plan, Agreed)> {
+    channel.send(&Admission::Admitted { measures })?;
     let link = measures.then(|| probe::measure(channel)).transpose()?;
     let plan = choose(link)?;
     channel.send(&Offer { json: plan.offer() })?;
@@ -180,14 +145,13 @@ pub(crate) fn server<'a>(
     if accept.digest != plan.digest() {
         return Err(Error::peer("the digest of the offered plan", "another one"));
     }
-    Ok((plan, Agreed::new(accept.inputs, &theirs.nonce, &ours.nonce, &accept.digest)))
+    Ok((plan, Agreed::new(accept.inputs, &met.visitor.theirs, &met.ours, &accept.digest)))
 }
 
 /// What the handshake costs.
 pub(crate) fn cost(plan: &Plan) -> Cost {
-    let hello = |role| Cost::message(role, HELLO_LEN as u64);
-    hello(Role::Client)
-        .then(hello(Role::Server))
+    opening::cost()
+        .then(Cost::message(Role::Server, ADMITTED_LEN))
         .then(if plan.settings().measured { probe::cost() } else { Cost::NONE })
         .then(Cost::message(Role::Server, plan.offer().len() as u64))
         .then(Cost::message(Role::Client, 36))
@@ -226,6 +190,6 @@ pub fn server_knows(channel: &mut Channel, rng: &mut Random, digest: &[u8; 32]) 
 
 /// What the handshake of two parties that hold the same plan already costs.
 pub fn known_cost() -> Cost {
-    let hello = |role| Cost::message(role, HELLO_LEN as u64);
+    let hello = hello_cost;
     hello(Role::Client).then(hello(Role::Server)).then(Cost::message(Role::Client, 36))
 }

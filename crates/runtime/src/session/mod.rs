@@ -7,6 +7,7 @@ pub(crate) mod estimate;
 pub(crate) mod handshake;
 pub(crate) mod input;
 pub(crate) mod open;
+pub(crate) mod opening;
 pub(crate) mod probe;
 pub(crate) mod server;
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::report::Report;
 use crate::session::client::Client;
 use crate::session::handshake::MOST_INPUTS;
 use crate::session::input::quantize;
+use crate::session::opening::Asking;
 use crate::suites;
 
 /// An open session. Dropped without [`Session::finish`] it breaks off.
@@ -66,6 +67,7 @@ impl Session {
         threads: usize,
         accept_leakage: bool,
         keys: Option<&KeyFiles>,
+        asking: Asking<'_>,
     ) -> Result<Self> {
         if !(1..=MOST_INPUTS as usize).contains(&inputs) {
             return Err(Error::misuse(format!("1 to {MOST_INPUTS} inputs, not {inputs}")));
@@ -74,7 +76,7 @@ impl Session {
             suites::consent(&plan.graph().suite, accept_leakage)?;
             Ok(inputs.saturating_mul(plan.settings().batch()))
         };
-        let client = Client::open(&mut channel, threads, keys, count)?;
+        let client = Client::open(&mut channel, threads, keys, asking, count)?;
         let (plan, report) = (client.plan.clone(), client.report(&mut channel));
         let mut session = Self {
             plan,

@@ -13,8 +13,9 @@ use crate::plan::{Plan, Settings};
 use crate::report::Report;
 use crate::session::encoded::EncodedModel;
 use crate::session::open::Session;
+use crate::session::opening::Asking;
 use crate::session::server;
-use crate::tests::{SIDE, clear, inputs, limits, network, run_with};
+use crate::tests::{SIDE, clear, inputs, network, run_with};
 
 const SHAPE: [usize; 3] = [2, SIDE, SIDE];
 const ONE: usize = 2 * SIDE * SIDE;
@@ -35,11 +36,11 @@ fn with_session<T>(
     let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     thread::scope(|scope| {
         let server = scope.spawn(move || {
-            let ended = server::session(&plan, &prepared, limits(usize::MAX), &mut theirs);
+            let ended = server::session(&plan, &prepared, usize::MAX, &mut theirs);
             drop(theirs);
             ended
         });
-        let value = client(Session::open(ours, count, 1, false, None).unwrap());
+        let value = client(Session::open(ours, count, 1, false, None, Asking::default()).unwrap());
         (value, server.join().unwrap())
     })
 }
@@ -133,7 +134,10 @@ fn an_input_that_does_not_fit_costs_nothing() {
     server.unwrap();
     assert_eq!(result, clear(&model, &values[..ONE]));
     let (ours, _theirs) = memory_pair();
-    assert!(matches!(Session::open(ours, 0, 1, false, None), Err(Error::Misuse(_))));
+    assert!(matches!(
+        Session::open(ours, 0, 1, false, None, Asking::default()),
+        Err(Error::Misuse(_))
+    ));
 }
 
 /// Each call is a run, with as many inputs as there are.
@@ -198,7 +202,7 @@ fn garbage_while_preparing_is_named_by_the_next_call() {
         run_tampered(
             tamper,
             |channel| {
-                let mut open = Session::open(owned(channel), 2, 1, false, None)?;
+                let mut open = Session::open(owned(channel), 2, 1, false, None, Asking::default())?;
                 if tamper.is_none() {
                     wait_for(offline as usize, &open);
                     return Ok(());
@@ -208,7 +212,7 @@ fn garbage_while_preparing_is_named_by_the_next_call() {
                 assert_eq!((open.ready(), open.finish().unwrap().inputs), (0, 0));
                 Err(error)
             },
-            |channel| server::session(&plan, &prepared, limits(2), channel).map(|_| ()),
+            |channel| server::session(&plan, &prepared, 2, channel).map(|_| ()),
         )
     };
     let setup = frames(0, None).1.frames.len();

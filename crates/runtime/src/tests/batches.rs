@@ -84,7 +84,7 @@ fn the_budget_of_a_session_holds_for_whole_batches() {
     for (most, served) in [(7, false), (8, true)] {
         let (ours, theirs) = run_pair(
             |channel| ask(channel, &values, &shape),
-            |channel| session(&plan, &prepared, limits(most), channel),
+            |channel| session(&plan, &prepared, most, channel),
         );
         assert_eq!((ours.value.is_ok(), theirs.value.is_ok()), (served, served));
         if let Err(error) = theirs.value {

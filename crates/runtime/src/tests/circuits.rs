@@ -112,17 +112,18 @@ fn a_suite_that_leaks_runs_only_where_both_agreed() {
                 threads: 1,
                 accept_leakage: false,
                 keys: None,
+                asking: Asking::default(),
                 progress,
             };
             predict(channel, request)
         },
-        |channel| session(&plan, &prepared, limits(9), channel),
+        |channel| session(&plan, &prepared, 9, channel),
     );
     let Err(Error::Misuse(why)) = ours.value else { unreachable!() };
     assert!(why.contains("leaks") && why.contains("--accept-leakage"), "{why}");
     assert!(theirs.value.is_err());
-    // The hello, and nothing else.
-    assert_eq!(ours.frames.len(), 1);
+    // The hello and the request, and nothing else.
+    assert_eq!(ours.frames.len(), 2);
     for suite in ["auto", "gazelle", "gala", "falcon-ntt"] {
         assert!(crate::consent(suite, false).is_ok());
     }

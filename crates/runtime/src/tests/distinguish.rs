@@ -17,6 +17,7 @@ use crate::plan::{Plan, Reveal, Settings};
 use crate::run;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
+use crate::session::opening::Asking;
 use crate::step::context::{Endpoint, Party};
 use crate::step::correlations::CorrelationSource;
 use crate::step::keys::{ClientKeys, ServerKeys};
@@ -75,7 +76,7 @@ fn client(
     threads: usize,
     rng: &mut Random,
 ) -> Result<(Vec<u64>, Shares)> {
-    let (plan, agreed) = handshake::client(channel, rng, |_| Ok(1))?;
+    let (plan, agreed) = handshake::client(channel, rng, Asking::default(), |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
     let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;

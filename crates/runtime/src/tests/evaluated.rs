@@ -6,11 +6,10 @@ use std::num::NonZeroU32;
 use graph::{FloatTensor, Floats, Model, Ranges, Source};
 use ring::Random;
 
-use super::{
-    Answer, EncodedModel, Request, clear, costs_as_planned, limits, predict, run, run_with,
-};
+use super::{Answer, EncodedModel, Request, clear, costs_as_planned, predict, run, run_with};
 use crate::files::{Correspondent, Evaluator, KeyFiles, generate_keys, public_plan};
 use crate::plan::{Plan, Reveal, Settings};
+use crate::session::opening::Asking;
 use crate::session::server::session;
 use wire::{Error, HEADER_LEN, memory_pair};
 
@@ -127,10 +126,18 @@ fn under(
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
     let (mut client, mut server) = memory_pair();
     std::thread::scope(|scope| {
-        let server = scope.spawn(|| session(&plan, prepared, limits(9), &mut server));
+        let server = scope.spawn(|| session(&plan, prepared, 9, &mut server));
         let progress = &mut |_, _| {};
         let shape = &[1, 1, 10, 10];
-        let request = Request { values, shape, threads: 1, accept_leakage: false, keys, progress };
+        let request = Request {
+            values,
+            shape,
+            threads: 1,
+            accept_leakage: false,
+            keys,
+            asking: Asking::default(),
+            progress,
+        };
         let answer = predict(&mut client, request).unwrap();
         server.join().unwrap().unwrap();
         answer

@@ -129,11 +129,12 @@ fn a_tampered_key_is_noticed() {
                         threads: 1,
                         accept_leakage: false,
                         keys: None,
+                        asking: Asking::default(),
                         progress,
                     },
                 )
             },
-            |channel| session(&plan, &prepared, limits(usize::MAX), channel),
+            |channel| session(&plan, &prepared, usize::MAX, channel),
         );
         assert!(matches!(server.value, Err(Error::Peer { .. })), "{frame} {how:?}");
     }

@@ -241,7 +241,10 @@ fn a_plan_for_a_link_that_nobody_measured_is_refused() {
     for measured in [false, true] {
         let offered = plan(!measured);
         let (ours, _) = run_pair(
-            |channel| handshake::client(channel, &mut Random::seeded(1), |_| Ok(1)).map(|_| ()),
+            |channel| {
+                handshake::client(channel, &mut Random::seeded(1), Asking::default(), |_| Ok(1))
+                    .map(|_| ())
+            },
             |channel| {
                 let choose = |_| Ok(&offered);
                 handshake::server(channel, &mut Random::seeded(2), measured, choose).map(|_| ())

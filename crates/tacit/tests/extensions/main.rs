@@ -11,8 +11,10 @@ use std::sync::Once;
 use std::time::Duration;
 
 use graph::{FloatTensor, Floats, Model, Options, Ranges, Rounding, Source, interpret, lower};
-use runtime::{Access, Answer, Reveal, Server, Settings};
+use runtime::planner::Planning;
+use runtime::{Answer, Asking, Served, Settings};
 use serde_json::{Value, json};
+use service::{Access, Limits, Options as Serving, Server};
 use wire::{Role, Timeouts};
 
 fn registered() {
@@ -47,21 +49,19 @@ fn model(suite: &str, last: Value) -> Model {
 
 /// A session over a socket of this machine; the answer, and the interpreter's.
 fn run(model: &Model, values: &[f32]) -> (Answer, Vec<i64>) {
-    let options = runtime::Options {
-        settings: Settings { reveal: Reveal::Output, ..Settings::default() },
-        planning: runtime::planner::Planning::Plain,
+    let options = Serving {
         access: Access::Plaintext,
         timeouts: Timeouts::default(),
         link: None,
-        sessions: 1,
+        limits: Limits::default(),
         most_inputs: 4,
         threads: 1,
         once: true,
-        accept_leakage: false,
-        key_cache: 0,
     };
-    let server = Server::bind(model.clone(), "127.0.0.1:0", options).unwrap();
-    let address = server.address().unwrap();
+    let served = Served::new(model.clone(), Settings::default(), &Planning::Plain, false, 0);
+    let models = vec![service::Model::new("own", served.unwrap()).unwrap()];
+    let server = Server::bind(models, "127.0.0.1:0", options).unwrap();
+    let address = server.address();
     let answer = std::thread::scope(|scope| {
         scope.spawn(|| server.run().unwrap());
         let stream = TcpStream::connect(address).unwrap();
@@ -72,6 +72,7 @@ fn run(model: &Model, values: &[f32]) -> (Answer, Vec<i64>) {
             threads: 1,
             accept_leakage: false,
             keys: None,
+            asking: Asking::default(),
             progress: &mut |_, _| {},
         };
         runtime::predict(&mut channel, request).unwrap()

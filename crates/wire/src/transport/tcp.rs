@@ -3,6 +3,7 @@
 //! A writer thread per connection takes the bytes off the protocol thread, so
 //! that two parties who both send something large cannot block each other.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -58,18 +59,25 @@ impl Patience {
     pub(crate) fn read<T>(
         &self,
         stream: &mut TcpStream,
-        read: impl FnOnce(&mut TcpStream) -> std::io::Result<T>,
+        mut read: impl FnMut(&mut TcpStream) -> std::io::Result<T>,
     ) -> Result<T> {
-        let left = remaining(self.deadline).ok_or_else(too_long)?;
-        if left < self.idle {
-            let set = stream.set_read_timeout(Some(left));
-            set.map_err(|e| io_error(&e, self.idle))?;
+        loop {
+            let left = remaining(self.deadline).ok_or_else(too_long)?;
+            if left < self.idle {
+                let set = stream.set_read_timeout(Some(left));
+                set.map_err(|e| io_error(&e, self.idle))?;
+            }
+            match read(stream) {
+                Ok(value) => return Ok(value),
+                // A signal, such as the one that continues a stopped process: no byte is lost,
+                // and the wait for the next one begins anew.
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                // A read cut short by the end of the session is the session's fault, not the
+                // peer's.
+                Err(_) if remaining(self.deadline).is_none() => return Err(too_long()),
+                Err(e) => return Err(io_error(&e, self.idle)),
+            }
         }
-        // A read cut short by the end of the session is the session's fault, not the peer's.
-        read(stream).map_err(|e| match remaining(self.deadline) {
-            Some(_) => io_error(&e, self.idle),
-            None => too_long(),
-        })
     }
 }
 
@@ -78,6 +86,8 @@ pub(crate) struct Tcp {
     reader: TcpStream,
     queue: Sender<Job>,
     session: Option<Session>,
+    /// What was received before the connection became a transport.
+    early: VecDeque<u8>,
     lane: Option<Lane>,
     patience: Patience,
     /// How long the peer may be silent when nothing else is said.
@@ -88,6 +98,7 @@ impl Tcp {
     pub(crate) fn new(
         stream: TcpStream,
         session: Option<Session>,
+        early: Vec<u8>,
         timeouts: Timeouts,
     ) -> Result<Self> {
         let setup = || -> std::io::Result<TcpStream> {
@@ -104,7 +115,8 @@ impl Tcp {
             .map_err(|e| Error::transport(format!("cannot start the writer thread: {e}")))?;
         let deadline = Instant::now() + timeouts.total;
         let patience = Patience { idle: timeouts.idle, deadline };
-        Ok(Self { reader: stream, queue, session, lane: None, patience, usual: timeouts.idle })
+        let (early, usual) = (early.into(), timeouts.idle);
+        Ok(Self { reader: stream, queue, session, early, lane: None, patience, usual })
     }
 
     fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
@@ -117,6 +129,9 @@ impl Tcp {
     }
 
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if !self.early.is_empty() {
+            return self.early.read(out).map_err(|e| io_error(&e, self.usual));
+        }
         let Some(session) = &mut self.session else {
             return self.patience.read(&mut self.reader, |stream| stream.read(out));
         };
@@ -179,7 +194,7 @@ impl Transport for Tcp {
     fn closed(&mut self, patience: Duration) -> Result<()> {
         let deadline = self.patience.deadline.min(Instant::now() + patience);
         self.patience = Patience { idle: patience, deadline };
-        match self.read(&mut [0])? {
+        match self.read(&mut [0; 4096])? {
             0 => Ok(()),
             _ => Err(Error::peer("the end of the session", "another message")),
         }
@@ -299,7 +314,7 @@ pub fn plaintext(role: Role, stream: TcpStream, timeouts: Timeouts) -> Result<Ch
     if !loopback(stream.peer_addr()) || !loopback(stream.local_addr()) {
         return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
     }
-    Ok(Channel::new(role, Box::new(Tcp::new(stream, None, timeouts)?)))
+    Ok(Channel::new(role, Box::new(Tcp::new(stream, None, Vec::new(), timeouts)?)))
 }
 
 #[cfg(test)]

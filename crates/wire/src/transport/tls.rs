@@ -82,7 +82,7 @@ pub struct ClientTls(Arc<ClientConfig>);
 
 /// A server's TLS settings.
 #[derive(Clone)]
-pub struct ServerTls(Arc<ServerConfig>);
+pub struct ServerTls(pub(super) Arc<ServerConfig>);
 
 impl ClientTls {
     /// Trusts `trust`; shows `identity` when the server asks for one.
@@ -161,7 +161,7 @@ impl ServerTls {
 }
 
 /// An established TLS connection, driven by the protocol thread.
-pub(crate) struct Session(Connection);
+pub(crate) struct Session(pub(super) Connection);
 
 /// Room for what a few records add to their bytes.
 const RECORDS: usize = 256;
@@ -220,18 +220,22 @@ fn handshake(
         ErrorKind::WouldBlock | ErrorKind::TimedOut => slow(timeouts.connect),
         _ => io_error(&e, timeouts.connect),
     };
+    let interrupted = |e: &std::io::Error| e.kind() == ErrorKind::Interrupted;
     stream.set_nodelay(true).map_err(failed)?;
     while connection.is_handshaking() || connection.wants_write() {
         // The limit is for the whole handshake: a peer that sends byte by byte gains nothing.
         let left = remaining(deadline).ok_or_else(|| slow(timeouts.connect))?;
         let set = stream.set_read_timeout(Some(left));
         set.and_then(|()| stream.set_write_timeout(Some(left))).map_err(failed)?;
-        if connection.wants_write() {
-            connection.write_tls(&mut stream).map_err(failed)?;
-            continue;
-        }
-        if connection.read_tls(&mut stream).map_err(failed)? == 0 {
-            return Err(closed());
+        let moved = match connection.wants_write() {
+            true => connection.write_tls(&mut stream),
+            false => connection.read_tls(&mut stream),
+        };
+        match moved {
+            Err(e) if interrupted(&e) => continue,
+            Err(e) => return Err(failed(e)),
+            Ok(0) => return Err(closed()),
+            Ok(_) => {}
         }
         if let Err(error) = connection.process_new_packets() {
             // The alert is a courtesy; the peer may be gone.
@@ -240,7 +244,10 @@ fn handshake(
         }
     }
     connection.set_buffer_limit(None);
-    Ok(Channel::new(role, Box::new(Tcp::new(stream, Some(Session(connection)), timeouts)?)))
+    Ok(Channel::new(
+        role,
+        Box::new(Tcp::new(stream, Some(Session(connection)), Vec::new(), timeouts)?),
+    ))
 }
 
 fn slow(limit: Duration) -> Error {
@@ -249,7 +256,7 @@ fn slow(limit: Duration) -> Error {
 }
 
 /// Says what a TLS failure means for the user.
-fn refuse(error: &rustls::Error) -> Error {
+pub(super) fn refuse(error: &rustls::Error) -> Error {
     let why = match error {
         rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
             "the server's key is not the pinned one; ask its operator for the current pin".into()

@@ -1,0 +1,228 @@
+//! The opening of a session: what a client says before the server admits it.
+
+use ring::Random;
+use sha2::{Digest, Sha256};
+use wire::{
+    Admission, Channel, Cost, Error, HEADER_LEN, Message, Result, Role, decode_frame, encode_frame,
+    tags,
+};
+
+use crate::session::input::random;
+
+/// Changes with every change of the bytes on the wire.
+const PROTOCOL: u32 = 9;
+/// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
+/// table of sets, hashes.
+const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
+
+const HELLO_LEN: usize = 4 + 16 + 32;
+const REQUEST_LEN: usize = 32 + 32;
+/// Bytes that a client sends before it waits for the server: a hello and a request, with headers.
+pub const OPENING: usize = HELLO_LEN + REQUEST_LEN + 2 * HEADER_LEN as usize;
+
+pub(crate) struct Hello {
+    protocol: u32,
+    parameters: [u8; 16],
+    pub(crate) nonce: [u8; 32],
+}
+
+impl Message for Hello {
+    type Shape = ();
+    const TAG: u8 = tags::HELLO;
+
+    fn bounds((): &()) -> (u64, u64) {
+        (HELLO_LEN as u64, HELLO_LEN as u64)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.protocol.to_le_bytes());
+        out.extend(self.parameters);
+        out.extend(self.nonce);
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        let read = || {
+            let (protocol, rest) = body.split_first_chunk::<4>()?;
+            let (parameters, rest) = rest.split_first_chunk::<16>()?;
+            let nonce = rest.try_into().ok()?;
+            let protocol = u32::from_le_bytes(*protocol);
+            Some(Self { protocol, parameters: *parameters, nonce })
+        };
+        read().ok_or_else(|| Error::peer("a hello", format!("{} bytes", body.len())))
+    }
+}
+
+impl Hello {
+    pub(crate) fn ours(rng: &mut Random) -> Self {
+        let mut nonce = [0; 32];
+        rng.fill(&mut nonce);
+        Self { protocol: PROTOCOL, parameters: *PARAMETERS, nonce }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.protocol != PROTOCOL {
+            let got = format!("version {}; install the same release on both sides", self.protocol);
+            return Err(Error::peer(format!("protocol version {PROTOCOL}"), got));
+        }
+        if self.parameters != *PARAMETERS {
+            return Err(Error::peer("this release's cryptographic parameters", "others"));
+        }
+        Ok(())
+    }
+}
+
+/// What a client wants of a server, by hashes: none of the lengths can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionRequest {
+    model: [u8; 32],
+    token: [u8; 32],
+}
+
+impl SessionRequest {
+    pub(crate) fn of(asking: &Asking<'_>) -> Self {
+        Self {
+            model: asking.model.map_or([0; 32], model_name),
+            token: asking.token.map_or([0; 32], presented_token),
+        }
+    }
+}
+
+/// Returns what a client sends for the name of a model.
+pub fn model_name(name: &str) -> [u8; 32] {
+    hashed(b"tacit model v1", name)
+}
+
+/// Returns what a client sends for its token.
+pub fn presented_token(token: &str) -> [u8; 32] {
+    hashed(b"tacit token v1", token)
+}
+
+fn hashed(label: &[u8], text: &str) -> [u8; 32] {
+    Sha256::new().chain_update(label).chain_update(text.as_bytes()).finalize().into()
+}
+
+impl Message for SessionRequest {
+    type Shape = ();
+    const TAG: u8 = tags::REQUEST;
+
+    fn bounds((): &()) -> (u64, u64) {
+        (REQUEST_LEN as u64, REQUEST_LEN as u64)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.model);
+        out.extend(self.token);
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        let (model, token) = body
+            .split_first_chunk()
+            .and_then(|(model, rest)| Some((*model, rest.try_into().ok()?)))
+            .ok_or_else(|| Error::peer("a request", format!("{} bytes", body.len())))?;
+        Ok(Self { model, token })
+    }
+}
+
+/// What a client asks a server for.
+#[derive(Clone, Copy, Default)]
+pub struct Asking<'a> {
+    /// The name of the model; the only one of the server where absent.
+    pub model: Option<&'a str>,
+    /// What proves who the client is, to servers that want it.
+    pub token: Option<&'a str>,
+    /// Told how many sessions begin before this one, while it waits for them.
+    pub waiting: Option<&'a dyn Fn(u32)>,
+}
+
+/// A client that has said what it wants.
+pub struct Visitor {
+    pub(crate) theirs: [u8; 32],
+    request: SessionRequest,
+}
+
+impl Visitor {
+    /// Reads the client's opening, as far as it is there: `None` where more must come.
+    ///
+    /// # Errors
+    /// The frame to answer with before the connection ends, and why: [`Error::Peer`] for a client
+    /// of another release or bytes that are no opening.
+    pub fn read(bytes: &[u8]) -> Result<Option<Self>, (Vec<u8>, Error)> {
+        let alone = |error| (Vec::new(), error);
+        let Some((hello, rest)) = decode_frame::<Hello>(bytes, 0, &()).map_err(alone)? else {
+            return Ok(None);
+        };
+        if let Err(error) = hello.check() {
+            // A client of another release learns from the answer which one it needs.
+            let ours = Hello { protocol: PROTOCOL, parameters: *PARAMETERS, nonce: [0; 32] };
+            return Err((encode_frame(&ours, 0).unwrap_or_default(), error));
+        }
+        let request = decode_frame::<SessionRequest>(rest, 1, &()).map_err(alone)?;
+        Ok(request.map(|(request, _)| Self { theirs: hello.nonce, request }))
+    }
+
+    /// Returns the frames of a server that says `admission` and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the operating system gives no randomness.
+    pub fn answer(&self, admission: &Admission) -> Result<Vec<u8>> {
+        let mut frames = encode_frame(&Hello::ours(&mut random()?), 0)?;
+        frames.extend(encode_frame(admission, 1)?);
+        Ok(frames)
+    }
+
+    /// Receives the client's opening and answers its hello.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for a client of another release, [`Error::Transport`].
+    pub fn meet(channel: &mut Channel) -> Result<Met> {
+        let mut rng = random()?;
+        Self::met(channel, &mut rng)
+    }
+
+    pub(crate) fn met(channel: &mut Channel, rng: &mut Random) -> Result<Met> {
+        let theirs: Hello = channel.receive(&())?;
+        let ours = Hello::ours(rng);
+        if let Err(error) = theirs.check() {
+            // A client of another release learns from the answer which one it needs.
+            channel.send(&ours)?;
+            return Err(error);
+        }
+        let request = channel.receive(&())?;
+        channel.send(&ours)?;
+        Ok(Met { visitor: Self { theirs: theirs.nonce, request }, ours: ours.nonce })
+    }
+
+    /// Whether the client named no model.
+    pub fn names_no_model(&self) -> bool {
+        self.request.model == [0; 32]
+    }
+
+    /// Whether the client named this model ([`model_name`]).
+    pub fn names(&self, model: &[u8; 32]) -> bool {
+        self.request.model == *model
+    }
+
+    /// Returns the token that the client presented ([`presented_token`]); `None` for none.
+    pub fn token(&self) -> Option<&[u8; 32]> {
+        Some(&self.request.token).filter(|token| **token != [0; 32])
+    }
+}
+
+/// A client whose hello is answered.
+pub struct Met {
+    /// What the client wants.
+    pub visitor: Visitor,
+    pub(crate) ours: [u8; 32],
+}
+
+/// What the opening and the server's hello cost.
+pub(crate) fn cost() -> Cost {
+    Cost::message(Role::Client, HELLO_LEN as u64)
+        .then(Cost::message(Role::Client, REQUEST_LEN as u64))
+        .then(hello_cost(Role::Server))
+}
+
+/// What a hello costs.
+pub(crate) fn hello_cost(role: Role) -> Cost {
+    Cost::message(role, HELLO_LEN as u64)
+}

@@ -1,0 +1,266 @@
+//! The door: accepts connections and reads from each what its client wants, without waiting for
+//! any of them.
+//!
+//! One thread does it all, so that a client costs no thread before it has said something valid. A
+//! connection has a deadline for TLS and opening together, however slowly its bytes come. When
+//! there are too many, the oldest of the address that holds most of them makes room.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use runtime::{OPENING, Visitor};
+use wire::{Arrival, Error, Incoming, Result, TransportKind};
+
+/// Pause after a connection that could not be accepted.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
+/// Connections accepted before others have their turn.
+const ACCEPTS: usize = 64;
+/// Longest sleep, in case a wake-up is missed.
+const BEAT: Duration = Duration::from_millis(500);
+const LISTENER: Token = Token(0);
+const WAKER: Token = Token(1);
+const FIRST_GUEST: usize = 2;
+
+/// A client that has said what it wants, or why it came to nothing.
+pub(crate) struct Arrived {
+    /// Its address.
+    pub(crate) address: SocketAddr,
+    /// Its connection and its wish.
+    pub(crate) outcome: Result<(Incoming, Visitor)>,
+}
+
+/// How connections are read.
+pub(crate) struct Manners<'a> {
+    /// Starts to read a connection.
+    pub(crate) open: &'a dyn Fn(std::net::TcpStream) -> Result<Incoming>,
+    /// Takes what arrived.
+    pub(crate) take: &'a dyn Fn(Arrived),
+    /// Whether the door closes now.
+    pub(crate) is_over: &'a dyn Fn() -> bool,
+    /// How long a client may take for TLS and its opening.
+    pub(crate) patience: Duration,
+    /// Connections that wait at the door, at most.
+    pub(crate) most: usize,
+}
+
+/// A listener, and those who stand before it.
+pub(crate) struct Door {
+    poll: Poll,
+    listener: TcpListener,
+    guests: HashMap<usize, Guest>,
+    /// All of them in the order in which they came; some have gone.
+    order: VecDeque<usize>,
+    by_address: HashMap<IpAddr, VecDeque<usize>>,
+    next: usize,
+    /// Guests with something to read.
+    ready: VecDeque<usize>,
+    accepting: bool,
+}
+
+struct Guest {
+    incoming: Incoming,
+    address: SocketAddr,
+    deadline: Instant,
+}
+
+impl Door {
+    pub(crate) fn new(listener: TcpListener) -> Result<(Self, Arc<Waker>)> {
+        let failed = |e: std::io::Error| Error::transport(format!("cannot watch sockets: {e}"));
+        let poll = Poll::new().map_err(failed)?;
+        let waker = Waker::new(poll.registry(), WAKER).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let source = &mut SourceFd(&listener.as_raw_fd());
+        poll.registry().register(source, LISTENER, Interest::READABLE).map_err(failed)?;
+        let door = Self {
+            poll,
+            listener,
+            guests: HashMap::new(),
+            order: VecDeque::new(),
+            by_address: HashMap::new(),
+            next: FIRST_GUEST,
+            ready: VecDeque::new(),
+            accepting: true,
+        };
+        Ok((door, Arc::new(waker)))
+    }
+
+    /// Attends to clients until it is over.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the operating system no longer tells of sockets.
+    pub(crate) fn run(&mut self, manners: &Manners<'_>) -> Result<()> {
+        let mut events = Events::with_capacity(1024);
+        while !(manners.is_over)() {
+            match self.poll.poll(&mut events, Some(self.sleep())) {
+                Ok(()) => {}
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(Error::transport(format!("cannot watch sockets: {e}"))),
+            }
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.accepting = true,
+                    WAKER => {}
+                    Token(guest) => self.ready.push_back(guest),
+                }
+            }
+            self.accept(manners);
+            for _ in 0..self.ready.len() {
+                if let Some(guest) = self.ready.pop_front() {
+                    self.advance(guest, manners);
+                }
+            }
+            self.expire(manners);
+        }
+        Ok(())
+    }
+
+    fn sleep(&self) -> Duration {
+        if self.accepting || !self.ready.is_empty() {
+            return Duration::ZERO;
+        }
+        let first = self.order.iter().find_map(|guest| self.guests.get(guest));
+        let left = first.map(|guest| guest.deadline.saturating_duration_since(Instant::now()));
+        left.unwrap_or(BEAT).min(BEAT)
+    }
+
+    fn accept(&mut self, manners: &Manners<'_>) {
+        for _ in 0..ACCEPTS {
+            if !self.accepting {
+                return;
+            }
+            match self.listener.accept() {
+                Ok((stream, address)) => {
+                    if self.guests.len() >= manners.most {
+                        self.make_room(manners);
+                    }
+                    match (manners.open)(stream) {
+                        Ok(incoming) => self.greet(incoming, address, manners),
+                        Err(error) => (manners.take)(Arrived { address, outcome: Err(error) }),
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.accepting = false,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
+                Err(_) => {
+                    // Out of descriptors: the oldest guest gives way to the newest.
+                    self.make_room(manners);
+                    thread::sleep(ACCEPT_AGAIN);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn greet(&mut self, incoming: Incoming, address: SocketAddr, manners: &Manners<'_>) {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1).max(FIRST_GUEST);
+        let source = &mut SourceFd(&incoming.stream().as_raw_fd());
+        let both = Interest::READABLE | Interest::WRITABLE;
+        if let Err(e) = self.poll.registry().register(source, Token(number), both) {
+            let outcome = Err(Error::transport(format!("cannot watch a connection: {e}")));
+            (manners.take)(Arrived { address, outcome });
+            return;
+        }
+        let deadline = Instant::now() + manners.patience;
+        self.guests.insert(number, Guest { incoming, address, deadline });
+        self.order.push_back(number);
+        self.by_address.entry(address.ip()).or_default().push_back(number);
+        self.ready.push_back(number);
+    }
+
+    /// Takes a guest off the list.
+    fn remove(&mut self, number: usize) -> Option<Guest> {
+        let guest = self.guests.remove(&number)?;
+        let source = &mut SourceFd(&guest.incoming.stream().as_raw_fd());
+        // A socket that is not watched any more is what this is for.
+        let _ = self.poll.registry().deregister(source);
+        if let Some(others) = self.by_address.get_mut(&guest.address.ip()) {
+            // Mostly the first or the last.
+            if others.front() == Some(&number) {
+                others.pop_front();
+            } else {
+                others.retain(|other| *other != number);
+            }
+            if others.is_empty() {
+                self.by_address.remove(&guest.address.ip());
+            }
+        }
+        while self.order.front().is_some_and(|first| !self.guests.contains_key(first)) {
+            self.order.pop_front();
+        }
+        if self.order.len() > 2 * self.guests.len() + ACCEPTS {
+            self.order.retain(|guest| self.guests.contains_key(guest));
+        }
+        Some(guest)
+    }
+
+    fn advance(&mut self, number: usize, manners: &Manners<'_>) {
+        let Some(guest) = self.guests.get_mut(&number) else { return };
+        let arrived = guest.incoming.advance(OPENING);
+        // What it said before it left tells more than that it left.
+        let outcome = match (Visitor::read(guest.incoming.bytes()), arrived) {
+            (Err(refused), _) => Err(refused),
+            (Ok(Some(visitor)), _) => Ok(visitor),
+            (Ok(None), Err(error)) => Err((Vec::new(), error)),
+            (Ok(None), Ok(Arrival::More)) => return self.ready.push_back(number),
+            (Ok(None), Ok(_)) => return,
+        };
+        let Some(Guest { incoming, address, .. }) = self.remove(number) else { return };
+        let outcome = match outcome {
+            Ok(visitor) => Ok((incoming, visitor)),
+            Err((answer, error)) => {
+                incoming.answer(&answer);
+                Err(error)
+            }
+        };
+        (manners.take)(Arrived { address, outcome });
+    }
+
+    fn expire(&mut self, manners: &Manners<'_>) {
+        let now = Instant::now();
+        while let Some(number) = self.order.front().copied() {
+            match self.guests.get(&number) {
+                Some(guest) if guest.deadline > now => return,
+                Some(guest) => {
+                    let limit = manners.patience.as_secs_f32();
+                    let what = match guest.incoming.is_connected() {
+                        true => "its hello",
+                        false => "the TLS handshake",
+                    };
+                    let error =
+                        timed_out(format!("the peer did not finish {what} within {limit} s"));
+                    self.turn_away(number, error, manners);
+                }
+                None => drop(self.order.pop_front()),
+            }
+        }
+    }
+
+    /// Turns the oldest guest away of the address that has most of them.
+    fn make_room(&mut self, manners: &Manners<'_>) {
+        let most = self.by_address.values().max_by_key(|guests| guests.len());
+        if let Some(number) = most.and_then(|guests| guests.front().copied()) {
+            let why = "too many connections wait at the door; the oldest was closed";
+            self.turn_away(number, timed_out(why), manners);
+        }
+    }
+
+    fn turn_away(&mut self, number: usize, error: Error, manners: &Manners<'_>) {
+        if let Some(guest) = self.remove(number) {
+            let address = guest.address;
+            drop(guest);
+            (manners.take)(Arrived { address, outcome: Err(error) });
+        }
+    }
+}
+
+fn timed_out(why: impl Into<String>) -> Error {
+    Error::connection(TransportKind::TimedOut, why)
+}

@@ -1,0 +1,53 @@
+//! What a server reports of each client.
+
+use runtime::Report;
+use serde::Serialize;
+use wire::{Link, Result};
+
+/// What happened to one client.
+#[derive(Debug)]
+pub struct Event {
+    /// Number of the connection, from 1 in the order in which they came.
+    pub session: u64,
+    /// The client's address.
+    pub client: String,
+    /// The name of the model that the client asked for, once it did.
+    pub model: Option<String>,
+    /// What the session cost, or why it failed.
+    pub outcome: Result<Report>,
+    /// The way in which the session ended.
+    pub end: End,
+    /// How far the session came.
+    pub reached: &'static str,
+    /// Inputs whose results the client has.
+    pub inputs: usize,
+    /// The link to the client, if it was measured.
+    pub link: Option<Link>,
+    /// Seconds that the session waited for others.
+    pub waited: f64,
+    /// Seconds that its threads had the processor; those that only multiply for it not included.
+    pub cpu_seconds: f64,
+    /// Clients before this one that got no event of their own, since there were too many that
+    /// came to nothing.
+    pub untold: u64,
+}
+
+/// How a session ended, as far as the server can know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum End {
+    /// The client had its result and closed the connection. Without TLS a client that
+    /// dies looks the same.
+    #[serde(rename = "finished")]
+    Finished,
+    /// The server had nothing left to do, but the connection broke off or the client
+    /// stayed silent: it may not have read the result.
+    #[serde(rename = "client gone")]
+    ClientGone,
+    /// The server refused the client before it cost anything: it was full, or the client may not
+    /// have what it asked for.
+    #[serde(rename = "refused")]
+    Refused,
+    /// There is an error.
+    #[serde(rename = "failed")]
+    Failed,
+}

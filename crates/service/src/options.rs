@@ -1,0 +1,33 @@
+//! How a server is set up.
+
+use wire::{Link, ServerTls, Timeouts};
+
+use crate::limits::Limits;
+
+/// The clients that may connect, and the transport that they use.
+#[derive(Clone)]
+pub enum Access {
+    /// TLS 1.3.
+    Tls(ServerTls),
+    /// No encryption; both ends on loopback.
+    Plaintext,
+}
+
+/// The options of a server.
+#[derive(Clone)]
+pub struct Options {
+    /// The sockets and certificates by which clients connect.
+    pub access: Access,
+    /// The times that a session waits for its client; `connect` is for TLS and opening together.
+    pub timeouts: Timeouts,
+    /// A link to imitate; clients must do the same.
+    pub link: Option<Link>,
+    /// How much the server takes on.
+    pub limits: Limits,
+    /// Most inputs per session.
+    pub most_inputs: usize,
+    /// Threads of each session, at least 1.
+    pub threads: usize,
+    /// Stop after the first client.
+    pub once: bool,
+}

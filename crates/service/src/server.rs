@@ -1,0 +1,184 @@
+//! The server: a door, sessions on threads of their own, an event for each client.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wire::{Error, Result, Timeouts};
+
+use crate::door::{Door, Manners};
+use crate::event::Event;
+use crate::gate::{Gate, Room};
+use crate::limits::{self, Limits};
+use crate::options::{Access, Options};
+use crate::shared::{Shared, Telling, locked};
+use crate::visit::Model;
+
+/// Sessions for each core unless memory or the operator says less: while some wait for their
+/// clients, others compute.
+const SESSIONS_PER_CORE: usize = 8;
+/// A bound server.
+pub struct Server {
+    address: SocketAddr,
+    door: Mutex<Door>,
+    shared: Arc<Shared>,
+    events: Mutex<Receiver<Event>>,
+}
+
+impl Server {
+    /// Binds `listen` (HOST:PORT; port 0 takes any free one) for `models`, the first of which is
+    /// that of clients who name none if there is no other.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an address that cannot be bound, for plaintext beyond the loopback
+    /// interface and for limits that leave no room for a session.
+    pub fn bind(models: Vec<Model>, listen: &str, options: Options) -> Result<Self> {
+        let largest = checked(&models, &options)?;
+        let listener = TcpListener::bind(listen)
+            .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
+        let address = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;
+        if matches!(options.access, Access::Plaintext) && !address.ip().is_loopback() {
+            return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+        }
+        let (door, waker) = Door::new(listener)?;
+        let (reports, events) = mpsc::channel();
+        let shared = Shared {
+            models: RwLock::new(Arc::new(models)),
+            access: RwLock::new(options.access.clone()),
+            gate: Gate::new(room(options.limits, largest)?),
+            options,
+            waker,
+            sessions: Mutex::default(),
+            next: AtomicU64::new(0),
+            drain: Mutex::default(),
+            stopped: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
+            panics: AtomicUsize::new(0),
+            reports: Mutex::new(reports),
+            telling: Mutex::new(Telling::new()),
+        };
+        let (door, events) = (Mutex::new(door), Mutex::new(events));
+        Ok(Self { address, door, shared: Arc::new(shared), events })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the sessions that run and those that wait.
+    pub fn counts(&self) -> (usize, usize) {
+        self.shared.gate.counts()
+    }
+
+    /// Serves until it is stopped or drained, or one client with `once`. A client that
+    /// fails costs nobody else anything.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the operating system no longer tells of sockets.
+    pub fn run(&self) -> Result<()> {
+        let shared = &self.shared;
+        let sessions = shared.gate.sessions().saturating_add(shared.options.limits.waiting);
+        let manners = Manners {
+            open: &|stream| shared.open(stream),
+            take: &|arrived| shared.take(arrived),
+            is_over: &|| shared.is_over(),
+            patience: opening(&shared.options.timeouts),
+            most: limits::connections(limits::raise_descriptors(), sessions),
+        };
+        locked(&self.door).run(&manners)
+    }
+
+    /// Makes [`Server::run`] return; sessions under way go on to their end.
+    pub fn stop(&self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        self.shared.wake();
+    }
+
+    /// Takes no new sessions and turns those away that wait; those that run have `patience` to
+    /// end, and are broken off then. [`Server::run`] returns after the last.
+    pub fn drain(&self, patience: Duration) {
+        *locked(&self.shared.drain) = Some(Instant::now() + patience);
+        self.shared.wake();
+    }
+
+    /// Breaks all sessions off.
+    pub fn abort(&self) {
+        self.shared.abort();
+    }
+
+    /// Puts other models, and another identity if there is one, in the place of those that new
+    /// sessions get.
+    /// Sessions under way keep what they have.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for no models, or plaintext in the place of TLS or the reverse.
+    pub fn replace(&self, models: Vec<Model>, access: Option<Access>) -> Result<()> {
+        let shared = &self.shared;
+        checked(&models, &shared.options)?;
+        let encrypts = |access: &Access| matches!(access, Access::Tls(_));
+        if access.as_ref().is_some_and(|new| encrypts(new) != encrypts(&shared.options.access)) {
+            return Err(Error::misuse("a server does not change between TLS and plaintext"));
+        }
+        *shared.models.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
+        if let Some(access) = access {
+            *shared.access.write().unwrap_or_else(PoisonError::into_inner) = access;
+        }
+        Ok(())
+    }
+
+    /// Sessions that ended in a defect of this program.
+    pub fn panics(&self) -> usize {
+        self.shared.panics.load(Ordering::SeqCst)
+    }
+
+    /// Returns the next client's outcome, waiting up to `patience`.
+    pub fn next_event(&self, patience: Duration) -> Option<Event> {
+        locked(&self.events).recv_timeout(patience).ok()
+    }
+}
+
+/// How long a client may take for TLS and its opening.
+fn opening(timeouts: &Timeouts) -> Duration {
+    timeouts.connect.min(timeouts.idle).min(timeouts.total)
+}
+
+/// The bytes of the largest session.
+fn checked(models: &[Model], options: &Options) -> Result<u64> {
+    for (place, model) in models.iter().enumerate() {
+        let batch = model.served.plan()?.settings().batch();
+        let most = options.most_inputs;
+        if most < batch {
+            let why = format!("at most {most} inputs in a session, less than a batch of {batch}");
+            return Err(Error::misuse(why));
+        }
+        if models.iter().take(place).any(|other| other.name == model.name) {
+            return Err(Error::misuse(format!("two models are called `{}`", model.name)));
+        }
+    }
+    let largest = models.iter().map(|model| model.session_memory).max();
+    largest.ok_or_else(|| Error::misuse("no model to serve"))
+}
+
+/// Room for sessions of up to `largest` bytes.
+fn room(limits: Limits, largest: u64) -> Result<Room> {
+    let held = limits::resident();
+    let memory = match limits.memory {
+        Some(all) => all.checked_sub(held).filter(|left| *left >= largest).ok_or_else(|| {
+            let [need, have] = [held.saturating_add(largest), all].map(|bytes| bytes >> 20);
+            Error::misuse(format!(
+                "the models and one session take about {need} MB, more than {have}; raise --memory"
+            ))
+        })?,
+        None => limits::free_memory().map_or(u64::MAX, |all| all.saturating_sub(held)),
+    };
+    let memory = memory.max(largest);
+    let by_memory = usize::try_from(memory / largest.max(1)).unwrap_or(usize::MAX).max(1);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let by_cores = SESSIONS_PER_CORE.saturating_mul(cores);
+    let sessions = limits.sessions.unwrap_or(by_cores.min(by_memory)).max(1);
+    Ok(Room { sessions, waiting: limits.waiting, memory })
+}

@@ -1,0 +1,200 @@
+//! One client's visit: a place in the queue, a session, a goodbye.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use runtime::{Progress, Report, Served, Terms, Visitor, model_name};
+use rustix::time::{ClockId, clock_gettime};
+use wire::{Admission, Channel, Error, Incoming, Link, Result, TransportKind};
+
+use crate::event::{End, Event};
+use crate::gate::{Place, Queued, Slot};
+use crate::shared::Shared;
+
+/// Longest wait for the client's goodbye after the last message.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// A client that waits is told its place so often, and proves that it is still there.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// How far a client came that has not yet got a thread.
+pub(crate) const AT_THE_DOOR: &str = "door";
+
+/// A model as clients name it, ready to be run.
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// What runs.
+    pub served: Served,
+    /// Bytes that a session of it holds at most, about.
+    pub session_memory: u64,
+    named: [u8; 32],
+}
+
+impl Model {
+    /// Gives `served` a name.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] without a plan; there always is one.
+    pub fn new(name: impl Into<String>, served: Served) -> Result<Self> {
+        let (name, session_memory) = (name.into(), served.plan()?.session_memory());
+        Ok(Self { named: model_name(&name), name, served, session_memory })
+    }
+
+    /// Whether a client asked for it.
+    pub(crate) fn is_named(&self, visitor: &Visitor) -> bool {
+        visitor.names(&self.named)
+    }
+}
+
+/// What is known of a visit as it goes on.
+pub(crate) struct Facts {
+    pub(crate) session: u64,
+    pub(crate) client: String,
+    pub(crate) model: Option<String>,
+    pub(crate) reached: &'static str,
+    pub(crate) inputs: usize,
+    pub(crate) link: Option<Link>,
+    pub(crate) waited: Duration,
+}
+
+impl Facts {
+    pub(crate) fn new(session: u64, client: String) -> Self {
+        let (model, link) = (None, None);
+        Self {
+            session,
+            client,
+            model,
+            reached: AT_THE_DOOR,
+            inputs: 0,
+            link,
+            waited: Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn event(self, outcome: Result<Report>, end: End, cpu: Duration) -> Event {
+        Event {
+            session: self.session,
+            client: self.client,
+            model: self.model,
+            outcome,
+            end,
+            reached: self.reached,
+            inputs: self.inputs,
+            link: self.link,
+            waited: self.waited.as_secs_f64(),
+            cpu_seconds: cpu.as_secs_f64(),
+            untold: 0,
+        }
+    }
+}
+
+/// A visit from the opening to the goodbye, on a thread of its own.
+pub(crate) fn run(
+    shared: &Arc<Shared>,
+    model: &Model,
+    incoming: Incoming,
+    place: Place,
+    mut facts: Facts,
+) -> Event {
+    let began = thread_time();
+    facts.model = Some(model.name.clone());
+    let visit = || attend(shared, model, incoming, place, &mut facts);
+    let (outcome, end) = match guarded(shared, visit) {
+        Ok((report, end)) => (Ok(report), end),
+        Err(error) => {
+            let end = if is_refusal(&error) { End::Refused } else { End::Failed };
+            (Err(shared.explained(error)), end)
+        }
+    };
+    facts.event(outcome, end, thread_time().saturating_sub(began))
+}
+
+/// Whether the server itself turned the client away.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Transport(error) if is_own(error.kind))
+}
+
+/// Whether a connection ended as the server wished.
+pub(crate) fn is_own(kind: TransportKind) -> bool {
+    matches!(kind, TransportKind::Busy { .. } | TransportKind::Denied)
+}
+
+/// Turns a panic into an error and counts it: it costs this session and no other.
+fn guarded<T>(shared: &Shared, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the closure leaves behind is shared read-only or dropped with it.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|cause| {
+        // The cause may quote values, so it goes to nobody but the panic hook.
+        drop(cause);
+        let count = shared.count_panic();
+        Err(Error::Internal(format!("the session panicked ({count} so far); please report it")))
+    })
+}
+
+fn attend(
+    shared: &Shared,
+    model: &Model,
+    incoming: Incoming,
+    place: Place,
+    facts: &mut Facts,
+) -> Result<(Report, End)> {
+    let options = &shared.options;
+    let mut channel = incoming.into_channel(options.timeouts)?;
+    if let Some(link) = options.link {
+        channel.shape(link)?;
+    }
+    facts.reached = "queue";
+    let met = Visitor::meet(&mut channel)?;
+    let slot = match place {
+        Place::Now(slot) => slot,
+        Place::Later(queued) => {
+            let since = Instant::now();
+            let slot = queue(shared, &queued, &mut channel);
+            facts.waited = since.elapsed();
+            slot?
+        }
+    };
+    facts.reached = "handshake";
+    let Facts { reached, inputs, link, .. } = facts;
+    let progress = &mut |progress| match progress {
+        Progress::Measured(measured) => *link = Some(measured),
+        Progress::Agreed(_) => *reached = "setup",
+        Progress::SetUp => *reached = "inputs",
+        Progress::Done(done) => *inputs = done,
+    };
+    let charge = &mut |_| Ok(());
+    let terms =
+        Terms { most_inputs: options.most_inputs, threads: options.threads, charge, progress };
+    let report = model.served.serve(&mut channel, &met, terms)?;
+    facts.reached = "goodbye";
+    // Nothing is left to compute: the next session may begin.
+    drop(slot);
+    let patience = GOODBYE.min(options.timeouts.idle);
+    // Reading first: what is written to a client that is gone already can cost its goodbye.
+    let ended = channel.closed(patience);
+    let _ = channel.close();
+    Ok((report, if ended.is_ok() { End::Finished } else { End::ClientGone }))
+}
+
+/// Waits in the queue, telling the client its place.
+fn queue(shared: &Shared, queued: &Queued, channel: &mut Channel) -> Result<Slot> {
+    loop {
+        if let Some(refusal) = shared.closing() {
+            // The client may be gone; the refusal is what counts.
+            let _ = channel.refuse(&refusal, GOODBYE);
+            return Err(refusal.outcome().err().unwrap_or_else(|| Error::internal("no refusal")));
+        }
+        let before = u32::try_from(queued.before()).unwrap_or(u32::MAX);
+        channel.send(&Admission::Waiting { before })?;
+        if let Some(slot) = queued.wait(BEAT) {
+            return Ok(slot);
+        }
+    }
+}
+
+/// Time that this thread has had the processor.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
+}

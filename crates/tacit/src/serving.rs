@@ -1,0 +1,209 @@
+//! Serving: options as operators give them, turned into a server.
+
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+
+use graph::Model;
+use runtime::planner::{Conditions, Planning, Rates};
+use runtime::{Reveal, Served, Settings};
+use serde::Deserialize;
+use service::{Access, Limits, Options, Server};
+use wire::{Error, Identity, Link, Pin, Result, ServerTls};
+
+use crate::session::{Patience, link, threads};
+
+/// PEM files of a server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsFiles {
+    /// Certificate chain; with `key`. Without them a fresh self-signed key is made.
+    pub certificate: Option<String>,
+    /// Private key.
+    pub key: Option<String>,
+    /// Authority whose certificates clients must show.
+    pub client_ca: Option<String>,
+}
+
+/// How to serve.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServeOptions {
+    /// What clients learn.
+    pub reveal: Reveal,
+    /// Where correlated OTs come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
+    pub ot: String,
+    /// The number of runs that are preprocessed before their inputs; none when absent.
+    pub offline: Option<NonZeroU32>,
+    /// Inputs of one run, 1 to 64; one when absent.
+    pub batch: Option<NonZeroU32>,
+    /// TLS, or `None` for plaintext on loopback.
+    pub tls: Option<TlsFiles>,
+    /// How long to wait for clients.
+    pub timeouts: Patience,
+    /// Stop after one session.
+    pub once: bool,
+    /// Sessions at the same time, at least 1; by cores and memory when absent.
+    pub sessions: Option<usize>,
+    /// Sessions that wait for others to end, at most; others are told when to come back.
+    pub waiting: usize,
+    /// Memory for the whole process in MB; most of what the machine has left when absent.
+    pub memory: Option<u64>,
+    /// What clients call the model; the name that it was compiled under when absent.
+    pub name: Option<String>,
+    /// Most inputs in one session.
+    pub most_inputs: usize,
+    /// Threads per session, 1 to 64.
+    pub threads: usize,
+    /// A link to imitate and to plan for: `loopback`, `lan`, `wan` or `RTTms,Mbps`; clients
+    /// must imitate the same.
+    pub network: Option<String>,
+    /// Protocols of steps that are not linear: `auto`, which plans for `network` where there is
+    /// one, `measured`, which measures the link to each client and plans for that, `plain`,
+    /// a choice such as `digits4`, `circuits` or `ahead`.
+    pub protocols: String,
+    /// What this machine takes for a unit of each kind of work; the reference machine's rates
+    /// when absent.
+    pub rates: Option<Rates>,
+    /// Serve a suite that leaks more than the result.
+    pub accept_leakage: bool,
+    /// Memory for evaluation keys of clients who may come back, in MB.
+    pub key_cache: usize,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            reveal: Reveal::Output,
+            ot: "auto".into(),
+            offline: None,
+            batch: None,
+            tls: Some(TlsFiles::default()),
+            timeouts: Patience::default(),
+            once: false,
+            sessions: None,
+            waiting: Limits::default().waiting,
+            memory: None,
+            name: None,
+            most_inputs: 1_000_000,
+            threads: 1,
+            network: None,
+            protocols: "auto".into(),
+            rates: None,
+            accept_leakage: false,
+            key_cache: 1024,
+        }
+    }
+}
+
+/// A bound server and how clients know it.
+pub struct Welcome {
+    server: Server,
+    pin: Mutex<Option<Pin>>,
+}
+
+/// Binds `listen` (HOST:PORT) for `model`.
+///
+/// # Errors
+/// [`Error::Misuse`] for options, files and addresses that cannot be used.
+pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welcome> {
+    let threads = threads(options.threads)?;
+    let (access, pin) = access(options)?;
+    let limits = Limits {
+        sessions: options.sessions.map(|sessions| sessions.max(1)),
+        waiting: options.waiting,
+        memory: options.memory.map(|mb| mb.saturating_mul(1 << 20)),
+    };
+    let chosen = Options {
+        access,
+        timeouts: options.timeouts.timeouts()?,
+        link: link(options.network.as_deref())?,
+        limits,
+        most_inputs: options.most_inputs,
+        threads,
+        once: options.once,
+    };
+    let server = Server::bind(vec![named(model, options)?], listen, chosen)?;
+    Ok(Welcome { server, pin: Mutex::new(pin) })
+}
+
+impl Welcome {
+    /// Returns the server.
+    pub const fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Returns the pin of the server's key; `None` in plaintext.
+    pub fn pin(&self) -> Option<Pin> {
+        *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts `model` and the certificate in the files of `options` in the place of what new
+    /// sessions get; sessions under way go on. A key that is made at the start stays.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for files that cannot be used: the server goes on as it was.
+    pub fn reload(&self, model: Model, options: &ServeOptions) -> Result<()> {
+        let models = vec![named(model, options)?];
+        let given = options.tls.as_ref().is_some_and(|files| files.certificate.is_some());
+        let fresh = given.then(|| access(options)).transpose()?;
+        let (access, pin) = fresh.map_or((None, self.pin()), |(access, pin)| (Some(access), pin));
+        self.server.replace(models, access)?;
+        *self.pin.lock().unwrap_or_else(PoisonError::into_inner) = pin;
+        Ok(())
+    }
+}
+
+fn named(model: Model, options: &ServeOptions) -> Result<service::Model> {
+    let name = options.name.clone().unwrap_or_else(|| model.graph.name.clone());
+    let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
+    let cache = options.key_cache.saturating_mul(1 << 20);
+    let served = Served::new(model, settings(options)?, &planning, options.accept_leakage, cache)?;
+    service::Model::new(name, served)
+}
+
+fn access(options: &ServeOptions) -> Result<(Access, Option<Pin>)> {
+    let Some(files) = &options.tls else { return Ok((Access::Plaintext, None)) };
+    let identity = match (&files.certificate, &files.key) {
+        (Some(certificate), Some(key)) => Identity::from_files(certificate, key)?,
+        (None, None) => Identity::ephemeral()?,
+        _ => return Err(Error::misuse("a certificate and its key belong together")),
+    };
+    let pin = identity.pin()?;
+    Ok((Access::Tls(ServerTls::new(identity, files.client_ca.as_deref())?), Some(pin)))
+}
+
+/// How steps' protocols are chosen; see [`ServeOptions::protocols`].
+///
+/// # Errors
+/// [`Error::Misuse`] for other names.
+pub(crate) fn planning(
+    protocols: &str,
+    network: Option<&str>,
+    rates: Option<Rates>,
+) -> Result<Planning> {
+    Ok(match (protocols, link(network)?) {
+        ("auto", Some(link)) => Planning::Best(Box::new(conditions(Some(link), rates))),
+        ("auto", None) | ("plain", _) => Planning::Plain,
+        ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
+        (name, _) => Planning::Uniform(name.parse().map_err(|_| {
+            let known = "auto, plain, measured, digits1 to digits8, circuits, \
+                         rows1 to rows8, table, packing1 to packing4, transfers, ahead";
+            Error::misuse(format!("no protocols `{name}`; there are {known}"))
+        })?),
+    })
+}
+
+/// This machine and a link.
+pub(crate) fn conditions(link: Option<Link>, rates: Option<Rates>) -> Conditions {
+    let link = link.filter(|link| *link != Link::LOOPBACK);
+    Conditions { rates: rates.unwrap_or_else(Rates::reference), link }
+}
+
+/// What a server offers by these options.
+pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
+    let link = link(options.network.as_deref())?;
+    let ServeOptions { reveal, offline, batch, .. } = *options;
+    let ot = options.ot.parse()?;
+    let settings = Settings { reveal, ot, offline, batch, ..Settings::default() };
+    Ok(settings.planned_for(link))
+}

@@ -1,0 +1,172 @@
+//! Connections that a server has accepted and whose clients have not yet said what they want.
+//!
+//! They are read as their bytes arrive and never waited for, so that one thread attends to
+//! thousands: a client that says nothing, or a byte now and then, costs a descriptor and some
+//! memory until its time is up.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+use rustls::{Connection, ServerConnection};
+
+use crate::channel::Channel;
+use crate::cost::Role;
+use crate::error::{Error, Result};
+use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
+use crate::transport::tls::{ServerTls, Session, refuse};
+
+/// Reads of one connection before others have their turn.
+const TURN: usize = 16;
+
+/// What has arrived on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Not yet enough: more may come.
+    Waiting,
+    /// There may be more at once, after the turns of others.
+    More,
+    /// As many bytes as were wanted.
+    Here,
+}
+
+/// A connection that is read without waiting, up to its first bytes inside TLS.
+pub struct Incoming {
+    stream: TcpStream,
+    tls: Option<Box<Connection>>,
+    early: Vec<u8>,
+}
+
+impl Incoming {
+    /// Begins with an accepted `stream`: TLS 1.3 as `tls` says, or plaintext without it, which is
+    /// for the loopback interface only.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for plaintext from elsewhere, [`Error::Transport`] for a connection that
+    /// is gone.
+    pub fn new(stream: TcpStream, tls: Option<&ServerTls>) -> Result<Self> {
+        let lost = |e| io_error(&e, std::time::Duration::ZERO);
+        stream.set_nonblocking(true).map_err(lost)?;
+        stream.set_nodelay(true).map_err(lost)?;
+        if tls.is_none() && !stream.peer_addr().map_err(lost)?.ip().is_loopback() {
+            return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+        }
+        let session = tls.map(|tls| ServerConnection::new(tls.0.clone())).transpose();
+        let tls = session.map_err(|e| refuse(&e))?.map(|session| Box::new(session.into()));
+        Ok(Self { stream, tls, early: Vec::new() })
+    }
+
+    /// Returns the socket, to be watched for bytes.
+    pub const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Returns the bytes that have arrived inside TLS.
+    pub fn bytes(&self) -> &[u8] {
+        &self.early
+    }
+
+    /// Whether the TLS handshake is over, or there is none.
+    pub fn is_connected(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
+    }
+
+    /// Takes what is there, until `wanted` bytes have arrived inside TLS.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the connection is gone, or the peer does not speak TLS 1.3 or
+    /// does not authenticate as required.
+    pub fn advance(&mut self, wanted: usize) -> Result<Arrival> {
+        for _ in 0..TURN {
+            let missing = wanted.saturating_sub(self.early.len());
+            if missing == 0 {
+                return Ok(Arrival::Here);
+            }
+            let moved = match &mut self.tls {
+                None => read(&mut self.stream, missing, &mut self.early),
+                Some(tls) => step(tls, &mut self.stream, missing, &mut self.early)?,
+            };
+            match moved {
+                Ok(0) => return Err(closed()),
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Arrival::Waiting),
+                Err(e) => return Err(io_error(&e, std::time::Duration::ZERO)),
+            }
+        }
+        Ok(Arrival::More)
+    }
+
+    /// Sends `bytes` and ends the connection, without waiting for a peer that does not read.
+    pub fn answer(mut self, bytes: &[u8]) {
+        let sealed = match &mut self.tls {
+            None => bytes.to_vec(),
+            Some(tls) => {
+                let mut out = Vec::new();
+                let written = tls.writer().write_all(bytes);
+                tls.send_close_notify();
+                while written.is_ok() && tls.wants_write() && tls.write_tls(&mut out).is_ok() {}
+                out
+            }
+        };
+        // A peer that is gone, or takes nothing, has given its answer away.
+        let _ = self.stream.write_all(&sealed);
+        let _ = self.stream.shutdown(Shutdown::Write);
+        // What is unread when the socket is closed would reset the connection, answer and all.
+        let mut rest = [0; 4096];
+        let _ = (0..TURN).all(|_| self.stream.read(&mut rest).is_ok_and(|read| read > 0));
+    }
+
+    /// Returns the connection as a channel, on which what has arrived is received first.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] for a connection that is gone.
+    pub fn into_channel(self, timeouts: Timeouts) -> Result<Channel> {
+        let lost = |e| io_error(&e, timeouts.idle);
+        self.stream.set_nonblocking(false).map_err(lost)?;
+        let session = self.tls.map(|mut tls| {
+            tls.set_buffer_limit(None);
+            Session(*tls)
+        });
+        let tcp = Tcp::new(self.stream, session, self.early, timeouts)?;
+        Ok(Channel::new(Role::Server, Box::new(tcp)))
+    }
+}
+
+fn read(stream: &mut TcpStream, missing: usize, early: &mut Vec<u8>) -> std::io::Result<usize> {
+    let mut bytes = [0; 256];
+    let part = bytes.get_mut(..missing.min(256)).unwrap_or_default();
+    let read = stream.read(part)?;
+    early.extend_from_slice(part.get(..read).unwrap_or_default());
+    Ok(read)
+}
+
+/// One thing that TLS can do now: give plaintext, write, or read.
+fn step(
+    tls: &mut Connection,
+    stream: &mut TcpStream,
+    missing: usize,
+    early: &mut Vec<u8>,
+) -> Result<std::io::Result<usize>> {
+    let mut bytes = [0; 256];
+    let part = bytes.get_mut(..missing.min(256)).unwrap_or_default();
+    match tls.reader().read(part) {
+        Ok(read) => {
+            early.extend_from_slice(part.get(..read).unwrap_or_default());
+            return Ok(Ok(read));
+        }
+        Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+        Err(_) => return Err(closed()),
+    }
+    if tls.wants_write() {
+        return Ok(tls.write_tls(stream));
+    }
+    let read = tls.read_tls(stream);
+    if matches!(read, Ok(1..))
+        && let Err(error) = tls.process_new_packets()
+    {
+        // The alert is a courtesy; the peer may be gone.
+        let _ = tls.write_tls(stream);
+        return Err(refuse(&error));
+    }
+    Ok(read)
+}

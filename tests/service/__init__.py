@@ -1,0 +1,1 @@
+"""The server as an operator runs it: crowds, signals, refusals. Every test has real processes."""
