@@ -73,7 +73,7 @@ PAUSE_SECONDS = 0.5
 
 
 class Case(NamedTuple):
-    """`kind` is a spoil of a frame that `party` sends, or a signal to `party`: one that ends or stops it, or a pause."""
+    """`kind` is a spoil of a frame that `party` sends, or a signal to it: `kill`, `stop` or `pause`."""
 
     kind: str
     phase: str
@@ -212,7 +212,6 @@ class Arena:
         if case.kind == "stop" and case.party == TO_CLIENT:
             server.signal(signal.SIGCONT)
             self.server_noticed(case, server)
-
 
     def pause(self, case: Case, server: ServerProcess) -> None:
         """One process is stopped for less than the other's patience: nothing is lost."""
