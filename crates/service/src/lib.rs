@@ -1,17 +1,28 @@
 //! The server as operators run it: who is admitted and when, what each client may ask, and what
 //! an operator sees of it. The protocols are in the crates below.
+//!
+//! [`Server`] admits clients and runs their sessions. [`Client`] says who a client is, [`Ledger`]
+//! counts its inputs and refuses those beyond its [`Budget`].
 
 mod door;
+mod error;
 mod event;
 mod gate;
+mod identity;
+mod ledger;
 mod limits;
 mod options;
+mod refused;
 mod server;
 mod shared;
 mod visit;
 
+pub use error::{Error, Result};
 pub use event::{End, Event};
+pub use identity::Client;
+pub use ledger::{Budget, Charged, Chosen, Ledger, Row};
 pub use limits::{Limits, free_memory, raise_descriptors};
 pub use options::{Access, Options};
+pub use refused::{Limit, Refused};
 pub use server::Server;
 pub use visit::Model;

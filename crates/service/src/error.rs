@@ -1,0 +1,82 @@
+//! What can go wrong around a server, in words that say what to do.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::refused::Refused;
+
+/// An error of the server's own files, or the refusal of a client. None of them is the fault of
+/// a protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A client asked for more inputs than its budget has left; nothing was charged.
+    #[error("{0}")]
+    Refused(Refused),
+    /// The caller passed something that cannot be right, or a file says something that cannot be
+    /// read.
+    #[error("{0}")]
+    Misuse(String),
+    /// The file of a ledger is damaged.
+    #[error(
+        "the ledger {} is damaged ({why}): restore it from a backup, or move it away together with \
+         the files {name}-wal and {name}-shm to begin with all budgets unused",
+        path.display(), name = path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file is a database, but that of another program.
+    #[error("{} is no ledger of budgets: it belongs to another program; name another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer version of this program wrote the ledger.
+    #[error(
+        "the ledger {} has version {found}, and this program knows versions up to {known}: \
+         use the newer program that wrote it, or another file",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version in the file.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// The ledger cannot be read or written now: the disk is full, permission is missing, or
+    /// another process holds it for too long. What was asked did not happen.
+    #[error("cannot use the ledger {}: {why}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+}
+
+/// Shorthand for results with this crate's [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Makes an error that is the caller's fault.
+    pub(crate) fn misuse(what: impl Into<String>) -> Self {
+        Self::Misuse(what.into())
+    }
+}
+
+impl From<Error> for wire::Error {
+    /// Files that cannot be right are the caller's fault; a disk that fails is the machine's. A refusal is a misuse of the server, in the words that the client may read.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unusable { .. } => Self::transport(error.to_string()),
+            _ => Self::misuse(error.to_string()),
+        }
+    }
+}
