@@ -59,6 +59,9 @@ pub enum Error {
         /// What the system says.
         why: String,
     },
+    /// This machine's random generator failed.
+    #[error("the random generator of this machine failed: {0}")]
+    Random(String),
 }
 
 /// Shorthand for results with this crate's [`enum@Error`].
@@ -72,10 +75,11 @@ impl Error {
 }
 
 impl From<Error> for wire::Error {
-    /// Files that cannot be right are the caller's fault; a disk that fails is the machine's. A refusal is a misuse of the server, in the words that the client may read.
+    /// Files that cannot be right are the caller's fault; a disk or a random generator that fails is
+    /// the machine's. A refusal is a misuse of the server, in the words that the client may read.
     fn from(error: Error) -> Self {
         match error {
-            Error::Unusable { .. } => Self::transport(error.to_string()),
+            Error::Unusable { .. } | Error::Random(_) => Self::transport(error.to_string()),
             _ => Self::misuse(error.to_string()),
         }
     }

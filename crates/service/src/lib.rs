@@ -1,7 +1,8 @@
 //! The server as operators run it: who is admitted and when, what each client may ask, and what
 //! an operator sees of it. The protocols are in the crates below.
 //!
-//! [`Server`] admits clients and runs their sessions. [`Client`] says who a client is, [`Ledger`]
+//! [`Server`] admits clients and runs their sessions. [`Client`] says who a client is, [`Tokens`]
+//! is the file by which it is known, [`Ledger`]
 //! counts its inputs and refuses those beyond its [`Budget`].
 
 mod door;
@@ -15,6 +16,7 @@ mod options;
 mod refused;
 mod server;
 mod shared;
+mod tokens;
 mod visit;
 
 pub use error::{Error, Result};
@@ -25,4 +27,5 @@ pub use limits::{Limits, free_memory, raise_descriptors};
 pub use options::{Access, Options};
 pub use refused::{Limit, Refused};
 pub use server::Server;
+pub use tokens::{NewToken, TokenEntry, Tokens, generate_token};
 pub use visit::Model;
