@@ -1,6 +1,7 @@
 //! The module `tacit._core`: converts, releases the interpreter lock, raises.
 
 mod bench;
+mod budget;
 mod errors;
 mod files;
 mod model;
@@ -42,6 +43,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::encrypt, module)?)?;
     module.add_function(wrap_pyfunction!(files::evaluate_encrypted, module)?)?;
     module.add_function(wrap_pyfunction!(files::decrypt, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::client_key, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::show_budgets, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::set_budget, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::unset_budget, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::reset_budgets, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::generate_token, module)?)?;
     module.add_class::<bench::BenchServer>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Server>()

@@ -4,10 +4,11 @@
 //! [`compile`] turns an imported network into a [`Model`] of integers, [`simulate`]
 //! runs its integers in the clear, [`serve`] and [`predict`] run it privately,
 //! [`session`](fn@session) stays open between inputs.
-//! [`bench`] measures single operations.
+//! [`bench`](fn@bench) measures single operations, [`budget`] counts what each client asks.
 
 mod again;
 mod bench;
+pub mod budget;
 mod compare;
 mod model;
 mod serving;
