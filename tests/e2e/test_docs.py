@@ -25,6 +25,7 @@ from encoders import Export, write_tokenizer
 from encoders import write as write_encoder
 from networks import Network
 from PIL import Image
+from tacit import _core
 from tacit.cli import main
 
 RUNNABLE = ("sh", "python")
@@ -88,6 +89,7 @@ def shelf(tmp_path_factory, compiled):
         np.savez(folder / "test.npz", x=digits["x"], y=digits["y"])
         np.save(folder / "in.npy", digits["x"][:1])
     shutil.copy(compiled(), folder / "model.tacit")
+    _core.set_budget(str(folder / "budgets.db"), "token:ward-3", "mnist", "{}")
     few_bits.network(folder / "DIR")
     write_pictures(folder)
     write_texts(folder)
@@ -185,6 +187,10 @@ PRINTED = {
     "run, probabilities": ["run", "model.tacit", "in.npy", "--reveal", "probability"],
     "evaluate": ["evaluate", "model.tacit", "test.npz", "--model", "model.onnx"],
     "evaluate, private": ["evaluate", "model.tacit", "test.npz", "--mode", "private"],
+    "token": ["token", "ward-3"],
+    "budget show": ["budget", "show", "--ledger", "budgets.db"],
+    "budget set": ["budget", "set", "--ledger", "b.db", "--client", "token:a", "--model", "m", "--total", "1"],
+    "budget reset": ["budget", "reset", "--ledger", "budgets.db", "--all"],
     "bench model": ["bench", "model", "model.tacit", "--repeat", "1"],
     "bench relu": ["bench", "relu", "--count", "100", "--repeat", "1", "--saturate"],
     "bench gelu": ["bench", "gelu", "--rows", "2", "--cols", "8", "--repeat", "1"],

@@ -10,6 +10,7 @@ from typer.exceptions import Abort, Exit, TyperException
 
 from tacit._core import __version__
 from tacit.cli.bench import bench
+from tacit.cli.budget import budget, token
 from tacit.cli.calibrate import calibrate
 from tacit.cli.compile import compile_command
 from tacit.cli.demo import demo, demo_text
@@ -46,6 +47,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "calibrate": (calibrate, ""),
     "simulate": (simulate, "mnist.tacit digits.npy"),
     "serve": (serve, "mnist.tacit --listen 127.0.0.1:7000"),
+    "token": (token, "ward-3"),
     "predict": (predict, "--server 10.0.0.2:7000 --pin 4f0c...e1 digits.npy"),
     "run": (run, "mnist.tacit digits.npy"),
     "evaluate": (evaluate, "mnist.tacit test.npz --mode private --limit 100"),
@@ -56,6 +58,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
 
 for name, (function, arguments) in COMMANDS.items():
     app.command(name, epilog=f"Example: `{f'tacit {name} {arguments}'.strip()}`")(expand(function))
+app.add_typer(budget, name="budget")
 app.add_typer(bench, name="bench")
 app.add_typer(train, name="train")
 
