@@ -165,6 +165,12 @@ impl Server {
         pin.ok_or_else(|| MisuseError::new_err("a plaintext server has no key to pin"))
     }
 
+    /// What is legal in its options and yet seldom meant.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings().to_vec()
+    }
+
     /// The sessions that run and those that wait.
     #[getter]
     fn counts(&self) -> (usize, usize) {
@@ -210,6 +216,7 @@ impl Server {
 struct Outcome<'a> {
     session: u64,
     client: &'a str,
+    identity: Option<&'a str>,
     #[serde(flatten)]
     report: Option<&'a Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,6 +278,7 @@ fn outcome(event: &Event) -> PyResult<String> {
     json(&Outcome {
         session: event.session,
         client: &event.client,
+        identity: event.identity.as_deref(),
         report,
         error,
         end: event.end,

@@ -24,7 +24,7 @@ pub use session::client::{Answer, Request, predict};
 pub use session::handshake::MOST_INPUTS;
 pub use session::input::quantize;
 pub use session::open::Session;
-pub use session::opening::{Asking, Met, OPENING, Visitor, model_name, presented_token};
+pub use session::opening::{Asking, Met, OPENING, Visitor, model_name};
 pub use session::server::{Progress, Served, Terms};
 pub use step::local::WeightedSum;
 pub use step::{

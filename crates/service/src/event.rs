@@ -11,6 +11,8 @@ pub struct Event {
     pub session: u64,
     /// The client's address.
     pub client: String,
+    /// Who the client is, as a ledger names it; none before it has said so.
+    pub identity: Option<String>,
     /// The name of the model that the client asked for, once it did.
     pub model: Option<String>,
     /// What the session cost, or why it failed.

@@ -3,6 +3,7 @@
 use wire::{Link, ServerTls, Timeouts};
 
 use crate::limits::Limits;
+use crate::policy::Policy;
 
 /// The clients that may connect, and the transport that they use.
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct Options {
     pub timeouts: Timeouts,
     /// A link to imitate; clients must do the same.
     pub link: Option<Link>,
+    /// What it asks of its clients.
+    pub policy: Policy,
     /// How much the server takes on.
     pub limits: Limits,
     /// Most inputs per session.

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::gate::{Gate, Room};
 use crate::limits::{self, Limits};
 use crate::options::{Access, Options};
+use crate::policy::Policy;
 use crate::shared::{Shared, Telling, locked};
 use crate::visit::Model;
 
@@ -48,6 +49,7 @@ impl Server {
         let shared = Shared {
             models: RwLock::new(Arc::new(models)),
             access: RwLock::new(options.access.clone()),
+            policy: RwLock::new(options.policy.clone()),
             gate: Gate::new(room(options.limits, largest)?),
             options,
             waker,
@@ -110,13 +112,18 @@ impl Server {
         self.shared.abort();
     }
 
-    /// Puts other models, and another identity if there is one, in the place of those that new
-    /// sessions get.
+    /// Puts other models, another policy, and another identity if there is one, in the place of
+    /// those that new sessions get.
     /// Sessions under way keep what they have.
     ///
     /// # Errors
     /// [`Error::Misuse`] for no models, or plaintext in the place of TLS or the reverse.
-    pub fn replace(&self, models: Vec<Model>, access: Option<Access>) -> Result<()> {
+    pub fn replace(
+        &self,
+        models: Vec<Model>,
+        access: Option<Access>,
+        policy: Policy,
+    ) -> Result<()> {
         let shared = &self.shared;
         checked(&models, &shared.options)?;
         let encrypts = |access: &Access| matches!(access, Access::Tls(_));
@@ -124,6 +131,7 @@ impl Server {
             return Err(Error::misuse("a server does not change between TLS and plaintext"));
         }
         *shared.models.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
+        *shared.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
         if let Some(access) = access {
             *shared.access.write().unwrap_or_else(PoisonError::into_inner) = access;
         }
@@ -149,7 +157,7 @@ fn opening(timeouts: &Timeouts) -> Duration {
 /// The bytes of the largest session.
 fn checked(models: &[Model], options: &Options) -> Result<u64> {
     for (place, model) in models.iter().enumerate() {
-        let batch = model.served.plan()?.settings().batch();
+        let batch = model.batch()?;
         let most = options.most_inputs;
         if most < batch {
             let why = format!("at most {most} inputs in a session, less than a batch of {batch}");

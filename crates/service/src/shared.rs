@@ -16,6 +16,7 @@ use crate::door::Arrived;
 use crate::event::{End, Event};
 use crate::gate::{Full, Gate, Place};
 use crate::options::{Access, Options};
+use crate::policy::{Known, Policy};
 use crate::visit::{self, Facts, Model};
 
 /// Events of clients that came to nothing: so many at once, and so many a second.
@@ -28,6 +29,7 @@ const RESTART: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     pub(crate) models: RwLock<Arc<Vec<Model>>>,
     pub(crate) access: RwLock<Access>,
+    pub(crate) policy: RwLock<Policy>,
     pub(crate) options: Options,
     pub(crate) gate: Arc<Gate>,
     pub(crate) waker: Arc<Waker>,
@@ -62,6 +64,11 @@ impl Shared {
 
     pub(crate) fn count_panic(&self) -> usize {
         self.panics.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// What is asked of clients now.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn open(&self, stream: TcpStream) -> Result<Incoming> {
@@ -120,13 +127,18 @@ impl Shared {
             Err(error) => return self.tell(facts.event(Err(error), End::Failed, Duration::ZERO)),
         };
         let models = self.models.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (address, subject) = (arrived.address.ip(), incoming.subject());
         let admitted = wanted(&models, &visitor).and_then(|model| {
+            let known = self.policy().identify(address, subject, &visitor)?;
+            facts.identity = Some(known.client.key());
             facts.model = models.get(model).map(|model| model.name.clone());
             let memory = models.get(model).map_or(0, |model| model.session_memory);
-            Ok((model, self.enter(memory)?))
+            Ok((model, known, self.enter(memory)?))
         });
         match admitted {
-            Ok((model, place)) => self.start(models, model, incoming, place, facts),
+            Ok((model, known, place)) => {
+                self.start((models, model), known, incoming, place, facts);
+            }
             Err(refusal) => {
                 let why = refusal.outcome().err();
                 incoming.answer(&visitor.answer(&refusal).unwrap_or_default());
@@ -150,27 +162,27 @@ impl Shared {
     /// Begins a session on a thread of its own.
     fn start(
         self: &Arc<Self>,
-        models: Arc<Vec<Model>>,
-        model: usize,
+        (models, model): (Arc<Vec<Model>>, usize),
+        known: Known,
         incoming: Incoming,
         place: Place,
         facts: Facts,
     ) {
         let (session, client) = (facts.session, facts.client.clone());
-        let known = incoming.stream().try_clone().map(|stream| {
+        let listed = incoming.stream().try_clone().map(|stream| {
             locked(&self.sessions).insert(session, stream);
         });
         let shared = self.clone();
         let run = move || {
             if let Some(model) = models.get(model) {
-                let event = visit::run(&shared, model, incoming, place, facts);
+                let event = visit::run(&shared, model, &known, incoming, place, facts);
                 locked(&shared.sessions).remove(&session);
                 shared.tell(event);
                 shared.wake();
             }
         };
         let begin = |()| thread::Builder::new().name("tacit-session".into()).spawn(run);
-        if let Err(e) = known.and_then(begin) {
+        if let Err(e) = listed.and_then(begin) {
             locked(&self.sessions).remove(&session);
             let error = Error::transport(format!("cannot begin a session: {e}"));
             let facts = Facts::new(session, client);

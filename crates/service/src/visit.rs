@@ -4,12 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use runtime::{Progress, Report, Served, Terms, Visitor, model_name};
+use runtime::{Progress, Report, Reveal, Served, Terms, Visitor, model_name};
 use rustix::time::{ClockId, clock_gettime};
 use wire::{Admission, Channel, Error, Incoming, Link, Result, TransportKind};
 
 use crate::event::{End, Event};
 use crate::gate::{Place, Queued, Slot};
+use crate::policy::Known;
 use crate::shared::Shared;
 
 /// Longest wait for the client's goodbye after the last message.
@@ -24,21 +25,42 @@ pub(crate) const AT_THE_DOOR: &str = "door";
 pub struct Model {
     /// Its name.
     pub name: String,
-    /// What runs.
-    pub served: Served,
+    /// What runs, for each of what clients may learn; the first where nothing is said of a client.
+    served: Vec<(Reveal, Served)>,
     /// Bytes that a session of it holds at most, about.
     pub session_memory: u64,
     named: [u8; 32],
 }
 
 impl Model {
-    /// Gives `served` a name.
+    /// Gives a name to what is served; `others` are the same model for clients that may learn
+    /// something else.
     ///
     /// # Errors
     /// [`Error::Internal`] without a plan; there always is one.
-    pub fn new(name: impl Into<String>, served: Served) -> Result<Self> {
-        let (name, session_memory) = (name.into(), served.plan()?.session_memory());
-        Ok(Self { named: model_name(&name), name, served, session_memory })
+    pub fn new(name: impl Into<String>, served: Served, others: Vec<Served>) -> Result<Self> {
+        let (name, mut all, mut session_memory) = (name.into(), Vec::new(), 0);
+        for served in std::iter::once(served).chain(others) {
+            let plan = served.plan()?;
+            session_memory = plan.session_memory().max(session_memory);
+            all.push((plan.settings().reveal, served));
+        }
+        Ok(Self { named: model_name(&name), name, served: all, session_memory })
+    }
+
+    /// The largest batch of its plans.
+    pub(crate) fn batch(&self) -> Result<usize> {
+        let mut most = 1;
+        for (_, served) in &self.served {
+            most = served.plan()?.settings().batch().max(most);
+        }
+        Ok(most)
+    }
+
+    /// What runs for a client that may learn `reveal`, or what all may.
+    fn served(&self, reveal: Option<Reveal>) -> Option<&Served> {
+        let wanted = |all: &&(Reveal, Served)| reveal.is_none_or(|reveal| all.0 == reveal);
+        self.served.iter().find(wanted).map(|(_, served)| served)
     }
 
     /// Whether a client asked for it.
@@ -51,6 +73,7 @@ impl Model {
 pub(crate) struct Facts {
     pub(crate) session: u64,
     pub(crate) client: String,
+    pub(crate) identity: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) reached: &'static str,
     pub(crate) inputs: usize,
@@ -60,14 +83,14 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(session: u64, client: String) -> Self {
-        let (model, link) = (None, None);
         Self {
             session,
             client,
-            model,
+            identity: None,
+            model: None,
             reached: AT_THE_DOOR,
             inputs: 0,
-            link,
+            link: None,
             waited: Duration::ZERO,
         }
     }
@@ -76,6 +99,7 @@ impl Facts {
         Event {
             session: self.session,
             client: self.client,
+            identity: self.identity,
             model: self.model,
             outcome,
             end,
@@ -93,13 +117,14 @@ impl Facts {
 pub(crate) fn run(
     shared: &Arc<Shared>,
     model: &Model,
+    known: &Known,
     incoming: Incoming,
     place: Place,
     mut facts: Facts,
 ) -> Event {
     let began = thread_time();
     facts.model = Some(model.name.clone());
-    let visit = || attend(shared, model, incoming, place, &mut facts);
+    let visit = || attend(shared, (model, known), incoming, place, &mut facts);
     let (outcome, end) = match guarded(shared, visit) {
         Ok((report, end)) => (Ok(report), end),
         Err(error) => {
@@ -133,7 +158,7 @@ fn guarded<T>(shared: &Shared, run: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn attend(
     shared: &Shared,
-    model: &Model,
+    (model, known): (&Model, &Known),
     incoming: Incoming,
     place: Place,
     facts: &mut Facts,
@@ -162,10 +187,20 @@ fn attend(
         Progress::SetUp => *reached = "inputs",
         Progress::Done(done) => *inputs = done,
     };
-    let charge = &mut |_| Ok(());
+    let (policy, mut unusable) = (shared.policy(), None);
+    let charge = &mut |inputs| {
+        policy.charge(&known.client, &model.name, inputs).map_err(|(refusal, why)| {
+            unusable = why;
+            refusal
+        })
+    };
     let terms =
         Terms { most_inputs: options.most_inputs, threads: options.threads, charge, progress };
-    let report = model.served.serve(&mut channel, &met, terms)?;
+    let served = model.served(known.reveal).ok_or_else(|| {
+        Error::internal("a client that may learn what the server has no plan for; please report it")
+    })?;
+    let report = served.serve(&mut channel, &met, terms);
+    let report = report.map_err(|error| unusable.map_or(error, |why| Error::from(*why)))?;
     facts.reached = "goodbye";
     // Nothing is left to compute: the next session may begin.
     drop(slot);

@@ -13,6 +13,7 @@ mod compare;
 mod model;
 mod serving;
 mod session;
+mod warnings;
 
 pub use bench::{BenchServer, bench};
 pub use compare::{Suited, compare_suites};

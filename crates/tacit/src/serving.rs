@@ -1,16 +1,17 @@
 //! Serving: options as operators give them, turned into a server.
 
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use graph::Model;
 use runtime::planner::{Conditions, Planning, Rates};
 use runtime::{Reveal, Served, Settings};
 use serde::Deserialize;
-use service::{Access, Limits, Options, Server};
+use service::{Access, Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
 use wire::{Error, Identity, Link, Pin, Result, ServerTls};
 
 use crate::session::{Patience, link, threads};
+use crate::warnings;
 
 /// PEM files of a server.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -50,6 +51,12 @@ pub struct ServeOptions {
     pub memory: Option<u64>,
     /// What clients call the model; the name that it was compiled under when absent.
     pub name: Option<String>,
+    /// File of the tokens that clients must show; see `service::Tokens`.
+    pub tokens: Option<String>,
+    /// File in which inputs are counted by client and model.
+    pub ledger: Option<String>,
+    /// The budget of clients that have none of their own in the ledger.
+    pub budget: Budget,
     /// Most inputs in one session.
     pub most_inputs: usize,
     /// Threads per session, 1 to 64.
@@ -84,6 +91,9 @@ impl Default for ServeOptions {
             waiting: Limits::default().waiting,
             memory: None,
             name: None,
+            tokens: None,
+            ledger: None,
+            budget: Budget::default(),
             most_inputs: 1_000_000,
             threads: 1,
             network: None,
@@ -99,6 +109,8 @@ impl Default for ServeOptions {
 pub struct Welcome {
     server: Server,
     pin: Mutex<Option<Pin>>,
+    ledger: Option<Arc<Ledger>>,
+    warnings: Vec<String>,
 }
 
 /// Binds `listen` (HOST:PORT) for `model`.
@@ -113,8 +125,12 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         waiting: options.waiting,
         memory: options.memory.map(|mb| mb.saturating_mul(1 << 20)),
     };
+    let ledger = options.ledger.as_deref().map(Ledger::open).transpose()?.map(Arc::new);
+    let policy = policy(options, ledger)?;
+    let models = vec![named(model, options, &policy)?];
     let chosen = Options {
         access,
+        policy: policy.clone(),
         timeouts: options.timeouts.timeouts()?,
         link: link(options.network.as_deref())?,
         limits,
@@ -122,8 +138,9 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         threads,
         once: options.once,
     };
-    let server = Server::bind(vec![named(model, options)?], listen, chosen)?;
-    Ok(Welcome { server, pin: Mutex::new(pin) })
+    let server = Server::bind(models, listen, chosen)?;
+    let warnings = warnings::of(options, &policy)?;
+    Ok(Welcome { server, pin: Mutex::new(pin), ledger: policy.ledger, warnings })
 }
 
 impl Welcome {
@@ -132,33 +149,63 @@ impl Welcome {
         &self.server
     }
 
+    /// Returns what is legal in the options and yet seldom meant, in whole sentences.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// Returns the pin of the server's key; `None` in plaintext.
     pub fn pin(&self) -> Option<Pin> {
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts `model` and the certificate in the files of `options` in the place of what new
-    /// sessions get; sessions under way go on. A key that is made at the start stays.
+    /// Puts `model`, and the certificate and the tokens in the files of `options`, in the place of
+    /// what new sessions get; sessions under way go on. A key that is made at the start stays, and
+    /// so does the ledger.
     ///
     /// # Errors
     /// [`Error::Misuse`] for files that cannot be used: the server goes on as it was.
     pub fn reload(&self, model: Model, options: &ServeOptions) -> Result<()> {
-        let models = vec![named(model, options)?];
+        let policy = policy(options, self.ledger.clone())?;
+        let models = vec![named(model, options, &policy)?];
         let given = options.tls.as_ref().is_some_and(|files| files.certificate.is_some());
         let fresh = given.then(|| access(options)).transpose()?;
         let (access, pin) = fresh.map_or((None, self.pin()), |(access, pin)| (Some(access), pin));
-        self.server.replace(models, access)?;
+        self.server.replace(models, access, policy)?;
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner) = pin;
         Ok(())
     }
 }
 
-fn named(model: Model, options: &ServeOptions) -> Result<service::Model> {
+/// What is asked of clients.
+fn policy(options: &ServeOptions, ledger: Option<Arc<Ledger>>) -> Result<Policy> {
+    if ledger.is_none() && options.budget != Budget::default() {
+        return Err(Error::misuse("a budget needs a ledger that counts: add --ledger FILE"));
+    }
+    let tokens = options.tokens.as_deref().map(Tokens::from_file).transpose()?;
+    Ok(Policy { tokens: tokens.map(Arc::new), ledger, budget: options.budget })
+}
+
+/// The model by its name, once for each of what clients may learn of it.
+fn named(model: Model, options: &ServeOptions, policy: &Policy) -> Result<service::Model> {
     let name = options.name.clone().unwrap_or_else(|| model.graph.name.clone());
     let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
     let cache = options.key_cache.saturating_mul(1 << 20);
-    let served = Served::new(model, settings(options)?, &planning, options.accept_leakage, cache)?;
-    service::Model::new(name, served)
+    let settings = settings(options)?;
+    let serve = |model: Model, reveal: Reveal| {
+        let settings = Settings { reveal, ..settings };
+        Served::new(model, settings, &planning, options.accept_leakage, cache)
+    };
+    let entries = policy.tokens.iter().flat_map(|tokens| tokens.entries());
+    let mut reveals: Vec<Reveal> = Vec::new();
+    for reveal in entries.filter_map(TokenEntry::reveal) {
+        if reveal != settings.reveal && !reveals.contains(&reveal) {
+            reveals.push(reveal);
+        }
+    }
+    let others = reveals.into_iter().map(|reveal| serve(model.clone(), reveal));
+    let others = others.collect::<Result<Vec<_>>>()?;
+    service::Model::new(name, serve(model, settings.reveal)?, others)
 }
 
 fn access(options: &ServeOptions) -> Result<(Access, Option<Pin>)> {

@@ -84,7 +84,7 @@ tags! {
     PROBE = 0x05, "probe", Both, [Setup],
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
     REQUEST = 0x06, "request", ToServer, [Setup],
-        "The client names a model and shows its token, by the hash of either; zeros stand for none.";
+        "The client names a model, by a hash of its name, and shows its token; zeros stand for none.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
     ADMISSION = 0x08, "admission", ToClient, [Setup],

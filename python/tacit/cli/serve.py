@@ -27,10 +27,13 @@ from tacit.cli.options import (
     Timeout,
     Transfers,
 )
-from tacit.errors import TacitError
+from tacit.errors import MisuseError, TacitError
 from tacit.report import terminal
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
 from tacit.session.server import OPENING_SECONDS, Listening, Server
+
+LIMITS = ("total", "per_day", "per_minute")
+MOST_COUNTED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,20 @@ class ServeOptions:
         int | None,
         typer.Option(min=1, metavar="MB", help="Memory for the process. Default: most of what the machine has left."),
     ] = None
+    tokens: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Tokens of clients (`tacit token`); every client must show one."),
+    ] = None
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Count inputs by client and model here (`tacit budget`).")
+    ] = None
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="total=N,per-day=N,per-minute=N",
+            help="Inputs of a client that has no budget of its own in the ledger. Default: no limit.",
+        ),
+    ] = None
     name: Annotated[str | None, typer.Option(help="What clients call the model. Default: as compiled.")] = None
     drain: Annotated[
         float,
@@ -103,6 +120,9 @@ class ServeOptions:
             queue=self.queue,
             memory=self.memory,
             name=self.name,
+            tokens=self.tokens,
+            ledger=self.ledger,
+            budget=None if self.budget is None else limits(self.budget),
         )
 
 
@@ -115,13 +135,15 @@ def serve(model: ModelFile, options: ServeOptions, json: AsJson = False) -> None
     more than --session-timeout in all, is dropped; the others notice nothing. When --sessions run, --queue more
     wait, and others are told when to come back. SIGTERM and Ctrl-C let sessions end within --drain
     seconds, a second signal ends them at once; SIGHUP reads the model and the certificate anew. A
-    client that asks for more than --max-inputs inputs at once is turned away; a
-    budget over several sessions is yours to keep. With
+    client that asks for more than --max-inputs inputs at once is turned away, and with --ledger one
+    whose --budget is used up. With
     --batch B every run takes B inputs. With --offline K a session first prepares K runs, and one
     more after each run.
     """
     server = Server(model, options.listening())
     with handled(server, options.drain):
+        for warning in server.warnings:
+            terminal.warn(warning)
         if json:
             terminal.emit_json({"listening": server.address, "pin": server.pin})
         else:
@@ -131,6 +153,18 @@ def serve(model: ModelFile, options: ServeOptions, json: AsJson = False) -> None
                 terminal.show_session(session, json)
             except OSError as error:  # a full disk under the log is no reason to turn clients away
                 terminal.warn(f"a session's report was not written: {error}")
+
+
+def limits(text: str) -> dict[str, int]:
+    """The limits of a budget in `total=N,per-day=N,per-minute=N`, in any order; raises `MisuseError` for others."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, count = part.strip().partition("=")
+        key = name.replace("-", "_")
+        if key not in LIMITS or key in found or not (count.isascii() and count.isdigit()) or int(count) > MOST_COUNTED:
+            raise MisuseError(f"--budget is total=N, per-day=N and per-minute=N with commas between, not `{part}`")
+        found[key] = int(count)
+    return found
 
 
 @contextmanager

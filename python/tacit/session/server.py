@@ -1,7 +1,7 @@
 """The server: it holds the weights, answers sessions, and learns nothing of the inputs."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,9 @@ class Listening:
     `sessions` run at the same time (by cores and memory unless given), `queue` more wait for them and are told their
     place, and others are told when to come back; `memory` is what the process may take in MB (most of what the machine
     has left unless given), by the plan's own estimate of a session.
+    `tokens` names a file of tokens (`tacit token`), of which every client without a certificate must show one. `ledger`
+    names the file in which inputs are counted by client and model, and `budget` says how many a client may ask of which
+    nothing is said there: total, per_day, per_minute.
     `name` is what clients call the model (the name that it was compiled under unless given).
     """
 
@@ -64,6 +67,9 @@ class Listening:
     queue: int | None = None
     memory: int | None = None
     name: str | None = None
+    tokens: Path | None = None
+    ledger: Path | None = None
+    budget: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -80,9 +86,13 @@ class Listening:
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
+        counted = {"tokens": self.tokens, "ledger": self.ledger}
+        chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.network)}
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
+        if self.budget is not None:
+            options["budget"] = dict(self.budget)
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
         return json.dumps({**options, **leaking, "once": self.once})
 
@@ -95,6 +105,7 @@ class Server:
         self.model, self.listening = model, listening
         self.core = _core.Server(str(model), listening.listen, listening.options_json())
         self.address = self.core.address
+        self.warnings = self.core.warnings
         self.pin = None if listening.plaintext else self.core.pin
 
     @property

@@ -82,9 +82,10 @@ pub(crate) fn client(
     asking: Asking<'_>,
     inspect: impl FnOnce(&Plan) -> Result<usize>,
 ) -> Result<(Plan, Agreed)> {
+    let request = SessionRequest::of(&asking)?;
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
-    channel.send(&SessionRequest::of(&asking))?;
+    channel.send(&request)?;
     let theirs: Hello = channel.receive(&())?;
     theirs.check()?;
     let measures = admitted(channel, asking)?;

@@ -6,6 +6,7 @@ use wire::{
     Admission, Channel, Cost, Error, HEADER_LEN, Message, Result, Role, decode_frame, encode_frame,
     tags,
 };
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::session::input::random;
 
@@ -71,34 +72,40 @@ impl Hello {
     }
 }
 
-/// What a client wants of a server, by hashes: none of the lengths can be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a client wants of a server: a hash of the model's name, and its token. Nobody sees the
+/// lengths.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct SessionRequest {
     model: [u8; 32],
     token: [u8; 32],
 }
 
 impl SessionRequest {
-    pub(crate) fn of(asking: &Asking<'_>) -> Self {
-        Self {
-            model: asking.model.map_or([0; 32], model_name),
-            token: asking.token.map_or([0; 32], presented_token),
-        }
+    pub(crate) fn of(asking: &Asking<'_>) -> Result<Self> {
+        let token = asking.token.map(token_bytes).transpose()?;
+        let model = asking.model.map_or([0; 32], model_name);
+        Ok(Self { model, token: token.unwrap_or_default() })
     }
 }
 
 /// Returns what a client sends for the name of a model.
 pub fn model_name(name: &str) -> [u8; 32] {
-    hashed(b"tacit model v1", name)
+    Sha256::new().chain_update(b"tacit model v1").chain_update(name.as_bytes()).finalize().into()
 }
 
-/// Returns what a client sends for its token.
-pub fn presented_token(token: &str) -> [u8; 32] {
-    hashed(b"tacit token v1", token)
-}
-
-fn hashed(label: &[u8], text: &str) -> [u8; 32] {
-    Sha256::new().chain_update(label).chain_update(text.as_bytes()).finalize().into()
+/// The bytes of a token in hexadecimal digits.
+fn token_bytes(token: &str) -> Result<[u8; 32]> {
+    let digits = || token.bytes().map(|digit| char::from(digit).to_digit(16));
+    let mut bytes = [0; 32];
+    if token.len() != 64 || digits().any(|digit| digit.is_none()) {
+        return Err(Error::misuse("a token has 64 hexadecimal digits, as `tacit token` makes it"));
+    }
+    for (place, digit) in digits().flatten().enumerate() {
+        if let Some(byte) = bytes.get_mut(place / 2) {
+            *byte = *byte << 4 | digit as u8;
+        }
+    }
+    Ok(bytes)
 }
 
 impl Message for SessionRequest {
@@ -202,9 +209,18 @@ impl Visitor {
         self.request.model == *model
     }
 
-    /// Returns the token that the client presented ([`presented_token`]); `None` for none.
-    pub fn token(&self) -> Option<&[u8; 32]> {
-        Some(&self.request.token).filter(|token| **token != [0; 32])
+    /// Returns the token that the client showed, in 64 hexadecimal digits; `None` for none.
+    pub fn token(&self) -> Option<Zeroizing<String>> {
+        if self.request.token == [0; 32] {
+            return None;
+        }
+        let mut digits = Zeroizing::new(String::with_capacity(64));
+        for byte in self.request.token {
+            digits.extend(
+                [byte >> 4, byte & 15].map(|d| char::from_digit(d.into(), 16).unwrap_or('0')),
+            );
+        }
+        Some(digits)
     }
 }
 

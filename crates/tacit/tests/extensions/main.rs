@@ -14,7 +14,7 @@ use graph::{FloatTensor, Floats, Model, Options, Ranges, Rounding, Source, inter
 use runtime::planner::Planning;
 use runtime::{Answer, Asking, Served, Settings};
 use serde_json::{Value, json};
-use service::{Access, Limits, Options as Serving, Server};
+use service::{Access, Limits, Options as Serving, Policy, Server};
 use wire::{Role, Timeouts};
 
 fn registered() {
@@ -53,13 +53,14 @@ fn run(model: &Model, values: &[f32]) -> (Answer, Vec<i64>) {
         access: Access::Plaintext,
         timeouts: Timeouts::default(),
         link: None,
+        policy: Policy::default(),
         limits: Limits::default(),
         most_inputs: 4,
         threads: 1,
         once: true,
     };
     let served = Served::new(model.clone(), Settings::default(), &Planning::Plain, false, 0);
-    let models = vec![service::Model::new("own", served.unwrap()).unwrap()];
+    let models = vec![service::Model::new("own", served.unwrap(), Vec::new()).unwrap()];
     let server = Server::bind(models, "127.0.0.1:0", options).unwrap();
     let address = server.address();
     let answer = std::thread::scope(|scope| {

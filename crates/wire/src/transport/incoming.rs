@@ -12,6 +12,7 @@ use rustls::{Connection, ServerConnection};
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
+use crate::transport::certificate::subject;
 use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
 use crate::transport::tls::{ServerTls, Session, refuse};
 
@@ -68,6 +69,12 @@ impl Incoming {
     /// Whether the TLS handshake is over, or there is none.
     pub fn is_connected(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
+    }
+
+    /// Returns the subject of the certificate that the client showed and an authority of this
+    /// server vouched for, once the TLS handshake is over.
+    pub fn subject(&self) -> Option<String> {
+        subject(self.tls.as_ref()?.peer_certificates()?.first()?)
     }
 
     /// Takes what is there, until `wanted` bytes have arrived inside TLS.

@@ -56,6 +56,11 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
+    /// Returns when the first certificate's time is over; none where it does not say.
+    pub fn expiry(&self) -> Option<std::time::SystemTime> {
+        self.chain.first().and_then(crate::transport::certificate::expiry)
+    }
+
     /// Returns the pin of this identity.
     ///
     /// # Errors
