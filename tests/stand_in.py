@@ -40,13 +40,14 @@ def serve(arguments: list[str]) -> None:
     place = arguments.index("--listen") + 1
     asked, arguments[place] = arguments[place], "127.0.0.1:0"
     log = record().with_suffix(f".{len(servers())}.log")
-    with log.open("w") as output:
+    errors = log.with_suffix(".err")
+    with log.open("w") as output, errors.open("w") as complaints:
         command = [*TACIT, *arguments, "--json"]
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=complaints, start_new_session=True)
     end = time.monotonic() + START_SECONDS
     while not (said := log.read_text()).endswith("\n"):
         if process.poll() is not None or time.monotonic() > end:
-            sys.exit(f"the server did not start: {said}")
+            sys.exit(f"the server did not start: {said}{errors.read_text()}")
         time.sleep(0.05)
     if not said.startswith('{"listening"'):
         sys.exit(said)
