@@ -60,3 +60,15 @@ class Authority:
         signer = ("-config", settings, "-cert", self.ca, "-keyfile", self.key, "-batch", "-notext")
         dates = ("-startdate", days[0], "-enddate", days[1])
         self.run("ca", *signer, *dates, "-extfile", extensions, "-in", request, "-out", certificate)
+
+
+def self_signed(folder: Path, constraint: str, subject: str) -> Certified:
+    """A certificate as people make one for a server, with a basic constraint and a subjectAltName."""
+    if shutil.which("openssl") is None:
+        pytest.skip("the openssl program, which makes the certificates, is absent")
+    made = Certified(folder / "cert.pem", folder / "key.pem")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", made.key)
+    extensions = ("-addext", f"basicConstraints=critical,{constraint}", "-addext", f"subjectAltName={subject}")
+    command = ("openssl", "req", "-x509", *key, "-out", made.certificate, "-subj", "/CN=server", "-days", 2)
+    subprocess.run([*map(str, (*command, *extensions))], cwd=folder, check=True, capture_output=True)
+    return made

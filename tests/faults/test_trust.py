@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from faults.authorities import Authority
+from faults.authorities import Authority, self_signed
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import TO_CLIENT, TO_SERVER, Cut, Relay, Stall
 
@@ -85,6 +85,25 @@ def test_certificates_that_do_not_hold(job, authority, name, subject, days, word
 def test_self_signed_keys_need_their_pin(job, pinned, authority):
     assert "UnknownIssuer" in refused(pinned, job, ca=authority.ca)
     assert job.served_by(pinned, plaintext=False, pin=pinned.pin)
+
+
+@pytest.mark.parametrize("authority", ["TRUE", "FALSE"])
+def test_a_self_signed_certificate_is_to_be_pinned(job, tmp_path, authority):
+    """The certificate of `openssl req -x509` given as --ca; with CA:TRUE it is no server's, whatever its names."""
+    alone = self_signed(tmp_path, f"CA:{authority}", LOCAL if authority == "TRUE" else "DNS:example.org")
+    server = job.serve(*alone.served(), "--timeout", IDLE)
+    words = refused(server, job, ca=alone.certificate)
+    assert f"`{alone.certificate}` holds the server's own certificate" in words
+    assert words.endswith(f"--pin {server.pin}")
+    assert job.served_by(server, plaintext=False, pin=server.pin)
+    server.close()
+
+
+def test_a_self_signed_certificate_of_a_server_may_vouch_for_itself(job, tmp_path):
+    alone = self_signed(tmp_path, "CA:FALSE", LOCAL)
+    server = job.serve(*alone.served(), "--timeout", IDLE)
+    assert job.served_by(server, plaintext=False, ca=alone.certificate)
+    server.close()
 
 
 def test_wrong_pins(job, pinned):

@@ -1,5 +1,6 @@
 //! What carries bytes between the parties, and links that are imitated.
 
+pub(crate) mod authority;
 pub(crate) mod certificate;
 pub(crate) mod incoming;
 pub(crate) mod link;

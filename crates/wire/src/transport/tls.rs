@@ -8,20 +8,20 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig,
-    ServerConnection, version::TLS13,
+    CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection,
+    version::TLS13,
 };
 
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
+use crate::transport::authority::{Certified, SelfSigned, roots};
 use crate::transport::pin::{Pin, Pinned};
 use crate::transport::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining, timed_out};
 
@@ -101,10 +101,7 @@ impl ClientTls {
         let verifier: Arc<dyn ServerCertVerifier> = match trust {
             Trust::Pin(pin) => Arc::new(Pinned::new(*pin, &provider)),
             Trust::Authority(file) => {
-                let roots = Arc::new(read_roots(file)?);
-                WebPkiServerVerifier::builder_with_provider(roots, provider)
-                    .build()
-                    .map_err(|e| Error::misuse(format!("`{file}`: {e}")))?
+                Arc::new(Certified::new(file, read_certificates(file)?, provider)?)
             }
         };
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
@@ -143,7 +140,7 @@ impl ServerTls {
         let builder = match client_authority {
             None => builder.with_no_client_auth(),
             Some(file) => {
-                let roots = Arc::new(read_roots(file)?);
+                let roots = Arc::new(roots(file, read_certificates(file)?)?);
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
                 let verifier = verifier.map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
                 builder.with_client_cert_verifier(verifier)
@@ -269,6 +266,11 @@ pub(super) fn refuse(error: &rustls::Error) -> Error {
         rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         ) => "the peer's certificate has expired".into(),
+        rustls::Error::InvalidCertificate(CertificateError::Other(other))
+            if other.0.is::<SelfSigned>() =>
+        {
+            other.0.to_string()
+        }
         rustls::Error::InvalidMessage(_) => "the peer does not speak TLS".into(),
         other => format!("TLS: {other}"),
     };
@@ -287,14 +289,6 @@ fn read_certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(file).map_err(|e| bad(e.to_string()))?;
     let chain: Vec<_> = read.collect::<Result<_, _>>().map_err(|e| bad(e.to_string()))?;
     if chain.is_empty() { Err(bad("the file has none".into())) } else { Ok(chain) }
-}
-
-fn read_roots(file: &str) -> Result<RootCertStore> {
-    let mut roots = RootCertStore::empty();
-    for certificate in read_certificates(file)? {
-        roots.add(certificate).map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
-    }
-    Ok(roots)
 }
 
 #[cfg(test)]

@@ -19,12 +19,16 @@ fn kind(error: Error) -> TransportKind {
 fn meet(pin: Option<Pin>) -> (Result<Channel>, Result<Channel>) {
     let identity = Identity::ephemeral().unwrap();
     let pin = pin.unwrap_or(identity.pin().unwrap());
+    meet_as(identity, &Trust::Pin(pin))
+}
+
+fn meet_as(identity: Identity, trust: &Trust) -> (Result<Channel>, Result<Channel>) {
     let tls = ServerTls::new(identity, None).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let timeouts = Timeouts { connect: Duration::from_secs(5), ..Timeouts::default() };
     let server = thread::spawn(move || tls.channel(listener.accept().unwrap().0, timeouts));
-    let tls = ClientTls::new(&Trust::Pin(pin), None).unwrap();
+    let tls = ClientTls::new(trust, None).unwrap();
     let stream = TcpStream::connect(address).unwrap();
     (tls.channel("localhost", stream, timeouts), server.join().unwrap())
 }
@@ -56,6 +60,39 @@ fn another_key_is_refused_by_name() {
     assert!(error.to_string().contains("not the pinned one"), "{error}");
     assert_eq!(kind(error), TransportKind::NotAuthentic);
     assert_eq!(kind(server.unwrap_err()), TransportKind::Refused);
+}
+
+/// The words of a client that takes the server's own certificate for that of an authority.
+fn mistaken(name: &str, authority: bool) -> (String, Pin) {
+    let file =
+        std::env::temp_dir().join(format!("tacit-{name}-{authority}-{}.pem", std::process::id()));
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut about = rcgen::CertificateParams::new(vec![name.to_string()]).unwrap();
+    if authority {
+        about.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    }
+    let certificate = about.self_signed(&key).unwrap();
+    std::fs::write(&file, certificate.pem()).unwrap();
+    let chain = vec![certificate.der().clone()];
+    let identity = Identity { chain, key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() };
+    let pin = identity.pin().unwrap();
+    let trust = Trust::Authority(file.to_str().unwrap().into());
+    let (client, server) = meet_as(identity, &trust);
+    std::fs::remove_file(&file).unwrap();
+    assert!(server.is_err());
+    let error = client.unwrap_err();
+    let words = error.to_string();
+    assert_eq!(kind(error), TransportKind::NotAuthentic);
+    (words, pin)
+}
+
+#[test]
+fn a_self_signed_certificate_is_no_authority_and_its_pin_is_told() {
+    for (name, authority) in [("localhost", true), ("elsewhere", true), ("elsewhere", false)] {
+        let (words, pin) = mistaken(name, authority);
+        assert!(words.contains(&format!("--pin {pin}")), "{name}, {authority}: {words}");
+        assert!(words.contains(".pem` holds the server's own certificate"), "{words}");
+    }
 }
 
 #[test]
