@@ -1,7 +1,12 @@
 """Inputs are checked before anything else sees them."""
 
+import struct
+import tracemalloc
+import zipfile
+
 import numpy as np
 import pytest
+from tacit.data import claims
 from tacit.data.examples import load
 from tacit.errors import MisuseError
 
@@ -86,3 +91,63 @@ def test_archives_without_x_say_what_they_have(tmp_path):
 def test_absent_files(tmp_path):
     with pytest.raises(MisuseError, match="does not exist"):
         load(tmp_path / "absent.npy")
+
+
+def header(shape, kind="<f4", version=1):
+    """How a .npy file begins."""
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text
+
+
+def archive(path, **members):
+    """An archive of these members, each with its bytes, packed."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(f"{name}.npy", content)
+    return path
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("shape", [(1 << 40,), (1 << 20, 1 << 20), (1 << 62, 1 << 62)])
+def test_arrays_that_claim_too_much_are_refused_before_they_are_read(tmp_path, version, shape):
+    content = header(shape, version=version) + bytes(32 << 20)
+    (tmp_path / "x.npy").write_bytes(content)
+    bomb = archive(tmp_path / "x.npz", x=content)
+    assert bomb.stat().st_size < 1 << 16
+    for path in (tmp_path / "x.npy", bomb):
+        tracemalloc.start()
+        with pytest.raises(MisuseError, match=r"claims to hold [\d,.]+ GiB of numbers.*the limit is 4 GiB"):
+            load(path, SHAPE)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        tracemalloc.stop()
+
+
+def test_the_limit_is_for_all_arrays_of_a_file(tmp_path, monkeypatch):
+    path = saved(tmp_path, np.zeros((2, *SHAPE), np.float32), y=np.array([3, 4]))
+    monkeypatch.setattr(claims, "MOST_BYTES", 2 * 16 * 4 + 2 * 8)
+    assert len(load(path, SHAPE).x) == 2
+    monkeypatch.setattr(claims, "MOST_BYTES", 2 * 16 * 4 + 2 * 8 - 1)
+    with pytest.raises(MisuseError, match="array `x`"):
+        load(path, SHAPE)
+
+
+def test_labels_may_be_the_bomb_and_other_arrays_are_not_read(tmp_path):
+    x = header((1, *SHAPE)) + bytes(64)
+    huge = header((1 << 40,), "<i8")
+    with pytest.raises(MisuseError, match="array `y`"):
+        load(archive(tmp_path / "labels.npz", x=x, y=huge), SHAPE)
+    assert len(load(archive(tmp_path / "others.npz", x=x, other=huge), SHAPE).x) == 1
+
+
+@pytest.mark.parametrize("content", [b"\x93NUMPY\x02\x00\xff\xff\xff\xff", b"\x93NUMPY\x03\x00", b"raw bytes", b""])
+def test_headers_that_are_none(tmp_path, content):
+    (tmp_path / "x.npy").write_bytes(content)
+    for path in (tmp_path / "x.npy", archive(tmp_path / "x.npz", x=content + bytes(1 << 20))):
+        with pytest.raises(MisuseError, match=r"no readable \.npy or \.npz file"):
+            load(path, SHAPE)
+
+
+def test_objects_are_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.array([{}, []], object))
+    with pytest.raises(MisuseError, match="holds Python objects"):
+        load(tmp_path / "x.npz", SHAPE)

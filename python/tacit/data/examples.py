@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data import claims
 from tacit.data.pictures import is_picture, pixels
 from tacit.data.preprocess import Pixels, Preprocessing
 from tacit.errors import MisuseError
 
+ARRAYS = ("x", "y")
+"""What is read of a .npz file."""
 # What numpy and zipfile raise for damaged or hostile files.
 UNREADABLE = (
     OSError,
@@ -107,17 +110,21 @@ def channels_last(path: Path, x: Pixels, channels: int) -> Pixels:
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays needed of a file; a .npy file's array is called `x`. Pickles are refused."""
+    """All arrays needed of a file; a .npy file's array is called `x`.
+
+    Pickles are refused, and what claims to be larger than `claims.MOST_BYTES`, before it is in memory.
+    """
     try:
         if path.exists() and not path.is_file():  # a pipe would block, a device has no end
             raise MisuseError(f"{path} is not a regular file")
         with path.open("rb") as file:
+            claims.check(path, file, ARRAYS)
             content = np.load(file, allow_pickle=False)
             if isinstance(content, np.ndarray):
                 return {"x": content}
             if "x" not in content:
                 raise MisuseError(f"{path} has no array `x`; it has {', '.join(content.files) or 'none'}")
-            return {name: content[name] for name in ("x", "y") if name in content}
+            return {name: content[name] for name in ARRAYS if name in content}
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
     except UNREADABLE as error:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compile.quantize import Ranges
+from tacit.data import claims
 from tacit.errors import MisuseError
 from tacit.importers.source import Node, Source
 
@@ -102,6 +103,8 @@ def arrays(path: Path, nodes: tuple[Node, ...]) -> dict[str, NDArray[np.float32]
     """The arrays that the nodes name, as float32."""
     names = {node.operation[field] for node in nodes for field in NAMED if node.operation.get(field) is not None}
     try:
+        with path.open("rb") as file:
+            claims.check(path, file, names)
         with np.load(path, allow_pickle=False) as archive:
             missing = sorted(names.difference(archive.files))
             if missing:
