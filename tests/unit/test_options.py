@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from tacit.cli import main
 from tacit.cli.options import class_names, interval
 from tacit.errors import MisuseError
 from tacit.session.client import Client
@@ -90,3 +91,21 @@ def test_names_that_are_no_text(tmp_path):
         class_names(tmp_path / "names.txt")
     with pytest.raises(MisuseError, match="does not exist"):
         class_names(tmp_path / "absent.txt")
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), -1.0, 0.0, 1e300])
+@pytest.mark.parametrize("name", ["timeout_seconds", "connect_seconds", "session_seconds"])
+def test_limits_that_are_none_are_named(name, seconds):
+    with pytest.raises(MisuseError, match=f"`{name}` is 0.001 to 1,000,000,000 seconds"):
+        Client("127.0.0.1:1", plaintext=True, **{name: seconds}).options_json()
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "-1", "0", "1e300"])
+@pytest.mark.parametrize("command", ["predict", "serve", "run", "evaluate"])
+def test_the_command_line_names_a_timeout_that_is_none(command, value, capsys):
+    arguments = {"predict": ["--server", "h:1"], "serve": ["--listen", "h:1", "m"], "run": ["m", "x"]}
+    given = arguments.get(command, ["m", "x"])
+    with pytest.raises(SystemExit) as ended:
+        main([command, *given, "--timeout", value])
+    assert ended.value.code == 2
+    assert "'--timeout'" in capsys.readouterr().err

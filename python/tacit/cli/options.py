@@ -8,6 +8,7 @@ import typer
 
 from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
+from tacit.session.client import LONGEST_TIMEOUT
 
 
 class Suite(StrEnum):
@@ -31,6 +32,14 @@ class Switch(StrEnum):
     RESIDUAL = "residual"
     SIGN = "sign"
     REWEIGHTING = "reweighting"
+
+
+def limit(seconds: float) -> float:
+    """The value of an option that is a limit in seconds; raises `BadParameter` for what is none."""
+    # A comparison with nan is never true, so that the option's own bounds let it pass.
+    if not 0 < seconds <= LONGEST_TIMEOUT:
+        raise typer.BadParameter(f"{seconds:g} is no limit: name 0.1 to {LONGEST_TIMEOUT:,.0f} seconds")
+    return seconds
 
 
 AcceptLeakage = Annotated[
@@ -106,9 +115,15 @@ Batch = Annotated[
         "filled up with zeros.",
     ),
 ]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds without a byte from the peer before giving up.")]
-ConnectTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for the connection and the TLS handshake.")]
-SessionTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a whole session, however busy.")]
+Timeout = Annotated[
+    float, typer.Option(min=0.1, callback=limit, help="Seconds without a byte from the peer before giving up.")
+]
+ConnectTimeout = Annotated[
+    float, typer.Option(min=0.1, callback=limit, help="Seconds for the connection and the TLS handshake.")
+]
+SessionTimeout = Annotated[
+    float, typer.Option(min=0.1, callback=limit, help="Seconds for a whole session, however busy.")
+]
 Network = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,9 @@ from tacit.model import Progress
 CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
 SESSION_SECONDS = 3600.0
+SHORTEST_TIMEOUT = 0.001
+LONGEST_TIMEOUT = 1e9
+"""Bounds of all three limits, in seconds."""
 MOST_INPUTS = 1_000_000
 LONGEST_RETRY_SECONDS = 1e6
 
@@ -218,5 +221,14 @@ class Patient(Protocol):
 
 
 def timeouts(party: Patient) -> dict[str, float]:
-    """The timeout policy of a client or server as the core reads it."""
+    """The timeout policy of a client or server as the core reads it.
+
+    Raises `MisuseError` naming a limit that is none.
+    """
+    for name in ("connect_seconds", "timeout_seconds", "session_seconds"):
+        # Infinity and nan, which JSON does not have, are not in this range either.
+        if not SHORTEST_TIMEOUT <= getattr(party, name) <= LONGEST_TIMEOUT:
+            raise MisuseError(
+                f"`{name}` is {SHORTEST_TIMEOUT:g} to {LONGEST_TIMEOUT:,.0f} seconds, not {getattr(party, name)}"
+            )
     return {"connect": party.connect_seconds, "idle": party.timeout_seconds, "session": party.session_seconds}
