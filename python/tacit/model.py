@@ -43,7 +43,7 @@ class Model:
     def preprocessing(self) -> Preprocessing | None:
         """How pixels become inputs, when `compile --preprocess` said so."""
         _ = self.description  # a file that is no model is refused as such
-        stored = metadata.entries(self.path).get("preprocess")
+        stored = metadata.entries(self.path).get(metadata.PREPROCESS)
         return None if stored is None else from_json(stored)
 
     @cached_property

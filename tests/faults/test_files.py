@@ -6,6 +6,7 @@ import resource
 import signal
 import struct
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ASSETS
+from sealed import header_of, sealed
 from tacit import Client, Model, TacitError
 
 from faults.parties import COMMAND, IDLE, ServerProcess, ask, named
@@ -21,17 +23,13 @@ Header = dict[str, Any]
 
 
 def spoil(job, path: Path, change: Callable[[Header, Header], None]) -> Path:
-    """A copy of the model whose header and graph went through `change`."""
-    content = job.model.read_bytes()
-    length = struct.unpack("<Q", content[:8])[0]
-    header = json.loads(content[8 : 8 + length])
+    """A copy of the model whose header and graph went through `change`, with a digest that holds."""
+    header, data = header_of(job.model.read_bytes())
     graph = json.loads(header["__metadata__"]["graph"])
     change(header, graph)
     if "graph" in header["__metadata__"]:
         header["__metadata__"]["graph"] = json.dumps(graph)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
+    path.write_bytes(sealed(header, data))
     return path
 
 
@@ -89,6 +87,7 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
     "huge header": lambda whole: struct.pack("<Q", 2**63) + whole[8:],
     "foreign": lambda _: (ASSETS / "mnist.onnx").read_bytes(),
     "zeros": lambda whole: bytes(len(whole)),
+    "one bit": lambda whole: whole[:-100] + bytes([whole[-100] ^ 4]) + whole[-99:],
     "weights replaced": lambda whole: whole[:-64] + b"\xff\xff\xff\x7f" * 16,
 }
 
@@ -126,6 +125,9 @@ def test_damaged_files(job, tmp_path, case):
     path.write_bytes(BYTES[case](job.model.read_bytes()))
     error = refuses("serve", path, "--listen", "127.0.0.1:0")
     assert named(error, {"misuse"})
+    assert "damaged.tacit" in error["message"]
+    if case in {"cut in the header", "cut in the weights", "longer", "huge header", "weights replaced", "one bit"}:
+        assert "damaged: its digest should be" in error["message"]
 
 
 @pytest.mark.parametrize("kind", ["absent", "folder", "pipe", "device"])
@@ -143,6 +145,15 @@ def npy(header: object) -> bytes:
     """A .npy file with this header and no data."""
     text = str(header).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+
+
+def bomb(path: Path, count: int) -> None:
+    """A small archive that unpacks to 64 MiB and claims `count` numbers."""
+    header = npy({"descr": "<f4", "fortran_order": False, "shape": (count,)})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as member:
+        member.write(header)
+        for _ in range(64):
+            member.write(bytes(1 << 20))
 
 
 INPUTS: dict[str, Callable[[Path, np.ndarray], object]] = {
@@ -165,6 +176,8 @@ INPUTS: dict[str, Callable[[Path, np.ndarray], object]] = {
     "huge": lambda path, _: path.write_bytes(npy({"descr": "<f4", "fortran_order": False, "shape": (2**40,)})),
     "negative": lambda path, _: path.write_bytes(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 72)}")),
     "code": lambda path, _: path.write_bytes(npy("__import__('os').abort()")),
+    "huge header": lambda path, _: path.write_bytes(b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**32 - 1)),
+    "bomb": lambda path, _: bomb(path, 2**38),
     "bad zip": lambda path, _: path.write_bytes(b"PK\x03\x04" + bytes(100)),
     "pipe": lambda path, _: os.mkfifo(path),
 }
@@ -176,6 +189,8 @@ def test_inputs_that_must_not_pass(job, server, tmp_path, case):
     INPUTS[case](path, job.x)
     error = refuses("predict", "--server", server.address, "--plaintext", path)
     assert named(error, {"misuse"})
+    if case in {"huge", "bomb"}:
+        assert "GiB of numbers" in error["message"]
     # A shape can only be judged against the plan; everything else never connects.
     if case in {"another shape", "too many axes"}:
         assert named(server.line(30)["error"], {"transport"})
@@ -311,5 +326,5 @@ def test_json_on_wrong_usage(tacit):
 def test_timeouts_that_are_none(tacit, job, limit, value):
     arguments = ("predict", "--server", "127.0.0.1:1", "--plaintext", job.file, limit, value, "--json")
     done = tacit(*arguments)
-    assert done.code in {1, 2}
-    assert done.json["error"]["kind"] in {"usage", "misuse"}
+    assert (done.code, done.json["error"]["kind"]) == (2, "usage")
+    assert f"'{limit}'" in done.json["error"]["message"]

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from networks import Network
+from sealed import edit
 from tacit.compile import Options, compile_model, metadata
 from tacit.data.preprocess import PRESETS, Preprocessing
 from tacit.errors import MisuseError
@@ -29,18 +30,19 @@ def test_preprocessing_is_kept_and_the_model_unchanged(tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_entries_can_be_added_again(tmp_path):
-    path = compiled(tmp_path)
-    metadata.attach(path, {"note": "ä"})
-    metadata.attach(path, {"preprocess": PRESETS["raw"].to_json()})
-    assert metadata.entries(path)["note"] == "ä"
-    assert Model(path).preprocessing == PRESETS["raw"]
-
-
 def test_foreign_preprocessing_is_refused(tmp_path):
-    path = compiled(tmp_path)
-    metadata.attach(path, {"preprocess": json.dumps({"crop": "x"})})
+    path = compiled(tmp_path, preprocessing=PRESETS["raw"])
+    edit(path, lambda entries: entries.update(preprocess=json.dumps({"crop": "x"})))
     with pytest.raises(MisuseError, match="`crop`"):
+        _ = Model(path).preprocessing
+
+
+def test_entries_are_covered_by_the_digest(tmp_path):
+    path = compiled(tmp_path, preprocessing=PRESETS["unit"])
+    content = path.read_bytes()
+    at = content.index(b"preprocess")
+    path.write_bytes(content[:at] + b"P" + content[at + 1 :])
+    with pytest.raises(MisuseError, match=r"small\.tacit: damaged: its digest should be [0-9a-f]{12}\.\.\. and is"):
         _ = Model(path).preprocessing
 
 

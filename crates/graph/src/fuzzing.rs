@@ -2,22 +2,39 @@
 
 use std::fmt::Display;
 
-use crate::file::{decode, encode};
+use crate::file::{Entries, decode, encode, examine, seal};
 use crate::ir::Graph;
 use crate::source::{Floats, Program, Source};
 
-/// A model file: what loads is saved as a file that loads as the same model.
+/// A model file, as it is and with a digest that holds, which a mutation almost never keeps: what
+/// loads is saved as a file that loads as the same model.
 ///
 /// # Panics
 /// When it is not.
 pub fn file(data: &[u8]) {
+    opened(data);
+    let mut sealed = data.to_vec();
+    if seal(&mut sealed) {
+        opened(&sealed);
+    }
+}
+
+fn opened(data: &[u8]) {
+    let about = examine(&mut &*data, data.len() as u64);
     match decode(data) {
         Ok(model) => {
-            let again = encode(&model).map(|bytes| decode(&bytes));
+            let again = encode(&model, &Entries::new()).map(|bytes| decode(&bytes));
             assert!(matches!(again, Ok(Ok(again)) if again == model));
+            assert!(matches!(about, Ok(about) if about.holds() && about.graph == model.graph));
         }
         Err(error) => fit_for_a_terminal(&error),
     }
+}
+
+/// Writes the digest of its contents into a model file, where it is long enough to have one.
+pub fn sealed(mut file: Vec<u8>) -> Vec<u8> {
+    seal(&mut file);
+    file
 }
 
 /// A graph in JSON: what parses is printed as a graph that parses, with one digest.

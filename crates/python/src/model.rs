@@ -28,8 +28,9 @@ pub(crate) fn rows<'py>(py: Python<'py>, rows: &[Vec<i64>]) -> PyResult<Bound<'p
 }
 
 /// Compiles an imported network into the file `path`; of tensors, `ranges` are the smallest
-/// and largest value, `means` those of their channels.
+/// and largest value, `means` those of their channels. The file keeps `entries` in its metadata.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub(crate) fn compile(
     py: Python<'_>,
     source_json: &str,
@@ -38,6 +39,7 @@ pub(crate) fn compile(
     means: Means,
     options_json: &str,
     path: &str,
+    entries: BTreeMap<String, String>,
 ) -> PyResult<String> {
     let chosen = options(options_json)?;
     let calibration = Calibration { ranges, means };
@@ -50,7 +52,7 @@ pub(crate) fn compile(
     }
     let described = py.detach(|| {
         let model = tacit::compile(source_json, floats, &calibration, &chosen)?;
-        tacit::save(&model, path).map_err(|e| Error::misuse(e.to_string()))?;
+        tacit::save_with(&model, &entries, path).map_err(|e| Error::misuse(e.to_string()))?;
         Ok(tacit::describe(&model))
     });
     json(&described.map_err(raise)?)

@@ -20,7 +20,7 @@ pub use compare::{Suited, compare_suites};
 pub use graph::Conv;
 pub use graph::{
     Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
-    load, save,
+    load, save, save_with,
 };
 pub use lab::{
     Calibrated, Compared, CotSource, Counted, Measured, Operation, Told, Took, Wanted, calibrated,

@@ -13,10 +13,10 @@ from tacit.compile import metadata
 from tacit.compile.quantize import calibrate
 from tacit.compile.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
-from tacit.data.text import ENDING, ENTRY, write
+from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
-from tacit.importers.quantised import Quantised, import_quantised, is_quantised
+from tacit.importers.quantised import import_quantised, is_quantised
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -69,6 +69,22 @@ class Options:
         exact = ("layer_bits", "margin_bits", "packing", "disabled")
         return json.dumps({name: getattr(self, name) for name in (*names, *exact)})
 
+    def noted(self, calibrated: bool) -> dict[str, Any]:
+        """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
+        names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
+        names += ["margin_bits", "packing"] if self.suite == "lola" else []
+        chosen = {name: getattr(self, name) for name in (*names, "disabled")}
+        noted = {name: value for name, value in chosen.items() if value not in (None, ())}
+        if self.reading is not None and self.reading.sequence is not None:
+            noted |= {"sequence": self.reading.sequence, "public_embedding": self.reading.public_embedding}
+        return {**noted, "calibrated": calibrated, "bias_correction": calibrated and self.bias_correction}
+
+    def entries(self, source: Path, text: Text | None, calibrated: bool) -> dict[str, str]:
+        """What the file keeps beside the graph: where the model comes from, and how its inputs are made."""
+        made = {} if self.preprocessing is None else {metadata.PREPROCESS: self.preprocessing.to_json()}
+        made |= {} if text is None else {ENTRY: text.to_json()}
+        return {**metadata.origin(source, self.noted(calibrated)), **made}
+
 
 def compile_model(
     source: Path,
@@ -89,7 +105,7 @@ def compile_model(
     _core.check_suite(options.suite, options.accept_leakage)
     check_passes(options)
     if is_quantised(source):
-        return compile_quantised(import_quantised(source), output, options)
+        return compile_quantised(source, output, options)
     reading, text = options.reading or Reading(), None
     graph = import_onnx(source, reading.sequence, reading.public_embedding)
     if options.reading is not None or graph.reads_tokens:
@@ -103,36 +119,36 @@ def compile_model(
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
     options = with_widths(options)
+    entries = options.entries(source, text, x is not None)
     summary: dict[str, Any] = json.loads(
-        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output))
+        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output), entries)
     )
-    if options.preprocessing is not None:
-        metadata.attach(output, {"preprocess": options.preprocessing.to_json()})
     if exact:
         summary["plan"] = str(write_plan(output))
     if text is not None:
-        metadata.attach(output, {ENTRY: text.to_json()})
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
     return summary
 
 
-def compile_quantised(network: Quantised, output: Path, options: Options) -> dict[str, Any]:
+def compile_quantised(folder: Path, output: Path, options: Options) -> dict[str, Any]:
     """Compile a network that was trained with few bits; its own bits, labels and preprocessing are the defaults."""
-    preprocessing = options.preprocessing or (None if network.preprocess is None else parse(network.preprocess))
+    network = import_quantised(folder)
     source = network.source
-    check_channels(source.input_shape, preprocessing)
     options = replace(
         options,
         activation_bits=options.activation_bits or network.activation_bits,
         weight_bits=options.weight_bits or WEIGHT_BITS,
         labels=options.labels or network.labels,
+        preprocessing=options.preprocessing or (None if network.preprocess is None else parse(network.preprocess)),
     )
+    check_channels(source.input_shape, options.preprocessing)
+    entries = options.entries(folder, None, False)
     summary: dict[str, Any] = json.loads(
-        _core.compile(source.to_json(), dict(source.weights), network.ranges, {}, options.to_json(), str(output))
+        _core.compile(
+            source.to_json(), dict(source.weights), network.ranges, {}, options.to_json(), str(output), entries
+        )
     )
-    if preprocessing is not None:
-        metadata.attach(output, {"preprocess": preprocessing.to_json()})
     return summary
 
 

@@ -1,12 +1,10 @@
 """What the Python side keeps in a .tacit file beside the graph: entries of its safetensors metadata.
 
-The core reads the entries it knows and leaves the others alone; they are no part of the plan.
+The core writes them with the model, and its digest covers them; it reads those it knows and leaves the others alone.
+They are no part of the plan, so that clients do not get them.
 """
 
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +12,9 @@ from tacit.errors import MisuseError
 
 LONGEST_HEADER = 1 << 26
 LENGTH = 8
+PREPROCESS = "preprocess"
+SOURCE = "source"
+OPTIONS = "options"
 
 
 def entries(path: Path) -> dict[str, str]:
@@ -25,23 +26,18 @@ def entries(path: Path) -> dict[str, str]:
         raise MisuseError(f"{path} has no readable header: {error}") from error
 
 
-def attach(path: Path, added: dict[str, str]) -> None:
-    """Add entries to a file, which is replaced only when the new one is complete."""
-    with path.open("rb") as file, tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as copy:
-        try:
-            content = header(path, file)
-            content["__metadata__"] |= added
-            text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-            text += b" " * (-len(text) % LENGTH)
-            copy.write(len(text).to_bytes(LENGTH, "little") + text)
-            shutil.copyfileobj(file, copy)
-            shutil.copymode(path, copy.name)
-            copy.flush()
-            os.fsync(copy.fileno())
-            Path(copy.name).replace(path)
-        except BaseException:
-            Path(copy.name).unlink(missing_ok=True)
-            raise
+def origin(source: Path, options: dict[str, Any]) -> dict[str, str]:
+    """Entries with the name of what was compiled, without the folder it was in, and the options that it was with."""
+    return {SOURCE: source.resolve().name, OPTIONS: json.dumps(options)}
+
+
+def noted(options: str | None) -> dict[str, Any] | None:
+    """The options that a file says it was compiled with; None where it does not say."""
+    try:
+        content = json.loads(options or "null")
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def header(path: Path, file: BinaryIO) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class PublicPlan:
 def write_plan(model: Path) -> Path:
     """Write the public plan of a model beside it."""
     offer = _core.public_plan(str(model))
-    preprocessing = metadata.entries(model).get("preprocess")
+    preprocessing = metadata.entries(model).get(metadata.PREPROCESS)
     path = model.with_suffix(PLAN)
     path.write_text(json.dumps({"offer": offer, "preprocess": preprocessing}))
     return path

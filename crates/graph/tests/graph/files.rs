@@ -1,12 +1,13 @@
-//! The `.tacit` file: round trip, and damage of every kind.
+//! The `.tacit` file: round trip, and contents that are refused.
 
 use crate::float;
 use crate::lowering::{compile, some_models};
 use crate::models::Builder;
+use tacit_graph::fuzzing::sealed;
 use tacit_graph::{Error, Model, Options, load, save};
 use tempfile::tempdir;
 
-fn tiny() -> Model {
+pub(crate) fn tiny() -> Model {
     let mut builder = Builder::new(7, &[3]);
     builder.gemm(2);
     let program = builder.finish();
@@ -14,7 +15,7 @@ fn tiny() -> Model {
     compile(&program, &ranges, &Options::default()).unwrap()
 }
 
-fn bytes_of(model: &Model) -> Vec<u8> {
+pub(crate) fn bytes_of(model: &Model) -> Vec<u8> {
     let directory = tempdir().unwrap();
     let path = directory.path().join("model.tacit");
     save(model, &path).unwrap();
@@ -22,21 +23,21 @@ fn bytes_of(model: &Model) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn load_bytes(bytes: &[u8]) -> tacit_graph::Result<Model> {
+pub(crate) fn load_bytes(bytes: &[u8]) -> tacit_graph::Result<Model> {
     let directory = tempdir().unwrap();
     let path = directory.path().join("model.tacit");
     std::fs::write(&path, bytes).unwrap();
     load(path)
 }
 
-/// Header and data of a safetensors file, the header edited as text.
+/// Header and data of a file, the header edited as text, with a digest that holds.
 fn with_header(bytes: &[u8], edit: impl Fn(&str) -> String) -> Vec<u8> {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let header = edit(std::str::from_utf8(&bytes[8..8 + length]).unwrap());
     let mut edited = (header.len() as u64).to_le_bytes().to_vec();
     edited.extend_from_slice(header.as_bytes());
     edited.extend_from_slice(&bytes[8 + length..]);
-    edited
+    sealed(edited)
 }
 
 #[test]
@@ -62,34 +63,13 @@ fn an_existing_file_is_replaced_and_a_wrong_model_is_not_written() {
 }
 
 #[test]
-fn every_truncation_and_extension_is_corrupt() {
-    let bytes = bytes_of(&tiny());
-    for length in 0..bytes.len() {
-        let error = load_bytes(&bytes[..length]).unwrap_err();
-        assert!(matches!(error, Error::Corrupt(_)), "{length}: {error}");
-    }
-    assert!(matches!(load_bytes(&[&bytes[..], &[0]].concat()), Err(Error::Corrupt(_))));
-}
-
-#[test]
-fn no_flipped_byte_panics() {
-    let bytes = bytes_of(&tiny());
-    for (at, bit) in (0..bytes.len()).flat_map(|at| [0x01, 0x10, 0x80].map(|bit| (at, bit))) {
-        let mut flipped = bytes.clone();
-        flipped[at] ^= bit;
-        // Names, scales and small weights may change and still be a model.
-        let _ = load_bytes(&flipped);
-    }
-}
-
-#[test]
 fn foreign_and_newer_files_are_named() {
     let bytes = bytes_of(&tiny());
     let refused = |edit: &dyn Fn(&str) -> String| {
         load_bytes(&with_header(&bytes, edit)).unwrap_err().to_string()
     };
-    let newer = refused(&|h| h.replace("\"version\":\"1\"", "\"version\":\"2\""));
-    assert!(newer.contains("file version 2, this program reads version 1"), "{newer}");
+    let newer = refused(&|h| h.replace("\"version\":\"2\"", "\"version\":\"3\""));
+    assert!(newer.contains("file version 3, this program reads version 2"), "{newer}");
     let foreign = refused(&|h| h.replace("\"tacit\"", "\"other\""));
     assert!(foreign.contains("not a Tacit model"), "{foreign}");
     let graph = refused(&|h| h.replace("\\\"version\\\":1", "\\\"version\\\":2"));
@@ -117,7 +97,7 @@ fn wrong_types_shapes_and_names_are_refused() {
     }
     let mut huge = bytes.clone();
     huge[..8].copy_from_slice(&u64::MAX.to_le_bytes());
-    assert!(matches!(load_bytes(&huge), Err(Error::Corrupt(_))));
+    assert!(matches!(load_bytes(&sealed(huge)), Err(Error::Corrupt(_))));
 }
 
 #[test]
@@ -126,7 +106,7 @@ fn weights_beyond_their_declared_width_are_refused() {
     let mut last = bytes.clone();
     let end = last.len();
     last[end - 4..].copy_from_slice(&i32::MIN.to_le_bytes());
-    let error = load_bytes(&last).unwrap_err();
+    let error = load_bytes(&sealed(last)).unwrap_err();
     assert!(matches!(&error, Error::Invalid { pass, .. } if pass == "load"), "{error}");
 }
 

@@ -2,6 +2,7 @@
 //! interpreter and the file, against references that share no code with it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod damage;
 mod exact;
 mod few_bits;
 mod files;

@@ -1,0 +1,153 @@
+//! The `.tacit` file: safetensors with the integer weights and, in its
+//! metadata, the public graph.
+//!
+//! Tensors `<node>.weight` (I32, `[out, in / groups, rows, columns]`, in the Winograd domain
+//! the rows and columns of a tile) and `<node>.bias` (I64, `[out]`) for each linear node, `<node>.bias` (I64, one for each
+//! element) for each offset, nothing else. Metadata: `digest`, the SHA-256 of the whole file (see `digest.rs`),
+//! `format` = `tacit`, `version` = `2`, `graph` = JSON, `made_by` = `tacit` and its release, and
+//! what the importer adds about where the model comes from and how its inputs are made. The
+//! bytes depend on the model, what was added and the release only.
+
+mod digest;
+mod inspect;
+mod read;
+mod write;
+
+use crate::error::{Error, Result};
+use crate::ir::{Graph, Model, Node, NodeWeights};
+use crate::model::verify_model;
+pub use inspect::{Inspection, inspect};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use digest::seal;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use inspect::examine;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use read::decode;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use write::encode;
+
+/// Further entries of a file's metadata, by name.
+pub type Entries = BTreeMap<String, String>;
+
+const FORMAT: &str = "tacit";
+const FILE_VERSION: &str = "2";
+const MADE_BY: &str = concat!("tacit ", env!("CARGO_PKG_VERSION"));
+/// Names of the entries that this crate writes itself.
+const OWN: [&str; 5] = ["digest", "format", "graph", "made_by", "version"];
+/// Largest file that [`load`] reads, in bytes.
+const MAX_FILE: u64 = 1 << 32;
+/// Longest header that it reads, in bytes.
+const MAX_HEADER: u64 = 1 << 26;
+
+/// Writes a model, replacing `path` only when all of it is on disk.
+///
+/// # Errors
+/// [`Error::Invalid`] for a model that [`verify_model`] refuses, [`Error::Io`]
+/// when the file system does, or `path` is something else than a file.
+pub fn save(model: &Model, path: impl AsRef<Path>) -> Result<()> {
+    save_with(model, &Entries::new(), path)
+}
+
+/// Writes a model like [`save`], with further entries in its metadata, which the digest covers.
+///
+/// # Errors
+/// Those of [`save`], and [`Error::Misuse`] for an entry that has the name of one of the file's
+/// own, or entries that are too long.
+pub fn save_with(model: &Model, entries: &Entries, path: impl AsRef<Path>) -> Result<()> {
+    verify_model(model)?;
+    let path = path.as_ref();
+    // Renaming onto a device or pipe would replace it.
+    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Err(Error::Io(format!("{}: not a regular file", path.display())));
+    }
+    let bytes = write::encode(model, entries)?;
+    let temporary = beside(path);
+    let written = put(&temporary, &bytes).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+        io(path, &error)
+    })
+}
+
+/// Reads and verifies a model. The whole file is read once.
+///
+/// # Errors
+/// [`Error::Io`] when the file cannot be read, [`Error::Corrupt`] when it is
+/// damaged, foreign or of another version, [`Error::Invalid`] with pass `load` when its
+/// contents break an invariant.
+pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+    let path = path.as_ref();
+    let (mut file, size) = open(path)?;
+    read::read(&mut file, size).map_err(|error| of(path, error))
+}
+
+/// A file to read, and how long it is.
+fn open(path: &Path) -> Result<(File, u64)> {
+    // Asked before opening: a pipe would block, a device has no end.
+    let about = fs::metadata(path).map_err(|error| io(path, &error))?;
+    if !about.is_file() {
+        return Err(Error::Corrupt(format!("{}: not a regular file", path.display())));
+    }
+    let file = File::open(path).map_err(|error| io(path, &error))?;
+    let size = about.len();
+    if size > MAX_FILE {
+        return Err(Error::Corrupt(format!("{}: {size} bytes is too large", path.display())));
+    }
+    Ok((file, size))
+}
+
+/// The error with the name of the file that it is about.
+fn of(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Corrupt(why) => Error::Corrupt(format!("{}: {why}", path.display())),
+        other => other,
+    }
+}
+
+fn io(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io(format!("{}: {error}", path.display()))
+}
+
+fn corrupt(why: impl Into<String>) -> Error {
+    Error::Corrupt(why.into())
+}
+
+/// A name in the same directory that no other process uses.
+fn beside(path: &Path) -> PathBuf {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = now.map_or(0, |since| since.subsec_nanos());
+    let name = path.file_name().map_or("model".into(), |name| name.to_string_lossy());
+    path.with_file_name(format!(".{name}.{}-{nanos}", std::process::id()))
+}
+
+fn put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn weighted_nodes(model: &Model) -> impl Iterator<Item = (&Node, &NodeWeights)> {
+    model.weights.iter().map(|(index, weights)| (&model.graph.nodes[*index], weights))
+}
+
+fn weight_name(node: &str) -> String {
+    format!("{node}.weight")
+}
+
+fn bias_name(node: &str) -> String {
+    format!("{node}.bias")
+}
+
+fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
+    node.op.weighted()?.weight_shape(graph.output_of(node))
+}
+
+fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
+    node.op.weighted()?.bias_shape(graph.output_of(node))
+}
