@@ -73,6 +73,15 @@ class Model:
         rows: list[dict[str, Any]] = json.loads(_core.compare_suites(str(self.path), json.dumps(options)))
         return rows
 
+    def inspect(self) -> dict[str, Any]:
+        """What the file says of itself: digest of the whole file, whether it `holds`, origin, tensors, operators.
+
+        Unlike everything else it also reads a file that is damaged, as long as its header can be read.
+        """
+        found: dict[str, Any] = json.loads(_core.inspect(str(self.path)))
+        found["options"] = metadata.noted(found["options"])
+        return found
+
     def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:
         """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape), on all processors."""
         _ = self.description  # a file that is no model is refused before any thread starts

@@ -19,6 +19,7 @@ COMMANDS = {
     "encrypt": ["--keys", "--output", "--threads"],
     "evaluate-encrypted": ["--keys", "--output", "--threads"],
     "decrypt": ["--keys"],
+    "inspect": [],
     "plan": ["--network", "--reveal", "--protocols", "--explain", "--compare"],
     "calibrate": ["--runs"],
     "simulate": [],

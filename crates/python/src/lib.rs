@@ -27,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::compile, module)?)?;
     module.add_function(wrap_pyfunction!(model::check_suite, module)?)?;
     module.add_function(wrap_pyfunction!(model::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(model::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(model::plan, module)?)?;
     module.add_function(wrap_pyfunction!(model::compare_suites, module)?)?;

@@ -71,6 +71,12 @@ pub(crate) fn describe(path: &str) -> PyResult<String> {
     json(&tacit::describe(&open(path)?))
 }
 
+/// What the model file in `path` says of itself, and whether its digest holds.
+#[pyfunction]
+pub(crate) fn inspect(py: Python<'_>, path: &str) -> PyResult<String> {
+    json(&py.detach(|| tacit::inspect(path)).map_err(raise)?)
+}
+
 /// Runs the integers of the model in the clear on `x` (N, *shape).
 #[pyfunction]
 pub(crate) fn simulate<'py>(

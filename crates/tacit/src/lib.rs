@@ -10,6 +10,7 @@ mod again;
 mod bench;
 pub mod budget;
 mod compare;
+mod inspect;
 mod model;
 mod serving;
 mod session;
@@ -22,6 +23,7 @@ pub use graph::{
     Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
     load, save, save_with,
 };
+pub use inspect::{Inspection, TensorDescription, inspect};
 pub use lab::{
     Calibrated, Compared, CotSource, Counted, Measured, Operation, Told, Took, Wanted, calibrated,
     compare, count, wanted,

@@ -131,7 +131,7 @@ pub fn describe(model: &Model) -> Description {
     let tensor = |index: usize| graph.tensors.get(index);
     let shape = |index: usize| tensor(index).map(|t| t.shape.clone()).unwrap_or_default();
     let scale = |index: usize| tensor(index).map_or(1.0, |t| t.format.scale);
-    let digest = graph::digest(graph).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hexadecimal(&graph::digest(graph));
     Description {
         name: graph.name.clone(),
         suite: graph.suite.clone(),
@@ -145,6 +145,11 @@ pub fn describe(model: &Model) -> Description {
         labels: graph.labels.clone(),
         layers: layers(graph),
     }
+}
+
+/// A digest as people compare it.
+pub(crate) fn hexadecimal(digest: &[u8; 32]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn layers(graph: &Graph) -> Vec<LayerDescription> {

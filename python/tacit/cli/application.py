@@ -16,6 +16,7 @@ from tacit.cli.compile import compile_command
 from tacit.cli.demo import demo, demo_text
 from tacit.cli.evaluate import evaluate
 from tacit.cli.expand import expand
+from tacit.cli.inspect import inspect
 from tacit.cli.lola_files import decrypt, encrypt, evaluate_encrypted, keys
 from tacit.cli.plan import plan
 from tacit.cli.predict import predict
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "compile": (compile_command, "mnist.onnx -o mnist.tacit --calibrate train.npz"),
+    "inspect": (inspect, "mnist.tacit"),
     "reproduce": (reproduce, "gala-operations"),
     "report": (report, "run.json -o report.html"),
     "keys": (keys, "mnist.plan -o alice"),
