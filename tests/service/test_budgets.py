@@ -58,6 +58,21 @@ def test_tokens_say_who_a_client_is_and_what_it_learns(job, tacit, tmp_path):
         server.close()
 
 
+def test_a_service_file_has_several_models(job, tacit, tmp_path):
+    file = tmp_path / "service.toml"
+    file.write_text(
+        f'plaintext = true\nledger = "ledger"\n[[model]]\nfile = "{job.model}"\nname = "scores"\n'
+        f'[[model]]\nfile = "{job.model}"\nname = "labels"\nreveal = "label"\nbudget = {{ total = 1 }}\n'
+    )
+    server = ServerProcess(file)
+    assert job.right(ask(server.address, job.x, model="scores", **PATIENT))
+    assert job.right(ask(server.address, job.x, model="labels", **PATIENT), reveal="label")
+    assert "used up" in ask(server.address, job.x, model="labels", **PATIENT)["error"]["message"]
+    error = ask(server.address, job.x, **PATIENT)["error"]
+    assert "name a model; this server has scores, labels" in error["message"]
+    server.close()
+
+
 def test_a_certificate_says_who_a_client_is(job, tacit, tmp_path):
     authority = Authority(tmp_path, "ours")
     own, ours = authority.issue("server", "IP:127.0.0.1"), authority.issue("clinic", "DNS:client")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use tacit::{
-    End, Event, Plan, PredictOptions, Progress, Report, Reveal, ServeOptions, TransportKind,
+    End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Report, Reveal, TransportKind,
     Welcome,
 };
 
@@ -139,6 +139,20 @@ impl Session {
     }
 }
 
+/// A model's file and what is said of it alone.
+#[derive(serde::Deserialize)]
+struct ModelFile {
+    path: String,
+    #[serde(flatten)]
+    options: ModelOptions,
+}
+
+/// Opens the models of a list in JSON: `path`, and what is said of it alone.
+fn models(json: &str) -> PyResult<Vec<(Model, ModelOptions)>> {
+    let files: Vec<ModelFile> = options(json)?;
+    files.into_iter().map(|file| Ok((open(&file.path)?, file.options))).collect()
+}
+
 /// A bound server.
 #[pyclass(frozen)]
 pub(crate) struct Server(Welcome);
@@ -146,10 +160,9 @@ pub(crate) struct Server(Welcome);
 #[pymethods]
 impl Server {
     #[new]
-    fn new(py: Python<'_>, path: &str, listen: &str, options_json: &str) -> PyResult<Self> {
-        let chosen: ServeOptions = options(options_json)?;
-        let model = open(path)?;
-        py.detach(|| tacit::serve(model, listen, &chosen)).map(Self).map_err(raise)
+    fn new(py: Python<'_>, models_json: &str, listen: &str, options_json: &str) -> PyResult<Self> {
+        let (models, chosen) = (models(models_json)?, options(options_json)?);
+        py.detach(|| tacit::serve(models, listen, &chosen)).map(Self).map_err(raise)
     }
 
     /// Where it listens, HOST:PORT.
@@ -195,11 +208,10 @@ impl Server {
         Ok(())
     }
 
-    /// Reads the model and the certificate anew, for new sessions.
-    fn reload(&self, py: Python<'_>, path: &str, options_json: &str) -> PyResult<()> {
-        let chosen: ServeOptions = options(options_json)?;
-        let model = open(path)?;
-        py.detach(|| self.0.reload(model, &chosen)).map_err(raise)
+    /// Reads models, certificate and tokens anew, for new sessions.
+    fn reload(&self, py: Python<'_>, models_json: &str, options_json: &str) -> PyResult<()> {
+        let (models, chosen) = (models(models_json)?, options(options_json)?);
+        py.detach(|| self.0.reload(models, &chosen)).map_err(raise)
     }
 
     /// The next client's report or `{"client", "error": {kind, message, node}}` as JSON,

@@ -60,17 +60,25 @@ impl Policy {
         Ok(Known { client: Client::Anonymous(address), reveal: None })
     }
 
-    /// Counts `inputs` of `client` for `model`, durably, or refuses them. Beside a refusal that is
+    /// Counts `inputs` of `client` for `model`, of which a client may ask `budget` or what the
+    /// policy says for all, durably, or refuses them. Beside a refusal that is
     /// not the client's fault stands what the operator has to know.
     pub(crate) fn charge(
         &self,
         client: &Client,
         model: &str,
+        budget: Option<Budget>,
         inputs: usize,
     ) -> Result<(), (Admission, Option<Box<Error>>)> {
         let Some(ledger) = &self.ledger else { return Ok(()) };
         let inputs = u64::try_from(inputs).unwrap_or(u64::MAX);
-        match ledger.charge(client, model, inputs, &self.budget, SystemTime::now()) {
+        match ledger.charge(
+            client,
+            model,
+            inputs,
+            &budget.unwrap_or(self.budget),
+            SystemTime::now(),
+        ) {
             Ok(_) => Ok(()),
             Err(Error::Refused(refused)) => {
                 let soon = refused.wait.filter(|wait| *wait <= SOON);

@@ -10,6 +10,7 @@ use wire::{Admission, Channel, Error, Incoming, Link, Result, TransportKind};
 
 use crate::event::{End, Event};
 use crate::gate::{Place, Queued, Slot};
+use crate::ledger::Budget;
 use crate::policy::Known;
 use crate::shared::Shared;
 
@@ -29,6 +30,8 @@ pub struct Model {
     served: Vec<(Reveal, Served)>,
     /// Bytes that a session of it holds at most, about.
     pub session_memory: u64,
+    /// The budget of clients that have none of their own for it; the server's where absent.
+    budget: Option<Budget>,
     named: [u8; 32],
 }
 
@@ -45,7 +48,13 @@ impl Model {
             session_memory = plan.session_memory().max(session_memory);
             all.push((plan.settings().reveal, served));
         }
-        Ok(Self { named: model_name(&name), name, served: all, session_memory })
+        Ok(Self { named: model_name(&name), name, served: all, session_memory, budget: None })
+    }
+
+    /// Gives clients that have no budget of their own for it this one.
+    #[must_use]
+    pub fn with_budget(self, budget: Budget) -> Self {
+        Self { budget: Some(budget), ..self }
     }
 
     /// The largest batch of its plans.
@@ -189,7 +198,7 @@ fn attend(
     };
     let (policy, mut unusable) = (shared.policy(), None);
     let charge = &mut |inputs| {
-        policy.charge(&known.client, &model.name, inputs).map_err(|(refusal, why)| {
+        policy.charge(&known.client, &model.name, model.budget, inputs).map_err(|(refusal, why)| {
             unusable = why;
             refusal
         })

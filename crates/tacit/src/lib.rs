@@ -35,6 +35,6 @@ pub use runtime::files::{
 pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
 pub use runtime::{Answer, Plan, Report, Reveal, Session, Settings, check_suite, consent};
 pub use service::{End, Event, Server};
-pub use serving::{ServeOptions, TlsFiles, Welcome, serve};
+pub use serving::{ModelOptions, ServeOptions, TlsFiles, Welcome, serve};
 pub use session::{Patience, PredictOptions, Progress, predict, session};
 pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

@@ -105,6 +105,24 @@ impl Default for ServeOptions {
     }
 }
 
+/// What is said of one of several models; what is absent is as [`ServeOptions`] say for all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelOptions {
+    /// What clients call it; the name that it was compiled under when absent.
+    pub name: Option<String>,
+    /// What its clients learn.
+    pub reveal: Option<Reveal>,
+    /// The number of runs that are preprocessed before their inputs; 0 for none.
+    pub offline: Option<u32>,
+    /// Inputs of one run, 1 to 64.
+    pub batch: Option<u32>,
+    /// Protocols of its steps.
+    pub protocols: Option<String>,
+    /// The budget of clients that have none of their own for it in the ledger.
+    pub budget: Option<Budget>,
+}
+
 /// A bound server and how clients know it.
 pub struct Welcome {
     server: Server,
@@ -113,11 +131,15 @@ pub struct Welcome {
     warnings: Vec<String>,
 }
 
-/// Binds `listen` (HOST:PORT) for `model`.
+/// Binds `listen` (HOST:PORT) for one model or several.
 ///
 /// # Errors
 /// [`Error::Misuse`] for options, files and addresses that cannot be used.
-pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welcome> {
+pub fn serve(
+    models: Vec<(Model, ModelOptions)>,
+    listen: &str,
+    options: &ServeOptions,
+) -> Result<Welcome> {
     let threads = threads(options.threads)?;
     let (access, pin) = access(options)?;
     let limits = Limits {
@@ -127,7 +149,8 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
     };
     let ledger = options.ledger.as_deref().map(Ledger::open).transpose()?.map(Arc::new);
     let policy = policy(options, ledger)?;
-    let models = vec![named(model, options, &policy)?];
+    let warnings = warnings::of(options, &models, &policy)?;
+    let models = named(models, options, &policy)?;
     let chosen = Options {
         access,
         policy: policy.clone(),
@@ -139,7 +162,6 @@ pub fn serve(model: Model, listen: &str, options: &ServeOptions) -> Result<Welco
         once: options.once,
     };
     let server = Server::bind(models, listen, chosen)?;
-    let warnings = warnings::of(options, &policy)?;
     Ok(Welcome { server, pin: Mutex::new(pin), ledger: policy.ledger, warnings })
 }
 
@@ -159,15 +181,15 @@ impl Welcome {
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts `model`, and the certificate and the tokens in the files of `options`, in the place of
+    /// Puts `models`, and the certificate and the tokens in the files of `options`, in the place of
     /// what new sessions get; sessions under way go on. A key that is made at the start stays, and
     /// so does the ledger.
     ///
     /// # Errors
     /// [`Error::Misuse`] for files that cannot be used: the server goes on as it was.
-    pub fn reload(&self, model: Model, options: &ServeOptions) -> Result<()> {
+    pub fn reload(&self, models: Vec<(Model, ModelOptions)>, options: &ServeOptions) -> Result<()> {
         let policy = policy(options, self.ledger.clone())?;
-        let models = vec![named(model, options, &policy)?];
+        let models = named(models, options, &policy)?;
         let given = options.tls.as_ref().is_some_and(|files| files.certificate.is_some());
         let fresh = given.then(|| access(options)).transpose()?;
         let (access, pin) = fresh.map_or((None, self.pin()), |(access, pin)| (Some(access), pin));
@@ -186,9 +208,33 @@ fn policy(options: &ServeOptions, ledger: Option<Arc<Ledger>>) -> Result<Policy>
     Ok(Policy { tokens: tokens.map(Arc::new), ledger, budget: options.budget })
 }
 
-/// The model by its name, once for each of what clients may learn of it.
-fn named(model: Model, options: &ServeOptions, policy: &Policy) -> Result<service::Model> {
-    let name = options.name.clone().unwrap_or_else(|| model.graph.name.clone());
+/// The models by their names.
+fn named(
+    models: Vec<(Model, ModelOptions)>,
+    options: &ServeOptions,
+    policy: &Policy,
+) -> Result<Vec<service::Model>> {
+    let several = models.len() > 1;
+    let one = |(model, own): (Model, ModelOptions)| {
+        let for_all = options.name.clone().filter(|_| !several);
+        let name = own.name.clone().or(for_all).unwrap_or_else(|| model.graph.name.clone());
+        let budget = own.budget;
+        let (first, others) = variants(model, &own.over(options), policy)?;
+        let served = service::Model::new(name, first, others)?;
+        Ok(match budget {
+            Some(budget) => served.with_budget(budget),
+            None => served,
+        })
+    };
+    models.into_iter().map(one).collect()
+}
+
+/// A model once for what all clients may learn, and once for each other thing that the tokens say.
+fn variants(
+    model: Model,
+    options: &ServeOptions,
+    policy: &Policy,
+) -> Result<(Served, Vec<Served>)> {
     let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
     let cache = options.key_cache.saturating_mul(1 << 20);
     let settings = settings(options)?;
@@ -205,7 +251,20 @@ fn named(model: Model, options: &ServeOptions, policy: &Policy) -> Result<servic
     }
     let others = reveals.into_iter().map(|reveal| serve(model.clone(), reveal));
     let others = others.collect::<Result<Vec<_>>>()?;
-    service::Model::new(name, serve(model, settings.reveal)?, others)
+    Ok((serve(model, settings.reveal)?, others))
+}
+
+impl ModelOptions {
+    /// The options of all models with those of this one in their place.
+    fn over(&self, options: &ServeOptions) -> ServeOptions {
+        let mut all = options.clone();
+        all.reveal = self.reveal.unwrap_or(all.reveal);
+        all.offline = self.offline.map_or(all.offline, NonZeroU32::new);
+        all.batch =
+            self.batch.map_or(all.batch, |batch| NonZeroU32::new(batch).filter(|b| b.get() > 1));
+        all.protocols = self.protocols.clone().unwrap_or(all.protocols);
+        all
+    }
 }
 
 fn access(options: &ServeOptions) -> Result<(Access, Option<Pin>)> {

@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
+use graph::Model;
 use runtime::Reveal;
 use service::Policy;
 use wire::{Identity, Result};
 
-use crate::serving::ServeOptions;
+use crate::serving::{ModelOptions, ServeOptions};
 
 /// A certificate that ends sooner than this is worth a warning.
 const SOON: Duration = Duration::from_secs(30 * DAY);
@@ -18,7 +19,11 @@ const DAY: u64 = 24 * 3600;
 ///
 /// # Errors
 /// [`wire::Error::Misuse`] for a certificate that cannot be read.
-pub(crate) fn of(options: &ServeOptions, policy: &Policy) -> Result<Vec<String>> {
+pub(crate) fn of(
+    options: &ServeOptions,
+    models: &[(Model, ModelOptions)],
+    policy: &Policy,
+) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let Some(files) = &options.tls else { return Ok(found) };
     if let (Some(certificate), Some(key)) = (&files.certificate, &files.key) {
@@ -34,8 +39,9 @@ pub(crate) fn of(options: &ServeOptions, policy: &Policy) -> Result<Vec<String>>
             found.push(format!("others may read in `{file}` who the clients are: chmod 600"));
         }
     }
-    let copied = options.reveal == Reveal::Output && policy.ledger.is_none() && !options.once;
-    if copied {
+    let shows_all = |own: &ModelOptions| own.reveal.unwrap_or(options.reveal) == Reveal::Output;
+    let copied = policy.ledger.is_none() && !options.once;
+    if copied && models.iter().any(|(_, own)| shows_all(own)) {
         found.push(
             "clients get all outputs and may ask without end, which suffices to copy a model: \
              see --reveal label, and --ledger with --budget"

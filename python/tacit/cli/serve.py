@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.from_file import filled
 from tacit.cli.options import (
     AcceptLeakage,
     AsJson,
     Batch,
     ConnectTimeout,
     MaxInputs,
-    ModelFile,
     Network,
     Offline,
     Protocols,
@@ -30,17 +30,24 @@ from tacit.cli.options import (
 from tacit.errors import MisuseError, TacitError
 from tacit.report import terminal
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
+from tacit.session.models import budget_of, read
 from tacit.session.server import OPENING_SECONDS, Listening, Server
 
-LIMITS = ("total", "per_day", "per_minute")
-MOST_COUNTED = 2**63 - 1
+Models = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="X.tacit, a folder of such files, or a service file X.toml.", show_default=False
+    ),
+]
 
 
 @dataclass(frozen=True)
 class ServeOptions:
     """Where and how to serve a model."""
 
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address; port 0 picks a free one.")]
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address; port 0 picks a free one.", show_default=False)
+    ] = None
     reveal: RevealTo = "output"
     ot: Transfers = "auto"
     offline: Offline = 0
@@ -95,7 +102,9 @@ class ServeOptions:
     ] = 30.0
 
     def listening(self) -> Listening:
-        """The options as the server reads them."""
+        """The options as the server reads them; raises `MisuseError` without an address."""
+        if self.listen is None:
+            raise MisuseError("say where to listen: --listen HOST:PORT")
         return Listening(
             self.listen,
             reveal=self.reveal,
@@ -122,24 +131,29 @@ class ServeOptions:
             name=self.name,
             tokens=self.tokens,
             ledger=self.ledger,
-            budget=None if self.budget is None else limits(self.budget),
+            budget=None if self.budget is None else budget_of(self.budget),
         )
 
 
-def serve(model: ModelFile, options: ServeOptions, json: AsJson = False) -> None:
-    """Answer clients until interrupted.
+def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
+    """Answer clients until stopped.
+
+    MODEL is a compiled model, a folder of them, which clients call by their names there, or a service file in TOML: a
+    [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `protocols` and `budget`, and
+    before them any option of this command by its name. The command line comes before the file.
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
     server. With --json, one line says where it listens, and one line follows per session. A client
     that is silent for --timeout seconds, needs more than --connect-timeout for TLS and its first message, or
     more than --session-timeout in all, is dropped; the others notice nothing. When --sessions run, --queue more
     wait, and others are told when to come back. SIGTERM and Ctrl-C let sessions end within --drain
-    seconds, a second signal ends them at once; SIGHUP reads the model and the certificate anew. A
+    seconds, a second signal ends them at once; SIGHUP reads models, certificate and tokens anew. A
     client that asks for more than --max-inputs inputs at once is turned away, and with --ledger one
-    whose --budget is used up. With
-    --batch B every run takes B inputs. With --offline K a session first prepares K runs, and one
+    whose --budget is used up. With --batch B every run takes B inputs. With --offline K a session first prepares K runs, and one
     more after each run.
     """
+    service = read(model)
+    options = filled(options, service.options, service.lines, model.parent)
     server = Server(model, options.listening())
     with handled(server, options.drain):
         for warning in server.warnings:
@@ -153,18 +167,6 @@ def serve(model: ModelFile, options: ServeOptions, json: AsJson = False) -> None
                 terminal.show_session(session, json)
             except OSError as error:  # a full disk under the log is no reason to turn clients away
                 terminal.warn(f"a session's report was not written: {error}")
-
-
-def limits(text: str) -> dict[str, int]:
-    """The limits of a budget in `total=N,per-day=N,per-minute=N`, in any order; raises `MisuseError` for others."""
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, count = part.strip().partition("=")
-        key = name.replace("-", "_")
-        if key not in LIMITS or key in found or not (count.isascii() and count.isdigit()) or int(count) > MOST_COUNTED:
-            raise MisuseError(f"--budget is total=N, per-day=N and per-minute=N with commas between, not `{part}`")
-        found[key] = int(count)
-    return found
 
 
 @contextmanager
@@ -184,7 +186,7 @@ def handled(server: Server, seconds: float) -> Iterator[None]:
     def reload(_number: int, _frame: FrameType | None) -> None:
         try:
             server.reload()
-            terminal.note("reloaded: new sessions get the model and the certificate as they are now")
+            terminal.note("reloaded: new sessions get models, certificate and tokens as they are now")
         except TacitError as error:
             terminal.warn(f"not reloaded, the server goes on as it was: {error}")
 

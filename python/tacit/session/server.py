@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit import _core
 from tacit.errors import MisuseError
-from tacit.session import terms
+from tacit.session import models, terms
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.usage import Usage
 
@@ -101,9 +101,12 @@ class Server:
     """A bound server; `sessions` answers clients until `stop` or, with `once`, one session."""
 
     def __init__(self, model: Path, listening: Listening) -> None:
-        """Bind; raises `MisuseError` for a bad model and when the port is taken."""
-        self.model, self.listening = model, listening
-        self.core = _core.Server(str(model), listening.listen, listening.options_json())
+        """Bind for a compiled model, a folder of them, or those of a service file (see `tacit.session.models`).
+
+        Raises `MisuseError` for a bad model and when the port is taken.
+        """
+        self.source, self.listening = model, listening
+        self.core = _core.Server(self.models(), listening.listen, listening.options_json())
         self.address = self.core.address
         self.warnings = self.core.warnings
         self.pin = None if listening.plaintext else self.core.pin
@@ -127,11 +130,15 @@ class Server:
         self.core.drain(seconds)
 
     def reload(self) -> None:
-        """Read the model and the certificate anew for new sessions; those in progress keep what they have.
+        """Read models, certificate and tokens anew for new sessions; those in progress keep what they have.
 
         Raises `MisuseError` when a file cannot be used: the server goes on as it was.
         """
-        self.core.reload(str(self.model), self.listening.options_json())
+        self.core.reload(self.models(), self.listening.options_json())
+
+    def models(self) -> str:
+        """The models as the core reads them."""
+        return json.dumps([served.content() for served in models.read(self.source).models])
 
     def sessions(self) -> Iterator[dict[str, Any]]:
         """Serve, and give each session's report with what this process used since the last.
