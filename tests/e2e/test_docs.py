@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise, takewhile
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tacit import _core
 from tacit.cli import main
 
 RUNNABLE = ("sh", "python")
-LANGUAGES = (*RUNNABLE, "json", "text")
+LANGUAGES = (*RUNNABLE, "json", "toml", "text")
 GUIDES = [ROOT / "README.md", DOCS / "index.md", *sorted(DOCS.glob("guides/*.md")), *sorted(DOCS.glob("concepts/*.md"))]
 SHARED = "Options that several commands share"
 PRELUDES = {"README.md": "import numpy as np\n\ndef camera():\n    return list(np.load('in.npy'))\n"}
@@ -51,6 +52,8 @@ def test_blocks_say_what_they_are(page):
         assert block.language in LANGUAGES, f"line {block.line}: `{block.language}` is none of {LANGUAGES}"
         if block.language == "json":
             json.loads(block.content)
+        if block.language == "toml":
+            tomllib.loads(block.content)
         if block.language == "text":
             first = [line.split()[0] for line in block.content.splitlines() if line.strip()]
             assert not {"tacit", "make", "pip", "python"} & set(first), f"line {block.line}: commands are ```sh"

@@ -58,7 +58,7 @@ def test_tokens_say_who_a_client_is_and_what_it_learns(job, tacit, tmp_path):
         server.close()
 
 
-def test_a_service_file_has_several_models(job, tacit, tmp_path):
+def test_a_service_file_has_several_models(job, tmp_path):
     file = tmp_path / "service.toml"
     file.write_text(
         f'plaintext = true\nledger = "ledger"\n[[model]]\nfile = "{job.model}"\nname = "scores"\n'

@@ -1,4 +1,8 @@
-//! Independent work on several threads.
+//! Independent work on several threads, as far as [`Helpers`] are free.
+
+use std::thread;
+
+use ring::helpers::Helpers;
 
 /// Items of a batch for each thread, so that starting threads costs little.
 const EACH: usize = 4;
@@ -8,7 +12,7 @@ pub(crate) fn batch(threads: usize) -> usize {
     if threads < 2 { 1 } else { EACH * threads }
 }
 
-/// Maps `items` in their order, on up to `threads` threads.
+/// Maps `items` in their order, on up to `threads` threads, as far as cores are free.
 ///
 /// # Panics
 /// When `f` does.
@@ -20,21 +24,31 @@ pub(crate) fn map<T: Send, U: Send>(
     if threads < 2 || items.len() < 2 {
         return items.into_iter().map(f).collect();
     }
-    let each = items.len().div_ceil(threads);
+    let helpers = Helpers::take((threads - 1).min(items.len() - 1));
+    if helpers.count() == 0 {
+        return items.into_iter().map(f).collect();
+    }
+    let each = items.len().div_ceil(helpers.count() + 1);
     let mut items = items.into_iter();
     let mut parts: Vec<Vec<T>> = Vec::new();
     while items.len() > 0 {
         parts.push(items.by_ref().take(each).collect());
     }
-    std::thread::scope(|scope| {
+    let mut parts = parts.into_iter();
+    let first = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
         let f = &f;
         let start = |part: Vec<T>| scope.spawn(move || part.into_iter().map(f).collect::<Vec<U>>());
-        let started: Vec<_> = parts.into_iter().map(start).collect();
-        let joined = started.into_iter().flat_map(|thread| match thread.join() {
-            Ok(results) => results,
-            Err(cause) => std::panic::resume_unwind(cause),
-        });
-        joined.collect()
+        let started: Vec<_> = parts.map(start).collect();
+        // The thread that asks does its own part.
+        let mut results: Vec<U> = first.into_iter().map(f).collect();
+        for thread in started {
+            match thread.join() {
+                Ok(more) => results.extend(more),
+                Err(cause) => std::panic::resume_unwind(cause),
+            }
+        }
+        results
     })
 }
 

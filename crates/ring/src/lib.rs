@@ -3,6 +3,7 @@
 
 pub mod bits;
 pub mod fixed;
+pub mod helpers;
 pub mod lane;
 pub mod modulus;
 #[cfg(any(test, feature = "testing"))]

@@ -149,8 +149,8 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     wait, and others are told when to come back. SIGTERM and Ctrl-C let sessions end within --drain
     seconds, a second signal ends them at once; SIGHUP reads models, certificate and tokens anew. A
     client that asks for more than --max-inputs inputs at once is turned away, and with --ledger one
-    whose --budget is used up. With --batch B every run takes B inputs. With --offline K a session first prepares K runs, and one
-    more after each run.
+    whose --budget is used up. With --batch B every run takes B inputs. With --offline K a session
+    first prepares K runs, and one more after each run.
     """
     service = read(model)
     options = filled(options, service.options, service.lines, model.parent)

@@ -141,9 +141,10 @@ def budget_of(text: str) -> dict[str, int]:
     """The budget in `total=N,per-day=N,per-minute=N`, in any order; raises `MisuseError` for others."""
     pairs = [part.strip().partition("=") for part in text.split(",")]
     limits = {name: int(count) if count.isascii() and count.isdigit() else count for name, _, count in pairs}
+    form = "--budget is total=N, per-day=N and per-minute=N with commas between"
+    if len(limits) != len(pairs):
+        raise MisuseError(f"{form}: a limit is given twice")
     try:
-        if len(limits) != len(pairs):
-            raise ValueError("a limit is given twice")
         return budget(limits)
     except ValueError as error:
-        raise MisuseError(f"--budget is total=N, per-day=N and per-minute=N with commas between: {error}") from error
+        raise MisuseError(f"{form}: {error}") from error

@@ -17,6 +17,7 @@ mod ggm;
 mod lpn;
 pub(crate) mod params;
 
+use ring::helpers::Helpers;
 use wire::{Packed, Segment, tags};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -189,10 +190,21 @@ impl Refill {
     }
 }
 
-/// Runs the jobs, each in a thread of its own if there are to be several.
+/// Runs the jobs, on several threads if there are to be several and as far as helpers are free.
 fn spread<J: FnOnce() + Send>(threads: usize, jobs: impl Iterator<Item = J>) {
-    if threads < 2 {
-        return jobs.for_each(|job| job());
+    let helpers = Helpers::take(threads.saturating_sub(1));
+    let mut shares: Vec<Vec<J>> = std::iter::repeat_with(Vec::new).take(helpers.count()).collect();
+    let mut own = Vec::new();
+    for (place, job) in jobs.enumerate() {
+        match shares.get_mut(place % (helpers.count() + 1)) {
+            Some(share) => share.push(job),
+            None => own.push(job),
+        }
     }
-    std::thread::scope(|scope| jobs.for_each(|job| drop(scope.spawn(job))));
+    std::thread::scope(|scope| {
+        for share in shares {
+            scope.spawn(|| share.into_iter().for_each(|job| job()));
+        }
+        own.into_iter().for_each(|job| job());
+    });
 }

@@ -1,0 +1,41 @@
+"""Many honest clients at once: every one is answered, and the last waits no longer than the work takes."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from conftest import ASSETS
+from faults.parties import ServerProcess, ask
+from tacit import Model
+
+CLIENTS = 300
+INPUTS = 3
+
+
+@pytest.fixture(scope="module")
+def digits():
+    with np.load(ASSETS / "mnist_digits.npz") as archive:
+        return archive["x"]
+
+
+def test_three_hundred_clients_are_all_answered(compiled, digits):
+    """At the usual time-outs; those that find the queue full come back by themselves."""
+    model = compiled("exact")
+    x = digits[:INPUTS]
+    expected = Model(model).simulate(x)
+    server = ServerProcess(model, "--plaintext")
+    usual = {"timeout_seconds": 30, "connect_seconds": 10, "retry_for": 300}
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        began = time.monotonic()
+        futures = [pool.submit(ask, server.address, x, **usual) for _ in range(CLIENTS)]
+        outcomes = [future.result() for future in futures]
+        took = time.monotonic() - began
+    wrong = [outcome.get("error") for outcome in outcomes if not np.array_equal(outcome.get("outputs"), expected)]
+    assert wrong == []
+    slowest = sorted(outcome["seconds"] for outcome in outcomes)[-CLIENTS // 100]
+    print(f"{CLIENTS} clients: {CLIENTS / took:.1f} sessions a second, p99 {slowest:.1f} s of {took:.1f} s")
+    ended = [server.line(30) for _ in range(CLIENTS)]
+    assert all(line["end"] in ("finished", "refused") for line in ended)
+    assert server.status("Threads") <= 16
+    server.close()
