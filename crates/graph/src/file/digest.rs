@@ -4,7 +4,7 @@
 //! reader finds them whatever else is damaged. A later version of the file either keeps this
 //! rule or begins in another way.
 
-use super::corrupt;
+use super::format::corrupt;
 use crate::error::{Error, Result};
 use crate::model::printable;
 use sha2::{Digest, Sha256};

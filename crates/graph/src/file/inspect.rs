@@ -1,8 +1,8 @@
 //! What a file says of itself, and whether it is whole.
 
 use super::digest::{Digests, Hashed};
+use super::format::{Entries, OWN, corrupt, of, open};
 use super::read::{damaged, read_graph, read_header};
-use super::{Entries, OWN, corrupt, of, open};
 use crate::error::Result;
 use crate::ir::Graph;
 use std::io::Read;

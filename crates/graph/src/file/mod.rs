@@ -9,16 +9,18 @@
 //! bytes depend on the model, what was added and the release only.
 
 mod digest;
+mod format;
 mod inspect;
 mod read;
 mod write;
 
 use crate::error::{Error, Result};
-use crate::ir::{Graph, Model, Node, NodeWeights};
+use crate::ir::Model;
 use crate::model::verify_model;
+pub use format::Entries;
+use format::{io, of, open};
 pub use inspect::{Inspection, inspect};
-use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,19 +32,6 @@ pub(crate) use inspect::examine;
 pub(crate) use read::decode;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use write::encode;
-
-/// Further entries of a file's metadata, by name.
-pub type Entries = BTreeMap<String, String>;
-
-const FORMAT: &str = "tacit";
-const FILE_VERSION: &str = "2";
-const MADE_BY: &str = concat!("tacit ", env!("CARGO_PKG_VERSION"));
-/// Names of the entries that this crate writes itself.
-const OWN: [&str; 5] = ["digest", "format", "graph", "made_by", "version"];
-/// Largest file that [`load`] reads, in bytes.
-const MAX_FILE: u64 = 1 << 32;
-/// Longest header that it reads, in bytes.
-const MAX_HEADER: u64 = 1 << 26;
 
 /// Writes a model, replacing `path` only when all of it is on disk.
 ///
@@ -87,37 +76,6 @@ pub fn load(path: impl AsRef<Path>) -> Result<Model> {
     read::read(&mut file, size).map_err(|error| of(path, error))
 }
 
-/// A file to read, and how long it is.
-fn open(path: &Path) -> Result<(File, u64)> {
-    // Asked before opening: a pipe would block, a device has no end.
-    let about = fs::metadata(path).map_err(|error| io(path, &error))?;
-    if !about.is_file() {
-        return Err(Error::Corrupt(format!("{}: not a regular file", path.display())));
-    }
-    let file = File::open(path).map_err(|error| io(path, &error))?;
-    let size = about.len();
-    if size > MAX_FILE {
-        return Err(Error::Corrupt(format!("{}: {size} bytes is too large", path.display())));
-    }
-    Ok((file, size))
-}
-
-/// The error with the name of the file that it is about.
-fn of(path: &Path, error: Error) -> Error {
-    match error {
-        Error::Corrupt(why) => Error::Corrupt(format!("{}: {why}", path.display())),
-        other => other,
-    }
-}
-
-fn io(path: &Path, error: &std::io::Error) -> Error {
-    Error::Io(format!("{}: {error}", path.display()))
-}
-
-fn corrupt(why: impl Into<String>) -> Error {
-    Error::Corrupt(why.into())
-}
-
 /// A name in the same directory that no other process uses.
 fn beside(path: &Path) -> PathBuf {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -130,24 +88,4 @@ fn put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-fn weighted_nodes(model: &Model) -> impl Iterator<Item = (&Node, &NodeWeights)> {
-    model.weights.iter().map(|(index, weights)| (&model.graph.nodes[*index], weights))
-}
-
-fn weight_name(node: &str) -> String {
-    format!("{node}.weight")
-}
-
-fn bias_name(node: &str) -> String {
-    format!("{node}.bias")
-}
-
-fn weight_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
-    node.op.weighted()?.weight_shape(graph.output_of(node))
-}
-
-fn bias_shape(graph: &Graph, node: &Node) -> Option<Vec<usize>> {
-    node.op.weighted()?.bias_shape(graph.output_of(node))
 }

@@ -1,7 +1,7 @@
 //! A model from the bytes of a file, which are read once and in order.
 
 use super::digest::{CHUNK, Hashed, sound};
-use super::{
+use super::format::{
     FILE_VERSION, FORMAT, MAX_HEADER, bias_name, bias_shape, corrupt, weight_name, weight_shape,
 };
 use crate::error::Result;

@@ -1,8 +1,9 @@
 //! A model as the bytes of a file.
 
-use super::{
+use super::digest;
+use super::format::{
     Entries, FILE_VERSION, FORMAT, MADE_BY, MAX_HEADER, OWN, bias_name, bias_shape, corrupt,
-    digest, weight_name, weight_shape, weighted_nodes,
+    weight_name, weight_shape, weighted_nodes,
 };
 use crate::error::{Error, Result};
 use crate::ir::Model;
