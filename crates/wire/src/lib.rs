@@ -4,6 +4,7 @@ mod admission;
 mod channel;
 mod cost;
 mod error;
+mod frame;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod lanes;
@@ -15,9 +16,10 @@ pub mod testing;
 mod transport;
 
 pub use admission::Admission;
-pub use channel::{Channel, MOST_BODY, Transport, decode_frame, encode_frame};
+pub use channel::{Channel, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result, TransportError, TransportKind};
+pub use frame::{MOST_BODY, decode_frame, encode_frame};
 pub use lanes::{Lane, Lanes, Values};
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
