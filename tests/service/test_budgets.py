@@ -45,7 +45,8 @@ def test_tokens_say_who_a_client_is_and_what_it_learns(job, tacit, tmp_path):
         assert server.line(10)["end"] == "refused"
         assert job.right(ask(server.address, job.x, token=trial, **PATIENT), reveal="label")
         assert server.line(10)["reveal"] == "label"
-        for how, why in (({}, "show a token"), ({"token": stranger}, "the token is not one of this server's")):
+        unknown = {"token": stranger, "model": "nothing"}
+        for how, why in (({}, "show a token"), (unknown, "the token is not one of this server's")):
             error = ask(server.address, job.x, **how, **PATIENT)["error"]
             assert error["kind"] == "refused"
             assert why in error["message"]

@@ -128,9 +128,10 @@ impl Shared {
         };
         let models = self.models.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (address, subject) = (arrived.address.ip(), incoming.subject());
-        let admitted = wanted(&models, &visitor).and_then(|model| {
-            let known = self.policy().identify(address, subject, &visitor)?;
+        // Strangers are not told which models there are.
+        let admitted = self.policy().identify(address, subject, &visitor).and_then(|known| {
             facts.identity = Some(known.client.key());
+            let model = wanted(&models, &visitor)?;
             facts.model = models.get(model).map(|model| model.name.clone());
             let memory = models.get(model).map_or(0, |model| model.session_memory);
             Ok((model, known, self.enter(memory)?))
