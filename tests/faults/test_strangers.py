@@ -80,7 +80,8 @@ CLIENTS = {
     "a long hello": (frame(HELLO, bytes(53)), "53 bytes"),
     "a hello of 256 MiB": (struct.pack("<BI", HELLO, LONGEST), f"{LONGEST} bytes"),
     "a hello out of turn": (frame(HELLO, hello()[HEADER:], 5), "number 5: a frame was lost"),
-    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 64, 1), "no such model"),
+    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 32 + bytes(32), 1), "no such model"),
+    "a token that nobody gave out": (hello() + frame(REQUEST, bytes(32) + b"\x01" * 32, 1), "the token is not one"),
     "a short request": (hello() + frame(REQUEST, bytes(63), 1), "63 bytes"),
     "an acceptance out of turn": (opening() + frame(ACCEPT, bytes(36)), "number 0: a frame was lost"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "tag 0x47"),
@@ -102,7 +103,7 @@ def test_clients_that_lie(job, server, case):
             peer.sendall(sent)
             peer.shutdown(socket.SHUT_WR)
         error = server.line(IDLE + SLACK)["error"]
-    assert named(error, {"peer", "transport"})
+    assert named(error, {"peer", "transport", "refused"})
     assert word in error["message"]
     assert job.served_by(server)
 
@@ -266,7 +267,7 @@ def test_servers_that_lie(job, case):
     sent, word = SERVERS[case]
     with lying_server(says(sent)) as address:
         outcome = ask(address, job.x)
-    assert named(outcome["error"], {"peer", "transport"})
+    assert named(outcome["error"], {"peer", "transport", "refused"})
     assert word in outcome["error"]["message"]
     assert outcome["seconds"] < IDLE + SLACK
 
