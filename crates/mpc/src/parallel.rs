@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use ring::cpu::CpuTime;
 use ring::helpers::Helpers;
 
 /// Items of a batch for each thread, so that starting threads costs little.
@@ -36,9 +37,13 @@ pub(crate) fn map<T: Send, U: Send>(
     }
     let mut parts = parts.into_iter();
     let first = parts.next().unwrap_or_default();
+    let (f, time) = (&f, &CpuTime::current());
+    let run = move |part: Vec<T>| {
+        let _counting = time.as_ref().map(CpuTime::count);
+        part.into_iter().map(f).collect::<Vec<U>>()
+    };
     thread::scope(|scope| {
-        let f = &f;
-        let start = |part: Vec<T>| scope.spawn(move || part.into_iter().map(f).collect::<Vec<U>>());
+        let start = |part: Vec<T>| scope.spawn(move || run(part));
         let started: Vec<_> = parts.map(start).collect();
         // The thread that asks does its own part.
         let mut results: Vec<U> = first.into_iter().map(f).collect();

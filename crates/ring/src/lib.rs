@@ -2,6 +2,7 @@
 //! AES-CTR randomness: the arithmetic every other crate stands on.
 
 pub mod bits;
+pub mod cpu;
 pub mod fixed;
 pub mod helpers;
 pub mod lane;

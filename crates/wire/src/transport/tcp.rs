@@ -10,6 +10,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ring::cpu::CpuTime;
+
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
@@ -109,9 +111,10 @@ impl Tcp {
         };
         let writer = setup().map_err(|e| io_error(&e, timeouts.idle))?;
         let (queue, jobs) = mpsc::channel();
+        let time = CpuTime::current().unwrap_or_default();
         let spawned = thread::Builder::new().name("tacit-writer".into());
         spawned
-            .spawn(move || write_all(writer, &jobs))
+            .spawn(move || write_all(writer, &jobs, &time))
             .map_err(|e| Error::transport(format!("cannot start the writer thread: {e}")))?;
         let deadline = Instant::now() + timeouts.total;
         let patience = Patience { idle: timeouts.idle, deadline };
@@ -214,7 +217,8 @@ impl Transport for Tcp {
 }
 
 /// Runs on the writer thread until the queue closes or the peer is gone.
-fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>) {
+fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>, time: &CpuTime) {
+    let mut counting = time.count();
     for job in jobs {
         match job {
             Job::Bytes(bytes, slices) => {
@@ -223,7 +227,10 @@ fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>) {
                     return;
                 }
             }
-            Job::Flush(done) => drop(done.send(())),
+            Job::Flush(done) => {
+                counting.settle();
+                let _ = done.send(());
+            }
         }
     }
     let _ = stream.shutdown(Shutdown::Write);

@@ -17,6 +17,7 @@ mod ggm;
 mod lpn;
 pub(crate) mod params;
 
+use ring::cpu::CpuTime;
 use ring::helpers::Helpers;
 use wire::{Packed, Segment, tags};
 use zeroize::{Zeroize, Zeroizing};
@@ -201,9 +202,13 @@ fn spread<J: FnOnce() + Send>(threads: usize, jobs: impl Iterator<Item = J>) {
             None => own.push(job),
         }
     }
+    let time = &CpuTime::current();
     std::thread::scope(|scope| {
         for share in shares {
-            scope.spawn(|| share.into_iter().for_each(|job| job()));
+            scope.spawn(move || {
+                let _counting = time.as_ref().map(CpuTime::count);
+                share.into_iter().for_each(|job| job());
+            });
         }
         own.into_iter().for_each(|job| job());
     });
