@@ -5,7 +5,7 @@
 //! memory until its time is up.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use rustls::{Connection, ServerConnection};
 
@@ -13,6 +13,7 @@ use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
 use crate::transport::certificate::subject;
+use crate::transport::proxy::Preamble;
 use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
 use crate::transport::tls::{ServerTls, Session, refuse};
 
@@ -33,6 +34,9 @@ pub enum Arrival {
 /// A connection that is read without waiting, up to its first bytes inside TLS.
 pub struct Incoming {
     stream: TcpStream,
+    /// What comes before everything else, until it is whole.
+    preamble: Option<Preamble>,
+    source: Option<SocketAddr>,
     tls: Option<Box<Connection>>,
     early: Vec<u8>,
 }
@@ -53,7 +57,18 @@ impl Incoming {
         }
         let session = tls.map(|tls| ServerConnection::new(tls.0.clone())).transpose();
         let tls = session.map_err(|e| refuse(&e))?.map(|session| Box::new(session.into()));
-        Ok(Self { stream, tls, early: Vec::new() })
+        Ok(Self { stream, preamble: None, source: None, tls, early: Vec::new() })
+    }
+
+    /// Expects a PROXY v2 header first, as load balancers send it.
+    #[must_use]
+    pub fn proxied(self) -> Self {
+        Self { preamble: Some(Preamble::default()), ..self }
+    }
+
+    /// Returns the client's address as a load balancer has said it, once it has.
+    pub const fn source(&self) -> Option<SocketAddr> {
+        self.source
     }
 
     /// Returns the socket, to be watched for bytes.
@@ -81,16 +96,29 @@ impl Incoming {
     ///
     /// # Errors
     /// [`Error::Transport`] when the connection is gone, or the peer does not speak TLS 1.3 or
-    /// does not authenticate as required.
+    /// does not authenticate as required; [`Error::Peer`] for a header that is none.
     pub fn advance(&mut self, wanted: usize) -> Result<Arrival> {
         for _ in 0..TURN {
             let missing = wanted.saturating_sub(self.early.len());
             if missing == 0 {
                 return Ok(Arrival::Here);
             }
-            let moved = match &mut self.tls {
-                None => read(&mut self.stream, missing, &mut self.early),
-                Some(tls) => step(tls, &mut self.stream, missing, &mut self.early)?,
+            let moved = match (&mut self.preamble, &mut self.tls) {
+                (Some(preamble), _) => match preamble.missing()? {
+                    0 => {
+                        self.source = preamble.source()?;
+                        self.preamble = None;
+                        continue;
+                    }
+                    missing => {
+                        let mut part = Vec::new();
+                        let moved = read(&mut self.stream, missing, &mut part);
+                        preamble.extend(&part);
+                        moved
+                    }
+                },
+                (None, None) => read(&mut self.stream, missing, &mut self.early),
+                (None, Some(tls)) => step(tls, &mut self.stream, missing, &mut self.early)?,
             };
             match moved {
                 Ok(0) => return Err(closed()),

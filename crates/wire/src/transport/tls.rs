@@ -87,7 +87,7 @@ pub struct ClientTls(Arc<ClientConfig>);
 
 /// A server's TLS settings.
 #[derive(Clone)]
-pub struct ServerTls(pub(super) Arc<ServerConfig>);
+pub struct ServerTls(pub(super) Arc<ServerConfig>, Option<std::time::SystemTime>);
 
 impl ClientTls {
     /// Trusts `trust`; shows `identity` when the server asks for one.
@@ -134,7 +134,7 @@ impl ServerTls {
     /// # Errors
     /// [`Error::Misuse`] for files that do not parse.
     pub fn new(identity: Identity, client_authority: Option<&str>) -> Result<Self> {
-        let provider = Arc::new(default_provider());
+        let (provider, expiry) = (Arc::new(default_provider()), identity.expiry());
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
         let builder = match client_authority {
@@ -148,7 +148,12 @@ impl ServerTls {
         };
         let config =
             builder.with_single_cert(identity.chain, identity.key).map_err(|e| refuse(&e))?;
-        Ok(Self(Arc::new(config)))
+        Ok(Self(Arc::new(config), expiry))
+    }
+
+    /// Returns when the certificate's time is over; none where it does not say.
+    pub const fn expiry(&self) -> Option<std::time::SystemTime> {
+        self.1
     }
 
     /// Shakes hands over an accepted `stream`.
