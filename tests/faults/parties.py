@@ -47,6 +47,7 @@ class ServerProcess:
         first = self.line(60)
         self.address: str = first["listening"]
         self.pin: str | None = first["pin"]
+        self.metrics: str | None = first.get("metrics")
 
     def read(self) -> None:
         assert self.process.stdout is not None

@@ -178,6 +178,12 @@ impl Server {
         pin.ok_or_else(|| MisuseError::new_err("a plaintext server has no key to pin"))
     }
 
+    /// Where it shows its metrics, HOST:PORT, if it does.
+    #[getter]
+    fn metrics_address(&self) -> Option<String> {
+        self.0.server().metrics_address().map(|address| address.to_string())
+    }
+
     /// What is legal in its options and yet seldom meant.
     #[getter]
     fn warnings(&self) -> Vec<String> {
@@ -234,10 +240,12 @@ struct Outcome<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure<'a>>,
     end: End,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'static str>,
     reached: &'a str,
     answered: usize,
     waited_seconds: f64,
-    session_cpu_seconds: f64,
+    cpu_seconds: f64,
     #[serde(skip_serializing_if = "is_zero")]
     untold: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,10 +302,11 @@ fn outcome(event: &Event) -> PyResult<String> {
         report,
         error,
         end: event.end,
+        refused: event.refused,
         reached: event.reached,
         answered: event.inputs,
         waited_seconds: event.waited,
-        session_cpu_seconds: event.cpu_seconds,
+        cpu_seconds: event.cpu_seconds,
         untold: event.untold,
         link,
     })

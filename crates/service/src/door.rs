@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ const BEAT: Duration = Duration::from_millis(500);
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
 const FIRST_GUEST: usize = 2;
+/// Why the oldest connection had to go.
+pub(crate) const CROWDED: &str = "too many connections wait at the door; the oldest was closed";
 
 /// A client that has said what it wants, or why it came to nothing.
 pub(crate) struct Arrived {
@@ -46,6 +49,8 @@ pub(crate) struct Manners<'a> {
     pub(crate) is_over: &'a dyn Fn() -> bool,
     /// How long a client may take for TLS and its opening.
     pub(crate) patience: Duration,
+    /// Where the number of connections that wait at the door is kept for others.
+    pub(crate) standing: &'a AtomicUsize,
     /// Connections that wait at the door, at most.
     pub(crate) most: usize,
 }
@@ -68,6 +73,13 @@ struct Guest {
     incoming: Incoming,
     address: SocketAddr,
     deadline: Instant,
+}
+
+impl Guest {
+    /// The client's address, behind a load balancer as far as that has said it.
+    fn source(&self) -> SocketAddr {
+        self.incoming.source().unwrap_or(self.address)
+    }
 }
 
 impl Door {
@@ -117,6 +129,7 @@ impl Door {
                 }
             }
             self.expire(manners);
+            manners.standing.store(self.guests.len(), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -212,7 +225,8 @@ impl Door {
             (Ok(None), Ok(Arrival::More)) => return self.ready.push_back(number),
             (Ok(None), Ok(_)) => return,
         };
-        let Some(Guest { incoming, address, .. }) = self.remove(number) else { return };
+        let Some(guest) = self.remove(number) else { return };
+        let (address, incoming) = (guest.source(), guest.incoming);
         let outcome = match outcome {
             Ok(visitor) => Ok((incoming, visitor)),
             Err((answer, error)) => {
@@ -247,14 +261,13 @@ impl Door {
     fn make_room(&mut self, manners: &Manners<'_>) {
         let most = self.by_address.values().max_by_key(|guests| guests.len());
         if let Some(number) = most.and_then(|guests| guests.front().copied()) {
-            let why = "too many connections wait at the door; the oldest was closed";
-            self.turn_away(number, timed_out(why), manners);
+            self.turn_away(number, timed_out(CROWDED), manners);
         }
     }
 
     fn turn_away(&mut self, number: usize, error: Error, manners: &Manners<'_>) {
         if let Some(guest) = self.remove(number) {
-            let address = guest.address;
+            let address = guest.source();
             drop(guest);
             (manners.take)(Arrived { address, outcome: Err(error) });
         }

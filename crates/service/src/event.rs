@@ -4,6 +4,9 @@ use runtime::Report;
 use serde::Serialize;
 use wire::{Link, Result};
 
+/// How far a client came that has not yet got a thread.
+pub(crate) const AT_THE_DOOR: &str = "door";
+
 /// What happened to one client.
 #[derive(Debug)]
 pub struct Event {
@@ -19,6 +22,9 @@ pub struct Event {
     pub outcome: Result<Report>,
     /// The way in which the session ended.
     pub end: End,
+    /// Why the server turned the client away, in a word for programs: `busy`, `stopping`, `token`,
+    /// `model`, `budget`, `ledger` (inputs cannot be counted), `other`.
+    pub refused: Option<&'static str>,
     /// How far the session came.
     pub reached: &'static str,
     /// Inputs whose results the client has.
@@ -27,7 +33,7 @@ pub struct Event {
     pub link: Option<Link>,
     /// Seconds that the session waited for others.
     pub waited: f64,
-    /// Seconds that its threads had the processor; those that only multiply for it not included.
+    /// Seconds that all threads which worked for it had the processor.
     pub cpu_seconds: f64,
     /// Clients before this one that got no event of their own, since there were too many that
     /// came to nothing.

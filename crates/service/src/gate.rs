@@ -1,10 +1,16 @@
 //! Room for sessions: so many at a time, within so much memory, and a queue for those that come
-//! later, first come, first served.
+//! later.
+//!
+//! Clients take turns: the next session is of the client of which fewest run, and among those of
+//! the one that has waited longest. When the queue is full, a client of which few wait displaces
+//! the latest of the client of which most do, so that nobody can fill the queue for others.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use wire::Admission;
 
 /// What sessions take when nothing is known yet.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
@@ -31,6 +37,8 @@ pub(crate) struct Gate {
 #[derive(Default)]
 struct State {
     running: usize,
+    /// Sessions that run, by client.
+    by_client: HashMap<Arc<str>, usize>,
     memory: u64,
     queue: VecDeque<Waiting>,
     next: u64,
@@ -39,15 +47,25 @@ struct State {
 
 struct Waiting {
     number: u64,
+    client: Arc<str>,
     bytes: u64,
-    granted: Sender<Slot>,
+    turn: Sender<Turn>,
 }
 
 /// The right to run a session; it ends when this is dropped.
 pub(crate) struct Slot {
     gate: Arc<Gate>,
+    client: Arc<str>,
     bytes: u64,
     since: Instant,
+}
+
+/// How waiting ends.
+pub(crate) enum Turn {
+    /// The session may begin.
+    Come(Slot),
+    /// Another client took the place in the queue.
+    Displaced(Full),
 }
 
 /// A place in the queue, or a slot already.
@@ -62,7 +80,7 @@ pub(crate) enum Place {
 pub(crate) struct Queued {
     gate: Arc<Gate>,
     number: u64,
-    granted: Receiver<Slot>,
+    turn: Receiver<Turn>,
 }
 
 /// A gate without room even for waiting.
@@ -74,6 +92,17 @@ pub(crate) struct Full {
     pub(crate) again: Duration,
 }
 
+impl Full {
+    /// What a client is told.
+    pub(crate) fn refusal(&self) -> Admission {
+        let why = match self.waiting {
+            1 => "the server is full, 1 session waits".into(),
+            waiting => format!("the server is full, {waiting} sessions wait"),
+        };
+        Admission::busy(self.again, why)
+    }
+}
+
 impl Gate {
     pub(crate) fn new(room: Room) -> Arc<Self> {
         Arc::new(Self { room, state: Mutex::default() })
@@ -83,23 +112,41 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A slot for a session of `bytes` of memory, or a place in the queue. A session that needs
-    /// more than there is at all runs alone.
-    pub(crate) fn enter(self: &Arc<Self>, bytes: u64) -> Result<Place, Full> {
-        let bytes = bytes.min(self.room.memory);
+    /// A slot for a session of `client` with `bytes` of memory, or a place in the queue. A session
+    /// that needs more than there is at all runs alone.
+    pub(crate) fn enter(self: &Arc<Self>, client: &str, bytes: u64) -> Result<Place, Full> {
+        let (client, bytes) = (Arc::from(client), bytes.min(self.room.memory));
         let mut state = self.state();
         if state.queue.is_empty() && self.has_room(&state, bytes) {
-            return Ok(Place::Now(self.begin(&mut state, bytes)));
+            return Ok(Place::Now(self.begin(&mut state, client, bytes)));
         }
-        let waiting = state.queue.len();
-        if waiting >= self.room.waiting {
-            return Err(Full { waiting, again: self.wait(&state, waiting) });
+        if state.queue.len() >= self.room.waiting {
+            self.displace(&mut state, &client)?;
         }
-        let (granted, grant) = mpsc::channel();
+        let (sender, turn) = mpsc::channel();
         let number = state.next;
         state.next += 1;
-        state.queue.push_back(Waiting { number, bytes, granted });
-        Ok(Place::Later(Queued { gate: self.clone(), number, granted: grant }))
+        state.queue.push_back(Waiting { number, client, bytes, turn: sender });
+        Ok(Place::Later(Queued { gate: self.clone(), number, turn }))
+    }
+
+    /// Makes room in a full queue for a client of which fewer wait than of another.
+    fn displace(&self, state: &mut State, client: &Arc<str>) -> Result<(), Full> {
+        let waiting = state.queue.len();
+        let full = Full { waiting, again: self.wait(state, waiting) };
+        let mut counts: HashMap<&Arc<str>, usize> = HashMap::new();
+        for one in &state.queue {
+            *counts.entry(&one.client).or_default() += 1;
+        }
+        let own = counts.get(client).copied().unwrap_or(0);
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        let (most, _) = most.filter(|(_, count)| own + 1 < *count).ok_or(full)?;
+        let latest = state.queue.iter().rposition(|one| one.client == *most).ok_or(full)?;
+        if let Some(gone) = state.queue.remove(latest) {
+            // One that has left by itself needs no answer.
+            let _ = gone.turn.send(Turn::Displaced(full));
+        }
+        Ok(())
     }
 
     fn has_room(&self, state: &State, bytes: u64) -> bool {
@@ -107,10 +154,11 @@ impl Gate {
         state.running < self.room.sessions && memory <= self.room.memory
     }
 
-    fn begin(self: &Arc<Self>, state: &mut State, bytes: u64) -> Slot {
+    fn begin(self: &Arc<Self>, state: &mut State, client: Arc<str>, bytes: u64) -> Slot {
         state.running += 1;
+        *state.by_client.entry(client.clone()).or_default() += 1;
         state.memory = state.memory.saturating_add(bytes);
-        Slot { gate: self.clone(), bytes, since: Instant::now() }
+        Slot { gate: self.clone(), client, bytes, since: Instant::now() }
     }
 
     /// How long `waiting` sessions and those that run take, about.
@@ -131,34 +179,64 @@ impl Gate {
         (state.running, state.queue.len())
     }
 
+    /// Returns how many sessions there may be, and the bytes that they may hold and do.
+    pub(crate) fn room(&self) -> (Room, u64) {
+        (self.room, self.state().memory)
+    }
+
     /// Lets those in who have room now.
     fn admit(self: &Arc<Self>) {
         loop {
-            let (slot, granted) = {
+            let (slot, turn) = {
                 let mut state = self.state();
-                let fits = |first: &Waiting| self.has_room(&state, first.bytes);
-                if !state.queue.front().is_some_and(fits) {
+                let Some(next) = state.next() else { return };
+                if !state.queue.get(next).is_some_and(|next| self.has_room(&state, next.bytes)) {
                     return;
                 }
-                let Some(first) = state.queue.pop_front() else { return };
-                (self.begin(&mut state, first.bytes), first.granted)
+                let Some(next) = state.queue.remove(next) else { return };
+                (self.begin(&mut state, next.client, next.bytes), next.turn)
             };
             // One that has left gives its slot back as it is dropped, which is the next turn's.
-            drop(granted.send(slot));
+            drop(turn.send(Turn::Come(slot)));
         }
     }
 }
 
-impl Queued {
-    /// Sessions that begin before this one.
-    pub(crate) fn before(&self) -> usize {
-        let state = self.gate.state();
-        state.queue.iter().take_while(|other| other.number != self.number).count()
+impl State {
+    /// What decides when each of the queue begins: how many of its client come before it or run,
+    /// and its number; the least begins first.
+    fn order(&self) -> Vec<(usize, u64)> {
+        let mut ahead: HashMap<&Arc<str>, usize> = HashMap::new();
+        let key = |one: &'_ Waiting, ahead: &usize| {
+            (ahead + self.by_client.get(&one.client).unwrap_or(&0), one.number)
+        };
+        let mut keys = Vec::with_capacity(self.queue.len());
+        for one in &self.queue {
+            let ahead = ahead.entry(&one.client).or_default();
+            keys.push(key(one, ahead));
+            *ahead += 1;
+        }
+        keys
     }
 
-    /// Waits up to `patience` for a slot.
-    pub(crate) fn wait(&self, patience: Duration) -> Option<Slot> {
-        self.granted.recv_timeout(patience).ok()
+    /// The place in the queue of the session that begins next.
+    fn next(&self) -> Option<usize> {
+        let keys = self.order();
+        (0..keys.len()).min_by_key(|place| keys.get(*place))
+    }
+}
+
+impl Queued {
+    /// Sessions that begin before this one, if no more come.
+    pub(crate) fn before(&self) -> usize {
+        let keys = self.gate.state().order();
+        let own = keys.iter().find(|key| key.1 == self.number);
+        own.map_or(0, |own| keys.iter().filter(|key| *key < own).count())
+    }
+
+    /// Waits up to `patience` for what becomes of it.
+    pub(crate) fn wait(&self, patience: Duration) -> Option<Turn> {
+        self.turn.recv_timeout(patience).ok()
     }
 }
 
@@ -175,6 +253,12 @@ impl Drop for Slot {
             let mut state = self.gate.state();
             state.running = state.running.saturating_sub(1);
             state.memory = state.memory.saturating_sub(self.bytes);
+            if let Some(running) = state.by_client.get_mut(&self.client) {
+                *running = running.saturating_sub(1);
+                if *running == 0 {
+                    state.by_client.remove(&self.client);
+                }
+            }
             let took = self.since.elapsed().as_secs_f64();
             let mean = state.mean.unwrap_or(took);
             state.mean = Some(mean + LATEST * (took - mean));
@@ -208,30 +292,39 @@ mod tests {
         }
     }
 
+    impl Queued {
+        fn come(&self) -> Option<Slot> {
+            match self.wait(SOON) {
+                Some(Turn::Come(slot)) => Some(slot),
+                _ => None,
+            }
+        }
+    }
+
     #[test]
     fn sessions_run_in_the_order_in_which_they_came() {
         let gate = gate(2, 3, 100);
-        let (first, second) = (now(gate.enter(1)), now(gate.enter(1)));
-        let waiting: Vec<Queued> = (0..3).map(|_| later(gate.enter(1))).collect();
+        let (first, second) = (now(gate.enter("a", 1)), now(gate.enter("a", 1)));
+        let waiting: Vec<Queued> = (0..3).map(|_| later(gate.enter("a", 1))).collect();
         assert_eq!(waiting.iter().map(Queued::before).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(gate.enter(1).err().map(|full| full.waiting), Some(3));
-        assert!(waiting[0].wait(SOON).is_none());
+        assert_eq!(gate.enter("a", 1).err().map(|full| full.waiting), Some(3));
+        assert!(waiting[0].come().is_none());
         drop(first);
-        let third = waiting[0].wait(SOON).unwrap();
-        assert!(waiting[1].wait(SOON).is_none());
+        let third = waiting[0].come().unwrap();
+        assert!(waiting[1].come().is_none());
         drop((second, third));
-        assert!(waiting[1].wait(SOON).is_some() && waiting[2].wait(SOON).is_some());
+        assert!(waiting[1].come().is_some() && waiting[2].come().is_some());
     }
 
     #[test]
     fn one_that_leaves_the_queue_holds_nobody_up_and_takes_no_slot_along() {
         let gate = gate(1, 9, 100);
-        let first = now(gate.enter(1));
-        let (second, third) = (later(gate.enter(1)), later(gate.enter(1)));
+        let first = now(gate.enter("a", 1));
+        let (second, third) = (later(gate.enter("a", 1)), later(gate.enter("a", 1)));
         drop(first);
         // The slot is second's by now, who never fetches it.
         drop(second);
-        let slot = third.wait(SOON).unwrap();
+        let slot = third.come().unwrap();
         assert_eq!(gate.counts(), (1, 0));
         drop((slot, third));
         assert_eq!(gate.counts(), (0, 0));
@@ -240,23 +333,61 @@ mod tests {
     #[test]
     fn memory_is_a_limit_of_its_own_and_what_never_fits_runs_alone() {
         let gate = gate(9, 9, 100);
-        let (half, rest) = (now(gate.enter(60)), later(gate.enter(60)));
-        let small = later(gate.enter(1));
+        let (half, rest) = (now(gate.enter("a", 60)), later(gate.enter("a", 60)));
+        let small = later(gate.enter("a", 1));
         drop(half);
-        let half = rest.wait(SOON).unwrap();
-        let one = small.wait(SOON).unwrap();
-        let huge = later(gate.enter(1 << 40));
+        let half = rest.come().unwrap();
+        let one = small.come().unwrap();
+        let huge = later(gate.enter("a", 1 << 40));
         drop(half);
-        assert!(huge.wait(SOON).is_none());
+        assert!(huge.come().is_none());
         drop(one);
-        assert!(huge.wait(SOON).is_some());
+        assert!(huge.come().is_some());
+    }
+
+    #[test]
+    fn clients_take_turns() {
+        let gate = gate(2, 9, 100);
+        let running = [now(gate.enter("a", 1)), now(gate.enter("a", 1))];
+        let many: Vec<Queued> = (0..3).map(|_| later(gate.enter("a", 1))).collect();
+        let few: Vec<Queued> = (0..2).map(|_| later(gate.enter("b", 1))).collect();
+        assert_eq!(few.iter().map(Queued::before).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(many.iter().map(Queued::before).collect::<Vec<_>>(), [2, 3, 4]);
+        let [first, second] = running;
+        drop(first);
+        let other = few[0].come().unwrap();
+        drop(second);
+        // One of each would run then: the one that has waited longer comes first.
+        let own = many[0].come().unwrap();
+        drop(other);
+        assert!(many[1].come().is_none());
+        drop((few[1].come().unwrap(), own));
+        assert!(many[1].come().is_some() && many[2].come().is_some());
+    }
+
+    #[test]
+    fn nobody_fills_the_queue_for_others() {
+        let gate = gate(1, 4, 100);
+        let running = now(gate.enter("a", 1));
+        let many: Vec<Queued> = (0..4).map(|_| later(gate.enter("a", 1))).collect();
+        assert_eq!(gate.enter("a", 1).err().map(|full| full.waiting), Some(4));
+        let others = [later(gate.enter("b", 1)), later(gate.enter("b", 1))];
+        for displaced in &many[2..] {
+            assert!(matches!(displaced.wait(SOON), Some(Turn::Displaced(Full { waiting: 4, .. }))));
+        }
+        // Each has half of it now.
+        assert!(gate.enter("b", 1).is_err() && gate.enter("a", 1).is_err());
+        assert_eq!(later(gate.enter("c", 1)).before(), 1);
+        assert_eq!(gate.counts(), (1, 3));
+        drop((running, many, others));
+        assert_eq!(gate.counts(), (0, 0));
     }
 
     #[test]
     fn the_time_to_come_back_grows_with_the_queue() {
         let gate = gate(2, 0, 100);
-        let slots: Vec<Slot> = (0..2).map(|_| now(gate.enter(1))).collect();
-        let full = gate.enter(1).err().unwrap();
+        let slots: Vec<Slot> = (0..2).map(|_| now(gate.enter("a", 1))).collect();
+        let full = gate.enter("a", 1).err().unwrap();
         assert_eq!((full.waiting, full.again), (0, FIRST_GUESS));
         drop(slots);
     }

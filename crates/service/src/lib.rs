@@ -1,7 +1,7 @@
 //! The server as operators run it: who is admitted and when, what each client may ask, and what
 //! an operator sees of it. The protocols are in the crates below.
 //!
-//! [`Server`] admits clients and runs their sessions. [`Client`] says who a client is, [`Tokens`]
+//! [`Server`] admits clients and runs their sessions, and shows what it does. [`Client`] says who a client is, [`Tokens`]
 //! is the file by which it is known, [`Ledger`]
 //! counts its inputs and refuses those beyond its [`Budget`].
 
@@ -12,6 +12,7 @@ mod gate;
 mod identity;
 mod ledger;
 mod limits;
+mod lock;
 mod options;
 mod policy;
 mod refused;
@@ -19,6 +20,7 @@ mod server;
 mod shared;
 mod tokens;
 mod visit;
+mod watch;
 
 pub use error::{Error, Result};
 pub use event::{End, Event};
@@ -31,3 +33,4 @@ pub use refused::{Limit, Refused};
 pub use server::Server;
 pub use tokens::{NewToken, TokenEntry, Tokens, generate_token};
 pub use visit::Model;
+pub use watch::live::Session;

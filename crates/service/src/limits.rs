@@ -28,6 +28,11 @@ impl Default for Limits {
     }
 }
 
+/// Returns the number of files and sockets that this process may hold.
+pub(crate) fn descriptors() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Raises the number of files and sockets that this process may hold to the most that the
 /// system allows it; returns how many that are.
 pub fn raise_descriptors() -> u64 {

@@ -31,6 +31,10 @@ pub struct Options {
     pub most_inputs: usize,
     /// Threads of each session, at least 1.
     pub threads: usize,
+    /// Every connection begins with a PROXY v2 header, from which the client's address is taken.
+    pub proxied: bool,
+    /// Where metrics are shown over plain HTTP (HOST:PORT), if they are.
+    pub metrics: Option<String>,
     /// Stop after the first client.
     pub once: bool,
 }

@@ -13,10 +13,14 @@ use crate::door::{Door, Manners};
 use crate::event::Event;
 use crate::gate::{Gate, Room};
 use crate::limits::{self, Limits};
+use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::Policy;
-use crate::shared::{Shared, Telling, locked};
+use crate::shared::{Shared, Telling};
 use crate::visit::Model;
+use crate::watch::http::Http;
+use crate::watch::live::Live;
+use crate::watch::metrics::Metrics;
 
 /// Sessions for each core unless memory or the operator says less: while some wait for their
 /// clients, others compute.
@@ -27,6 +31,7 @@ pub struct Server {
     door: Mutex<Door>,
     shared: Arc<Shared>,
     events: Mutex<Receiver<Event>>,
+    watch: Option<Http>,
 }
 
 impl Server {
@@ -44,16 +49,25 @@ impl Server {
         if matches!(options.access, Access::Plaintext) && !address.ip().is_loopback() {
             return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
         }
+        if options.proxied && matches!(options.access, Access::Plaintext) {
+            // A balancer on this machine would pass strangers on as if they were here.
+            return Err(Error::misuse("clients behind a load balancer need TLS"));
+        }
         let (door, waker) = Door::new(listener)?;
+        let (room, memory) = room(options.limits, largest)?;
+        let metrics = options.metrics.clone();
         let (reports, events) = mpsc::channel();
         let shared = Shared {
             models: RwLock::new(Arc::new(models)),
             access: RwLock::new(options.access.clone()),
             policy: RwLock::new(options.policy.clone()),
-            gate: Gate::new(room(options.limits, largest)?),
+            gate: Gate::new(room),
+            memory,
+            standing: AtomicUsize::new(0),
+            metrics: Metrics::new(),
             options,
             waker,
-            sessions: Mutex::default(),
+            sessions: Live::default(),
             next: AtomicU64::new(0),
             drain: Mutex::default(),
             stopped: AtomicBool::new(false),
@@ -62,13 +76,20 @@ impl Server {
             reports: Mutex::new(reports),
             telling: Mutex::new(Telling::new()),
         };
-        let (door, events) = (Mutex::new(door), Mutex::new(events));
-        Ok(Self { address, door, shared: Arc::new(shared), events })
+        let (door, events, shared) = (Mutex::new(door), Mutex::new(events), Arc::new(shared));
+        let watched = shared.clone();
+        let watch = metrics.map(|listen| Http::start(&listen, move |path| watched.answer(path)));
+        Ok(Self { address, door, shared, events, watch: watch.transpose()? })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it shows its metrics, if it does.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.watch.as_ref().map(Http::address)
     }
 
     /// Returns the sessions that run and those that wait.
@@ -89,6 +110,7 @@ impl Server {
             take: &|arrived| shared.take(arrived),
             is_over: &|| shared.is_over(),
             patience: opening(&shared.options.timeouts),
+            standing: &shared.standing,
             most: limits::connections(limits::raise_descriptors(), sessions),
         };
         locked(&self.door).run(&manners)
@@ -171,10 +193,10 @@ fn checked(models: &[Model], options: &Options) -> Result<u64> {
     largest.ok_or_else(|| Error::misuse("no model to serve"))
 }
 
-/// Room for sessions of up to `largest` bytes.
-fn room(limits: Limits, largest: u64) -> Result<Room> {
+/// Room for sessions of up to `largest` bytes, and the bytes that the process may hold.
+fn room(limits: Limits, largest: u64) -> Result<(Room, u64)> {
     let held = limits::resident();
-    let memory = match limits.memory {
+    let left = match limits.memory {
         Some(all) => all.checked_sub(held).filter(|left| *left >= largest).ok_or_else(|| {
             let [need, have] = [held.saturating_add(largest), all].map(|bytes| bytes >> 20);
             Error::misuse(format!(
@@ -183,10 +205,11 @@ fn room(limits: Limits, largest: u64) -> Result<Room> {
         })?,
         None => limits::free_memory().map_or(u64::MAX, |all| all.saturating_sub(held)),
     };
-    let memory = memory.max(largest);
+    let memory = left.max(largest);
     let by_memory = usize::try_from(memory / largest.max(1)).unwrap_or(usize::MAX).max(1);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let by_cores = SESSIONS_PER_CORE.saturating_mul(cores);
     let sessions = limits.sessions.unwrap_or(by_cores.min(by_memory)).max(1);
-    Ok(Room { sessions, waiting: limits.waiting, memory })
+    let room = Room { sessions, waiting: limits.waiting, memory };
+    Ok((room, memory.saturating_add(held)))
 }

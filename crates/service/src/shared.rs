@@ -1,10 +1,9 @@
 //! What the door and all sessions of a server share, and what becomes of a client that arrives.
 
-use std::collections::HashMap;
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,15 @@ use runtime::Visitor;
 use wire::{Admission, Error, Incoming, Result};
 
 use crate::door::Arrived;
-use crate::event::{End, Event};
-use crate::gate::{Full, Gate, Place};
+use crate::event::{AT_THE_DOOR, End, Event};
+use crate::gate::{Gate, Place};
+use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::{Known, Policy};
 use crate::visit::{self, Facts, Model};
+use crate::watch::http::Answer;
+use crate::watch::live::Live;
+use crate::watch::metrics::{self, Metrics, Moment};
 
 /// Events of clients that came to nothing: so many at once, and so many a second.
 const BURST: f64 = 64.0;
@@ -31,10 +34,15 @@ pub(crate) struct Shared {
     pub(crate) access: RwLock<Access>,
     pub(crate) policy: RwLock<Policy>,
     pub(crate) options: Options,
+    /// Bytes that the process may hold.
+    pub(crate) memory: u64,
     pub(crate) gate: Arc<Gate>,
     pub(crate) waker: Arc<Waker>,
-    /// Sessions on threads, those that wait included, and their connections.
-    pub(crate) sessions: Mutex<HashMap<u64, TcpStream>>,
+    /// Sessions on threads, those that wait included.
+    pub(crate) sessions: Live,
+    /// Connections at the door.
+    pub(crate) standing: AtomicUsize,
+    pub(crate) metrics: Metrics,
     pub(crate) next: AtomicU64,
     /// No new sessions; until when those that run may go on.
     pub(crate) drain: Mutex<Option<Instant>>,
@@ -52,10 +60,6 @@ pub(crate) struct Telling {
     untold: u64,
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     pub(crate) fn wake(&self) {
         // When that fails the door looks up by itself in a moment.
@@ -63,6 +67,7 @@ impl Shared {
     }
 
     pub(crate) fn count_panic(&self) -> usize {
+        self.metrics.count_panic();
         self.panics.fetch_add(1, Ordering::SeqCst) + 1
     }
 
@@ -72,10 +77,11 @@ impl Shared {
     }
 
     pub(crate) fn open(&self, stream: TcpStream) -> Result<Incoming> {
-        match &*self.access.read().unwrap_or_else(PoisonError::into_inner) {
+        let incoming = match &*self.access.read().unwrap_or_else(PoisonError::into_inner) {
             Access::Tls(tls) => Incoming::new(stream, Some(tls)),
             Access::Plaintext => Incoming::new(stream, None),
-        }
+        }?;
+        Ok(if self.options.proxied { incoming.proxied() } else { incoming })
     }
 
     /// The refusal of a server that takes no new sessions.
@@ -101,7 +107,7 @@ impl Shared {
             return true;
         }
         let Some(deadline) = *locked(&self.drain) else { return false };
-        if locked(&self.sessions).is_empty() {
+        if self.sessions.is_empty() {
             return true;
         }
         if Instant::now() >= deadline {
@@ -112,10 +118,7 @@ impl Shared {
 
     pub(crate) fn abort(&self) {
         self.aborted.store(true, Ordering::SeqCst);
-        for stream in locked(&self.sessions).values() {
-            // One that has ended by itself needs no end.
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        self.sessions.shut();
     }
 
     /// Decides about a client that has arrived.
@@ -129,18 +132,22 @@ impl Shared {
         let models = self.models.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (address, subject) = (arrived.address.ip(), incoming.subject());
         // Strangers are not told which models there are.
-        let admitted = self.policy().identify(address, subject, &visitor).and_then(|known| {
-            facts.identity = Some(known.client.key());
-            let model = wanted(&models, &visitor)?;
+        let because = |reason| move |refusal| (refusal, reason);
+        let known = self.policy().identify(address, subject, &visitor).map_err(because("token"));
+        let admitted = known.and_then(|known| {
+            let client = known.client.key();
+            facts.identity = Some(client.clone());
+            let model = wanted(&models, &visitor).map_err(because("model"))?;
             facts.model = models.get(model).map(|model| model.name.clone());
             let memory = models.get(model).map_or(0, |model| model.session_memory);
-            Ok((model, known, self.enter(memory)?))
+            Ok((model, known, self.enter(&client, memory)?))
         });
         match admitted {
             Ok((model, known, place)) => {
                 self.start((models, model), known, incoming, place, facts);
             }
-            Err(refusal) => {
+            Err((refusal, reason)) => {
+                facts.refused = Some(reason);
                 let why = refusal.outcome().err();
                 incoming.answer(&visitor.answer(&refusal).unwrap_or_default());
                 let error = why.unwrap_or_else(|| Error::internal("a refusal that admits"));
@@ -149,15 +156,11 @@ impl Shared {
         }
     }
 
-    fn enter(&self, memory: u64) -> Result<Place, Admission> {
+    fn enter(&self, client: &str, memory: u64) -> Result<Place, (Admission, &'static str)> {
         if let Some(refusal) = self.closing() {
-            return Err(refusal);
+            return Err((refusal, "stopping"));
         }
-        self.gate.enter(memory).map_err(|Full { waiting, again }| {
-            let sessions = if waiting == 1 { "1 session waits" } else { "sessions wait" };
-            let many = if waiting == 1 { String::new() } else { format!("{waiting} ") };
-            Admission::busy(again, format!("the server is full, {many}{sessions}"))
-        })
+        self.gate.enter(client, memory).map_err(|full| (full.refusal(), "busy"))
     }
 
     /// Begins a session on a thread of its own.
@@ -171,20 +174,20 @@ impl Shared {
     ) {
         let (session, client) = (facts.session, facts.client.clone());
         let listed = incoming.stream().try_clone().map(|stream| {
-            locked(&self.sessions).insert(session, stream);
+            self.sessions.insert(facts.seen(), stream);
         });
         let shared = self.clone();
         let run = move || {
             if let Some(model) = models.get(model) {
                 let event = visit::run(&shared, model, &known, incoming, place, facts);
-                locked(&shared.sessions).remove(&session);
+                shared.sessions.remove(session);
                 shared.tell(event);
                 shared.wake();
             }
         };
         let begin = |()| thread::Builder::new().name("tacit-session".into()).spawn(run);
         if let Err(e) = listed.and_then(begin) {
-            locked(&self.sessions).remove(&session);
+            self.sessions.remove(session);
             let error = Error::transport(format!("cannot begin a session: {e}"));
             let facts = Facts::new(session, client);
             self.tell(facts.event(Err(error), End::Failed, Duration::ZERO));
@@ -194,13 +197,14 @@ impl Shared {
     /// Reports a client: each that had a session, and as many of the others as an operator can
     /// read.
     fn tell(&self, mut event: Event) {
+        self.metrics.count(&event);
         {
             let mut telling = locked(&self.telling);
             let now = Instant::now();
             let passed = now.duration_since(telling.since).as_secs_f64();
             telling.left = (telling.left + passed * PER_SECOND).min(BURST);
             telling.since = now;
-            if event.reached == visit::AT_THE_DOOR {
+            if event.reached == AT_THE_DOOR {
                 if telling.left < 1.0 {
                     telling.untold += 1;
                     return;
@@ -215,6 +219,53 @@ impl Shared {
         }
         // The receiver lives as long as the server.
         let _ = locked(&self.reports).send(event);
+    }
+}
+
+/// What those see who watch.
+impl Shared {
+    /// Whether new sessions are taken.
+    fn is_ready(&self) -> bool {
+        let (_, waiting) = self.gate.counts();
+        let (room, _) = self.gate.room();
+        let full = waiting > 0 && waiting >= room.waiting;
+        !full && self.closing().is_none() && !self.stopped.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn answer(&self, path: &str) -> Answer {
+        match path {
+            "/metrics" => {
+                let body = self.metrics.render(&self.moment());
+                Answer { status: "200 OK", kind: metrics::KIND, body }
+            }
+            "/healthz" => Answer::text("200 OK", "ok\n"),
+            "/readyz" if self.is_ready() => Answer::text("200 OK", "ready\n"),
+            "/readyz" => Answer::text("503 Service Unavailable", "no new sessions now\n"),
+            "/sessions" => match serde_json::to_string(&self.sessions.sessions()) {
+                Ok(body) => Answer { status: "200 OK", kind: "application/json", body },
+                Err(e) => Answer::text("500 Internal Server Error", e.to_string()),
+            },
+            _ => Answer::text(
+                "404 Not Found",
+                "there are /metrics, /healthz, /readyz and /sessions\n",
+            ),
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
+        let certificate_expiry = match &*access {
+            Access::Tls(tls) => tls.expiry(),
+            Access::Plaintext => None,
+        };
+        Moment {
+            ready: self.is_ready(),
+            connections: self.standing.load(Ordering::Relaxed),
+            sessions: self.sessions.sessions(),
+            room: self.gate.room(),
+            memory: self.memory,
+            certificate_expiry,
+        }
     }
 }
 

@@ -4,23 +4,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ring::cpu::CpuTime;
 use runtime::{Progress, Report, Reveal, Served, Terms, Visitor, model_name};
-use rustix::time::{ClockId, clock_gettime};
 use wire::{Admission, Channel, Error, Incoming, Link, Result, TransportKind};
 
-use crate::event::{End, Event};
-use crate::gate::{Place, Queued, Slot};
+use crate::event::{AT_THE_DOOR, End, Event};
+use crate::gate::{Place, Queued, Slot, Turn};
 use crate::ledger::Budget;
 use crate::policy::Known;
 use crate::shared::Shared;
+use crate::watch::live::Session;
 
 /// Longest wait for the client's goodbye after the last message.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// A client that waits is told its place so often, and proves that it is still there.
 const BEAT: Duration = Duration::from_millis(500);
-
-/// How far a client came that has not yet got a thread.
-pub(crate) const AT_THE_DOOR: &str = "door";
 
 /// A model as clients name it, ready to be run.
 pub struct Model {
@@ -84,6 +82,7 @@ pub(crate) struct Facts {
     pub(crate) client: String,
     pub(crate) identity: Option<String>,
     pub(crate) model: Option<String>,
+    pub(crate) refused: Option<&'static str>,
     pub(crate) reached: &'static str,
     pub(crate) inputs: usize,
     pub(crate) link: Option<Link>,
@@ -97,10 +96,26 @@ impl Facts {
             client,
             identity: None,
             model: None,
+            refused: None,
             reached: AT_THE_DOOR,
             inputs: 0,
             link: None,
             waited: Duration::ZERO,
+        }
+    }
+
+    /// What others see of it.
+    pub(crate) fn seen(&self) -> Session {
+        Session {
+            session: self.session,
+            client: self.client.clone(),
+            identity: self.identity.clone(),
+            model: self.model.clone(),
+            reached: "queue",
+            inputs: 0,
+            answered: 0,
+            prepared: 0,
+            seconds: 0.0,
         }
     }
 
@@ -112,6 +127,7 @@ impl Facts {
             model: self.model,
             outcome,
             end,
+            refused: self.refused.or((end == End::Refused).then_some("other")),
             reached: self.reached,
             inputs: self.inputs,
             link: self.link,
@@ -131,7 +147,8 @@ pub(crate) fn run(
     place: Place,
     mut facts: Facts,
 ) -> Event {
-    let began = thread_time();
+    let time = CpuTime::default();
+    let counting = time.count();
     facts.model = Some(model.name.clone());
     let visit = || attend(shared, (model, known), incoming, place, &mut facts);
     let (outcome, end) = match guarded(shared, visit) {
@@ -141,7 +158,8 @@ pub(crate) fn run(
             (Err(shared.explained(error)), end)
         }
     };
-    facts.event(outcome, end, thread_time().saturating_sub(began))
+    drop(counting);
+    facts.event(outcome, end, time.spent())
 }
 
 /// Whether the server itself turned the client away.
@@ -185,20 +203,38 @@ fn attend(
             let since = Instant::now();
             let slot = queue(shared, &queued, &mut channel);
             facts.waited = since.elapsed();
-            slot?
+            slot.map_err(|(error, reason)| {
+                facts.refused = reason;
+                error
+            })?
         }
     };
     facts.reached = "handshake";
-    let Facts { reached, inputs, link, .. } = facts;
-    let progress = &mut |progress| match progress {
-        Progress::Measured(measured) => *link = Some(measured),
-        Progress::Agreed(_) => *reached = "setup",
-        Progress::SetUp => *reached = "inputs",
-        Progress::Done(done) => *inputs = done,
+    let session = facts.session;
+    let seen = |change: &dyn Fn(&mut Session)| shared.sessions.update(session, change);
+    seen(&|session| session.reached = "handshake");
+    let Facts { reached, inputs, link, refused, .. } = facts;
+    let progress = &mut |progress| {
+        match progress {
+            Progress::Measured(measured) => *link = Some(measured),
+            Progress::Agreed(asked) => {
+                *reached = "setup";
+                seen(&|session| session.inputs = asked);
+            }
+            Progress::SetUp => *reached = "inputs",
+            Progress::Prepared(runs) => seen(&|session| session.prepared = runs),
+            Progress::Done(done) => {
+                *inputs = done;
+                seen(&|session| session.answered = done);
+            }
+        }
+        let now = *reached;
+        seen(&|session| session.reached = now);
     };
     let (policy, mut unusable) = (shared.policy(), None);
     let charge = &mut |inputs| {
         policy.charge(&known.client, &model.name, model.budget, inputs).map_err(|(refusal, why)| {
+            *refused = Some(if why.is_some() { "ledger" } else { "budget" });
             unusable = why;
             refusal
         })
@@ -211,6 +247,7 @@ fn attend(
     let report = served.serve(&mut channel, &met, terms);
     let report = report.map_err(|error| unusable.map_or(error, |why| Error::from(*why)))?;
     facts.reached = "goodbye";
+    shared.sessions.update(session, |session| session.reached = "goodbye");
     // Nothing is left to compute: the next session may begin.
     drop(slot);
     let patience = GOODBYE.min(options.timeouts.idle);
@@ -221,24 +258,29 @@ fn attend(
 }
 
 /// Waits in the queue, telling the client its place.
-fn queue(shared: &Shared, queued: &Queued, channel: &mut Channel) -> Result<Slot> {
+fn queue(
+    shared: &Shared,
+    queued: &Queued,
+    channel: &mut Channel,
+) -> Result<Slot, (Error, Option<&'static str>)> {
     loop {
         if let Some(refusal) = shared.closing() {
-            // The client may be gone; the refusal is what counts.
-            let _ = channel.refuse(&refusal, GOODBYE);
-            return Err(refusal.outcome().err().unwrap_or_else(|| Error::internal("no refusal")));
+            return Err((turned_away(channel, &refusal), Some("stopping")));
         }
         let before = u32::try_from(queued.before()).unwrap_or(u32::MAX);
-        channel.send(&Admission::Waiting { before })?;
-        if let Some(slot) = queued.wait(BEAT) {
-            return Ok(slot);
+        channel.send(&Admission::Waiting { before }).map_err(|error| (error, None))?;
+        match queued.wait(BEAT) {
+            Some(Turn::Come(slot)) => return Ok(slot),
+            Some(Turn::Displaced(full)) => {
+                return Err((turned_away(channel, &full.refusal()), Some("busy")));
+            }
+            None => {}
         }
     }
 }
 
-/// Time that this thread has had the processor.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
+fn turned_away(channel: &mut Channel, refusal: &Admission) -> Error {
+    // The client may be gone; the refusal is what counts.
+    let _ = channel.refuse(refusal, GOODBYE);
+    refusal.outcome().err().unwrap_or_else(|| Error::internal("a refusal that admits"))
 }

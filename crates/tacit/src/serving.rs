@@ -57,6 +57,10 @@ pub struct ServeOptions {
     pub ledger: Option<String>,
     /// The budget of clients that have none of their own in the ledger.
     pub budget: Budget,
+    /// Where metrics are shown over plain HTTP (HOST:PORT); nowhere when absent.
+    pub metrics: Option<String>,
+    /// Whether every connection begins with a PROXY v2 header that says whose it is.
+    pub proxy_protocol: bool,
     /// Most inputs in one session.
     pub most_inputs: usize,
     /// Threads per session, 1 to 64.
@@ -94,6 +98,8 @@ impl Default for ServeOptions {
             tokens: None,
             ledger: None,
             budget: Budget::default(),
+            metrics: None,
+            proxy_protocol: false,
             most_inputs: 1_000_000,
             threads: 1,
             network: None,
@@ -159,6 +165,8 @@ pub fn serve(
         limits,
         most_inputs: options.most_inputs,
         threads,
+        metrics: options.metrics.clone(),
+        proxied: options.proxy_protocol,
         once: options.once,
     };
     let server = Server::bind(models, listen, chosen)?;

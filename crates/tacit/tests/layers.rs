@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &str); 13] = [
     ("tacit-mpc", "gc graph he ot pricing ring wire"),
     ("tacit-runtime", "graph he mpc ot pricing ring wire"),
     ("tacit-lab", "gc graph he mpc ot pricing ring runtime wire"),
-    ("tacit-service", "graph runtime wire"),
+    ("tacit-service", "graph ring runtime wire"),
     ("tacit", "graph lab runtime service wire"),
     ("tacit-python", "tacit"),
 ];

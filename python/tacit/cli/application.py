@@ -25,6 +25,7 @@ from tacit.cli.reproduce import reproduce
 from tacit.cli.run import run
 from tacit.cli.serve import serve
 from tacit.cli.simulate import simulate
+from tacit.cli.top import top
 from tacit.cli.train import train
 from tacit.errors import TacitError, failure
 from tacit.report import terminal
@@ -49,6 +50,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "calibrate": (calibrate, ""),
     "simulate": (simulate, "mnist.tacit digits.npy"),
     "serve": (serve, "mnist.tacit --listen 127.0.0.1:7000"),
+    "top": (top, "127.0.0.1:9100"),
     "token": (token, "ward-3"),
     "predict": (predict, "--server 10.0.0.2:7000 --pin 4f0c...e1 digits.npy"),
     "run": (run, "mnist.tacit digits.npy"),

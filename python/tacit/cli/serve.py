@@ -2,12 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,7 @@ from tacit.cli.options import (
 from tacit.errors import MisuseError, TacitError
 from tacit.report import terminal
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
+from tacit.session.log import Log
 from tacit.session.models import budget_of, read
 from tacit.session.server import OPENING_SECONDS, Listening, Server
 
@@ -101,6 +102,26 @@ class ServeOptions:
         typer.Option(min=0, max=1e6, metavar="SECONDS", help="Time that sessions get to end after SIGTERM or Ctrl-C."),
     ] = 30.0
 
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a line of JSON for each client; opened anew when it is moved away."),
+    ] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Show /metrics (Prometheus), /healthz, /readyz and /sessions here over plain HTTP (`tacit top`).",
+            show_default=False,
+        ),
+    ] = None
+    proxy_protocol: Annotated[
+        bool,
+        typer.Option(
+            "--proxy-protocol",
+            help="Every connection begins with a PROXY v2 header, from which the client's address is taken.",
+        ),
+    ] = False
+
     def listening(self) -> Listening:
         """The options as the server reads them; raises `MisuseError` without an address."""
         if self.listen is None:
@@ -131,6 +152,8 @@ class ServeOptions:
             name=self.name,
             tokens=self.tokens,
             ledger=self.ledger,
+            metrics=self.metrics,
+            proxy_protocol=self.proxy_protocol,
             budget=None if self.budget is None else budget_of(self.budget),
         )
 
@@ -154,24 +177,37 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     """
     service = read(model)
     options = filled(options, service.options, service.lines, model.parent)
+    log = None if options.log is None else Log(options.log, terminal.warn)
     server = Server(model, options.listening())
-    with handled(server, options.drain):
+
+    def tell(event: str, **what: Any) -> None:
+        if log is not None:
+            log.event(event, **what)
+
+    with handled(server, options.drain, tell):
         for warning in server.warnings:
             terminal.warn(warning)
+        where = {"listening": server.address, "pin": server.pin}
+        if server.metrics is not None:
+            where["metrics"] = server.metrics
+        tell("listening", **where, warnings=server.warnings)
         if json:
-            terminal.emit_json({"listening": server.address, "pin": server.pin})
+            terminal.emit_json(where)
         else:
-            terminal.show_address(server.address, server.pin)
+            terminal.show_address(server.address, server.pin, server.metrics)
         for session in server.sessions():
+            if log is not None:
+                log.session(session)
             try:
                 terminal.show_session(session, json)
-            except OSError as error:  # a full disk under the log is no reason to turn clients away
+            except OSError as error:  # a full disk under the output is no reason to turn clients away
                 terminal.warn(f"a session's report was not written: {error}")
+        tell("stopped")
 
 
 @contextmanager
-def handled(server: Server, seconds: float) -> Iterator[None]:
-    """Signals as an operator means them, until the end of the block."""
+def handled(server: Server, seconds: float, tell: Callable[..., None]) -> Iterator[None]:
+    """Signals as an operator means them, until the end of the block; `tell` puts them into the log."""
     stops = 0
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -180,14 +216,17 @@ def handled(server: Server, seconds: float) -> Iterator[None]:
         if stops > 1:
             os._exit(128 + number)
         running = server.running
+        tell("stopping", running=running, seconds=seconds)
         terminal.note(f"stopping: {running} session(s) run and may end within {seconds:g} s; again to stop at once")
         server.drain(seconds)
 
     def reload(_number: int, _frame: FrameType | None) -> None:
         try:
             server.reload()
+            tell("reloaded")
             terminal.note("reloaded: new sessions get models, certificate and tokens as they are now")
         except TacitError as error:
+            tell("not reloaded", error=str(error))
             terminal.warn(f"not reloaded, the server goes on as it was: {error}")
 
     handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}

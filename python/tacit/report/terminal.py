@@ -227,11 +227,13 @@ def show_run(content: dict[str, Any]) -> None:
         console.print(line, highlight=False)
 
 
-def show_address(address: str, pin: str | None) -> None:
+def show_address(address: str, pin: str | None, metrics: str | None = None) -> None:
     """Where a server listens, and the command that reaches it."""
     console.print(f"listening on {address}", highlight=False)
     know = f"--pin {pin}" if pin else "--plaintext"
     console.print(f"tacit predict --server {address} {know} IN.npy", highlight=False, soft_wrap=True)
+    if metrics is not None:
+        console.print(f"metrics on http://{metrics}/metrics", highlight=False)
 
 
 def show_session(session: dict[str, Any], json: bool) -> None:

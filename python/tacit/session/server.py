@@ -11,7 +11,8 @@ from tacit import _core
 from tacit.errors import MisuseError
 from tacit.session import models, terms
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
-from tacit.session.usage import Usage
+from tacit.session.log import now
+from tacit.session.usage import peak_memory_bytes
 
 POLL_SECONDS = 0.1
 OPENING_SECONDS = 5.0
@@ -41,6 +42,8 @@ class Listening:
     `tokens` names a file of tokens (`tacit token`), of which every client without a certificate must show one. `ledger`
     names the file in which inputs are counted by client and model, and `budget` says how many a client may ask of which
     nothing is said there: total, per_day, per_minute.
+    `metrics` (HOST:PORT) shows metrics, health and sessions over plain HTTP. `proxy_protocol` takes the address of each
+    client from a PROXY v2 header, with which every connection must begin.
     `name` is what clients call the model (the name that it was compiled under unless given).
     """
 
@@ -70,6 +73,8 @@ class Listening:
     tokens: Path | None = None
     ledger: Path | None = None
     budget: Mapping[str, int] | None = None
+    metrics: str | None = None
+    proxy_protocol: bool = False
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -78,6 +83,8 @@ class Listening:
             raise MisuseError("--max-inputs is at least 1")
         if self.plaintext and (self.certificate or self.client_ca):
             raise MisuseError("--plaintext excludes --certificate, --key and --client-ca")
+        if self.plaintext and self.proxy_protocol:
+            raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
     def options_json(self) -> str:
         """Options as `_core.Server` reads them."""
@@ -86,6 +93,7 @@ class Listening:
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
+        chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
         counted = {"tokens": self.tokens, "ledger": self.ledger}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.network)}
@@ -108,6 +116,7 @@ class Server:
         self.source, self.listening = model, listening
         self.core = _core.Server(self.models(), listening.listen, listening.options_json())
         self.address = self.core.address
+        self.metrics = self.core.metrics_address
         self.warnings = self.core.warnings
         self.pin = None if listening.plaintext else self.core.pin
 
@@ -141,18 +150,16 @@ class Server:
         return json.dumps([served.content() for served in models.read(self.source).models])
 
     def sessions(self) -> Iterator[dict[str, Any]]:
-        """Serve, and give each session's report with what this process used since the last.
+        """Serve, and give each session's report with the peak memory of this process so far.
 
         The core runs in a thread, so that the caller's stays free for signals.
         """
-        usage = Usage()
         with ThreadPoolExecutor(1, "tacit-server") as pool:
             try:  # from the start: an interrupt must not leave the thread running, which would be waited for
                 serving = pool.submit(self.core.run)
                 while (report := self.core.next_report(POLL_SECONDS)) is not None or not serving.done():
                     if report is not None:
-                        yield {**json.loads(report), **usage.report()}
-                        usage = Usage()
+                        yield {"time": now(), **json.loads(report), "peak_memory_bytes": peak_memory_bytes()}
             finally:
                 self.core.stop()
             serving.result()

@@ -49,6 +49,8 @@ pub enum Progress {
     Agreed(usize),
     /// Keys and base OTs are there.
     SetUp,
+    /// So many runs are preprocessed and wait for their inputs.
+    Prepared(usize),
     /// So many inputs are done.
     Done(usize),
 }
@@ -130,10 +132,14 @@ fn attend<'a>(
     let mut course = Course::new(plan, agreed.inputs);
     let end = &mut Endpoint { channel, party, source, rng: &mut rng };
     while !course.is_over() {
+        while course.prepare(end, plan)? {
+            progress(Progress::Prepared(course.ready()));
+        }
         let run = course.run(end, plan);
         let done = (course.done() * batch).min(agreed.inputs);
         run.map_err(|error| after(done, agreed.inputs, error))?;
         progress(Progress::Done(done));
+        progress(Progress::Prepared(course.ready()));
     }
     channel.flush()?;
     Ok(Report::metered(plan, agreed.inputs, channel.meter()))

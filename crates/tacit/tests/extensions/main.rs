@@ -57,6 +57,8 @@ fn run(model: &Model, values: &[f32]) -> (Answer, Vec<i64>) {
         limits: Limits::default(),
         most_inputs: 4,
         threads: 1,
+        metrics: None,
+        proxied: false,
         once: true,
     };
     let served = Served::new(model.clone(), Settings::default(), &Planning::Plain, false, 0);
