@@ -1,7 +1,7 @@
 """Clients of which some die: `python mortals.py SERVER PIN INPUTS.npz PREDICTIONS SEED`.
 
-Sessions of up to 64 inputs, each in a process of its own, a third of which are killed at a random moment. The last line is
-what became of them: predictions right and wrong, processes that were killed, and errors of those that were not.
+Sessions of up to 64 inputs, each in a process of its own, a third of which are killed at a random moment. The last line
+is what became of them: predictions right and wrong, processes that were killed, and errors of those that were not.
 """
 
 import json

@@ -11,6 +11,7 @@ from tacit import Model
 
 CLIENTS = 300
 INPUTS = 3
+REAL_CLIENTS = 120
 
 
 @pytest.fixture(scope="module")
@@ -38,4 +39,26 @@ def test_three_hundred_clients_are_all_answered(compiled, digits):
     ended = [server.line(30) for _ in range(CLIENTS)]
     assert all(line["end"] in ("finished", "refused") for line in ended)
     assert server.status("Threads") <= 16
+    server.close()
+
+
+def test_many_clients_of_a_real_network_are_all_answered(resnet20):
+    """At the usual time-outs; a client that gets no byte for 30 s would give up."""
+    model, x = resnet20
+    expected = Model(model).simulate(x)
+    server = ServerProcess(model, "--plaintext")
+    usual = {"timeout_seconds": 30, "connect_seconds": 10, "retry_for": 600}
+
+    def client(number: int) -> dict:
+        place = number % len(x)
+        outcome = ask(server.address, x[place : place + 1], **usual)
+        return {**outcome, "right": np.array_equal(outcome.get("outputs"), expected[place : place + 1])}
+
+    with ThreadPoolExecutor(REAL_CLIENTS) as pool:
+        began = time.monotonic()
+        outcomes = list(pool.map(client, range(REAL_CLIENTS)))
+        took = time.monotonic() - began
+    assert [outcome.get("error") for outcome in outcomes if not outcome["right"]] == []
+    slowest = sorted(outcome["seconds"] for outcome in outcomes)[-REAL_CLIENTS // 100]
+    print(f"{REAL_CLIENTS} clients of ResNet-20: p99 {slowest:.1f} s of {took:.1f} s")
     server.close()

@@ -7,9 +7,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pytest
-import real_networks
-from conftest import DATA
 from faults.authorities import Authority
 from faults.parties import ClientProcess, ServerProcess, ask
 from tacit import Model
@@ -17,29 +14,6 @@ from tacit import Model
 SESSIONS = 8
 SLOW = "300ms,100"
 PATIENT = {"timeout_seconds": 60, "connect_seconds": 60, "session_seconds": 600}
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory, tacit):
-    """ResNet-20 as `real_networks` compiles it, some pictures, and what it must say of them."""
-    if not (DATA / "cifar10").exists() or not (DATA / "models").exists():
-        pytest.skip(f"{DATA} has no CIFAR-10 or no models: ResNet-20 is not drained")
-    folder = tmp_path_factory.mktemp("resnet20")
-    test, calibration = real_networks.images("cifar10", DATA)
-    np.savez(folder / "calibration.npz", x=calibration.x[:8], y=calibration.y[:8])
-    model = folder / "resnet20.tacit"
-    done = tacit(
-        "compile", DATA / "models" / "resnet20_cifar10.onnx", "-o", model,
-        "--calibrate", folder / "calibration.npz", "--preprocess", "cifar10", "--rounding", "exact",
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    return model, test.x[:SESSIONS].transpose(0, 2, 3, 1)
-
-
-def prepared(pictures) -> np.ndarray:
-    from tacit.data.preprocess import parse
-
-    return np.asarray(parse("cifar10").inputs(pictures), np.float32)
 
 
 def test_a_stop_lets_sessions_end(job):
@@ -62,9 +36,8 @@ def test_a_stop_lets_sessions_end(job):
     server.close()
 
 
-def test_a_stop_drains_resnet20(pictures):
-    model, x = pictures
-    x = prepared(x)
+def test_a_stop_drains_resnet20(resnet20):
+    model, x = resnet20
     server = ServerProcess(model, "--plaintext", "--sessions", SESSIONS, "--drain", 120)
     expected = Model(model).simulate(x)
     with ThreadPoolExecutor(SESSIONS) as pool:
