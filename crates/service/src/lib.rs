@@ -12,6 +12,7 @@ mod gate;
 mod identity;
 mod ledger;
 mod limits;
+mod links;
 mod lock;
 mod options;
 mod policy;

@@ -13,6 +13,7 @@ use crate::door::{Door, Manners};
 use crate::event::Event;
 use crate::gate::{Gate, Room};
 use crate::limits::{self, Limits};
+use crate::links::Links;
 use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::Policy;
@@ -68,6 +69,7 @@ impl Server {
             options,
             waker,
             sessions: Live::default(),
+            links: Links::default(),
             next: AtomicU64::new(0),
             drain: Mutex::default(),
             stopped: AtomicBool::new(false),

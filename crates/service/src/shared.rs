@@ -1,6 +1,6 @@
 //! What the door and all sessions of a server share, and what becomes of a client that arrives.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -14,6 +14,7 @@ use wire::{Admission, Error, Incoming, Result};
 use crate::door::Arrived;
 use crate::event::{AT_THE_DOOR, End, Event};
 use crate::gate::{Gate, Place};
+use crate::links::Links;
 use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::{Known, Policy};
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) waker: Arc<Waker>,
     /// Sessions on threads, those that wait included.
     pub(crate) sessions: Live,
+    pub(crate) links: Links,
     /// Connections at the door.
     pub(crate) standing: AtomicUsize,
     pub(crate) metrics: Metrics,
@@ -124,7 +126,7 @@ impl Shared {
     /// Decides about a client that has arrived.
     pub(crate) fn take(self: &Arc<Self>, arrived: Arrived) {
         let session = self.next.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut facts = Facts::new(session, arrived.address.to_string());
+        let mut facts = Facts::new(session, arrived.address);
         let (incoming, visitor) = match arrived.outcome {
             Ok(come) => come,
             Err(error) => return self.tell(facts.event(Err(error), End::Failed, Duration::ZERO)),
@@ -144,7 +146,7 @@ impl Shared {
         });
         match admitted {
             Ok((model, known, place)) => {
-                self.start((models, model), known, incoming, place, facts);
+                self.start((models, model), known, (incoming, arrived.address), place, facts);
             }
             Err((refusal, reason)) => {
                 facts.refused = Some(reason);
@@ -168,11 +170,11 @@ impl Shared {
         self: &Arc<Self>,
         (models, model): (Arc<Vec<Model>>, usize),
         known: Known,
-        incoming: Incoming,
+        (incoming, address): (Incoming, SocketAddr),
         place: Place,
         facts: Facts,
     ) {
-        let (session, client) = (facts.session, facts.client.clone());
+        let (session, client) = (facts.session, address);
         let listed = incoming.stream().try_clone().map(|stream| {
             self.sessions.insert(facts.seen(), stream);
         });

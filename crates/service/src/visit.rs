@@ -1,5 +1,6 @@
 //! One client's visit: a place in the queue, a session, a goodbye.
 
+use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ impl Model {
         let (name, mut all, mut session_memory) = (name.into(), Vec::new(), 0);
         for served in std::iter::once(served).chain(others) {
             let plan = served.plan()?;
-            session_memory = plan.session_memory().max(session_memory);
+            session_memory = served.session_memory()?.max(session_memory);
             all.push((plan.settings().reveal, served));
         }
         Ok(Self { named: model_name(&name), name, served: all, session_memory, budget: None })
@@ -80,6 +81,7 @@ impl Model {
 pub(crate) struct Facts {
     pub(crate) session: u64,
     pub(crate) client: String,
+    pub(crate) address: IpAddr,
     pub(crate) identity: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) refused: Option<&'static str>,
@@ -90,10 +92,11 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn new(session: u64, client: String) -> Self {
+    pub(crate) fn new(session: u64, client: SocketAddr) -> Self {
         Self {
             session,
-            client,
+            client: client.to_string(),
+            address: client.ip(),
             identity: None,
             model: None,
             refused: None,
@@ -213,10 +216,20 @@ fn attend(
     let session = facts.session;
     let seen = |change: &dyn Fn(&mut Session)| shared.sessions.update(session, change);
     seen(&|session| session.reached = "handshake");
+    let served = model.served(known.reveal).ok_or_else(|| {
+        Error::internal("a client that may learn what the server has no plan for; please report it")
+    })?;
+    // One identity may come over several links.
+    let place = format!("{} {}", known.client.key(), facts.address);
+    let known_link = served.measures().then(|| shared.links.get(&place)).flatten();
     let Facts { reached, inputs, link, refused, .. } = facts;
+    *link = known_link;
     let progress = &mut |progress| {
         match progress {
-            Progress::Measured(measured) => *link = Some(measured),
+            Progress::Measured(measured) => {
+                *link = Some(measured);
+                shared.links.put(place.clone(), measured);
+            }
             Progress::Agreed(asked) => {
                 *reached = "setup";
                 seen(&|session| session.inputs = asked);
@@ -239,11 +252,13 @@ fn attend(
             refusal
         })
     };
-    let terms =
-        Terms { most_inputs: options.most_inputs, threads: options.threads, charge, progress };
-    let served = model.served(known.reveal).ok_or_else(|| {
-        Error::internal("a client that may learn what the server has no plan for; please report it")
-    })?;
+    let terms = Terms {
+        most_inputs: options.most_inputs,
+        threads: options.threads,
+        link: known_link,
+        charge,
+        progress,
+    };
     let report = served.serve(&mut channel, &met, terms);
     let report = report.map_err(|error| unusable.map_or(error, |why| Error::from(*why)))?;
     facts.reached = "goodbye";

@@ -68,8 +68,10 @@ pub struct ServeOptions {
     /// A link to imitate and to plan for: `loopback`, `lan`, `wan` or `RTTms,Mbps`; clients
     /// must imitate the same.
     pub network: Option<String>,
-    /// Protocols of steps that are not linear: `auto`, which plans for `network` where there is
-    /// one, `measured`, which measures the link to each client and plans for that, `plain`,
+    /// The link to plan for where nothing is imitated, in the same words; that of `network` when
+    /// absent.
+    pub link: Option<String>,
+    /// Protocols of steps: `auto`, which plans for `link` where there is one, `measured`, which measures the link to each client and plans for that, `plain`,
     /// a choice such as `digits4`, `circuits` or `ahead`.
     pub protocols: String,
     /// What this machine takes for a unit of each kind of work; the reference machine's rates
@@ -103,6 +105,7 @@ impl Default for ServeOptions {
             most_inputs: 1_000_000,
             threads: 1,
             network: None,
+            link: None,
             protocols: "auto".into(),
             rates: None,
             accept_leakage: false,
@@ -123,6 +126,8 @@ pub struct ModelOptions {
     pub offline: Option<u32>,
     /// Inputs of one run, 1 to 64.
     pub batch: Option<u32>,
+    /// The link to plan for.
+    pub link: Option<String>,
     /// Protocols of its steps.
     pub protocols: Option<String>,
     /// The budget of clients that have none of their own for it in the ledger.
@@ -243,7 +248,7 @@ fn variants(
     options: &ServeOptions,
     policy: &Policy,
 ) -> Result<(Served, Vec<Served>)> {
-    let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
+    let planning = planning(&options.protocols, options.planned_link(), options.rates)?;
     let cache = options.key_cache.saturating_mul(1 << 20);
     let settings = settings(options)?;
     let serve = |model: Model, reveal: Reveal| {
@@ -262,6 +267,13 @@ fn variants(
     Ok((serve(model, settings.reveal)?, others))
 }
 
+impl ServeOptions {
+    /// The link that plans are for, if one is known.
+    pub(crate) fn planned_link(&self) -> Option<&str> {
+        self.link.as_deref().or(self.network.as_deref())
+    }
+}
+
 impl ModelOptions {
     /// The options of all models with those of this one in their place.
     fn over(&self, options: &ServeOptions) -> ServeOptions {
@@ -270,6 +282,7 @@ impl ModelOptions {
         all.offline = self.offline.map_or(all.offline, NonZeroU32::new);
         all.batch =
             self.batch.map_or(all.batch, |batch| NonZeroU32::new(batch).filter(|b| b.get() > 1));
+        all.link = self.link.clone().or(all.link);
         all.protocols = self.protocols.clone().unwrap_or(all.protocols);
         all
     }
@@ -315,7 +328,7 @@ pub(crate) fn conditions(link: Option<Link>, rates: Option<Rates>) -> Conditions
 
 /// What a server offers by these options.
 pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
-    let link = link(options.network.as_deref())?;
+    let link = link(options.planned_link())?;
     let ServeOptions { reveal, offline, batch, .. } = *options;
     let ot = options.ot.parse()?;
     let settings = Settings { reveal, ot, offline, batch, ..Settings::default() };

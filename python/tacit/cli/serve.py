@@ -63,6 +63,14 @@ class ServeOptions:
     session_timeout: SessionTimeout = SESSION_SECONDS
     threads: Threads = None
     network: Network = None
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINK",
+            help="The link to clients, in the words of --network: plan for it, and imitate nothing.",
+            show_default=False,
+        ),
+    ] = None
     max_inputs: MaxInputs = None
     key_cache: Annotated[
         int | None,
@@ -139,6 +147,7 @@ class ServeOptions:
             once=self.once,
             threads=self.threads,
             network=self.network,
+            link=self.link,
             max_inputs=self.max_inputs,
             ot=self.ot,
             offline=self.offline,
@@ -162,7 +171,7 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     """Answer clients until stopped.
 
     MODEL is a compiled model, a folder of them, which clients call by their names there, or a service file in TOML: a
-    [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `protocols` and `budget`, and
+    [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `link`, `protocols` and `budget`, and
     before them any option of this command by its name. The command line comes before the file.
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this

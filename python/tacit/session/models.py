@@ -17,7 +17,7 @@ REVEALS = ("output", "label", "probability")
 
 @dataclass(frozen=True)
 class Served:
-    """A compiled model and what is said of it alone: `name`, `reveal`, `offline`, `batch`, `protocols`, `budget`."""
+    """A compiled model and what is said of it alone: `name`, `reveal`, `offline`, `batch`, `link`, `protocols`, `budget`."""
 
     path: Path
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -108,7 +108,7 @@ def model(table: dict[str, Any], number: int, folder: Path, places: Places) -> S
 def checked(key: str, value: Any) -> Any:
     """The value of an option of one model; raises `ValueError` for one that cannot be."""
     match key:
-        case "name" | "protocols" if isinstance(value, str) and value:
+        case "name" | "protocols" | "link" if isinstance(value, str) and value:
             return value
         case "reveal" if value in REVEALS:
             return value
@@ -118,10 +118,10 @@ def checked(key: str, value: Any) -> Any:
             return value
         case "budget" if isinstance(value, dict):
             return budget(value)
-        case "name" | "protocols" | "reveal" | "offline" | "batch" | "budget":
+        case "name" | "protocols" | "link" | "reveal" | "offline" | "batch" | "budget":
             raise ValueError(f"`{key}` cannot be {value!r}")
         case _:
-            raise ValueError(f"a model has no `{key}`; it has file, name, reveal, offline, batch, protocols, budget")
+            raise ValueError(f"a model has no `{key}`; it has file, name, reveal, offline, batch, link, protocols, budget")
 
 
 def whole(value: Any, least: int) -> bool:

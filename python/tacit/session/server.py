@@ -15,6 +15,7 @@ from tacit.session.log import now
 from tacit.session.usage import peak_memory_bytes
 
 POLL_SECONDS = 0.1
+OWN = "of each model"
 OPENING_SECONDS = 5.0
 
 
@@ -25,7 +26,7 @@ class Listening:
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
     off and works on loopback only; `once` stops after the first session; `threads` (1 to 64) serve each
     of them; `network` imitates a link (lan, wan, RTTms,Mbps), as the client must too, and is what `ot`
-    auto plans for; `max_inputs` is the query budget of a
+    auto plans for; `link` is the link to plan for where nothing is imitated, in the same words; `max_inputs` is the query budget of a
     session, and a client that asks for more is refused; `ot` says where correlated transfers come
     from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many runs a session
     prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64, of suite lola
@@ -59,6 +60,7 @@ class Listening:
     once: bool = False
     threads: int | None = None
     network: str | None = None
+    link: str | None = None
     max_inputs: int | None = None
     ot: str = "auto"
     offline: int = 0
@@ -86,17 +88,17 @@ class Listening:
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
-    def options_json(self) -> str:
-        """Options as `_core.Server` reads them."""
+    def options_json(self, planned: bool = False) -> str:
+        """Options as `_core.Server` reads them; `planned` where models have links of their own to plan for."""
         files = {"key": self.key, "certificate": self.certificate, "client_ca": self.client_ca}
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
-        chosen = {"threads": self.threads, "network": self.network, "most_inputs": self.max_inputs}
+        chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
         counted = {"tokens": self.tokens, "ledger": self.ledger}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
-        chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.network)}
+        chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.link or self.network or (OWN if planned else None))}
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
         if self.budget is not None:
@@ -114,7 +116,7 @@ class Server:
         Raises `MisuseError` for a bad model and when the port is taken.
         """
         self.source, self.listening = model, listening
-        self.core = _core.Server(self.models(), listening.listen, listening.options_json())
+        self.core = _core.Server(*self.models(listening.listen))
         self.address = self.core.address
         self.metrics = self.core.metrics_address
         self.warnings = self.core.warnings
@@ -143,11 +145,13 @@ class Server:
 
         Raises `MisuseError` when a file cannot be used: the server goes on as it was.
         """
-        self.core.reload(self.models(), self.listening.options_json())
+        self.core.reload(*self.models())
 
-    def models(self) -> str:
-        """The models as the core reads them."""
-        return json.dumps([served.content() for served in models.read(self.source).models])
+    def models(self, *listen: str) -> tuple[str, ...]:
+        """The models and options as the core reads them, with `listen` between."""
+        served = models.read(self.source).models
+        options = self.listening.options_json(any("link" in one.options for one in served))
+        return (json.dumps([one.content() for one in served]), *listen, options)
 
     def sessions(self) -> Iterator[dict[str, Any]]:
         """Serve, and give each session's report with the peak memory of this process so far.

@@ -68,17 +68,15 @@ impl Planning {
         Ok((at_widths(model, plan.graph())?, plan))
     }
 
-    /// What a server of `model` may offer, and the model at the share widths of that.
+    /// What a server of `model` may offer.
     ///
     /// # Errors
     /// The errors of [`Plan::new`].
-    pub(crate) fn offers(&self, model: Model, settings: Settings) -> Result<(Model, Offers)> {
-        let offers = match self {
-            Self::Measured(rates) => Offers::measured(&model, settings, **rates)?,
-            _ => self.plan(&model, settings).map(Offers::one)?,
-        };
-        let model = at_widths(model, offers.on(None)?.graph())?;
-        Ok((model, offers))
+    pub(crate) fn offers(&self, model: &Model, settings: Settings) -> Result<Offers> {
+        match self {
+            Self::Measured(rates) => Offers::measured(model, settings, **rates),
+            _ => self.plan(model, settings).map(Offers::one),
+        }
     }
 }
 
@@ -94,7 +92,11 @@ pub fn best_widths(model: &Model, settings: Settings, conditions: &Conditions) -
         .ok_or_else(|| Error::internal("a link without a plan; please report it"))
 }
 
-fn at_widths(model: Model, graph: &Graph) -> Result<Model> {
+/// Returns `model` in a graph of other share widths.
+///
+/// # Errors
+/// [`Error::Misuse`] for the graph of another model.
+pub(crate) fn at_widths(model: Model, graph: &Graph) -> Result<Model> {
     if model.graph == *graph {
         return Ok(model);
     }

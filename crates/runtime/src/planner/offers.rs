@@ -4,8 +4,8 @@ use graph::Model;
 use wire::{Error, Link, Result};
 
 use crate::plan::{Plan, Settings};
+use crate::planner::best_widths;
 use crate::planner::rates::Conditions;
-use crate::planner::widths::suited;
 use crate::step::spent::Spent;
 use crate::step::spent::counted;
 use pricing::Rates;
@@ -14,14 +14,18 @@ use pricing::Rates;
 /// before anybody connects, beside those with names.
 const BETWEEN: (f64, f64) = (10e-3, 1e9);
 
-/// A plan and what it takes.
+/// What is offered to clients of some links.
 #[derive(Debug)]
-struct Candidate {
-    plan: Plan,
-    spent: Spent,
+pub(crate) struct Candidate {
+    /// For a client whose link is known.
+    known: Plan,
+    /// For one whose link is measured first.
+    measured: Option<Plan>,
+    /// Of a session with one run, part by part.
+    spent: Vec<Spent>,
 }
 
-/// Plans of one graph for different links.
+/// Plans for different links.
 #[derive(Debug)]
 pub(crate) struct Offers {
     candidates: Vec<Candidate>,
@@ -32,28 +36,30 @@ pub(crate) struct Offers {
 impl Offers {
     /// One plan for all clients.
     pub(crate) fn one(plan: Plan) -> Self {
-        let candidates = vec![Candidate { plan, spent: Spent::default() }];
-        Self { candidates, rates: Rates::reference(), measured: false }
+        let one = Candidate { known: plan, measured: None, spent: Vec::new() };
+        Self { candidates: vec![one], rates: Rates::reference(), measured: false }
     }
 
     /// Plans for links from a single machine to a wide network, of which each client gets
-    /// the one that its link suits. All have the same share widths, since weights are prepared
-    /// once: those of the least sum of seconds.
+    /// the one that its link suits: for each link what it would get were it the only one, share
+    /// widths included.
     ///
     /// # Errors
     /// The errors of [`Plan::new`].
     pub(crate) fn measured(model: &Model, settings: Settings, rates: Rates) -> Result<Self> {
-        let settings = Settings { measured: true, ..settings };
         let between = Link::new(BETWEEN.0, BETWEEN.1)?;
-        let links = [Link::LOOPBACK, Link::LAN, between, Link::WAN]
-            .map(|link| (settings.planned_for(Some(link)), on(rates, link)));
         let mut candidates: Vec<Candidate> = Vec::new();
-        for found in suited(model, &links)? {
-            let plan = found.plan;
-            if candidates.iter().all(|known| known.plan.digest() != plan.digest()) {
-                let spent = counted(plan.parts(1)).map(|part| part.spent).collect();
-                candidates.push(Candidate { plan, spent });
+        for link in [Link::LOOPBACK, Link::LAN, between, Link::WAN] {
+            let settings = Settings { measured: false, ..settings.planned_for(Some(link)) };
+            let known = best_widths(model, settings, &on(rates, link))?.plan;
+            if candidates.iter().any(|other| other.known.digest() == known.digest()) {
+                continue;
             }
+            let (graph, options) = (known.graph().clone(), known.options().clone());
+            let measured =
+                Plan::chosen(graph, Settings { measured: true, ..known.settings() }, options)?;
+            let spent = counted(known.parts(1)).map(|part| part.spent).collect();
+            candidates.push(Candidate { known, measured: Some(measured), spent });
         }
         Ok(Self { candidates, rates, measured: true })
     }
@@ -63,19 +69,33 @@ impl Offers {
         self.measured
     }
 
-    /// The plan that takes least on `link`; the first without one.
+    /// How many plans there are for different links.
+    pub(crate) fn count(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// The plan of a candidate, for a client whose link was `measured` in this session or not.
     ///
     /// # Errors
-    /// [`Error::Internal`] without a plan; there always is one.
-    pub(crate) fn on(&self, link: Option<Link>) -> Result<&Plan> {
-        let seconds = |candidate: &&Candidate| match link {
-            Some(link) => on(self.rates, link).seconds(candidate.spent),
-            None => 0.0,
+    /// [`Error::Internal`] for a candidate that is not there.
+    pub(crate) fn plan(&self, candidate: usize, measured: bool) -> Result<&Plan> {
+        let found = self.candidates.get(candidate);
+        let found = found.ok_or_else(|| Error::internal("a plan of no link; please report it"))?;
+        let known = Some(&found.known);
+        let chosen = if measured { found.measured.as_ref() } else { known };
+        chosen.ok_or_else(|| Error::internal("a plan for a link that nobody measures"))
+    }
+
+    /// The candidate that takes least on `link`; the first without one.
+    pub(crate) fn suited(&self, link: Option<Link>) -> usize {
+        let Some(link) = link else { return 0 };
+        let seconds = |place: &usize| {
+            let conditions = on(self.rates, link);
+            let spent = self.candidates.get(*place).map(|candidate| candidate.spent.iter());
+            let seconds = |spent: &Spent| conditions.seconds(*spent);
+            spent.map_or(f64::INFINITY, |spent| spent.map(seconds).sum())
         };
-        let least = self.candidates.iter().min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-        let least =
-            least.ok_or_else(|| Error::internal("a server without a plan; please report it"))?;
-        Ok(&least.plan)
+        (0..self.count()).min_by(|a, b| seconds(a).total_cmp(&seconds(b))).unwrap_or(0)
     }
 }
 

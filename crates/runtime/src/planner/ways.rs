@@ -63,10 +63,6 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
 /// Ways to multiply, of a linear step.
 fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
     let (graph, settings) = (plain.graph(), plain.settings());
-    if settings.measured {
-        // Weights are made ready for one way to multiply, whatever the link.
-        return Vec::new();
-    }
     let packings = || (1..).zip(suites::packings(graph, settings, index).unwrap_or_default());
     let packing =
         |place| StepOptions { products: Some(Products::Packing(place)), ..StepOptions::default() };

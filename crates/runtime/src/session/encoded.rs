@@ -5,7 +5,8 @@ use wire::Result;
 
 use crate::keys::lola::Cache;
 use crate::plan::Plan;
-use crate::run::weights::encode;
+use crate::planner::at_widths;
+use crate::run::weights::{Encoder, encode};
 use crate::step::weights::Weights;
 
 /// A model's encoded weights, and the evaluation keys of clients who may come back.
@@ -22,6 +23,20 @@ impl EncodedModel {
     /// [`wire::Error::Misuse`] for a model without weights that the plan needs.
     pub fn new(plan: &Plan, model: Model) -> Result<Self> {
         Ok(Self { weights: encode(plan, model)?, cache: Cache::default() })
+    }
+
+    /// Encodes the weights of `model` for each of `plans`, whatever its share widths; what they
+    /// have in common is there once.
+    ///
+    /// # Errors
+    /// As [`EncodedModel::new`]; [`wire::Error::Misuse`] for plans of another model.
+    pub(crate) fn several(plans: &[&Plan], model: &Model, key_cache: usize) -> Result<Vec<Self>> {
+        let mut encoder = Encoder::default();
+        let one = |plan: &&Plan| {
+            let weights = encoder.encode(plan, at_widths(model.clone(), plan.graph())?)?;
+            Ok(Self { weights, cache: Cache::default() }.with_key_cache(key_cache))
+        };
+        plans.iter().map(one).collect()
     }
 
     /// The model with a cache for keys of so many bytes.

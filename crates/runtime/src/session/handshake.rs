@@ -127,26 +127,28 @@ pub(crate) fn server<'a>(
     choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
 ) -> Result<(&'a Plan, Agreed)> {
     let met = crate::session::opening::Visitor::met(channel, rng)?;
-    admit(channel, &met, measures, choose)
+    let chosen = |link| choose(link).map(|plan| (plan, ()));
+    admit(channel, &met, measures, chosen).map(|(plan, (), agreed)| (plan, agreed))
 }
 
 /// The server's side after the opening. `choose` says what is offered, of a link if it
-/// `measures` that.
-pub(crate) fn admit<'a>(
+/// `measures` that, and what belongs to it.
+pub(crate) fn admit<'a, E>(
     channel: &mut Channel,
     met: &Met,
     measures: bool,
-    choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
-) -> Result<(&'a Plan, Agreed)> {
+    choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, E)>,
+) -> Result<(&'a Plan, E, Agreed)> {
     channel.send(&Admission::Admitted { measures })?;
     let link = measures.then(|| probe::measure(channel)).transpose()?;
-    let plan = choose(link)?;
+    let (plan, own) = choose(link)?;
     channel.send(&Offer { json: plan.offer() })?;
     let accept: Accept = channel.receive(&())?;
     if accept.digest != plan.digest() {
         return Err(Error::peer("the digest of the offered plan", "another one"));
     }
-    Ok((plan, Agreed::new(accept.inputs, &met.visitor.theirs, &met.ours, &accept.digest)))
+    let nonces = (&met.visitor.theirs, &met.ours);
+    Ok((plan, own, Agreed::new(accept.inputs, nonces.0, nonces.1, &accept.digest)))
 }
 
 /// What the handshake costs.

@@ -6,6 +6,7 @@ use wire::{Admission, Channel, Error, Link, Result};
 
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
+use crate::planner::at_widths;
 use crate::planner::offers::Offers;
 use crate::report::Report;
 use crate::session::client::correlation_source;
@@ -24,7 +25,8 @@ const REFUSED: std::time::Duration = std::time::Duration::from_secs(2);
 /// A model with its plans and encoded weights, ready for any number of sessions at a time.
 pub struct Served {
     offers: Offers,
-    encoded: EncodedModel,
+    /// By plan.
+    encoded: Vec<EncodedModel>,
 }
 
 /// What one session may use, and what its server wants to know of it.
@@ -33,6 +35,9 @@ pub struct Terms<'a> {
     pub most_inputs: usize,
     /// Threads, at least 1.
     pub threads: usize,
+    /// The link to the client where it is known, as it was measured before; only of use to a
+    /// server that measures.
+    pub link: Option<Link>,
     /// Asked once, when the number of inputs is known and before anything about the result can
     /// leave: a refusal ends the session.
     pub charge: &'a mut dyn FnMut(usize) -> Result<(), Admission>,
@@ -71,8 +76,14 @@ impl Served {
     ) -> Result<Self> {
         graph::verify_model(&model).map_err(|e| Error::misuse(e.to_string()))?;
         suites::consent(&model.graph.suite, accept_leakage)?;
-        let (model, offers) = planning.offers(model, settings)?;
-        let encoded = EncodedModel::new(offers.on(None)?, model)?.with_key_cache(key_cache);
+        let offers = planning.offers(&model, settings)?;
+        let encoded = if let (plan, 1) = (offers.plan(0, false)?, offers.count()) {
+            let model = at_widths(model, plan.graph())?;
+            vec![EncodedModel::new(plan, model)?.with_key_cache(key_cache)]
+        } else {
+            let plans = (0..offers.count()).map(|place| offers.plan(place, false));
+            EncodedModel::several(&plans.collect::<Result<Vec<_>>>()?, &model, key_cache)?
+        };
         Ok(Self { offers, encoded })
     }
 
@@ -81,7 +92,21 @@ impl Served {
     /// # Errors
     /// [`Error::Internal`] without a plan; there always is one.
     pub fn plan(&self) -> Result<&Plan> {
-        self.offers.on(None)
+        self.offers.plan(0, false)
+    }
+
+    /// Returns the bytes that a session of any of its plans holds at most, about.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] without a plan; there always is one.
+    pub fn session_memory(&self) -> Result<u64> {
+        let plans = (0..self.offers.count()).map(|place| self.offers.plan(place, false));
+        plans.map(|plan| plan.map(Plan::session_memory)).try_fold(0, |most, one| Ok(one?.max(most)))
+    }
+
+    /// Whether it measures the links to its clients.
+    pub fn measures(&self) -> bool {
+        self.offers.is_measured()
     }
 
     /// Serves a client that has been met and is now admitted, to the end of its results.
@@ -89,22 +114,29 @@ impl Served {
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`]; of a client that is refused the refusal.
     pub fn serve(&self, channel: &mut Channel, met: &Met, terms: Terms<'_>) -> Result<Report> {
-        let choose = |link| self.offers.on(link);
-        attend(self.offers.is_measured(), choose, &self.encoded, channel, met, terms)
+        let known = terms.link;
+        let measures = self.measures() && known.is_none();
+        let choose = |measured: Option<Link>| {
+            let place = self.offers.suited(measured.or(known));
+            let plan = self.offers.plan(place, measures)?;
+            let encoded = self.encoded.get(place);
+            let missing = || Error::internal("a plan without weights; please report it");
+            Ok((plan, encoded.ok_or_else(missing)?))
+        };
+        attend(measures, choose, channel, met, terms)
     }
 }
 
 /// One session of the plan that is chosen for its link.
 fn attend<'a>(
     measures: bool,
-    choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
-    encoded: &EncodedModel,
+    choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, &'a EncodedModel)>,
     channel: &mut Channel,
     met: &Met,
     terms: Terms<'_>,
 ) -> Result<Report> {
-    let Terms { most_inputs, threads, charge, progress } = terms;
-    let (plan, agreed) = handshake::admit(channel, met, measures, |measured| {
+    let Terms { most_inputs, threads, charge, progress, .. } = terms;
+    let (plan, encoded, agreed) = handshake::admit(channel, met, measures, |measured| {
         measured.map(Progress::Measured).into_iter().for_each(&mut *progress);
         choose(measured)
     })?;
@@ -132,13 +164,16 @@ fn attend<'a>(
     let mut course = Course::new(plan, agreed.inputs);
     let end = &mut Endpoint { channel, party, source, rng: &mut rng };
     while !course.is_over() {
-        while course.prepare(end, plan)? {
-            progress(Progress::Prepared(course.ready()));
-        }
-        let run = course.run(end, plan);
-        let done = (course.done() * batch).min(agreed.inputs);
-        run.map_err(|error| after(done, agreed.inputs, error))?;
-        progress(Progress::Done(done));
+        let done = |course: &Course| (course.done() * batch).min(agreed.inputs);
+        let turn = loop {
+            match course.prepare(end, plan) {
+                Ok(true) => progress(Progress::Prepared(course.ready())),
+                Ok(false) => break course.run(end, plan).map(drop),
+                Err(error) => break Err(error),
+            }
+        };
+        turn.map_err(|error| after(done(&course), agreed.inputs, error))?;
+        progress(Progress::Done(done(&course)));
         progress(Progress::Prepared(course.ready()));
     }
     channel.flush()?;
@@ -154,8 +189,9 @@ pub(crate) fn session(
     channel: &mut Channel,
 ) -> Result<Report> {
     let met = crate::session::opening::Visitor::meet(channel)?;
-    let terms = Terms { most_inputs, threads: 1, charge: &mut |_| Ok(()), progress: &mut |_| () };
-    attend(plan.settings().measured, |_| Ok(plan), encoded, channel, &met, terms)
+    let (charge, progress) = (&mut |_| Ok(()), &mut |_| ());
+    let terms = Terms { most_inputs, threads: 1, link: None, charge, progress };
+    attend(plan.settings().measured, |_| Ok((plan, encoded)), channel, &met, terms)
 }
 
 /// Says how far a session had come whose connection ended.

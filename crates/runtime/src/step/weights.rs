@@ -2,17 +2,19 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use graph::{Graph, Model, NodeWeights, Rounding};
 use wire::{Error, Result};
 
 /// Weights in the form that one layer multiplies with; only the layer knows what it is.
-pub struct Encoded(Box<dyn Any + Send + Sync>);
+#[derive(Clone)]
+pub struct Encoded(Arc<dyn Any + Send + Sync>);
 
 impl Encoded {
     /// Keeps `weights` for the layer that encoded them.
     pub fn new<T: Any + Send + Sync>(weights: T) -> Self {
-        Self(Box::new(weights))
+        Self(Arc::new(weights))
     }
 }
 

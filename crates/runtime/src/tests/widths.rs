@@ -94,19 +94,30 @@ fn suites_that_do_not_plan_widths_keep_those_that_were_compiled() {
 }
 
 #[test]
-fn plans_for_links_to_be_measured_have_one_graph() {
+fn plans_for_links_to_be_measured_have_each_its_own_graph() {
     let mut rng = Random::seeded(72);
     let (wide, values) = (projected(&mut rng), values(&mut rng));
     let narrow = graph::reassigned(&wide, Some(0)).unwrap();
     let planning = Planning::Measured(Box::new(Rates::reference()));
-    let (model, offers) = planning.offers(narrow, Settings::default()).unwrap();
+    let offers = planning.offers(&narrow, Settings::default()).unwrap();
     for link in [Link::LOOPBACK, Link::LAN, Link::WAN, Link::new(0.2, 1e7).unwrap()] {
-        let plan = offers.on(Some(link)).unwrap();
-        assert_eq!(plan.graph(), &model.graph);
-        let (answer, server) = run_plan(plan, &model, &values);
-        assert_eq!(answer.results, clear(&wide, &values));
-        costs_as_planned(&answer, &server, 1);
+        for measured in [false, true] {
+            let plan = offers.plan(offers.suited(Some(link)), measured).unwrap();
+            let model = planner::at_widths(narrow.clone(), plan.graph()).unwrap();
+            let (answer, server) = run_plan(plan, &model, &values);
+            assert_eq!(answer.results, clear(&wide, &values));
+            costs_as_planned(&answer, &server, 1);
+        }
     }
-    // The wide network counts for most of the sum.
-    assert!(extensions(&model) <= 1, "{}", extensions(&model));
+    // Each is at least as good as what a server would offer that knows the link.
+    for link in [Link::LAN, Link::WAN] {
+        let alone = Planning::Best(Box::new(conditions(Some(link))));
+        let alone = alone.plan(&narrow, Settings::default().planned_for(Some(link))).unwrap();
+        let offered = offers.plan(offers.suited(Some(link)), false).unwrap();
+        let seconds = |plan: &Plan| {
+            let total = Report::predicted_under(plan, 1, &conditions(Some(link))).total;
+            total.seconds.unwrap()
+        };
+        assert!(seconds(offered) <= 1.0001 * seconds(&alone));
+    }
 }
