@@ -170,9 +170,9 @@ class ServeOptions:
 def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     """Answer clients until stopped.
 
-    MODEL is a compiled model, a folder of them, which clients call by their names there, or a service file in TOML: a
-    [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `link`, `protocols` and `budget`, and
-    before them any option of this command by its name. The command line comes before the file.
+    MODEL is a compiled model, a folder of them, which clients call by their names there, or a service file in TOML:
+    a [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `link`, `protocols` and
+    `budget`, and before them any option of this command by its name. The command line comes before the file.
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
     server. With --json, one line says where it listens, and one line follows per session. A client

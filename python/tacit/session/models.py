@@ -10,6 +10,7 @@ from typing import Any
 from tacit.errors import MisuseError
 
 LIMITS = ("total", "per-day", "per-minute")
+OWN = ("name", "reveal", "offline", "batch", "link", "protocols", "budget")
 MOST_COUNTED = 2**63 - 1
 LONGEST_FILE = 1 << 20
 REVEALS = ("output", "label", "probability")
@@ -17,7 +18,7 @@ REVEALS = ("output", "label", "probability")
 
 @dataclass(frozen=True)
 class Served:
-    """A compiled model and what is said of it alone: `name`, `reveal`, `offline`, `batch`, `link`, `protocols`, `budget`."""
+    """A compiled model and what is said of it alone, by the names of OWN."""
 
     path: Path
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -118,10 +119,10 @@ def checked(key: str, value: Any) -> Any:
             return value
         case "budget" if isinstance(value, dict):
             return budget(value)
-        case "name" | "protocols" | "link" | "reveal" | "offline" | "batch" | "budget":
+        case _ if key in OWN:
             raise ValueError(f"`{key}` cannot be {value!r}")
         case _:
-            raise ValueError(f"a model has no `{key}`; it has file, name, reveal, offline, batch, link, protocols, budget")
+            raise ValueError(f"a model has no `{key}`; it has file, {', '.join(OWN)}")
 
 
 def whole(value: Any, least: int) -> bool:

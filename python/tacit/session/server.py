@@ -26,8 +26,8 @@ class Listening:
     `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
     off and works on loopback only; `once` stops after the first session; `threads` (1 to 64) serve each
     of them; `network` imitates a link (lan, wan, RTTms,Mbps), as the client must too, and is what `ot`
-    auto plans for; `link` is the link to plan for where nothing is imitated, in the same words; `max_inputs` is the query budget of a
-    session, and a client that asks for more is refused; `ot` says where correlated transfers come
+    auto plans for; `link` is the link to plan for where nothing is imitated, in the same words; `max_inputs` is the
+    query budget of a session, and a client that asks for more is refused; `ot` says where correlated transfers come
     from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many runs a session
     prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64, of suite lola
     to 16384) is how many inputs a run takes, which share its rounds and ciphertexts: where inputs lack,
@@ -98,7 +98,8 @@ class Listening:
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
         counted = {"tokens": self.tokens, "ledger": self.ledger}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
-        chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, self.link or self.network or (OWN if planned else None))}
+        link = self.link or self.network or (OWN if planned else None)
+        chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, link)}
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         options |= {name: value for name, value in chosen.items() if value is not None}
         if self.budget is not None:
