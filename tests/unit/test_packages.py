@@ -1,5 +1,8 @@
 """The product and the experiments: who imports whom, and what goes into the wheel."""
 
+import json
+import re
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -85,3 +88,28 @@ def test_the_wheel_that_was_built_holds_every_file_of_the_product_and_none_of_th
     assert {name for name in names if name.endswith(".py")} == {name for name in files if name.startswith("tacit/")}
     assert {f"tacit/{name}" for name in ("py.typed", "report/html/style.css", "assets/mnist.onnx")} <= set(names)
     assert any(name.startswith("tacit/_core.") and name.endswith((".so", ".pyd")) for name in names)
+
+
+@pytest.mark.skipif(not list(WHEELS.glob("tacit-*.whl")), reason="no wheel was built: `make wheel`")
+def test_the_wheel_that_was_built_needs_no_newer_system_than_its_name_says(tmp_path):
+    (wheel,) = WHEELS.glob("tacit-*.whl")
+    python, abi, platform = wheel.stem.split("-")[2:]
+    assert (python, abi) == ("cp311", "abi3")
+    major, minor = re.fullmatch(r"manylinux_(\d+)_(\d+)_\w+", platform).groups()
+    with zipfile.ZipFile(wheel) as archive:
+        (core,) = (name for name in archive.namelist() if name.endswith(".so"))
+        library = archive.extract(core, tmp_path)
+    symbols = subprocess.run(["objdump", "-T", library], capture_output=True, text=True, check=True).stdout
+    needed = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([0-9.]+)", symbols)}
+    assert max(needed)[:2] <= (int(major), int(minor))
+
+
+@pytest.mark.skipif(not list(WHEELS.glob("tacit-*.whl")), reason="no wheel was built: `make wheel`")
+def test_the_wheel_that_was_built_runs_the_demo_in_an_empty_environment(tmp_path):
+    (wheel,) = WHEELS.glob("tacit-*.whl")
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    programs = tmp_path / "venv/bin"
+    subprocess.run([programs / "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
+    demo = [programs / "tacit", "demo", "--folder", tmp_path / "demo", "--json"]
+    done = subprocess.run(demo, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert json.loads(done.stdout)["agreement"] == 1
