@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use rustls::{Connection, ServerConnection};
+use zeroize::Zeroizing;
 
 use crate::channel::Channel;
 use crate::cost::Role;
@@ -38,7 +39,8 @@ pub struct Incoming {
     preamble: Option<Preamble>,
     source: Option<SocketAddr>,
     tls: Option<Box<Connection>>,
-    early: Vec<u8>,
+    /// May hold the client's token.
+    early: Zeroizing<Vec<u8>>,
 }
 
 impl Incoming {
@@ -57,7 +59,7 @@ impl Incoming {
         }
         let session = tls.map(|tls| ServerConnection::new(tls.0.clone())).transpose();
         let tls = session.map_err(|e| refuse(&e))?.map(|session| Box::new(session.into()));
-        Ok(Self { stream, preamble: None, source: None, tls, early: Vec::new() })
+        Ok(Self { stream, preamble: None, source: None, tls, early: Zeroizing::new(Vec::new()) })
     }
 
     /// Expects a PROXY v2 header first, as load balancers send it.

@@ -3,7 +3,6 @@
 //! A writer thread per connection takes the bytes off the protocol thread, so
 //! that two parties who both send something large cannot block each other.
 
-use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ring::cpu::CpuTime;
+use zeroize::Zeroizing;
 
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
@@ -88,8 +88,8 @@ pub(crate) struct Tcp {
     reader: TcpStream,
     queue: Sender<Job>,
     session: Option<Session>,
-    /// What was received before the connection became a transport.
-    early: VecDeque<u8>,
+    /// What was received before the connection became a transport, and how much of it was read.
+    early: (Zeroizing<Vec<u8>>, usize),
     lane: Option<Lane>,
     patience: Patience,
     /// How long the peer may be silent when nothing else is said.
@@ -100,7 +100,7 @@ impl Tcp {
     pub(crate) fn new(
         stream: TcpStream,
         session: Option<Session>,
-        early: Vec<u8>,
+        early: Zeroizing<Vec<u8>>,
         timeouts: Timeouts,
     ) -> Result<Self> {
         let setup = || -> std::io::Result<TcpStream> {
@@ -118,7 +118,7 @@ impl Tcp {
             .map_err(|e| Error::transport(format!("cannot start the writer thread: {e}")))?;
         let deadline = Instant::now() + timeouts.total;
         let patience = Patience { idle: timeouts.idle, deadline };
-        let (early, usual) = (early.into(), timeouts.idle);
+        let (early, usual) = ((early, 0), timeouts.idle);
         Ok(Self { reader: stream, queue, session, early, lane: None, patience, usual })
     }
 
@@ -132,8 +132,15 @@ impl Tcp {
     }
 
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        if !self.early.is_empty() {
-            return self.early.read(out).map_err(|e| io_error(&e, self.usual));
+        let (early, done) = &mut self.early;
+        if *done < early.len() {
+            let mut rest = early.get(*done..).unwrap_or_default();
+            let read = rest.read(out).map_err(|e| io_error(&e, self.usual))?;
+            *done += read;
+            if *done == early.len() {
+                self.early = (Zeroizing::new(Vec::new()), 0);
+            }
+            return Ok(read);
         }
         let Some(session) = &mut self.session else {
             return self.patience.read(&mut self.reader, |stream| stream.read(out));
@@ -321,7 +328,7 @@ pub fn plaintext(role: Role, stream: TcpStream, timeouts: Timeouts) -> Result<Ch
     if !loopback(stream.peer_addr()) || !loopback(stream.local_addr()) {
         return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
     }
-    Ok(Channel::new(role, Box::new(Tcp::new(stream, None, Vec::new(), timeouts)?)))
+    Ok(Channel::new(role, Box::new(Tcp::new(stream, None, Zeroizing::default(), timeouts)?)))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection,
     version::TLS13,
 };
+use zeroize::Zeroizing;
 
 use crate::channel::Channel;
 use crate::cost::Role;
@@ -253,7 +254,7 @@ fn handshake(
     connection.set_buffer_limit(None);
     Ok(Channel::new(
         role,
-        Box::new(Tcp::new(stream, Some(Session(connection)), Vec::new(), timeouts)?),
+        Box::new(Tcp::new(stream, Some(Session(connection)), Zeroizing::default(), timeouts)?),
     ))
 }
 
