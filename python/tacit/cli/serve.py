@@ -33,6 +33,7 @@ from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
 from tacit.session.log import Log
 from tacit.session.models import budget_of, read
 from tacit.session.server import OPENING_SECONDS, Listening, Server
+from tacit.session.traces import Traces
 
 Models = Annotated[
     Path,
@@ -114,6 +115,14 @@ class ServeOptions:
         Path | None,
         typer.Option(metavar="FILE", help="Append a line of JSON for each client; opened anew when it is moved away."),
     ] = None
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Send a trace of each session to this OpenTelemetry collector (OTLP over HTTP); needs tacit[traces].",
+            show_default=False,
+        ),
+    ] = None
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -187,6 +196,7 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     service = read(model)
     options = filled(options, service.options, service.lines, model.parent)
     log = None if options.log is None else Log(options.log, terminal.warn)
+    traces = None if options.traces is None else Traces(options.traces)
     server = Server(model, options.listening())
 
     def tell(event: str, **what: Any) -> None:
@@ -207,11 +217,15 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
         for session in server.sessions():
             if log is not None:
                 log.session(session)
+            if traces is not None:
+                traces.session(session)
             try:
                 terminal.show_session(session, json)
             except OSError as error:  # a full disk under the output is no reason to turn clients away
                 terminal.warn(f"a session's report was not written: {error}")
         tell("stopped")
+        if traces is not None:
+            traces.close()
 
 
 @contextmanager
