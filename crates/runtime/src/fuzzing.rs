@@ -7,7 +7,7 @@ use wire::Message;
 
 use crate::plan::Plan;
 use crate::session::handshake::{Accept, MOST_INPUTS, Offer};
-use crate::session::opening::Hello;
+use crate::session::opening::{Hello, OPENING, Visitor};
 
 /// The first message: what decodes has exactly one encoding.
 ///
@@ -16,6 +16,26 @@ use crate::session::opening::Hello;
 pub fn hello(data: &[u8]) {
     if let Ok(hello) = Hello::decode(data, &()) {
         assert_eq!(encoded(&hello), data);
+    }
+}
+
+/// The opening of a session as it arrives at a server: what is read whole stands in so many bytes, and
+/// an answer to what cannot be is a frame.
+///
+/// # Panics
+/// When it is not.
+pub fn opening(data: &[u8]) {
+    match Visitor::read(data) {
+        Ok(Some(visitor)) => {
+            assert!(data.len() >= OPENING);
+            assert!(visitor.token().is_none_or(|token| token.len() == 64));
+        }
+        // More must come, and what came is the beginning of one.
+        Ok(None) => assert!(data.len() < OPENING),
+        Err((answer, error)) => {
+            assert!(answer.is_empty() || answer.len() > 5);
+            assert!(!error.to_string().chars().any(char::is_control));
+        }
     }
 }
 
@@ -124,6 +144,11 @@ mod tests {
     use ring::mutate::replay;
 
     const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
+
+    #[test]
+    fn openings_stand_their_corpus() {
+        replay(&format!("{CORPUS}/runtime_opening"), 100_000, super::opening);
+    }
 
     #[test]
     fn hellos_stand_their_corpus() {

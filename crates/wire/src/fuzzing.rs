@@ -1,11 +1,13 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+use crate::admission::Admission;
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
 use crate::message::{Message, Packed, Segment};
 use crate::tags;
 use crate::transport::pin::Pin;
+use crate::transport::proxy::Preamble;
 
 type Test = Packed<{ tags::TESTS }>;
 
@@ -97,6 +99,41 @@ pub fn pin(data: &[u8]) {
     }
 }
 
+/// [`Admission`]: what decodes has exactly one encoding, and nothing in it steers a terminal.
+///
+/// # Panics
+/// When it has another.
+pub fn admission(data: &[u8]) {
+    let Ok(admission) = Admission::decode(data, &()) else { return };
+    let mut again = Vec::new();
+    admission.encode(&mut again);
+    assert_eq!(again, data);
+    if let Err(error) = admission.outcome() {
+        assert!(!error.to_string().chars().any(char::is_control));
+    }
+}
+
+/// The header of a load balancer, as it arrives: an address, none, or an error, after no more bytes
+/// than it says it has.
+///
+/// # Panics
+/// When it asks for more.
+pub fn preamble(data: &[u8]) {
+    let mut preamble = Preamble::default();
+    let mut rest = data;
+    while let Ok(missing) = preamble.missing() {
+        if missing == 0 {
+            // Any answer will do.
+            let _ = preamble.source();
+            return;
+        }
+        assert!(missing <= 2064, "{missing} bytes asked for");
+        let Some((part, later)) = rest.split_at_checked(missing) else { return };
+        preamble.extend(part);
+        rest = later;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ring::mutate::replay;
@@ -111,6 +148,16 @@ mod tests {
     #[test]
     fn frames_stand_their_corpus() {
         replay(&format!("{CORPUS}/wire_frames"), 100_000, super::frames);
+    }
+
+    #[test]
+    fn admissions_stand_their_corpus() {
+        replay(&format!("{CORPUS}/wire_admission"), 100_000, super::admission);
+    }
+
+    #[test]
+    fn headers_of_load_balancers_stand_their_corpus() {
+        replay(&format!("{CORPUS}/wire_preamble"), 100_000, super::preamble);
     }
 
     #[test]

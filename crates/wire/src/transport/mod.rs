@@ -6,6 +6,6 @@ pub(crate) mod incoming;
 pub(crate) mod link;
 pub(crate) mod memory;
 pub(crate) mod pin;
-mod proxy;
+pub(crate) mod proxy;
 pub(crate) mod tcp;
 pub(crate) mod tls;
