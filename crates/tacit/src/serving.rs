@@ -71,8 +71,9 @@ pub struct ServeOptions {
     /// The link to plan for where nothing is imitated, in the same words; that of `network` when
     /// absent.
     pub link: Option<String>,
-    /// Protocols of steps: `auto`, which plans for `link` where there is one, `measured`, which measures the link to each client and plans for that, `plain`,
-    /// a choice such as `digits4`, `circuits` or `ahead`.
+    /// Protocols of steps: `auto`, which plans for `link` where there is one, `measured`, which
+    /// measures the link to each client and plans for that, `plain`, a choice such as `digits4`,
+    /// `circuits` or `ahead`.
     pub protocols: String,
     /// What this machine takes for a unit of each kind of work; the reference machine's rates
     /// when absent.
