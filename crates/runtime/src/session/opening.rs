@@ -11,10 +11,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::session::input::random;
 
 /// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 9;
+const PROTOCOL: u32 = 10;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
-const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt1-m1";
+const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt2-m2";
 
 const HELLO_LEN: usize = 4 + 16 + 32;
 const REQUEST_LEN: usize = 32 + 32;

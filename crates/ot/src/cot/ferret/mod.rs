@@ -22,7 +22,7 @@ use ring::helpers::Helpers;
 use wire::{Packed, Segment, tags};
 use zeroize::{Zeroize, Zeroizing};
 
-use self::ggm::{CLEAR, Hasher};
+use self::ggm::{CLEAR, Keys};
 use self::lpn::Code;
 use self::params::Set;
 use crate::session::Domain;
@@ -57,7 +57,7 @@ pub(crate) fn blocks(corrections: Corrections) -> Vec<u128> {
 /// What both parties hold of a refill.
 struct Refill {
     set: Set,
-    hasher: Hasher,
+    keys: Keys,
     code: Code,
     /// One block for each level of each tree, then the secret's.
     base: Zeroizing<Vec<u128>>,
@@ -93,11 +93,12 @@ impl Sender {
             .chunks_mut(share << depth)
             .zip(self.refill.seeds(trees).chunks(share * depth))
             .zip(corrections.chunks_mut(share * (depth - 1)));
-        let (hasher, delta) = (&self.refill.hasher, *self.delta);
+        let (keys, delta) = (self.refill.keys, *self.delta);
+        let firsts = (self.refill.done..).step_by(share);
         spread(
             threads,
-            jobs.map(|((leaves, seeds), corrections)| {
-                move || hasher.grow(depth, delta, seeds, leaves, corrections)
+            firsts.zip(jobs).map(|(first, ((leaves, seeds), corrections))| {
+                move || keys.grow(first, depth, delta, seeds, leaves, corrections)
             }),
         );
         corrections
@@ -142,11 +143,12 @@ impl Receiver {
             .zip(self.refill.seeds(trees).chunks(share * depth))
             .zip(choices.chunks(share * depth))
             .zip(corrections.chunks(share * (depth - 1)));
-        let hasher = &self.refill.hasher;
+        let keys = self.refill.keys;
+        let firsts = (self.refill.done..).step_by(share);
         spread(
             threads,
-            jobs.map(|(((leaves, seeds), choices), corrections)| {
-                move || hasher.puncture(depth, seeds, choices, leaves, corrections)
+            firsts.zip(jobs).map(|(first, (((leaves, seeds), choices), corrections))| {
+                move || keys.puncture(first, depth, seeds, choices, leaves, corrections)
             }),
         );
         self.refill.encode(threads, leaves);
@@ -162,7 +164,7 @@ impl Refill {
     fn new(domain: &Domain, number: u64, set: Set, base: &[u128]) -> Self {
         let [tree_key, code_key] = domain.blocks(b"ferret  ", &[&number.to_le_bytes()]);
         let base = Zeroizing::new(base.to_vec());
-        Self { set, hasher: Hasher::new(tree_key), code: Code::new(code_key), base, done: 0 }
+        Self { set, keys: Keys::new(tree_key), code: Code::new(code_key), base, done: 0 }
     }
 
     fn depth(&self) -> usize {
