@@ -19,11 +19,12 @@
 //! pseudo-random `T` of a semi-honest receiver; equal `T` are kept apart by the
 //! tweak). Sigma is an orthomorphism (`sigma(x) xor x` is bijective too), so that a
 //! mask that contains Delta itself does not cancel the feed-forward. A key serves
-//! at most max(16, 2^m) pads, which bounds the gain of a search for Delta over many
-//! pads to 4 bits for m <= 4 and m bits above.
+//! at most [`PADS_PER_KEY`] pads, which bounds the gain of a search for Delta over many
+//! pads to 4 bits: an element of a wider table takes several keys, `session key xor index xor
+//! part * 2^64` for pads `16 * part` and up.
 
 use ring::simd::Level;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::session::Domain;
 use crate::simd::EIGHT;
@@ -32,9 +33,17 @@ use crate::simd::aes::Hasher;
 /// Most pads hashed at a time: those of one key at the largest width.
 pub(crate) const BATCH: usize = 256;
 
+/// The most pads that one key makes.
+pub(crate) const PADS_PER_KEY: usize = 16;
+
 /// Elements with `2^choice_bits` pads each that share a key.
 pub(crate) const fn elements_per_key(choice_bits: u32) -> usize {
-    if choice_bits >= 4 { 1 } else { 16 >> choice_bits }
+    if choice_bits >= 4 { 1 } else { PADS_PER_KEY >> choice_bits }
+}
+
+/// Number of the key of pad `pad` among those of its element.
+pub(crate) const fn part_of(pad: usize) -> u128 {
+    (pad / PADS_PER_KEY) as u128
 }
 
 /// The hash of one session and direction. Its key is public.
@@ -80,6 +89,23 @@ impl Correlations {
         let mut keys = [0; EIGHT];
         keys.iter_mut().zip(indices).for_each(|(key, index)| *key = self.key ^ u128::from(index));
         self.hasher.set(keys);
+    }
+
+    /// Readies up to eight keys, each given by the index of an element's first correlation and
+    /// its part of the element's pads ([`part_of`]).
+    pub(crate) fn set_parts(&mut self, parts: impl Iterator<Item = (u64, u128)>) {
+        let mut keys = Zeroizing::new([0; EIGHT]);
+        for (key, (index, part)) in keys.iter_mut().zip(parts) {
+            *key = self.key ^ u128::from(index) ^ part << 64;
+        }
+        self.hasher.set(*keys);
+    }
+
+    /// Hashes the inputs from number `start` on in place, eight times [`PADS_PER_KEY`] of them at
+    /// most, as many under each key.
+    pub(crate) fn hash_parts(&mut self, start: usize) {
+        let most = (start + EIGHT * PADS_PER_KEY).min(BATCH);
+        self.hasher.hash(0, PADS_PER_KEY.ilog2(), &mut self.blocks[start..most]);
     }
 
     /// Hashes the first `count` inputs in place: groups of `2^spread` each, the

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::store::Store;
 use crate::block::{combine, multiples};
-use crate::hash::{BATCH, PadHash, elements_per_key, tweaked};
+use crate::hash::{BATCH, PADS_PER_KEY, PadHash, elements_per_key, part_of, tweaked};
 use crate::simd::EIGHT;
 
 /// The Delta holder's half of `len()` correlations: blocks `q_i`.
@@ -93,6 +93,9 @@ impl SenderBatch {
         mut each: impl FnMut(&[u128]),
     ) {
         let (width, fan) = (choice_bits as usize, 1 << choice_bits);
+        if fan > PADS_PER_KEY {
+            return self.wide_pads_at(level, width, count, each);
+        }
         let lanes = elements_per_key(choice_bits);
         let masks = masks(*self.delta, fan, lanes);
         let masks = &masks[..lanes * fan];
@@ -115,6 +118,37 @@ impl SenderBatch {
             index += groups.len() as u64;
         }
     }
+
+    /// The pads of elements that take several keys each, as many elements at a time as eight keys
+    /// make, or one.
+    fn wide_pads_at(
+        &mut self,
+        level: Level,
+        width: usize,
+        count: usize,
+        mut each: impl FnMut(&[u128]),
+    ) {
+        let (fan, turn) = (1 << width, EIGHT * PADS_PER_KEY);
+        let masks = masks(*self.delta, fan, 1);
+        let mut pads = self.hash.pads(level);
+        let spent = self.split_off(count * width);
+        let mut index = spent.first;
+        for elements in spent.blocks.chunks((turn / fan).max(1) * width) {
+            let used = elements.len() / width * fan;
+            let inputs = pads.blocks.chunks_exact_mut(fan);
+            for (inputs, element) in inputs.zip(elements.chunks_exact(width)) {
+                mask_all(inputs, &[tweaked(combine(element), 0)], &masks[..fan], fan);
+            }
+            for start in (0..used).step_by(turn) {
+                let keyed = (start..used).step_by(PADS_PER_KEY).take(EIGHT);
+                let part = |pad| (index + (pad / fan * width) as u64, part_of(pad % fan));
+                pads.set_parts(keyed.map(part));
+                pads.hash_parts(start);
+            }
+            each(&pads.blocks[..used]);
+            index += elements.len() as u64;
+        }
+    }
 }
 
 /// What is added to sigma of an element's block to make the inputs of a group:
@@ -135,7 +169,7 @@ fn mask_all(inputs: &mut [u128], starts: &[u128], masks: &[u128], fan: usize) {
         2 => mask_rows::<2>(inputs, starts, masks),
         4 => mask_rows::<4>(inputs, starts, masks),
         8 => mask_rows::<8>(inputs, starts, masks),
-        // One element per key.
+        // One element per key or more.
         _ => inputs.iter_mut().zip(masks).for_each(|(input, mask)| *input = starts[0] ^ mask),
     }
 }
@@ -236,9 +270,14 @@ impl ReceiverBatch {
         let mut index = spent.first;
         let bits = spent.choices.chunks(EIGHT * lanes * width);
         for (groups, bits) in spent.blocks.chunks(EIGHT * lanes * width).zip(bits) {
-            pads.set_keys(index, lanes * width);
             let used = combine_all(groups, width, &mut starts);
             choose_all(bits, width, &mut chosen);
+            if lanes == 1 {
+                let parts = (index..).step_by(width).zip(&chosen[..used]);
+                pads.set_parts(parts.map(|(at, choice)| (at, part_of(usize::from(*choice)))));
+            } else {
+                pads.set_keys(index, lanes * width);
+            }
             let made = pads.blocks.iter_mut().zip(&*starts).zip(&*chosen).enumerate();
             made.take(used).for_each(|(at, ((input, start), choice))| {
                 let tweak = (at % lanes) << choice_bits | usize::from(*choice);
@@ -270,5 +309,66 @@ impl fmt::Debug for SenderBatch {
 impl fmt::Debug for ReceiverBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ReceiverBatch(<{} correlations>)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Random;
+
+    /// Correlations of elements that each take `width`.
+    const ELEMENTS: usize = 21;
+    /// The position of the first of them in their stream.
+    const FIRST: u64 = 5;
+
+    /// Pad `at` of an element, one at a time: group and lane of narrow elements, part of wide ones.
+    fn pad(hash: PadHash, width: usize, element: usize, at: usize, x: u128) -> u128 {
+        let lanes = elements_per_key(width as u32);
+        let (group, lane) = (element / lanes * lanes, element % lanes);
+        let mut pads = hash.pads(Level::SCALAR);
+        pads.set_parts(std::iter::once((FIRST + (group * width) as u64, part_of(at))));
+        pads.blocks[0] = tweaked(x, (lane << width | at) as u64);
+        pads.hash(0, 0, 1)[0]
+    }
+
+    #[test]
+    fn tables_of_every_width_take_a_key_for_sixteen_pads() {
+        let mut rng = Random::seeded(1);
+        let (hash, delta) = (PadHash::with_key(rng.block()), rng.block() | 1);
+        for width in 1..=8 {
+            let blocks: Vec<u128> = (0..ELEMENTS * width).map(|_| rng.block()).collect();
+            let choices: Vec<u8> = (0..blocks.len()).map(|_| rng.word() as u8 & 1).collect();
+            let mut shifts = [0; 256];
+            multiples(delta, &mut shifts);
+            let all = |(element, blocks): (usize, &[u128])| {
+                let x = combine(blocks);
+                let pads = (0..1 << width).map(|at| pad(hash, width, element, at, x ^ shifts[at]));
+                pads.collect::<Vec<_>>()
+            };
+            let wanted: Vec<u128> = blocks.chunks(width).enumerate().flat_map(all).collect();
+            for level in Level::available() {
+                let delta = Zeroizing::new(delta);
+                let mut q =
+                    SenderBatch { hash, first: FIRST, delta, blocks: blocks.clone().into() };
+                let mut got = Vec::new();
+                q.pads_at(level, width as u32, ELEMENTS, |pads| got.extend_from_slice(pads));
+                assert!(got == wanted, "width {width} at {level:?}");
+                let flipped = blocks.iter().zip(&choices);
+                let t: Vec<u128> =
+                    flipped.map(|(q, c)| q ^ (shifts[1] & u128::from(*c).wrapping_neg())).collect();
+                let (blocks, choices) = (t.into(), choices.clone().into());
+                let mut t = ReceiverBatch { hash, first: FIRST, blocks, choices };
+                let mut at = 0;
+                t.pads_at(level, width as u32, ELEMENTS, |choices, pads| {
+                    for (choice, pad) in choices.iter().zip(pads) {
+                        let sent = wanted[(at << width) + usize::from(*choice)];
+                        assert!(*pad == sent, "element {at} of width {width} at {level:?}");
+                        at += 1;
+                    }
+                });
+                assert_eq!(at, ELEMENTS);
+            }
+        }
     }
 }
