@@ -45,7 +45,10 @@ def sessions(name: str, link: str, settings: list[str], rounds: int) -> dict[str
             options = [*FIXED.get(setting, ()), "--threads", "1", "--network", link]
             command = ["tacit", "serve", str(model), "--listen", "127.0.0.1:0", "--json", *options]
             server = stack.enter_context(started(command))
-            parties[setting] = (server, Client(server.address, pin=server.pin, threads=1, network=link))
+            parties[setting] = (
+                server,
+                Client(server.address, pin=server.pin, threads=1, network=link, keep_keys=False),
+            )
         for turn in range(rounds + 1):
             for setting in settings[:: 1 - 2 * (turn % 2)]:
                 server, client = parties[setting]

@@ -24,7 +24,7 @@ def digits():
 def offering(compiled, store, *arguments):
     """A server with a store of `store` inferences: its process and a client for it."""
     with serving(compiled("exact"), "--offline", str(store), *arguments) as (process, line):
-        yield process, Client(line["listening"], pin=line["pin"])
+        yield process, Client(line["listening"], pin=line["pin"], keep_keys=False)
 
 
 def wait_for(ready, session):

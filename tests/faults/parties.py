@@ -87,7 +87,7 @@ class ServerProcess:
 
 def ask(address: str, x: np.ndarray, **how: Any) -> dict[str, Any]:
     """One session from this process: `outputs`, or `error` as `--json` shows it, and `seconds`."""
-    how = {"plaintext": True, "timeout_seconds": IDLE, "connect_seconds": IDLE, **how}
+    how = {"plaintext": True, "timeout_seconds": IDLE, "connect_seconds": IDLE, "keep_keys": False, **how}
     began = time.monotonic()
     try:
         prediction = Client(address, **how).predict(x)

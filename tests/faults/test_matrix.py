@@ -156,7 +156,7 @@ class Arena:
         line = server.line(IDLE + SLACK)
         if case.phase == "result":
             silent = (case.kind, case.party) == ("stop", TO_SERVER)
-            assert line["end"] in (("client gone",) if silent else ("finished", "client gone"))
+            assert line["end"] in (("client gone",) if silent else ("finished", "client gone")), line
         else:
             assert named(line["error"], BLAMES)
             assert line["end"] == "failed"

@@ -35,7 +35,7 @@ def hello(version: int = VERSION, parameters: bytes = PARAMETERS) -> bytes:
 
 def opening(version: int = VERSION) -> bytes:
     """All that a client says before it waits: no model by name, no token."""
-    return hello(version) + frame(REQUEST, bytes(64), 1)
+    return hello(version) + frame(REQUEST, bytes(97), 1)
 
 
 def accept(inputs: int, digest: bytes = bytes(32)) -> bytes:
@@ -80,9 +80,12 @@ CLIENTS = {
     "a long hello": (frame(HELLO, bytes(53)), "53 bytes"),
     "a hello of 256 MiB": (struct.pack("<BI", HELLO, LONGEST), f"{LONGEST} bytes"),
     "a hello out of turn": (frame(HELLO, hello()[HEADER:], 5), "number 5: a frame was lost"),
-    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 32 + bytes(32), 1), "no such model"),
-    "a token that nobody gave out": (hello() + frame(REQUEST, bytes(32) + b"\x01" * 32, 1), "the token is not one"),
-    "a short request": (hello() + frame(REQUEST, bytes(63), 1), "63 bytes"),
+    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 32 + bytes(65), 1), "no such model"),
+    "a token that nobody gave out": (
+        hello() + frame(REQUEST, bytes(32) + b"\x01" * 32 + bytes(33), 1),
+        "the token is not one",
+    ),
+    "a short request": (hello() + frame(REQUEST, bytes(96), 1), "96 bytes"),
     "an acceptance out of turn": (opening() + frame(ACCEPT, bytes(36)), "number 0: a frame was lost"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "tag 0x47"),
     "TLS": (bytes.fromhex("1603010200010001fc0303") + bytes(64), "tag 0x16"),

@@ -27,9 +27,10 @@ mod simd;
 mod tests;
 
 pub use cot::batch::{ReceiverBatch, SenderBatch};
+pub use cot::kept::setup_cost as kept_setup_cost;
 pub use cot::schedule::{CorrelationCounts, Schedule, Source, Sourcing};
 pub use cot::softspoken::Field;
-pub use cot::{CotReceiver, CotSender, setup_both, setup_both_cost, setup_cost};
+pub use cot::{CotReceiver, CotSender, Kept, Setup, setup_both, setup_both_cost, setup_cost};
 pub use job::{Entry, Job};
 pub use keystream::Keystream;
 pub use one_of_n::opened::{Asked, Offered, ask, offer};

@@ -51,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(budget::reset_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(budget::generate_token, module)?)?;
     module.add_class::<bench::BenchServer>()?;
+    module.add_class::<session::KeptKeys>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Server>()
 }

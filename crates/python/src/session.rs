@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
 use tacit::{
     End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Report, Reveal, TransportKind,
     Welcome,
@@ -44,9 +45,31 @@ impl ClientReport {
     }
 }
 
+/// Base OTs that a client has left from sessions with one server.
+#[pyclass(frozen, module = "tacit._core")]
+pub(crate) struct KeptKeys(tacit::KeptKeys);
+
+#[pymethods]
+impl KeptKeys {
+    #[new]
+    fn new() -> Self {
+        Self(tacit::KeptKeys::default())
+    }
+
+    /// How many sessions they are good for.
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A copy or a pickle has none: each serves one session.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Bound<'py, PyTuple>) {
+        (slf.get_type(), PyTuple::empty(slf.py()))
+    }
+}
+
 /// Runs one session with `server` over `x` (N, *shape).
 #[pyfunction]
-#[pyo3(signature = (server, x, options_json, progress=None, notice=None))]
+#[pyo3(signature = (server, x, options_json, progress=None, notice=None, kept=None))]
 pub(crate) fn predict<'py>(
     py: Python<'py>,
     server: &str,
@@ -54,6 +77,7 @@ pub(crate) fn predict<'py>(
     options_json: &str,
     progress: Option<Py<PyAny>>,
     notice: Option<Py<PyAny>>,
+    kept: Option<Bound<'py, KeptKeys>>,
 ) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
     let chosen: PredictOptions = options(options_json)?;
     let (values, shape) = inputs(&x)?;
@@ -70,8 +94,10 @@ pub(crate) fn predict<'py>(
         }
         _ => {}
     };
-    let answer =
-        py.detach(|| tacit::predict(server, &values, &shape, &chosen, &mut told)).map_err(raise)?;
+    let kept = kept.as_ref().map(|kept| &kept.get().0);
+    let answer = py
+        .detach(|| tacit::predict(server, &values, &shape, &chosen, kept, &mut told))
+        .map_err(raise)?;
     Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer.plan, &answer.report))?))
 }
 
@@ -92,9 +118,17 @@ impl Session {
 #[pymethods]
 impl Session {
     #[new]
-    fn new(py: Python<'_>, server: &str, inputs: usize, options_json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (server, inputs, options_json, kept=None))]
+    fn new(
+        py: Python<'_>,
+        server: &str,
+        inputs: usize,
+        options_json: &str,
+        kept: Option<Bound<'_, KeptKeys>>,
+    ) -> PyResult<Self> {
+        let kept = kept.as_ref().map(|kept| &kept.get().0);
         let chosen: PredictOptions = options(options_json)?;
-        let open = py.detach(|| tacit::session(server, inputs, &chosen)).map_err(raise)?;
+        let open = py.detach(|| tacit::session(server, inputs, &chosen, kept)).map_err(raise)?;
         Ok(Self { ready: Box::new(open.watch()), open: Mutex::new(open) })
     }
 

@@ -100,6 +100,9 @@ pub struct Report {
     pub settings: Settings,
     /// Inputs in the session.
     pub inputs: usize,
+    /// Whether base OTs of an earlier session were used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
     /// Totals over all phases and inputs.
     #[serde(flatten)]
     pub total: Usage,
@@ -204,6 +207,7 @@ impl Report {
             suite: plan.graph().suite.clone(),
             settings: plan.settings(),
             inputs,
+            resumed: false,
             total,
             phases,
             layers,

@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod gate;
 mod identity;
+mod kept;
 mod ledger;
 mod limits;
 mod links;

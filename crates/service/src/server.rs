@@ -12,6 +12,7 @@ use wire::{Error, Result, Timeouts};
 use crate::door::{Door, Manners};
 use crate::event::Event;
 use crate::gate::{Gate, Room};
+use crate::kept::{self, KeptKeys};
 use crate::limits::{self, Limits};
 use crate::links::Links;
 use crate::lock::locked;
@@ -70,6 +71,7 @@ impl Server {
             waker,
             sessions: Live::default(),
             links: Links::default(),
+            kept: KeptKeys::default(),
             next: AtomicU64::new(0),
             drain: Mutex::default(),
             stopped: AtomicBool::new(false),
@@ -207,7 +209,7 @@ fn room(limits: Limits, largest: u64) -> Result<(Room, u64)> {
         })?,
         None => limits::free_memory().map_or(u64::MAX, |all| all.saturating_sub(held)),
     };
-    let memory = left.max(largest);
+    let memory = left.saturating_sub(kept::BYTES).max(largest);
     let by_memory = usize::try_from(memory / largest.max(1)).unwrap_or(usize::MAX).max(1);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let by_cores = SESSIONS_PER_CORE.saturating_mul(cores);

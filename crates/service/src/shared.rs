@@ -14,6 +14,7 @@ use wire::{Admission, Error, Incoming, Result};
 use crate::door::Arrived;
 use crate::event::{AT_THE_DOOR, End, Event};
 use crate::gate::{Gate, Place};
+use crate::kept::KeptKeys;
 use crate::links::Links;
 use crate::lock::locked;
 use crate::options::{Access, Options};
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     /// Sessions on threads, those that wait included.
     pub(crate) sessions: Live,
     pub(crate) links: Links,
+    pub(crate) kept: KeptKeys,
     /// Connections at the door.
     pub(crate) standing: AtomicUsize,
     pub(crate) metrics: Metrics,

@@ -252,7 +252,11 @@ fn attend(
             refusal
         })
     };
+    let client = known.client.key();
+    let kept = met.visitor.kept().and_then(|name| shared.kept.take(&client, &name));
     let terms = Terms {
+        kept,
+        keep: &mut |kept| shared.kept.keep(&client, kept),
         most_inputs: options.most_inputs,
         threads: options.threads,
         link: known_link,

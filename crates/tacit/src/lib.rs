@@ -33,7 +33,9 @@ pub use runtime::files::{
     Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
 };
 pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
-pub use runtime::{Answer, Plan, Report, Reveal, Session, Settings, check_suite, consent};
+pub use runtime::{
+    Answer, KeptKeys, Plan, Report, Reveal, Session, Settings, check_suite, consent,
+};
 pub use service::{End, Event, Server};
 pub use serving::{ModelOptions, ServeOptions, TlsFiles, Welcome, serve};
 pub use session::{Patience, PredictOptions, Progress, predict, session};

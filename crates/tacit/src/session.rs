@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use runtime::files::KeyFiles;
-use runtime::{Answer, Asking, Request, Session};
+use runtime::{Answer, Asking, KeptKeys, Request, Session};
 use serde::Deserialize;
 use wire::{Channel, ClientTls, Error, Identity, Link, Result, Role, Timeouts, Trust, connect};
 
@@ -84,8 +84,9 @@ pub struct PredictOptions {
 }
 
 impl PredictOptions {
-    fn asking(&self) -> Asking<'_> {
-        Asking { model: self.model.as_deref(), token: self.token.as_deref(), waiting: None }
+    fn asking<'a>(&'a self, keys: Option<&'a KeptKeys>) -> Asking<'a> {
+        let (model, token) = (self.model.as_deref(), self.token.as_deref());
+        Asking { model, token, keys, waiting: None }
     }
 
     fn key_files(&self) -> Result<Option<KeyFiles>> {
@@ -113,7 +114,8 @@ pub enum Progress {
 }
 
 /// Runs one session with `server` (HOST:PORT) over `values` of the given shape, one input or
-/// several with a leading axis, in model units.
+/// several with a leading axis, in model units. With `kept` it uses what an earlier session with
+/// the same server left there, and leaves something to the next.
 ///
 /// # Errors
 /// [`Error::Misuse`] for inputs or options that do not fit, [`Error::Peer`] when the
@@ -123,6 +125,7 @@ pub fn predict(
     values: &[f32],
     shape: &[usize],
     options: &PredictOptions,
+    kept: Option<&KeptKeys>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Answer> {
     let threads = threads(options.threads.unwrap_or(1))?;
@@ -137,7 +140,7 @@ pub fn predict(
         let mut channel = open(server, options)?;
         let (accept_leakage, keys) = (options.accept_leakage, files.as_ref());
         let done = &mut |done, all| tell(Progress::Done(done, all));
-        let asking = Asking { waiting: Some(&waiting), ..options.asking() };
+        let asking = Asking { waiting: Some(&waiting), ..options.asking(kept) };
         let progress = done;
         let request = Request { values, shape, threads, accept_leakage, keys, asking, progress };
         runtime::predict(&mut channel, request)
@@ -145,18 +148,23 @@ pub fn predict(
 }
 
 /// Opens a session of at most `inputs` inputs with `server` (HOST:PORT). Between inputs it
-/// prepares what the server's store has room for.
+/// prepares what the server's store has room for. `kept` is as in [`predict`].
 ///
 /// # Errors
 /// [`Error::Misuse`] for options and numbers of inputs that cannot be, [`Error::Peer`] when
 /// the server misbehaves, [`Error::Transport`] when it is absent, late or not authentic.
-pub fn session(server: &str, inputs: usize, options: &PredictOptions) -> Result<Session> {
+pub fn session(
+    server: &str,
+    inputs: usize,
+    options: &PredictOptions,
+    kept: Option<&KeptKeys>,
+) -> Result<Session> {
     let threads = threads(options.threads.unwrap_or(1))?;
     let files = options.key_files()?;
     again::until(options.retry_for, &|_, _| (), || {
         let channel = open(server, options)?;
         let (leakage, files) = (options.accept_leakage, files.as_ref());
-        Session::open(channel, inputs, threads, leakage, files, options.asking())
+        Session::open(channel, inputs, threads, leakage, files, options.asking(kept))
     })
 }
 

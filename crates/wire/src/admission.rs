@@ -17,10 +17,7 @@ const FIXED: usize = 1 + 4 + 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The session begins.
-    Admitted {
-        /// Whether the server first measures the link.
-        measures: bool,
-    },
+    Admitted(Admitted),
     /// The client waits for other sessions to end, and will be told more.
     Waiting {
         /// Sessions that begin before this one.
@@ -40,6 +37,15 @@ pub enum Admission {
     },
 }
 
+/// How a session begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Admitted {
+    /// Whether the server first measures the link.
+    pub measures: bool,
+    /// Whether the server has the base OTs that the client named, and uses them.
+    pub resumes: bool,
+}
+
 impl Admission {
     /// Makes a refusal of a client who may come back after `wait`, rounded up to seconds.
     pub fn busy(wait: Duration, why: impl Into<String>) -> Self {
@@ -52,14 +58,14 @@ impl Admission {
         Self::Denied { why: short(why.into()) }
     }
 
-    /// Returns the error that a client has of a refusal, and whether it is measured first where
-    /// it is admitted; `None` while it waits.
+    /// Returns the error that a client has of a refusal, and how its session begins where it is
+    /// admitted; `None` while it waits.
     ///
     /// # Errors
     /// [`Error::Transport`] of kind [`TransportKind::Busy`] or [`TransportKind::Denied`].
-    pub fn outcome(&self) -> Result<Option<bool>> {
+    pub fn outcome(&self) -> Result<Option<Admitted>> {
         match self {
-            Self::Admitted { measures } => Ok(Some(*measures)),
+            Self::Admitted(admitted) => Ok(Some(*admitted)),
             Self::Waiting { .. } => Ok(None),
             Self::Busy { again, why } => {
                 let kind = TransportKind::Busy { again: *again };
@@ -73,8 +79,9 @@ impl Admission {
 
     fn parts(&self) -> (u8, u32, &str) {
         match self {
-            Self::Admitted { measures: false } => (0, 0, ""),
-            Self::Admitted { measures: true } => (1, 0, ""),
+            Self::Admitted(Admitted { measures, resumes }) => {
+                (u8::from(*measures), u32::from(*resumes), "")
+            }
             Self::Waiting { before } => (2, *before, ""),
             Self::Busy { again, why } => (3, *again, why),
             Self::Denied { why } => (4, 0, why),
@@ -116,8 +123,7 @@ impl Message for Admission {
         let text = std::str::from_utf8(text).map_err(|_| other())?.to_owned();
         let number = u32::from_le_bytes(*number);
         let read = match *verdict {
-            0 => Self::Admitted { measures: false },
-            1 => Self::Admitted { measures: true },
+            0 | 1 => Self::Admitted(Admitted { measures: *verdict == 1, resumes: number == 1 }),
             2 => Self::Waiting { before: number },
             3 => Self::Busy { again: number, why: text.clone() },
             4 => Self::Denied { why: text.clone() },
@@ -145,8 +151,8 @@ mod tests {
     #[test]
     fn admissions_come_back_and_nothing_else_is_one() {
         let all = [
-            Admission::Admitted { measures: false },
-            Admission::Admitted { measures: true },
+            Admission::Admitted(Admitted::default()),
+            Admission::Admitted(Admitted { measures: true, resumes: true }),
             Admission::Waiting { before: 7 },
             Admission::busy(Duration::from_millis(1500), "12 sessions wait"),
             Admission::denied("no budget\n\x1b[31m"),
@@ -161,7 +167,7 @@ mod tests {
             bytes[0] += 5;
             assert!(Admission::decode(&bytes, &()).is_err());
         }
-        let mut spoilt = encoded(&Admission::Admitted { measures: false });
+        let mut spoilt = encoded(&Admission::Admitted(Admitted::default()));
         spoilt.push(b'a');
         assert!(Admission::decode(&spoilt, &()).is_err(), "a text where none is");
         let mut spoilt = encoded(&Admission::denied("x"));

@@ -15,7 +15,7 @@ pub mod tags;
 pub mod testing;
 mod transport;
 
-pub use admission::Admission;
+pub use admission::{Admission, Admitted};
 pub use channel::{Channel, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result, TransportError, TransportKind};

@@ -84,11 +84,11 @@ tags! {
     PROBE = 0x05, "probe", Both, [Setup],
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
     REQUEST = 0x06, "request", ToServer, [Setup],
-        "The client names a model, by a hash of its name, and shows its token; zeros stand for none.";
+        "The client names a model, by a hash of its name, shows its token, and says whether it keeps keys and which it has kept; zeros stand for none.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
     ADMISSION = 0x08, "admission", ToClient, [Setup],
-        "The server admits the client, tells it its place in the queue, or refuses it and says when to come back.";
+        "The server admits the client and says whether it measures the link and has the keys kept, tells it its place in the queue, or refuses it and says when to come back.";
     TABLE_CHOICES = 0x31, "choices of 1-of-n OTs", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
     TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],
@@ -99,7 +99,7 @@ tags! {
         "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
     TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
-    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Preprocess],
+    SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Setup, Preprocess],
         "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first.";
     GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Online],
         "Each party sends its shares of a level's operands, masked by triples.";

@@ -85,6 +85,7 @@ class ServerOptions:
             model=self.model,
             token=None if self.token is None else self.token.read_text().strip(),
             retry_for=self.retry_for,
+            keep_keys=False,
         )
 
 

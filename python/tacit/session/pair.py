@@ -60,6 +60,7 @@ class Pair:
                 threads=self.threads,
                 network=self.network,
                 accept_leakage=self.accept_leakage,
+                keep_keys=False,
             )
             usage = Usage()
             prediction = client.predict(x, progress)

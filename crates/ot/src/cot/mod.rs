@@ -5,6 +5,7 @@ pub mod batch;
 mod budget;
 mod end;
 pub(crate) mod ferret;
+pub mod kept;
 mod receiver;
 pub mod schedule;
 mod sender;
@@ -16,17 +17,16 @@ mod tests;
 pub(crate) mod tree;
 
 use ring::Random;
-use wire::{Channel, Cost, Message, Result, Role};
+use wire::{Channel, Cost, Result, Role};
 
 pub use self::batch::{ReceiverBatch, SenderBatch};
 pub use self::end::End;
 pub(crate) use self::end::Side;
+pub use self::kept::{Kept, Setup};
 pub use self::receiver::{CotReceiver, ReceiverSide};
 use self::schedule::Sourcing;
 pub use self::sender::{CotSender, SenderSide};
-use self::setup::sums_layout;
 use crate::base;
-use crate::session::Domain;
 pub use crate::session::SessionId;
 
 /// Sets both directions up at once, in four rounds instead of six; both parties
@@ -41,28 +41,8 @@ pub fn setup_both(
     session: &SessionId,
     source: impl Into<Sourcing>,
 ) -> Result<(CotSender, CotReceiver)> {
-    let sourcing = source.into();
-    let field = sourcing.source.field();
-    let (ours, theirs) = (Domain::new(*session, ch.role()), Domain::new(*session, !ch.role()));
-    let (offering, offer) = setup::offer(theirs, field, rng);
-    let their_offer = crossed(ch, Role::Client, &offer, &1)?;
-    let (accepting, replies) = setup::accept(ours, field, rng, &their_offer)?;
-    let their_replies = crossed(ch, Role::Server, &replies, &base::COUNT)?;
-    let (receiver, sums) = offering.finish(rng, &their_replies)?;
-    let their_sums = crossed(ch, Role::Client, &sums, &sums_layout().to_vec())?;
-    let sender = CotSender::with_trees(ours, sourcing, ch.role(), accepting.finish(their_sums)?);
-    Ok((sender, CotReceiver::with_trees(theirs, sourcing, !ch.role(), receiver)))
-}
-
-/// A message each way: that of the party that is `first`, then the other's.
-fn crossed<M: Message>(ch: &mut Channel, first: Role, ours: &M, shape: &M::Shape) -> Result<M> {
-    if ch.role() == first {
-        ch.send(ours)?;
-        return ch.receive(shape);
-    }
-    let theirs = ch.receive(shape)?;
-    ch.send(ours)?;
-    Ok(theirs)
+    let (sender, receiver, _) = Setup::new(*session, source).run(ch, rng)?;
+    Ok((sender, receiver))
 }
 
 /// Returns what the setup of one direction costs.
@@ -74,15 +54,6 @@ pub fn setup_cost(cot_sender: Role) -> Cost {
 
 /// Returns what [`setup_both`] costs.
 pub fn setup_both_cost() -> Cost {
-    let (client, server) = (Role::Client, Role::Server);
-    [
-        base::offer_cost(client),
-        base::offer_cost(server),
-        base::replies_cost(server),
-        base::replies_cost(client),
-        setup::sums_cost(client),
-        setup::sums_cost(server),
-    ]
-    .into_iter()
-    .collect()
+    // Without correlations the field makes no difference.
+    kept::setup_cost(softspoken::Field::Gf256, false, false)
 }

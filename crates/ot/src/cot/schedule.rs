@@ -39,7 +39,7 @@ impl Source {
     ];
 
     /// The field of SoftSpoken, alone or for a start.
-    pub(crate) const fn field(self) -> Field {
+    pub const fn field(self) -> Field {
         match self {
             Self::SoftSpoken2 => Field::Gf4,
             Self::SoftSpoken4 => Field::Gf16,

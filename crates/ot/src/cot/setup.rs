@@ -1,7 +1,7 @@
-//! Setup of one direction, without a network: base OTs, then the trees.
+//! Setup of a direction: base OTs, then the trees.
 
 use ring::{Prg, Seed};
-use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
+use wire::{Channel, Cost, Error, Message, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::softspoken::{Field, Receiver, Sender};
@@ -60,19 +60,79 @@ impl Offering {
     /// [`Error::Peer`].
     pub(crate) fn finish(self, rng: &mut Prg, replies: &Replies) -> Result<(Receiver, TreeSums)> {
         let pairs = self.offerer.finish(&self.domain, replies)?;
-        let mut trees = Vec::with_capacity(self.field.trees());
-        let mut words = Vec::with_capacity(sums_layout()[0].count);
-        for (tree, pairs) in (0u8..).zip(pairs.chunks_exact(self.field.bits())) {
-            let (leaves, sums) = grow(&self.domain, tree, rng.block(), pairs);
-            trees.push(leaves);
-            let halves = sums.iter().flatten().flat_map(|sum| [*sum as u64, (sum >> 64) as u64]);
-            words.extend(halves);
-        }
-        Ok((Receiver::new(&self.domain, self.field, &trees), Packed::one(words, 64)))
+        Ok(grown(&self.domain, self.field, rng, &pairs))
     }
 }
 
+/// The trees of a direction's COT receiver from its base OTs, a pair for each level of all trees.
+pub(crate) fn grown(
+    domain: &Domain,
+    field: Field,
+    rng: &mut Prg,
+    pairs: &[[Seed; 2]],
+) -> (Receiver, TreeSums) {
+    let mut trees = Vec::with_capacity(field.trees());
+    let mut words = Vec::with_capacity(sums_layout()[0].count);
+    for (tree, pairs) in (0u8..).zip(pairs.chunks_exact(field.bits())) {
+        let (leaves, sums) = grow(domain, tree, rng.block(), pairs);
+        trees.push(leaves);
+        let halves = sums.iter().flatten().flat_map(|sum| [*sum as u64, (sum >> 64) as u64]);
+        words.extend(halves);
+    }
+    (Receiver::new(domain, field, &trees), Packed::one(words, 64))
+}
+
+/// New base OTs in both directions, of the domains in which this party and the other holds Delta:
+/// this party's keys, its trees and their sums.
+pub(crate) fn fresh(
+    ch: &mut Channel,
+    rng: &mut Prg,
+    (ours, theirs): (Domain, Domain),
+    field: Field,
+) -> Result<(Accepting, (Receiver, TreeSums))> {
+    let (offering, offered) = offer(theirs, field, rng);
+    let their_offer = crossed(ch, Role::Client, &offered, &1)?;
+    let (accepting, replies) = accept(ours, field, rng, &their_offer)?;
+    let their_replies = crossed(ch, Role::Server, &replies, &base::COUNT)?;
+    Ok((accepting, offering.finish(rng, &their_replies)?))
+}
+
+/// A message each way: that of the party that is `first`, then the other's.
+fn crossed<M: Message>(ch: &mut Channel, first: Role, ours: &M, shape: &M::Shape) -> Result<M> {
+    if ch.role() == first {
+        ch.send(ours)?;
+        return ch.receive(shape);
+    }
+    let theirs = ch.receive(shape)?;
+    ch.send(ours)?;
+    Ok(theirs)
+}
+
+/// What [`fresh`] costs.
+pub(crate) fn fresh_cost() -> Cost {
+    let (client, server) = (Role::Client, Role::Server);
+    [
+        base::offer_cost(client),
+        base::offer_cost(server),
+        base::replies_cost(server),
+        base::replies_cost(client),
+    ]
+    .into_iter()
+    .collect()
+}
+
 impl Accepting {
+    /// The COT sender whose base OTs are there: `delta`, and the keys of the sides off its
+    /// paths, one for each level of all trees.
+    pub(crate) const fn new(
+        domain: Domain,
+        field: Field,
+        delta: Zeroizing<u128>,
+        keys: Vec<Seed>,
+    ) -> Self {
+        Self { domain, field, delta, keys }
+    }
+
     /// Recovers the trees.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ot::{Kept, SessionId, Setup};
 use ring::Random;
 use ring::word::signed;
 use wire::{Channel, Phase, Result};
@@ -15,6 +16,7 @@ use crate::report::Report;
 use crate::session::course::Course;
 use crate::session::handshake;
 use crate::session::input::{quantize, random};
+use crate::session::kept::Keeping;
 use crate::session::opening::Asking;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Party};
@@ -86,6 +88,8 @@ pub(crate) struct Client {
     /// Inputs whose results are here.
     done: usize,
     threads: usize,
+    /// Whether base OTs of an earlier session were used.
+    resumed: bool,
 }
 
 impl Client {
@@ -99,12 +103,16 @@ impl Client {
         count: impl FnOnce(&Plan) -> Result<usize>,
     ) -> Result<Self> {
         let mut rng = random()?;
-        let (plan, agreed) = handshake::client(channel, &mut rng, asking, count)?;
+        let (plan, agreed, keeping) = handshake::client(channel, &mut rng, asking, count)?;
+        let resumed = keeping.kept.is_some();
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
-        let source = correlation_source(channel, &mut rng, &agreed, &plan)?;
+        let (source, kept) = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
+        if let (Some(keys), Some(kept)) = (asking.keys, kept) {
+            keys.put(kept);
+        }
         let course = Course::new(&plan, agreed.inputs);
         let plan = Arc::new(plan);
-        Ok(Self { plan, keys, source, rng, course, done: 0, threads })
+        Ok(Self { plan, keys, source, rng, course, done: 0, threads, resumed })
     }
 
     /// Prepares the next run, unless the next turn is a run itself; says which.
@@ -120,7 +128,7 @@ impl Client {
         channel: &mut Channel,
         inputs: &[Vec<i64>],
     ) -> Result<Vec<Vec<i64>>> {
-        let Self { plan, keys, source, rng, course, done, threads } = self;
+        let Self { plan, keys, source, rng, course, done, threads, .. } = self;
         let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
         let input = batch::joined(inputs, input, plan.settings().batch());
         let party = Party::Client { keys, input: &input, threads: *threads };
@@ -142,7 +150,8 @@ impl Client {
 
     /// What the session cost so far.
     pub(crate) fn report(&self, channel: &mut Channel) -> Report {
-        Report::metered(&self.plan, self.done, channel.meter())
+        let report = Report::metered(&self.plan, self.done, channel.meter());
+        Report { resumed: self.resumed, ..report }
     }
 
     /// Says goodbye.
@@ -156,17 +165,21 @@ impl Client {
     }
 }
 
-/// Base oblivious transfers of a session, where the plan consumes correlations at all.
+/// Base oblivious transfers of a session, where the plan consumes correlations at all, and those
+/// that are kept for a later one.
 pub(super) fn correlation_source(
     channel: &mut Channel,
     rng: &mut Random,
     agreed: &Agreed,
     plan: &Plan,
-) -> Result<CorrelationSource> {
-    match plan.evaluated() {
-        Some(_) => Ok(CorrelationSource::none(rng)),
-        None => CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing()),
+    keeping: Keeping,
+) -> Result<(CorrelationSource, Option<Kept>)> {
+    if plan.evaluated().is_some() {
+        return Ok((CorrelationSource::none(rng), None));
     }
+    let setup = Setup::new(SessionId(agreed.session), plan.settings().sourcing());
+    let Keeping { kept, keeps } = keeping;
+    CorrelationSource::resume(channel, rng, Setup { kept, keeps, ..setup })
 }
 
 fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {

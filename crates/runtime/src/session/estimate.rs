@@ -25,12 +25,19 @@ impl Plan {
         inputs.div_ceil(self.settings().batch())
     }
 
-    /// Handshake, keys and base OTs.
+    /// Handshake, keys and base OTs of a client that keeps no keys.
     pub fn setup_cost(&self) -> Cost {
+        self.kept_setup_cost(false, false)
+    }
+
+    /// Handshake, keys and base OTs of a session that uses those `kept` from an earlier one, and
+    /// that `keeps` some for a later one, or does not.
+    pub fn kept_setup_cost(&self, kept: bool, keeps: bool) -> Cost {
+        let keys = handshake::cost(self).then(keys::cost(self));
         if self.evaluated().is_some() {
-            return handshake::cost(self).then(keys::cost(self));
+            return keys;
         }
-        handshake::cost(self).then(keys::cost(self)).then(Schedules::setup_cost())
+        keys.then(Schedules::setup_cost(self.settings().sourcing(), kept, keeps))
     }
 
     /// What a session with `inputs` inputs takes, part by part in its order.

@@ -5,10 +5,11 @@
 //! been sent by then, but the client's token.
 
 use ring::Random;
-use wire::{Admission, Channel, Cost, Error, Link, Message, Result, Role, tags};
+use wire::{Admission, Admitted, Channel, Cost, Error, Link, Message, Result, Role, tags};
 
 use crate::keys::Agreed;
 use crate::plan::Plan;
+use crate::session::kept::{Keeping, KeptKeys};
 use crate::session::opening::{self, Asking, Hello, Met, SessionRequest, hello_cost};
 use crate::session::probe;
 
@@ -81,14 +82,18 @@ pub(crate) fn client(
     rng: &mut Random,
     asking: Asking<'_>,
     inspect: impl FnOnce(&Plan) -> Result<usize>,
-) -> Result<(Plan, Agreed)> {
-    let request = SessionRequest::of(&asking)?;
+) -> Result<(Plan, Agreed, Keeping)> {
+    let kept = asking.keys.and_then(KeptKeys::take);
+    let request = SessionRequest::of(&asking, kept.as_ref())?;
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
     channel.send(&request)?;
     let theirs: Hello = channel.receive(&())?;
     theirs.check()?;
-    let measures = admitted(channel, asking)?;
+    let Admitted { measures, resumes } = admitted(channel, asking)?;
+    if resumes && kept.is_none() {
+        return Err(Error::peer("an admission without kept keys", "one with some"));
+    }
     if measures {
         probe::answer(channel)?;
     }
@@ -102,15 +107,16 @@ pub(crate) fn client(
     let digest = plan.digest();
     channel.send(&Accept { inputs, digest })?;
     let agreed = Agreed::new(inputs, &ours.nonce, &theirs.nonce, &digest);
-    Ok((plan, agreed))
+    let keeping = Keeping { kept: kept.filter(|_| resumes), keeps: asking.keys.is_some() };
+    Ok((plan, agreed, keeping))
 }
 
-/// Waits until the server admits the client; returns whether it measures the link first.
-fn admitted(channel: &mut Channel, asking: Asking<'_>) -> Result<bool> {
+/// Waits until the server admits the client; returns how the session begins.
+fn admitted(channel: &mut Channel, asking: Asking<'_>) -> Result<Admitted> {
     loop {
         let admission: Admission = channel.receive(&())?;
-        if let Some(measures) = admission.outcome()? {
-            return Ok(measures);
+        if let Some(admitted) = admission.outcome()? {
+            return Ok(admitted);
         }
         if let (Admission::Waiting { before }, Some(told)) = (admission, asking.waiting) {
             told(before);
@@ -128,19 +134,20 @@ pub(crate) fn server<'a>(
 ) -> Result<(&'a Plan, Agreed)> {
     let met = crate::session::opening::Visitor::met(channel, rng)?;
     let chosen = |link| choose(link).map(|plan| (plan, ()));
-    admit(channel, &met, measures, chosen).map(|(plan, (), agreed)| (plan, agreed))
+    let admitted = Admitted { measures, resumes: false };
+    admit(channel, &met, admitted, chosen).map(|(plan, (), agreed)| (plan, agreed))
 }
 
-/// The server's side after the opening. `choose` says what is offered, of a link if it
-/// `measures` that, and what belongs to it.
+/// The server's side after the opening. `choose` says what is offered, of a link if that is
+/// measured, and what belongs to it.
 pub(crate) fn admit<'a, E>(
     channel: &mut Channel,
     met: &Met,
-    measures: bool,
+    admitted: Admitted,
     choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, E)>,
 ) -> Result<(&'a Plan, E, Agreed)> {
-    channel.send(&Admission::Admitted { measures })?;
-    let link = measures.then(|| probe::measure(channel)).transpose()?;
+    channel.send(&Admission::Admitted(admitted))?;
+    let link = admitted.measures.then(|| probe::measure(channel)).transpose()?;
     let (plan, own) = choose(link)?;
     channel.send(&Offer { json: plan.offer() })?;
     let accept: Accept = channel.receive(&())?;

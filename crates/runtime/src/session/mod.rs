@@ -6,6 +6,7 @@ pub(crate) mod encoded;
 pub(crate) mod estimate;
 pub(crate) mod handshake;
 pub(crate) mod input;
+pub(crate) mod kept;
 pub(crate) mod open;
 pub(crate) mod opening;
 pub(crate) mod probe;

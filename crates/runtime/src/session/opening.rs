@@ -1,5 +1,6 @@
 //! The opening of a session: what a client says before the server admits it.
 
+use ot::Kept;
 use ring::Random;
 use sha2::{Digest, Sha256};
 use wire::{
@@ -9,6 +10,7 @@ use wire::{
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::session::input::random;
+use crate::session::kept::KeptKeys;
 
 /// Changes with every change of the bytes on the wire.
 const PROTOCOL: u32 = 10;
@@ -17,7 +19,7 @@ const PROTOCOL: u32 = 10;
 const PARAMETERS: &[u8; 16] = b"rlwe1-ss-frt2-m2";
 
 const HELLO_LEN: usize = 4 + 16 + 32;
-const REQUEST_LEN: usize = 32 + 32;
+const REQUEST_LEN: usize = 32 + 32 + 1 + 32;
 /// Bytes that a client sends before it waits for the server: a hello and a request, with headers.
 pub const OPENING: usize = HELLO_LEN + REQUEST_LEN + 2 * HEADER_LEN as usize;
 
@@ -72,19 +74,26 @@ impl Hello {
     }
 }
 
-/// What a client wants of a server: a hash of the model's name, and its token. Nobody sees the
-/// lengths.
+/// What a client wants of a server: a hash of the model's name, its token, whether it keeps keys
+/// for a later session, and the name of those that it has kept. Nobody sees the lengths.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct SessionRequest {
     model: [u8; 32],
     token: [u8; 32],
+    keeps: bool,
+    kept: [u8; 32],
 }
 
 impl SessionRequest {
-    pub(crate) fn of(asking: &Asking<'_>) -> Result<Self> {
+    pub(crate) fn of(asking: &Asking<'_>, kept: Option<&Kept>) -> Result<Self> {
         let token = asking.token.map(token_bytes).transpose()?;
         let model = asking.model.map_or([0; 32], model_name);
-        Ok(Self { model, token: token.unwrap_or_default() })
+        Ok(Self {
+            model,
+            token: token.unwrap_or_default(),
+            keeps: asking.keys.is_some(),
+            kept: kept.map_or([0; 32], Kept::name),
+        })
     }
 }
 
@@ -119,14 +128,19 @@ impl Message for SessionRequest {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.model);
         out.extend(self.token);
+        out.push(self.keeps.into());
+        out.extend(self.kept);
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
-        let (model, token) = body
-            .split_first_chunk()
-            .and_then(|(model, rest)| Some((*model, rest.try_into().ok()?)))
-            .ok_or_else(|| Error::peer("a request", format!("{} bytes", body.len())))?;
-        Ok(Self { model, token })
+        let read = || {
+            let (model, rest) = body.split_first_chunk()?;
+            let (token, rest) = rest.split_first_chunk()?;
+            let ([keeps @ (0 | 1)], rest) = rest.split_first_chunk()? else { return None };
+            let kept = rest.try_into().ok()?;
+            Some(Self { model: *model, token: *token, keeps: *keeps == 1, kept })
+        };
+        read().ok_or_else(|| Error::peer("a request", format!("another {} bytes", body.len())))
     }
 }
 
@@ -137,6 +151,9 @@ pub struct Asking<'a> {
     pub model: Option<&'a str>,
     /// What proves who the client is, to servers that want it.
     pub token: Option<&'a str>,
+    /// Keys that were kept from earlier sessions with the same server, and where those for later
+    /// ones are put; a session that leaves and finds nothing where absent.
+    pub keys: Option<&'a KeptKeys>,
     /// Told how many sessions begin before this one, while it waits for them.
     pub waiting: Option<&'a dyn Fn(u32)>,
 }
@@ -207,6 +224,16 @@ impl Visitor {
     /// Whether the client named this model ([`model_name`]).
     pub fn names(&self, model: &[u8; 32]) -> bool {
         self.request.model == *model
+    }
+
+    /// Whether the client keeps keys for a later session.
+    pub(crate) fn keeps(&self) -> bool {
+        self.request.keeps
+    }
+
+    /// Returns the name of the keys that the client has kept from an earlier session, if any.
+    pub fn kept(&self) -> Option<[u8; 32]> {
+        Some(self.request.kept).filter(|name| *name != [0; 32])
     }
 
     /// Returns the token that the client showed, in 64 hexadecimal digits; `None` for none.

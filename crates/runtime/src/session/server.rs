@@ -2,7 +2,8 @@
 //! that has been admitted.
 
 use graph::Model;
-use wire::{Admission, Channel, Error, Link, Result};
+use ot::Kept;
+use wire::{Admission, Admitted, Channel, Error, Link, Result};
 
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
@@ -14,6 +15,7 @@ use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
 use crate::session::input::random;
+use crate::session::kept::Keeping;
 use crate::session::opening::Met;
 use crate::step::context::{Endpoint, Party};
 use crate::step::keys::ServerKeys;
@@ -38,6 +40,10 @@ pub struct Terms<'a> {
     /// The link to the client where it is known, as it was measured before; only of use to a
     /// server that measures.
     pub link: Option<Link>,
+    /// Base OTs that both parties kept from an earlier session, of the name that the client says.
+    pub kept: Option<Kept>,
+    /// Given base OTs for a later session, where the client keeps them.
+    pub keep: &'a mut dyn FnMut(Kept),
     /// Asked once, when the number of inputs is known and before anything about the result can
     /// leave: a refusal ends the session.
     pub charge: &'a mut dyn FnMut(usize) -> Result<(), Admission>,
@@ -135,8 +141,11 @@ fn attend<'a>(
     met: &Met,
     terms: Terms<'_>,
 ) -> Result<Report> {
-    let Terms { most_inputs, threads, charge, progress, .. } = terms;
-    let (plan, encoded, agreed) = handshake::admit(channel, met, measures, |measured| {
+    let Terms { most_inputs, threads, kept, keep, charge, progress, .. } = terms;
+    let keeping = Keeping { kept, keeps: met.visitor.keeps() };
+    let resumed = keeping.kept.is_some();
+    let admitted = Admitted { measures, resumes: resumed };
+    let (plan, encoded, agreed) = handshake::admit(channel, met, admitted, |measured| {
         measured.map(Progress::Measured).into_iter().for_each(&mut *progress);
         choose(measured)
     })?;
@@ -158,7 +167,9 @@ fn attend<'a>(
     progress(Progress::Agreed(agreed.inputs));
     let mut rng = random()?;
     let keys = ServerKeys::setup(channel, plan, &agreed, encoded.key_cache())?;
-    let source = &mut correlation_source(channel, &mut rng, &agreed, plan)?;
+    let (mut source, kept) = correlation_source(channel, &mut rng, &agreed, plan, keeping)?;
+    kept.into_iter().for_each(keep);
+    let source = &mut source;
     progress(Progress::SetUp);
     let party = Party::Server { keys: &keys, weights: encoded.weights(), threads };
     let mut course = Course::new(plan, agreed.inputs);
@@ -177,7 +188,8 @@ fn attend<'a>(
         progress(Progress::Prepared(course.ready()));
     }
     channel.flush()?;
-    Ok(Report::metered(plan, agreed.inputs, channel.meter()))
+    let report = Report::metered(plan, agreed.inputs, channel.meter());
+    Ok(Report { resumed, ..report })
 }
 
 /// One session over `channel`, of a single plan, from the opening on.
@@ -188,9 +200,23 @@ pub(crate) fn session(
     most_inputs: usize,
     channel: &mut Channel,
 ) -> Result<Report> {
+    session_keeping(plan, encoded, most_inputs, channel, &mut None)
+}
+
+/// As [`session`], of a server that keeps base OTs for one session.
+#[cfg(test)]
+pub(crate) fn session_keeping(
+    plan: &Plan,
+    encoded: &EncodedModel,
+    most_inputs: usize,
+    channel: &mut Channel,
+    store: &mut Option<Kept>,
+) -> Result<Report> {
     let met = crate::session::opening::Visitor::meet(channel)?;
     let (charge, progress) = (&mut |_| Ok(()), &mut |_| ());
-    let terms = Terms { most_inputs, threads: 1, link: None, charge, progress };
+    let kept = store.take().filter(|kept| Some(kept.name()) == met.visitor.kept());
+    let keep = &mut |kept| *store = Some(kept);
+    let terms = Terms { most_inputs, threads: 1, link: None, kept, keep, charge, progress };
     attend(plan.settings().measured, |_| Ok((plan, encoded)), channel, &met, terms)
 }
 

@@ -5,7 +5,9 @@
 
 use mpc::{Correlations, Demand, garbled};
 use ot::rot::{fill_cost, fill_receiver, fill_sender};
-use ot::{CorrelationCounts, CotReceiver, CotSender, Job, Schedule, SessionId, Sourcing};
+use ot::{
+    CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup, Sourcing,
+};
 use pricing::Work;
 use ring::Random;
 use wire::{Channel, Cost, Error, Phase, Result, Role};
@@ -41,9 +43,21 @@ impl CorrelationSource {
         session: [u8; 32],
         sourcing: Sourcing,
     ) -> Result<Self> {
-        let session = SessionId(session);
-        let (sender, receiver) = ot::setup_both(channel, rng, &session, sourcing)?;
-        Ok(Self { ends: Some((sender, receiver)), rng: rng.child() })
+        Self::resume(channel, rng, Setup::new(SessionId(session), sourcing)).map(|made| made.0)
+    }
+
+    /// Sets both directions up as `setup` says; returns the base OTs of a later session too, if
+    /// they are to be kept.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Transport`].
+    pub(crate) fn resume(
+        channel: &mut Channel,
+        rng: &mut Random,
+        setup: Setup,
+    ) -> Result<(Self, Option<Kept>)> {
+        let (sender, receiver, kept) = setup.run(channel, rng)?;
+        Ok((Self { ends: Some((sender, receiver)), rng: rng.child() }, kept))
     }
 
     /// For plans without OTs.
@@ -110,9 +124,9 @@ impl Schedules {
         Self { client_sends: schedule(Role::Client), server_sends: schedule(Role::Server) }
     }
 
-    /// What [`CorrelationSource::setup`] costs.
-    pub(crate) fn setup_cost() -> Cost {
-        ot::setup_both_cost()
+    /// What [`CorrelationSource::resume`] costs.
+    pub(crate) fn setup_cost(sourcing: Sourcing, kept: bool, keeps: bool) -> Cost {
+        ot::kept_setup_cost(sourcing.source.field(), kept, keeps)
     }
 
     /// What [`CorrelationSource::prepare`] takes next.

@@ -56,7 +56,7 @@ fn other_versions_and_plans_are_refused_by_name() {
     let (_, theirs) = run_pair(
         |channel| {
             channel.send(&Hello::ours(&mut Random::seeded(9)))?;
-            channel.send(&SessionRequest::of(&Asking::default())?)?;
+            channel.send(&SessionRequest::of(&Asking::default(), None)?)?;
             channel.receive::<Hello>(&())?;
             channel.receive::<wire::Admission>(&())?;
             channel.receive::<handshake::Offer>(&())?;

@@ -34,6 +34,7 @@ type Number = Gauge<f64, AtomicU64>;
 pub(crate) struct Metrics {
     registry: Registry,
     sessions: Count,
+    resumed: Count,
     refusals: Count,
     handshakes: Count,
     inputs: Count,
@@ -80,6 +81,11 @@ impl Metrics {
         let times = || Histogram::new(exponential_buckets(SHORTEST, 2.0, BUCKETS));
         let mut metrics = Self {
             sessions: counts(&mut registry, "sessions", "Sessions that ended, by how"),
+            resumed: counts(
+                &mut registry,
+                "sessions_resumed",
+                "Sessions that finished with base OTs of an earlier one",
+            ),
             refusals: counts(&mut registry, "refusals", "Clients turned away, by reason"),
             handshakes: counts(
                 &mut registry,
@@ -137,6 +143,8 @@ impl Metrics {
         self.cpu.inc_by(event.cpu_seconds);
         self.observe(&model(), "waiting", (event.waited > 0.0).then_some(event.waited));
         let Ok(report) = &event.outcome else { return };
+        let resumed = self.resumed.get_or_create(&vec![("model", model())]);
+        resumed.inc_by(report.resumed.into());
         let phases = &report.phases;
         self.observe(&model(), "setup", phases.setup.seconds);
         self.observe(&model(), "offline", phases.offline.seconds);

@@ -1,0 +1,92 @@
+"""Keys kept from one session for the next: the same answers, less setup, and nothing that must not be missing."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from conftest import ASSETS
+from faults.parties import ServerProcess
+from tacit import Client, Model
+
+NEW = 32 + 128 * 32 + 2 * 5
+"""Bytes of a party's offer and replies of base OTs, which kept ones spare."""
+
+
+@pytest.fixture(scope="module")
+def digits():
+    with np.load(ASSETS / "mnist_digits.npz") as archive:
+        return archive["x"][:2]
+
+
+@pytest.fixture(scope="module")
+def mnist(compiled, digits):
+    model = compiled("exact")
+    return model, Model(model).simulate(digits)
+
+
+@pytest.fixture
+def server(mnist):
+    server = ServerProcess(mnist[0], "--plaintext")
+    yield server
+    server.close()
+
+
+def client(server: ServerProcess, **options) -> Client:
+    return Client(server.address, plaintext=True, timeout_seconds=60, **options)
+
+
+def test_the_next_session_needs_no_base_ots(mnist, digits, server):
+    one = client(server)
+    predictions = [one.predict(digits) for _ in range(3)]
+    plain = client(server, keep_keys=False).predict(digits)
+    for prediction in (*predictions, plain):
+        assert np.array_equal(prediction.outputs, mnist[1])
+    reports = [prediction.report for prediction in predictions]
+    assert [report.get("resumed", False) for report in (*reports, plain.report)] == [False, True, True, False]
+    first, second, third = (report["phases"]["setup"] for report in reports)
+    alone = plain.report["phases"]["setup"]
+    assert second["bytes"] == third["bytes"]
+    for direction in ("client_to_server", "server_to_client"):
+        assert first["bytes"][direction] - second["bytes"][direction] == NEW
+        assert 0 < first["bytes"][direction] - alone["bytes"][direction] <= 16 * 63 + 5
+    assert (first["rounds"], second["rounds"]) == (alone["rounds"], alone["rounds"] - 2)
+    lines = [server.line(10) for _ in range(4)]
+    assert [line.get("resumed", False) for line in lines] == [False, True, True, False]
+    with one.session(inputs=1) as session:
+        assert session.predict(digits[0]).report["resumed"]
+    assert len(one.kept) == 1
+
+
+def test_sessions_side_by_side_share_none(mnist, digits, server):
+    one = client(server)
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: one.predict(digits), range(12)))
+    assert all(np.array_equal(prediction.outputs, mnist[1]) for prediction in done)
+    assert any(prediction.report.get("resumed") for prediction in done)
+    assert 1 <= len(one.kept) <= 4
+
+
+def test_a_server_that_starts_anew_has_forgotten_them(mnist, digits, server):
+    one = client(server)
+    one.predict(digits)
+    host = server.address
+    server.close()
+    again = ServerProcess(mnist[0], "--plaintext", "--listen", host)
+    try:
+        prediction = one.predict(digits)
+        assert np.array_equal(prediction.outputs, mnist[1])
+        assert not prediction.report.get("resumed", False)
+        assert one.predict(digits).report["resumed"]
+    finally:
+        again.close()
+
+
+def test_a_copy_of_a_client_starts_with_none(digits, server):
+    one = client(server)
+    one.predict(digits)
+    for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        assert other == one
+        assert (len(other.kept), len(one.kept)) == (0, 1)
+    assert one.predict(digits).report["resumed"]
