@@ -4,6 +4,9 @@
 //! Clients take turns: the next session is of the client of which fewest run, and among those of
 //! the one that has waited longest. When the queue is full, a client of which few wait displaces
 //! the latest of the client of which most do, so that nobody can fill the queue for others.
+//!
+//! How many sessions run at a time, up to what the operator allows, follows from how busy the
+//! processors are ([`Pace`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -11,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wire::Admission;
+
+use crate::pace::{LOOK, Pace};
 
 /// What sessions take when nothing is known yet.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
@@ -20,7 +25,7 @@ const LATEST: f64 = 0.1;
 /// How much room there is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Sessions at the same time.
+    /// Sessions at the same time, at most.
     pub(crate) sessions: usize,
     /// Sessions that wait.
     pub(crate) waiting: usize,
@@ -34,8 +39,8 @@ pub(crate) struct Gate {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
+    pace: Pace,
     running: usize,
     /// Sessions that run, by client.
     by_client: HashMap<Arc<str>, usize>,
@@ -104,8 +109,18 @@ impl Full {
 }
 
 impl Gate {
-    pub(crate) fn new(room: Room) -> Arc<Self> {
-        Arc::new(Self { room, state: Mutex::default() })
+    /// A gate of a machine with so many cores.
+    pub(crate) fn new(room: Room, cores: usize) -> Arc<Self> {
+        let state = State {
+            pace: Pace::new(cores, room.sessions),
+            running: 0,
+            by_client: HashMap::new(),
+            memory: 0,
+            queue: VecDeque::new(),
+            next: 0,
+            mean: None,
+        };
+        Arc::new(Self { room, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,6 +132,7 @@ impl Gate {
     pub(crate) fn enter(self: &Arc<Self>, client: &str, bytes: u64) -> Result<Place, Full> {
         let (client, bytes) = (Arc::from(client), bytes.min(self.room.memory));
         let mut state = self.state();
+        state.look();
         if state.queue.is_empty() && self.has_room(&state, bytes) {
             return Ok(Place::Now(self.begin(&mut state, client, bytes)));
         }
@@ -151,11 +167,12 @@ impl Gate {
 
     fn has_room(&self, state: &State, bytes: u64) -> bool {
         let memory = state.memory.saturating_add(bytes);
-        state.running < self.room.sessions && memory <= self.room.memory
+        state.running < state.pace.sessions() && memory <= self.room.memory
     }
 
     fn begin(self: &Arc<Self>, state: &mut State, client: Arc<str>, bytes: u64) -> Slot {
         state.running += 1;
+        state.pace.running(state.running);
         *state.by_client.entry(client.clone()).or_default() += 1;
         state.memory = state.memory.saturating_add(bytes);
         Slot { gate: self.clone(), client, bytes, since: Instant::now() }
@@ -164,7 +181,7 @@ impl Gate {
     /// How long `waiting` sessions and those that run take, about.
     fn wait(&self, state: &State, waiting: usize) -> Duration {
         let mean = state.mean.unwrap_or(FIRST_GUESS.as_secs_f64());
-        let rounds = (waiting + state.running) as f64 / self.room.sessions.max(1) as f64;
+        let rounds = (waiting + state.running) as f64 / state.pace.sessions() as f64;
         Duration::try_from_secs_f64(mean * rounds).unwrap_or(FIRST_GUESS).max(FIRST_GUESS)
     }
 
@@ -177,6 +194,17 @@ impl Gate {
     pub(crate) fn counts(&self) -> (usize, usize) {
         let state = self.state();
         (state.running, state.queue.len())
+    }
+
+    /// Lets those in who wait for nothing but processors, now and from now on.
+    pub(crate) fn let_all_run(self: &Arc<Self>) {
+        self.state().pace.let_all_run();
+        self.admit();
+    }
+
+    /// Returns how many sessions may run now, for what the processors do.
+    pub(crate) fn allowed(&self) -> usize {
+        self.state().pace.sessions()
     }
 
     /// Returns how many sessions there may be, and the bytes that they may hold and do.
@@ -203,6 +231,11 @@ impl Gate {
 }
 
 impl State {
+    /// Looks at the processors; says whether that was due.
+    fn look(&mut self) -> bool {
+        self.pace.look(self.running, !self.queue.is_empty())
+    }
+
     /// What decides when each of the queue begins: how many of its client come before it or run,
     /// and its number; the least begins first.
     fn order(&self) -> Vec<(usize, u64)> {
@@ -234,9 +267,23 @@ impl Queued {
         own.map_or(0, |own| keys.iter().filter(|key| *key < own).count())
     }
 
-    /// Waits up to `patience` for what becomes of it.
+    /// Waits up to `patience` for what becomes of it. Those who wait see to it that processors
+    /// without work are noticed.
     pub(crate) fn wait(&self, patience: Duration) -> Option<Turn> {
-        self.turn.recv_timeout(patience).ok()
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Ok(turn) = self.turn.recv_timeout(left.min(LOOK)) {
+                return Some(turn);
+            }
+            if left.is_zero() {
+                return None;
+            }
+            let looked = self.gate.state().look();
+            if looked {
+                self.gate.admit();
+            }
+        }
     }
 }
 
@@ -252,6 +299,7 @@ impl Drop for Slot {
         {
             let mut state = self.gate.state();
             state.running = state.running.saturating_sub(1);
+            state.look();
             state.memory = state.memory.saturating_sub(self.bytes);
             if let Some(running) = state.by_client.get_mut(&self.client) {
                 *running = running.saturating_sub(1);
@@ -275,7 +323,7 @@ mod tests {
     const SOON: Duration = Duration::from_millis(1);
 
     fn gate(sessions: usize, waiting: usize, memory: u64) -> Arc<Gate> {
-        Gate::new(Room { sessions, waiting, memory })
+        Gate::new(Room { sessions, waiting, memory }, sessions)
     }
 
     fn now(place: Result<Place, Full>) -> Slot {

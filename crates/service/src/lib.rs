@@ -16,6 +16,7 @@ mod limits;
 mod links;
 mod lock;
 mod options;
+mod pace;
 mod policy;
 mod refused;
 mod server;

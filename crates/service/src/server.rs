@@ -63,7 +63,7 @@ impl Server {
             models: RwLock::new(Arc::new(models)),
             access: RwLock::new(options.access.clone()),
             policy: RwLock::new(options.policy.clone()),
-            gate: Gate::new(room),
+            gate: Gate::new(room, cores()),
             memory,
             standing: AtomicUsize::new(0),
             metrics: Metrics::new(),
@@ -126,9 +126,11 @@ impl Server {
         self.shared.wake();
     }
 
-    /// Takes no new sessions and turns those away that wait; those that run have `patience` to
-    /// end, and are broken off then. [`Server::run`] returns after the last.
+    /// Takes no new sessions. Those that run, and those for which there is room and which wait for
+    /// processors alone, have `patience` to end, and are broken off then; others are turned
+    /// away. [`Server::run`] returns after the last.
     pub fn drain(&self, patience: Duration) {
+        self.shared.gate.let_all_run();
         *locked(&self.shared.drain) = Some(Instant::now() + patience);
         self.shared.wake();
     }
@@ -197,6 +199,11 @@ fn checked(models: &[Model], options: &Options) -> Result<u64> {
     largest.ok_or_else(|| Error::misuse("no model to serve"))
 }
 
+/// Cores that this process may use.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Room for sessions of up to `largest` bytes, and the bytes that the process may hold.
 fn room(limits: Limits, largest: u64) -> Result<(Room, u64)> {
     let held = limits::resident();
@@ -211,8 +218,7 @@ fn room(limits: Limits, largest: u64) -> Result<(Room, u64)> {
     };
     let memory = left.saturating_sub(kept::BYTES).max(largest);
     let by_memory = usize::try_from(memory / largest.max(1)).unwrap_or(usize::MAX).max(1);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let by_cores = SESSIONS_PER_CORE.saturating_mul(cores);
+    let by_cores = SESSIONS_PER_CORE.saturating_mul(cores());
     let sessions = limits.sessions.unwrap_or(by_cores.min(by_memory)).max(1);
     let room = Room { sessions, waiting: limits.waiting, memory };
     Ok((room, memory.saturating_add(held)))

@@ -267,6 +267,7 @@ impl Shared {
             connections: self.standing.load(Ordering::Relaxed),
             sessions: self.sessions.sessions(),
             room: self.gate.room(),
+            allowed: self.gate.allowed(),
             memory: self.memory,
             certificate_expiry,
         }

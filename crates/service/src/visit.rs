@@ -284,6 +284,9 @@ fn queue(
 ) -> Result<Slot, (Error, Option<&'static str>)> {
     loop {
         if let Some(refusal) = shared.closing() {
+            if let Some(Turn::Come(slot)) = queued.wait(Duration::ZERO) {
+                return Ok(slot);
+            }
             return Err((turned_away(channel, &refusal), Some("stopping")));
         }
         let before = u32::try_from(queued.before()).unwrap_or(u32::MAX);

@@ -53,6 +53,7 @@ struct Now {
     connections: Gauge,
     prepared: Gauge,
     sessions_limit: Gauge,
+    allowed: Gauge,
     queue_limit: Gauge,
     memory: Gauge,
     reserved: Gauge,
@@ -70,6 +71,8 @@ pub(crate) struct Moment {
     pub(crate) sessions: Vec<Session>,
     /// What it takes on, and the bytes of it that sessions have taken.
     pub(crate) room: (Room, u64),
+    /// Sessions that may run now.
+    pub(crate) allowed: usize,
     /// Bytes that the process may hold.
     pub(crate) memory: u64,
     pub(crate) certificate_expiry: Option<SystemTime>,
@@ -199,6 +202,7 @@ impl Now {
             connections: gauge("connections", "Connections whose clients have said nothing yet"),
             prepared: gauge("prepared_runs", "Preprocessed runs that wait for their inputs"),
             sessions_limit: gauge("sessions_limit", "Sessions that may run at the same time"),
+            allowed: gauge("sessions_allowed", "Sessions that may run now"),
             queue_limit: gauge("queue_limit", "Sessions that may wait"),
             memory: gauge("memory_bytes", "Resident memory of the process"),
             reserved: gauge("memory_reserved_bytes", "Memory set aside for sessions that run"),
@@ -219,6 +223,7 @@ impl Now {
         let prepared: usize = moment.sessions.iter().map(|session| session.prepared).sum();
         self.prepared.set(whole(prepared as u64));
         self.sessions_limit.set(whole(room.sessions as u64));
+        self.allowed.set(whole(moment.allowed as u64));
         self.queue_limit.set(whole(room.waiting as u64));
         self.memory.set(whole(limits::resident()));
         self.reserved.set(whole(reserved));
