@@ -37,6 +37,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/ruff format --check python tests scripts bench/peers
 	.venv/bin/mypy --strict python/tacit python/tacit_lab bench/peers
 	.venv/bin/python scripts/result_tables.py --check
+	.venv/bin/python scripts/security_bits.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # The product in one wheel, and the experiments (python/tacit_lab) in another.

@@ -1,0 +1,135 @@
+"""Bits of security of every symmetric and public-key primitive, each by a formula.
+
+`python scripts/security_bits.py` rewrites docs/reference/security-bits.md; with `--check` it only compares, and exit
+code 1 says that the page is out of date or that a primitive is below the floor. Constants are read out of the sources
+that use them, and the parity sets of Ferret are estimated by scripts/lpn_estimate.py. Lattices have tables of their own
+(SECURITY.md). Standard library only.
+"""
+
+import argparse
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from math import log2, pi, sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import lpn_estimate
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/reference/security-bits.md"
+FLOOR = 123
+"""What 128-bit keys leave once Delta has a fixed bit and a key serves sixteen hashes."""
+KEY = 128
+"""Bits of an AES key and of a label."""
+DELTA = KEY - 1
+"""Bits of Delta that are secret: the lowest is 1."""
+RISTRETTO = 2**252 + 27742317777372353535851937790883648493
+"""The order of the group."""
+INTRODUCTION = """
+Written by `scripts/security_bits.py` from the sources, and compared with them by a test. Numbers are logarithms of
+steps, a step being an evaluation of the primitive. Ciphers are ideal, SHA-256 is a random oracle, and the parities are
+against the attacks that [Ferret](../protocols/ferret.md) names. A hash under one key that serves D inputs gives a
+search for Delta D chances at a time (Guo, Katz, Wang, Weng, Yu, CRYPTO 2020, ePrint 2019/1168, section 3). Lattices
+are in the table of SECURITY.md.
+"""
+
+
+class Primitive(NamedTuple):
+    """One row: what it is, what an attacker searches for, how many bits that takes, and where it is in the sources."""
+
+    name: str
+    search: str
+    formula: str
+    bits: float
+    source: str
+
+
+def constant(source: str, name: str) -> int:
+    """An integer constant of a Rust file."""
+    found = re.search(rf"const {name}: \w+ = (\d+);", (ROOT / source).read_text())
+    if found is None:
+        raise SystemExit(f"error: {source} has no constant {name}; name the new one in scripts/security_bits.py")
+    return int(found[1])
+
+
+def primitives() -> Iterator[Primitive]:
+    """All rows."""
+    pads = constant("crates/ot/src/hash.rs", "PADS_PER_KEY")
+    # A key of a gate hashes a label and the label xor Delta of each instance.
+    gates = 2 * constant("crates/ot/src/simd/mod.rs", "EIGHT")
+    rho = log2(sqrt(pi * RISTRETTO / 4))
+    delta = "Delta, from H(x xor Delta) of known x; a guess is compared with all hashes of its key"
+    yield Primitive(
+        "base OTs", "a discrete logarithm, by Pollard's rho", "log2 sqrt(pi * l / 4)", rho, "crates/ot/src/base.rs"
+    )
+    yield Primitive(
+        "SoftSpoken's trees and streams",
+        "the leaf that is missing, an AES-128 key; start and hash differ for each tree and session",
+        f"{KEY} - log2 1",
+        KEY,
+        "crates/ot/src/cot/softspoken.rs",
+    )
+    for place, bits in enumerate(parities()):
+        name = f"Ferret's parities, set {place + 1}"
+        formula = "the least of the columns of scripts/lpn_estimate.py"
+        yield Primitive(name, "the secret of k bits or the noise", formula, bits, "crates/ot/src/cot/ferret/params.rs")
+    trees = "crates/ot/src/cot/ferret/ggm.rs"
+    yield Primitive("Ferret's trees", delta, f"{DELTA} - log2 1", DELTA, trees)
+    hashes = (
+        ("pads of OTs, tables of up to 256", pads, "crates/ot/src/hash.rs"),
+        ("base OTs kept for a later session", pads, "crates/ot/src/cot/kept.rs"),
+        ("garbled circuits", gates, "crates/ot/src/gates.rs"),
+    )
+    for name, shared, source in hashes:
+        yield Primitive(name, delta, f"{DELTA} - log2 {shared}", DELTA - log2(shared), source)
+
+
+@cache
+def parities() -> list[float]:
+    """Bits of each set of Ferret against the best attack of the customary models."""
+    sets = lpn_estimate.SET.findall(lpn_estimate.PARAMETERS.read_text())
+    numbers = [tuple(int(number.replace("_", "")) for number in one) for one in sets]
+    return [min(lpn_estimate.estimate(t << depth, 1 << log_k, t).values()) for t, log_k, depth in numbers]
+
+
+def page() -> str:
+    """The page in Markdown."""
+    rows = [
+        f"| {one.name} | {one.search} | `{one.formula}` | {one.bits:.1f} | `{one.source}` |" for one in primitives()
+    ]
+    return "\n".join(
+        (
+            "# Bits per primitive",
+            "",
+            *textwrap.wrap(INTRODUCTION.strip(), 140),
+            "",
+            "| primitive | an attacker searches for | formula | bits | code |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+        )
+    )
+
+
+def main() -> int:
+    """Write or compare the page."""
+    parser = argparse.ArgumentParser(description="Writes docs/reference/security-bits.md.")
+    parser.add_argument("--check", action="store_true", help="Only compare.")
+    check = parser.parse_args().check
+    weak = [one for one in primitives() if one.bits < FLOOR]
+    for one in weak:
+        print(f"error: {one.name}: {one.bits:.1f} bits, {FLOOR} wanted", file=sys.stderr)
+    wanted = page()
+    if not check:
+        PAGE.write_text(wanted)
+    elif not PAGE.exists() or PAGE.read_text() != wanted:
+        print(f"error: {PAGE.relative_to(ROOT)} is out of date: python scripts/security_bits.py", file=sys.stderr)
+        return 1
+    return int(bool(weak))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
