@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from math import ceil, inf, lgamma, log, log2, sqrt
 from pathlib import Path
 
-FLOOR = 128
+FLOOR = 134
 PARAMETERS = Path(__file__).parent.parent / "crates/ot/src/cot/ferret/params.rs"
-SET = re.compile(r"Set \{ trees: ([\d_]+), log_secret: (\d+), depth: (\d+) \}")
+SET = re.compile(r"Set \{ trees: ([\d_]+), secret: ([\d_]+), depth: (\d+) \}")
 
 
 def choose(n: float, k: float) -> float:
@@ -176,8 +176,8 @@ def main() -> int:
     """Print the table; 1 if a set is too weak or none was found."""
     found = [tuple(int(x.replace("_", "")) for x in match) for match in SET.findall(PARAMETERS.read_text())]
     weakest = inf
-    for trees, log_secret, depth in found:
-        n, k = trees << depth, 1 << log_secret
+    for trees, k, depth in found:
+        n = trees << depth
         bits = estimate(n, k, trees)
         weakest = min(weakest, *bits.values())
         columns = "  ".join(f"{name} {value:.0f}" for name, value in bits.items())

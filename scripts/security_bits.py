@@ -92,7 +92,7 @@ def parities() -> list[float]:
     """Bits of each set of Ferret against the best attack of the customary models."""
     sets = lpn_estimate.SET.findall(lpn_estimate.PARAMETERS.read_text())
     numbers = [tuple(int(number.replace("_", "")) for number in one) for one in sets]
-    return [min(lpn_estimate.estimate(t << depth, 1 << log_k, t).values()) for t, log_k, depth in numbers]
+    return [min(lpn_estimate.estimate(t << depth, k, t).values()) for t, k, depth in numbers]
 
 
 def page() -> str:

@@ -1,13 +1,14 @@
 //! The code: every sample adds ten pseudo-random positions of the secret.
 //!
-//! Rows are public and independent. Indices are 21 bits each, six of an AES block, the
-//! key stream of AES-128 in counter mode under a key that hashes session, direction and
+//! Rows are public and independent. Indices are 21 bits each, scaled to the length of the secret
+//! (where that is no power of two some positions come up to a thirtieth more often than others),
+//! six of an AES block, the key stream of AES-128 in counter mode under a key that hashes session, direction and
 //! refill, so that no search in the code serves two refills.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 
-use super::params::WEIGHT;
+use super::params::{SETS, WEIGHT};
 
 /// Rows whose indices are made at a time.
 pub(crate) const ROWS: usize = 256;
@@ -33,24 +34,26 @@ impl Code {
     }
 
     /// Adds rows `first ..` of the code times `table` to `samples`. `first` is a multiple
-    /// of [`ROWS`]; `table` has 2^16, 2^17, 2^18 or 2^19 blocks.
+    /// of [`ROWS`]; `table` has a block for each bit of the secret of one of [`SETS`].
     pub(crate) fn add(&self, first: usize, table: &[u128], samples: &mut [u128]) {
-        match table.len() {
-            0x10000 => self.add_from::<0x10000>(first, table, samples),
-            0x20000 => self.add_from::<0x20000>(first, table, samples),
-            0x40000 => self.add_from::<0x40000>(first, table, samples),
-            _ => self.add_from::<0x80000>(first, table, samples),
+        const LENGTHS: [usize; 4] =
+            [SETS[0].secret, SETS[1].secret, SETS[2].secret, SETS[3].secret];
+        match LENGTHS.iter().position(|length| *length == table.len()) {
+            Some(0) => self.add_from::<{ LENGTHS[0] }>(first, table, samples),
+            Some(1) => self.add_from::<{ LENGTHS[1] }>(first, table, samples),
+            Some(2) => self.add_from::<{ LENGTHS[2] }>(first, table, samples),
+            _ => self.add_from::<{ LENGTHS[3] }>(first, table, samples),
         }
     }
 
-    /// The length as a constant: masked indices need no check.
+    /// The length as a constant: indices that are scaled to a power of two need no check.
     fn add_from<const LEN: usize>(&self, first: usize, table: &[u128], samples: &mut [u128]) {
         let Some(table) = table.first_chunk::<LEN>() else { return };
         let mut indices = [0; 2 * BLOCKS * WORD];
         for (at, samples) in samples.chunks_mut(ROWS).enumerate() {
             self.indices((first / ROWS + at) as u64, &mut indices);
             for (sample, row) in samples.iter_mut().zip(indices.as_chunks::<WEIGHT>().0) {
-                let sum = |sum, index: &u32| sum ^ table[*index as usize & (LEN - 1)];
+                let sum = |sum, index: &u32| sum ^ table[scaled(*index, LEN)];
                 *sample = row.iter().fold(*sample, sum);
             }
         }
@@ -82,6 +85,12 @@ impl Code {
     }
 }
 
+/// The position in a table of `length` that an index stands for.
+#[inline]
+const fn scaled(index: u32, length: usize) -> usize {
+    ((index & MASK) as usize * length) >> BITS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,14 +100,15 @@ mod tests {
     fn rows_do_not_depend_on_where_a_call_starts() {
         let mut rng = Random::seeded(1);
         let code = Code::new(rng.block());
-        for log in 16..20 {
-            let table: Vec<u128> = (0..1 << log).map(|_| rng.block()).collect();
+        for set in SETS {
+            let table: Vec<u128> = (0..set.secret).map(|_| rng.block()).collect();
             let mut whole = vec![0; 4 * ROWS + 5];
             code.add(ROWS, &table, &mut whole);
             let (mut first, mut second) = (vec![0; ROWS], vec![0; 3 * ROWS + 5]);
             code.add(ROWS, &table, &mut first);
             code.add(2 * ROWS, &table, &mut second);
             assert_eq!(whole, [first, second].concat());
+            assert!(whole.iter().all(|sample| *sample != 0));
         }
     }
 
@@ -111,7 +121,7 @@ mod tests {
             code.indices(group, &mut indices);
             seen.extend(indices.map(|index| index >> (BITS - 8)));
             let mut rows = [0; ROWS];
-            let table: Vec<u128> = vec![1; 1 << 16];
+            let table: Vec<u128> = vec![1; SETS[0].secret];
             if group < 4 {
                 code.add(group as usize * ROWS, &table, &mut rows);
             }
@@ -126,14 +136,15 @@ mod tests {
     fn indices_are_the_documented_ones() {
         let mut rng = Random::seeded(2);
         let code = Code::new(rng.block());
-        let table: Vec<u128> = (0..1 << 17).map(|_| rng.block()).collect();
+        let table: Vec<u128> = (0..SETS[0].secret).map(|_| rng.block()).collect();
+        let scale = |index: u32| (u64::from(index) * table.len() as u64 / (1 << 21)) as usize;
         let mut rows = [0; 2 * ROWS];
         code.add(0, &table, &mut rows);
         let mut indices = [0; 2 * BLOCKS * WORD];
         for (group, rows) in rows.chunks(ROWS).enumerate() {
             code.indices(group as u64, &mut indices);
             for (row, indices) in rows.iter().zip(indices.chunks(WEIGHT)) {
-                let sum = indices.iter().fold(0, |sum, i| sum ^ table[*i as usize % table.len()]);
+                let sum = indices.iter().fold(0, |sum, i| sum ^ table[scale(*i)]);
                 assert_eq!(*row, sum);
             }
         }

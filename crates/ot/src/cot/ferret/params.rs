@@ -1,7 +1,7 @@
 //! The parameter sets: learning parity with noise over GF(2), regular noise.
 //!
 //! A refill is `trees` blocks of `2^depth` samples with one noisy position each, a
-//! secret of `2^log_secret` bits and a code whose columns have [`WEIGHT`] ones.
+//! secret of `secret` bits and a code whose columns have [`WEIGHT`] ones.
 //! `scripts/lpn_estimate.py` reads the table below out of this file and prints the bits of
 //! security of each set against each attack; docs/protocols/ferret.md discusses them.
 //! The handshake names the table, so that both parties use the same one.
@@ -14,29 +14,24 @@ pub(crate) const WEIGHT: usize = 10;
 pub(crate) struct Set {
     /// Noisy positions.
     pub(crate) trees: usize,
-    /// Logarithm of the length of the secret.
-    pub(crate) log_secret: u32,
+    /// Length of the secret.
+    pub(crate) secret: usize,
     /// Logarithm of the samples in a block.
     pub(crate) depth: u32,
 }
 
 /// The sets, smallest first.
 pub(crate) const SETS: [Set; 4] = [
-    Set { trees: 850, log_secret: 16, depth: 10 },
-    Set { trees: 1170, log_secret: 17, depth: 11 },
-    Set { trees: 1520, log_secret: 18, depth: 12 },
-    Set { trees: 1900, log_secret: 19, depth: 13 },
+    Set { trees: 780, secret: 69_632, depth: 10 },
+    Set { trees: 880, secret: 131_072, depth: 11 },
+    Set { trees: 1100, secret: 262_144, depth: 12 },
+    Set { trees: 1400, secret: 524_288, depth: 13 },
 ];
 
 /// The set with the best rate.
 pub(crate) const LARGEST: Set = SETS[SETS.len() - 1];
 
 impl Set {
-    /// Length of the secret.
-    pub(crate) const fn secret(self) -> usize {
-        1 << self.log_secret
-    }
-
     /// Samples in a block.
     pub(crate) const fn leaves(self) -> usize {
         1 << self.depth
@@ -49,7 +44,7 @@ impl Set {
 
     /// Correlations that a refill consumes: the secret, and one per level of each tree.
     pub(crate) const fn base(self) -> usize {
-        self.secret() + self.trees * self.depth as usize
+        self.secret + self.trees * self.depth as usize
     }
 
     /// Blocks sent for each tree: the first level needs none.
@@ -70,7 +65,7 @@ mod tests {
     #[test]
     fn the_table_is_the_documented_one() {
         let outputs = SETS.map(Set::outputs);
-        assert_eq!(outputs, [870_400, 2_396_160, 6_225_920, 15_564_800]);
+        assert_eq!(outputs, [798_720, 1_802_240, 4_505_600, 11_468_800]);
         for (set, next) in SETS.iter().zip(&SETS[1..]) {
             assert!(set.base() < set.outputs() / 5 && set.base() < next.base());
         }
