@@ -107,7 +107,7 @@ impl PredictOptions {
 pub enum Progress {
     /// So many inputs of all are done.
     Done(usize, usize),
-    /// The server is full: so many sessions begin before this one.
+    /// The server is busy: so many sessions begin before this one.
     Waiting(u32),
     /// The session failed for a reason that may pass, and is tried again after so many seconds.
     Retrying(f64, String),

@@ -271,7 +271,7 @@ class Notices:
         if what == "retrying":
             note(f"{why}; trying again in {number:.0f} s")
         elif number != self.place:
-            note(f"the server is full; {number:.0f} session(s) begin before this one")
+            note(f"the server is busy; {number:.0f} session(s) begin before this one")
             self.place = number
 
 

@@ -124,7 +124,7 @@ class Client:
     ) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
 
-        `notice` is called with ("waiting", sessions before this one, None) while the server is full, and with
+        `notice` is called with ("waiting", sessions before this one, None) while the server is busy, and with
         ("retrying", seconds, why) before another attempt. Raises `MisuseError`, `PeerError` or `TransportError`
         (`BusyError` of a server that is full or about to stop), naming the guilty side.
         """

@@ -61,12 +61,10 @@ impl Kept {
         let mut delta = Zeroizing::new(1);
         let mut chosen = Zeroizing::new(Vec::with_capacity(COUNT));
         received.pads(1, COUNT, |choices, pads| {
-            for choice in choices {
+            for (choice, pad) in choices.iter().zip(pads) {
                 *delta |= u128::from(1 - choice) << chosen.len();
-                chosen.push(0);
+                chosen.push(*pad);
             }
-            let first = chosen.len() - pads.len();
-            chosen[first..].copy_from_slice(pads);
         });
         Self { name: hash.finalize().into(), delta, chosen, pairs }
     }
