@@ -180,8 +180,12 @@ impl Gate {
 
     /// How long `waiting` sessions and those that run take, about.
     fn wait(&self, state: &State, waiting: usize) -> Duration {
-        let mean = state.mean.unwrap_or(FIRST_GUESS.as_secs_f64());
-        let rounds = (waiting + state.running) as f64 / state.pace.sessions() as f64;
+        // Before any has ended, a guess that is too long would leave processors idle.
+        let (mean, at_once) = match state.mean {
+            Some(mean) => (mean, state.pace.sessions()),
+            None => (FIRST_GUESS.as_secs_f64(), self.room.sessions.max(1)),
+        };
+        let rounds = (waiting + state.running) as f64 / at_once as f64;
         Duration::try_from_secs_f64(mean * rounds).unwrap_or(FIRST_GUESS).max(FIRST_GUESS)
     }
 
