@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 import real_networks
-from conftest import DATA
+from conftest import ASSETS, DATA
 from faults.conftest import Job, job
 from tacit.data.preprocess import parse
 
 __all__ = ["Job", "job"]
 PICTURES = 8
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """A handwritten digit of each class."""
+    with np.load(ASSETS / "mnist_digits.npz") as archive:
+        return archive["x"]
 
 
 @pytest.fixture(scope="session")

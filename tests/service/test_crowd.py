@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from conftest import ASSETS
 from faults.parties import ServerProcess, ask
 from tacit import Model
 
@@ -15,13 +14,6 @@ INPUTS = 3
 REAL_CLIENTS = 120
 TOGETHER = 12
 """Clients that arrive at the same moment."""
-FEW_CORES = 4
-
-
-@pytest.fixture(scope="module")
-def digits():
-    with np.load(ASSETS / "mnist_digits.npz") as archive:
-        return archive["x"]
 
 
 def test_three_hundred_clients_are_all_answered(compiled, digits):
@@ -68,7 +60,16 @@ def test_many_clients_of_a_real_network_are_all_answered(resnet20):
     server.close()
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) > FEW_CORES, reason="twelve sessions do not fill the cores of this machine")
+@pytest.fixture
+def two_cores():
+    """At most two cores for both parties, on whatever machine."""
+    all_cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(all_cores)[:2])
+    yield
+    os.sched_setaffinity(0, all_cores)
+
+
+@pytest.mark.usefixtures("two_cores")
 def test_sessions_that_run_are_not_slowed_to_the_pace_of_the_last(resnet20):
     """Where all run at once the first answer comes after nine tenths of the time that all take."""
     model, x = resnet20

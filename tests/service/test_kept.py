@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from conftest import ASSETS
 from faults.parties import ServerProcess
 from tacit import Client, Model
 
@@ -15,15 +14,14 @@ NEW = 32 + 128 * 32 + 2 * 5
 
 
 @pytest.fixture(scope="module")
-def digits():
-    with np.load(ASSETS / "mnist_digits.npz") as archive:
-        return archive["x"][:2]
+def two(digits):
+    return digits[:2]
 
 
 @pytest.fixture(scope="module")
-def mnist(compiled, digits):
+def mnist(compiled, two):
     model = compiled("exact")
-    return model, Model(model).simulate(digits)
+    return model, Model(model).simulate(two)
 
 
 @pytest.fixture
@@ -37,10 +35,10 @@ def client(server: ServerProcess, **options) -> Client:
     return Client(server.address, plaintext=True, timeout_seconds=60, **options)
 
 
-def test_the_next_session_needs_no_base_ots(mnist, digits, server):
+def test_the_next_session_needs_no_base_ots(mnist, two, server):
     one = client(server)
-    predictions = [one.predict(digits) for _ in range(3)]
-    plain = client(server, keep_keys=False).predict(digits)
+    predictions = [one.predict(two) for _ in range(3)]
+    plain = client(server, keep_keys=False).predict(two)
     for prediction in (*predictions, plain):
         assert np.array_equal(prediction.outputs, mnist[1])
     reports = [prediction.report for prediction in predictions]
@@ -55,38 +53,38 @@ def test_the_next_session_needs_no_base_ots(mnist, digits, server):
     lines = [server.line(10) for _ in range(4)]
     assert [line.get("resumed", False) for line in lines] == [False, True, True, False]
     with one.session(inputs=1) as session:
-        assert session.predict(digits[0]).report["resumed"]
+        assert session.predict(two[0]).report["resumed"]
     assert len(one.kept) == 1
 
 
-def test_sessions_side_by_side_share_none(mnist, digits, server):
+def test_sessions_side_by_side_share_none(mnist, two, server):
     one = client(server)
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: one.predict(digits), range(12)))
+        done = list(pool.map(lambda _: one.predict(two), range(12)))
     assert all(np.array_equal(prediction.outputs, mnist[1]) for prediction in done)
     assert any(prediction.report.get("resumed") for prediction in done)
     assert 1 <= len(one.kept) <= 4
 
 
-def test_a_server_that_starts_anew_has_forgotten_them(mnist, digits, server):
+def test_a_server_that_starts_anew_has_forgotten_them(mnist, two, server):
     one = client(server)
-    one.predict(digits)
+    one.predict(two)
     host = server.address
     server.close()
     again = ServerProcess(mnist[0], "--plaintext", "--listen", host)
     try:
-        prediction = one.predict(digits)
+        prediction = one.predict(two)
         assert np.array_equal(prediction.outputs, mnist[1])
         assert not prediction.report.get("resumed", False)
-        assert one.predict(digits).report["resumed"]
+        assert one.predict(two).report["resumed"]
     finally:
         again.close()
 
 
-def test_a_copy_of_a_client_starts_with_none(digits, server):
+def test_a_copy_of_a_client_starts_with_none(two, server):
     one = client(server)
-    one.predict(digits)
+    one.predict(two)
     for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
         assert other == one
         assert (len(other.kept), len(one.kept)) == (0, 1)
-    assert one.predict(digits).report["resumed"]
+    assert one.predict(two).report["resumed"]

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from conftest import ASSETS
 from faults.parties import ServerProcess, ask
 from relay import relay
 from tacit import Model
@@ -17,9 +16,8 @@ MEASURING = {"client_to_server": 13, "server_to_client": 8 + 12_800 + 2 * 5}
 
 
 @pytest.fixture(scope="module")
-def digit():
-    with np.load(ASSETS / "mnist_digits.npz") as archive:
-        return archive["x"][:1]
+def digit(digits):
+    return digits[:1]
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ impl PadHash {
 pub(crate) struct Correlations {
     #[zeroize(skip)]
     key: u128,
-    #[zeroize(skip)]
+    /// Its keys tell the receiver's choices where tables have more than [`PADS_PER_KEY`] entries.
     hasher: Hasher,
     /// The inputs (as [`tweaked`] makes them), then the pads.
     pub(crate) blocks: [u128; BATCH],

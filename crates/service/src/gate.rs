@@ -178,14 +178,15 @@ impl Gate {
         Slot { gate: self.clone(), client, bytes, since: Instant::now() }
     }
 
-    /// How long `waiting` sessions and those that run take, about.
+    /// How long those that run and half of `waiting` sessions take, about: who is told to come back
+    /// finds room in the queue then, and work that is left.
     fn wait(&self, state: &State, waiting: usize) -> Duration {
         // Before any has ended, a guess that is too long would leave processors idle.
         let (mean, at_once) = match state.mean {
             Some(mean) => (mean, state.pace.sessions()),
             None => (FIRST_GUESS.as_secs_f64(), self.room.sessions.max(1)),
         };
-        let rounds = (waiting + state.running) as f64 / at_once as f64;
+        let rounds = (waiting.div_ceil(2) + state.running) as f64 / at_once as f64;
         Duration::try_from_secs_f64(mean * rounds).unwrap_or(FIRST_GUESS).max(FIRST_GUESS)
     }
 
@@ -221,6 +222,9 @@ impl Gate {
         loop {
             let (slot, turn) = {
                 let mut state = self.state();
+                if state.running >= state.pace.sessions() {
+                    return;
+                }
                 let Some(next) = state.next() else { return };
                 if !state.queue.get(next).is_some_and(|next| self.has_room(&state, next.bytes)) {
                     return;
@@ -235,9 +239,9 @@ impl Gate {
 }
 
 impl State {
-    /// Looks at the processors; says whether that was due.
-    fn look(&mut self) -> bool {
-        self.pace.look(self.running, !self.queue.is_empty())
+    /// Looks at the processors, if that is due.
+    fn look(&mut self) {
+        self.pace.look(self.running, !self.queue.is_empty());
     }
 
     /// What decides when each of the queue begins: how many of its client come before it or run,
@@ -283,10 +287,8 @@ impl Queued {
             if left.is_zero() {
                 return None;
             }
-            let looked = self.gate.state().look();
-            if looked {
-                self.gate.admit();
-            }
+            self.gate.state().look();
+            self.gate.admit();
         }
     }
 }

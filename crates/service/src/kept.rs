@@ -42,14 +42,16 @@ impl<T> KeptKeys<T> {
     /// Takes what was made with `client` under this name, if it is still there.
     pub(crate) fn take(&self, client: &str, name: &[u8; 32]) -> Option<T> {
         let mut all = locked(&self.0);
+        all.retain(|_, entry| entry.since.elapsed() < FRESH);
         all.get(name).filter(|entry| entry.client == client)?;
-        all.remove(name).filter(|entry| entry.since.elapsed() < FRESH).map(|entry| entry.kept)
+        all.remove(name).map(|entry| entry.kept)
     }
 
     /// Keeps what was made with `client` under a name. When there is too much, the oldest of this
     /// client goes, or of all.
     fn put(&self, client: &str, name: [u8; 32], kept: T) {
         let mut all = locked(&self.0);
+        all.retain(|_, entry| entry.since.elapsed() < FRESH);
         let own = all.values().filter(|entry| entry.client == client).count();
         if own >= MOST_EACH || all.len() >= MOST {
             let in_the_way = |entry: &Entry<T>| own < MOST_EACH || entry.client == client;

@@ -27,7 +27,7 @@ struct Seen {
     at: Instant,
     /// Seconds that this process computed, on all cores.
     own: f64,
-    /// Seconds that cores of this machine had nothing to do; none where the system does not tell.
+    /// Seconds that the usable processors had nothing to do; none where the system does not tell.
     idle: Option<f64>,
 }
 
@@ -48,6 +48,8 @@ pub(crate) struct Pace {
     all: bool,
     /// Most sessions that ran at a time since the last look.
     peak: usize,
+    /// The processors that this process may use, as /proc/stat names them.
+    usable: Vec<String>,
     seen: Seen,
 }
 
@@ -55,7 +57,10 @@ impl Pace {
     /// For so many cores, and at most so many sessions.
     pub(crate) fn new(cores: usize, most: usize) -> Self {
         let now = least(cores, most);
-        Self { cores, most: most.max(1), now, all: false, peak: 0, seen: Seen::now() }
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let usable = usable(&status).unwrap_or_default();
+        let seen = Seen::now(&usable);
+        Self { cores, most: most.max(1), now, all: false, peak: 0, usable, seen }
     }
 
     /// Sessions that may run now.
@@ -74,14 +79,12 @@ impl Pace {
     }
 
     /// Looks at the processors again, unless that was just done, while so many sessions run
-    /// and, maybe, others wait. Says whether it did.
-    pub(crate) fn look(&mut self, running: usize, wait: bool) -> bool {
-        if self.seen.at.elapsed() < LOOK {
-            return false;
+    /// and, maybe, others wait.
+    pub(crate) fn look(&mut self, running: usize, wait: bool) {
+        if self.seen.at.elapsed() >= LOOK {
+            let before = std::mem::replace(&mut self.seen, Seen::now(&self.usable));
+            self.decide(self.seen.since(before), running, wait);
         }
-        let before = std::mem::replace(&mut self.seen, Seen::now());
-        self.decide(self.seen.since(before), running, wait);
-        true
     }
 
     fn decide(&mut self, used: Use, running: usize, wait: bool) {
@@ -109,11 +112,11 @@ fn has_time(used: Use, cores: f64) -> bool {
 }
 
 impl Seen {
-    fn now() -> Self {
+    fn now(usable: &[String]) -> Self {
         let own = clock_gettime(ClockId::ProcessCPUTime);
         let own = own.tv_sec as f64 + own.tv_nsec as f64 * 1e-9;
         let text = fs::read_to_string("/proc/stat").ok();
-        Self { at: Instant::now(), own, idle: text.as_deref().and_then(idle) }
+        Self { at: Instant::now(), own, idle: text.and_then(|text| idle(&text, usable)) }
     }
 
     fn since(self, before: Self) -> Use {
@@ -123,11 +126,30 @@ impl Seen {
     }
 }
 
-/// Seconds that all cores had nothing to do or waited for disks, out of /proc/stat.
-fn idle(stat: &str) -> Option<f64> {
-    let mut fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().skip(3);
-    let mut ticks = || fields.next()?.parse::<f64>().ok();
-    Some((ticks()? + ticks()?) * TICK)
+/// The processors that a process may use, out of its /proc/PID/status: `cpu0` and so on.
+fn usable(status: &str) -> Option<Vec<String>> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let mut names = Vec::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let range = first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?;
+        names.extend(range.map(|number| format!("cpu{number}")));
+    }
+    Some(names)
+}
+
+/// Seconds that these processors had nothing to do or waited for disks, out of /proc/stat.
+fn idle(stat: &str, usable: &[String]) -> Option<f64> {
+    let mut sum = None;
+    for line in stat.lines() {
+        let mut fields = line.split_whitespace();
+        if fields.next().is_some_and(|name| usable.iter().any(|cpu| cpu == name)) {
+            let mut fields = fields.skip(3);
+            let mut ticks = || fields.next()?.parse::<f64>().ok();
+            sum = Some(sum.unwrap_or(0.0) + (ticks()? + ticks()?) * TICK);
+        }
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -192,16 +214,21 @@ mod tests {
 
     #[test]
     fn this_machine_says_what_it_does() {
-        assert_eq!(idle("cpu  1 2 3 400 50 6 7 8 9 10\ncpu0 1"), Some(4.5));
-        assert_eq!(idle("intr 7"), None);
-        let before = Seen::now();
+        let status = "Name:\ttacit\nCpus_allowed_list:\t0-1,12\n";
+        let cpus = usable(status).unwrap();
+        assert_eq!(cpus, ["cpu0", "cpu1", "cpu12"]);
+        assert!(usable("Cpus_allowed_list:\tall").is_none() && usable("Name:\ttacit").is_none());
+        let stat = "cpu  0 0 0 999 9\ncpu0 1 2 3 400 50 6\ncpu1 0 0 0 1 0\ncpu2 0 0 0 7 7\n";
+        assert_eq!(idle(stat, &cpus), Some(4.51));
+        assert_eq!(idle("intr 7", &cpus), None);
+        let before = Seen::now(&[]);
         let mut spun = 0u64;
         while before.at.elapsed() < LOOK {
             spun = std::hint::black_box(spun + 1);
         }
-        let used = Seen::now().since(before);
-        assert!(used.own > 0.05 && used.idle >= 0.0, "{used:?}");
-        let mut pace = Pace::new(2, 16);
-        assert!(!pace.look(0, false), "that was just done");
+        let used = Seen::now(&[]).since(before);
+        assert!(used.own > 0.05 && used.idle == 0.0, "{used:?}");
+        let pace = Pace::new(2, 16);
+        assert!(pace.seen.idle.is_some() && !pace.usable.is_empty());
     }
 }

@@ -36,8 +36,10 @@ pub(crate) type RoundKeys = [u128; 11];
 /// The round keys of eight ciphers, round by round.
 pub(crate) type Schedule = [Eight; 11];
 
-/// `E_key(x) xor x` under eight keys. The keys are public.
+/// `E_key(x) xor x` under eight keys. Whose keys are not public wipes it.
+#[derive(Zeroize)]
 pub(crate) struct Hasher {
+    #[zeroize(skip)]
     level: Level,
     keys: Eight,
     schedule: Schedule,

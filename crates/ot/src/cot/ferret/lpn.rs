@@ -1,7 +1,7 @@
 //! The code: every sample adds ten pseudo-random positions of the secret.
 //!
 //! Rows are public and independent. Indices are 21 bits each, scaled to the length of the secret
-//! (where that is no power of two some positions come up to a thirtieth more often than others),
+//! (where that is no power of two some positions come 3.4 % more often than others),
 //! six of an AES block, the key stream of AES-128 in counter mode under a key that hashes session, direction and
 //! refill, so that no search in the code serves two refills.
 
