@@ -183,7 +183,8 @@ impl Transport for Tcp {
         let (done, wait) = mpsc::channel();
         self.queue.send(Job::Flush(done)).map_err(|_| closed())?;
         let backlog = self.lane.map_or(Duration::ZERO, |lane| lane.backlog(Instant::now()));
-        wait.recv_timeout(self.patience.idle + backlog).map_err(|e| match e {
+        let written = awake_for(self.patience.idle + backlog, |step| wait.recv_timeout(step));
+        written.map_err(|e| match e {
             RecvTimeoutError::Disconnected => closed(),
             RecvTimeoutError::Timeout => {
                 let idle = self.patience.idle.as_secs_f32();
@@ -221,6 +222,25 @@ impl Transport for Tcp {
         self.lane = Some(Lane::new(link, Instant::now()));
         Ok(())
     }
+}
+
+/// Steps in which a wait is counted.
+const STEPS: u32 = 32;
+
+/// Waits up to `patience` in steps. A step counts for no longer than it was asked to take, so that
+/// the time in which this process itself was stopped is not held against the peer.
+fn awake_for<T>(
+    patience: Duration,
+    mut wait: impl FnMut(Duration) -> std::result::Result<T, RecvTimeoutError>,
+) -> std::result::Result<T, RecvTimeoutError> {
+    let mut ended = Err(RecvTimeoutError::Timeout);
+    for _ in 0..STEPS {
+        ended = wait(patience / STEPS);
+        if !matches!(ended, Err(RecvTimeoutError::Timeout)) {
+            break;
+        }
+    }
+    ended
 }
 
 /// Runs on the writer thread until the queue closes or the peer is gone.

@@ -64,6 +64,25 @@ fn a_peer_that_computes_may_be_silent_and_one_that_is_done_may_not() {
 }
 
 #[test]
+fn time_in_which_this_process_was_stopped_is_not_held_against_the_peer() {
+    let patience = Duration::from_millis(64);
+    let mut waits = 0;
+    let ended = awake_for(patience, |step| {
+        waits += 1;
+        // Stopped in the first wait, for longer than the patience.
+        thread::sleep(if waits == 1 { 2 * patience } else { step });
+        if waits < 3 { Err(RecvTimeoutError::Timeout) } else { Ok(waits) }
+    });
+    assert_eq!(ended, Ok(3));
+    let began = Instant::now();
+    let never = awake_for::<()>(patience, |step| {
+        thread::sleep(step);
+        Err(RecvTimeoutError::Timeout)
+    });
+    assert!(never == Err(RecvTimeoutError::Timeout) && began.elapsed() >= patience);
+}
+
+#[test]
 fn a_shaped_link_takes_no_less_than_its_closed_form() {
     let (mut client, mut server) = pair(Duration::from_secs(20));
     let link = Link::new(0.02, 80e6).unwrap();
