@@ -72,6 +72,13 @@ def primitives() -> Iterator[Primitive]:
         KEY,
         "crates/ot/src/cot/softspoken.rs",
     )
+    yield Primitive(
+        "SoftSpoken's check",
+        "corrections of different choice bits whose hash passes; a try takes a hash",
+        f"{KEY} - log2 1",
+        KEY,
+        "crates/ot/src/cot/check.rs",
+    )
     for place, bits in enumerate(parities()):
         name = f"Ferret's parities, set {place + 1}"
         formula = "the least of the columns of scripts/lpn_estimate.py"

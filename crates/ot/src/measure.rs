@@ -3,7 +3,7 @@
 
 use ring::Random;
 use ring::simd::Level;
-use wire::Role;
+use wire::{Result, Role};
 use zeroize::Zeroizing;
 
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
@@ -33,8 +33,8 @@ impl Extension {
         };
         let known: Vec<Leaves> = all.iter().enumerate().map(known).collect();
         Self {
-            sender: Sender::at_level(first, &domain, field, &known, delta),
-            receiver: Receiver::at_level(second, &domain, field, &all),
+            sender: Sender::at_level(first, &domain, field, (&known, [0; 32]), delta),
+            receiver: Receiver::at_level(second, &domain, field, (&all, [0; 32])),
         }
     }
 
@@ -51,9 +51,17 @@ impl Extension {
     }
 
     /// Makes `grains * 128` correlations of the sender, over the old content.
-    pub fn send(&mut self, grains: usize, corrections: Corrections, blocks: &mut Vec<u128>) {
+    ///
+    /// # Errors
+    /// [`wire::Error::Peer`] for corrections of another message than the next.
+    pub fn send(
+        &mut self,
+        grains: usize,
+        corrections: Corrections,
+        blocks: &mut Vec<u128>,
+    ) -> Result<()> {
         blocks.clear();
-        self.sender.extend(grains, corrections, blocks);
+        self.sender.extend(grains, corrections, blocks)
     }
 }
 

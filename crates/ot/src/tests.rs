@@ -274,9 +274,9 @@ fn measured_costs_equal_the_predicted_ones() {
 }
 
 #[test]
-fn a_correlation_costs_31_bits() {
+fn a_correlation_costs_31_bits_and_a_message_a_check() {
     let cost = extended(Role::Server, 1 << 16);
-    assert_eq!(cost, Cost::message(Role::Client, 31 << 13));
+    assert_eq!(cost, Cost::message(Role::Client, (31 << 13) + 31 * 16 + 48));
 }
 
 #[test]

@@ -100,7 +100,7 @@ tags! {
     TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
     SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Setup, Preprocess],
-        "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first.";
+        "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first, and shows by a hash that the corrections fit.";
     GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Online],
         "Each party sends its shares of a level's operands, masked by triples.";
     RESULT = 0x39, "share of a result", ToClient, [Online],

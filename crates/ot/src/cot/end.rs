@@ -143,7 +143,8 @@ impl<S: Side> End<S> {
     }
 
     fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
-        self.pool.make_room(count);
+        // A message makes more than it leaves.
+        self.pool.make_room(count + softspoken::GRAIN);
         softspoken::messages(count)
             .try_for_each(|grains| S::soft(&mut self.trees, ch, grains, &mut self.pool))
     }

@@ -3,6 +3,7 @@
 
 pub mod batch;
 mod budget;
+mod check;
 mod end;
 pub(crate) mod ferret;
 pub mod kept;

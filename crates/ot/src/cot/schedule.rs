@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn nothing_is_made_beyond_what_is_asked() {
         let mut schedule = Schedule::new(Source::SoftSpoken4, Role::Client);
-        assert_eq!(schedule.extend(128).bytes(), 5 + 31 * 16);
+        assert_eq!(schedule.extend(128).bytes(), 5 + 2 * 31 * 16 + 48);
         assert_eq!(schedule.extend(100), Cost::NONE);
         schedule.take(100);
         assert_eq!((schedule.available(), schedule.extend(28)), (28, Cost::NONE));

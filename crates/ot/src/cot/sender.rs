@@ -75,8 +75,7 @@ impl Side for SenderSide {
         pool: &mut SenderBatch,
     ) -> Result<()> {
         let corrections = ch.receive(&trees.corrections_layout(grains))?;
-        trees.extend(grains, corrections, pool.blocks.items());
-        Ok(())
+        trees.extend(grains, corrections, pool.blocks.items())
     }
 
     fn start(domain: &Domain, number: u64, set: Set, base: &SenderBatch) -> ferret::Sender {

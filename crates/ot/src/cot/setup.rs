@@ -79,7 +79,15 @@ pub(crate) fn grown(
         let halves = sums.iter().flatten().flat_map(|sum| [*sum as u64, (sum >> 64) as u64]);
         words.extend(halves);
     }
-    (Receiver::new(domain, field, &trees), Packed::one(words, 64))
+    let hash = hash_of(domain, &words);
+    (Receiver::new(domain, field, (&trees, hash)), Packed::one(words, 64))
+}
+
+/// What the check of an extension starts from: with the keys of the base OTs, which both parties
+/// have by then, the sums say all about the trees.
+fn hash_of(domain: &Domain, sums: &[u64]) -> [u8; 32] {
+    let bytes: Vec<u8> = sums.iter().flat_map(|word| word.to_le_bytes()).collect();
+    domain.digest(b"tree sum", &[&bytes])
 }
 
 /// New base OTs in both directions, of the domains in which this party and the other holds Delta:
@@ -152,7 +160,8 @@ impl Accepting {
                 puncture(&self.domain, tree, hole, keys, sums)
             })
             .collect();
-        Ok(Sender::new(&self.domain, self.field, &trees, *self.delta))
+        let hash = hash_of(&self.domain, &words);
+        Ok(Sender::new(&self.domain, self.field, (&trees, hash), *self.delta))
     }
 }
 

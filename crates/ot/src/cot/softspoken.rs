@@ -5,8 +5,8 @@
 //! | In | sender: Delta (128 bits), all leaves but one of 128/k trees; receiver: all leaves |
 //! | Out | sender: `q_i`; receiver: random `c_i` and `t_i = q_i xor c_i*Delta` |
 //! | Reveals | `u_j xor c`, uniform because the leaf the sender misses is in `u_j` |
-//! | Security | semi-honest; AES-128 as pseudo-random generator |
-//! | Cost | 63, 31 or 15 bits per correlation, receiver to sender, rounded up to 128 correlations ([`corrections_layout`]); 2, 4 or 32 AES blocks per correlation |
+//! | Security | malicious, by the check of `check.rs`; AES-128 as pseudo-random generator |
+//! | Cost | 63, 31 or 15 bits per correlation, receiver to sender, rounded up to 128 correlations, and as much as for 128 more a message ([`corrections_layout`]); 2, 4 or 32 AES blocks per correlation |
 //! | Paper | Roy, "SoftSpokenOT: quieter OT extension from small-field silent VOLE in the minicrypt model", CRYPTO 2022 (ePrint 2022/192), repetition code |
 //!
 //! Tree `j` gives the receiver `u_j = sum_x r_x` and `v_j = sum_x x*r_x`, and the
@@ -18,9 +18,10 @@
 use ring::plane::scatter;
 use ring::simd::Level;
 use ring::word::mask;
-use wire::{Packed, Segment, tags};
-use zeroize::Zeroizing;
+use wire::{Error, Packed, Result, Segment, tags};
+use zeroize::{Zeroize, Zeroizing};
 
+use super::check::{Check, WORDS};
 use super::tree::Leaves;
 use crate::session::Domain;
 use crate::simd::aes::Ciphers;
@@ -35,7 +36,7 @@ const SLICE: usize = 64;
 const MESSAGE: usize = 8 * SLICE;
 
 /// Receiver to sender, for each slice of up to 64 grains: the words `u_j xor c`,
-/// j = 1 .. 128/k - 1.
+/// j = 1 .. 128/k - 1. The last grain is spent on the check, whose words follow.
 pub(crate) type Corrections = Packed<{ tags::SOFTSPOKEN_CORRECTIONS }>;
 
 /// The field of SoftSpoken: a larger one sends less and computes more.
@@ -86,51 +87,70 @@ pub(crate) fn messages(count: usize) -> impl Iterator<Item = usize> {
 
 /// Layout of the corrections for `grains` times 128 correlations.
 pub(crate) fn corrections_layout(field: Field, grains: usize) -> Vec<Segment> {
-    vec![Segment { count: grains * field.sent_bits() * GRAIN / 64, bits: 64 }]
+    vec![Segment { count: words(field, grains) + WORDS, bits: 64 }]
+}
+
+/// Words of the corrections for `grains` times 128 correlations, and for those of the check.
+const fn words(field: Field, grains: usize) -> usize {
+    (grains + 1) * field.sent_bits() * GRAIN / 64
 }
 
 /// The receiver's trees.
 pub(crate) struct Receiver {
     streams: Streams,
+    check: Check,
     choices: Zeroizing<Eight>,
 }
 
 /// The sender's trees and Delta.
 pub(crate) struct Sender {
     streams: Streams,
+    check: Check,
     delta: Zeroizing<u128>,
 }
 
 impl Receiver {
-    /// Makes the receiver's end from the leaves of all trees.
-    pub(crate) fn new(domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
+    /// Makes the receiver's end from the leaves of all trees and a hash of what made them.
+    pub(crate) fn new(domain: &Domain, field: Field, trees: (&[Leaves], [u8; 32])) -> Self {
         Self::at_level(Level::best(), domain, field, trees)
     }
 
-    pub(crate) fn at_level(level: Level, domain: &Domain, field: Field, trees: &[Leaves]) -> Self {
+    pub(crate) fn at_level(
+        level: Level,
+        domain: &Domain,
+        field: Field,
+        (trees, hash): (&[Leaves], [u8; 32]),
+    ) -> Self {
         let streams = Streams::new(level, domain, field, trees, 0);
-        Self { streams, choices: Zeroizing::new([0; EIGHT]) }
+        let check = Check::new(level, *domain, hash);
+        Self { streams, check, choices: Zeroizing::new([0; EIGHT]) }
     }
 
     /// Makes `grains * 128` correlations: appends `t_i` to `blocks`, `c_i` to
-    /// `choices`.
+    /// `choices`, both of which have room for 128 more.
     pub(crate) fn extend(
         &mut self,
         grains: usize,
         blocks: &mut Vec<u128>,
         choices: &mut Vec<u8>,
     ) -> Corrections {
-        let mut corrections = vec![0; grains * self.streams.field.sent_bits() * GRAIN / 64];
+        let mut corrections = vec![0; words(self.streams.field, grains)];
         let mut rest = corrections.as_mut_slice();
-        for slice in parts(grains, SLICE) {
+        for slice in parts(grains + 1, SLICE) {
             let (now, later) = rest.split_at_mut(slice * self.streams.field.sent_bits() * 2);
             rest = later;
             for (done, used) in offsets(slice) {
                 self.expand(now, slice, done, used);
-                self.streams.rows(used, blocks);
+                self.check.challenge(part(now, slice, done, used), used);
+                self.check.add_columns(&self.streams.columns);
+                self.check.add_choices(&self.choices);
+                self.streams.rows(used, &self.check, blocks);
                 self.choose(used, choices);
             }
         }
+        drop_last(blocks);
+        drop_last(choices);
+        corrections.extend(self.check.prove());
         Packed::one(corrections, 64)
     }
 
@@ -159,9 +179,14 @@ impl Receiver {
 }
 
 impl Sender {
-    /// Makes the sender's end from `delta` and the punctured leaves of all trees, whose
-    /// position 0 is missing.
-    pub(crate) fn new(domain: &Domain, field: Field, trees: &[Leaves], delta: u128) -> Self {
+    /// Makes the sender's end from `delta`, the punctured leaves of all trees, whose
+    /// position 0 is missing, and a hash of what made them.
+    pub(crate) fn new(
+        domain: &Domain,
+        field: Field,
+        trees: (&[Leaves], [u8; 32]),
+        delta: u128,
+    ) -> Self {
         Self::at_level(Level::best(), domain, field, trees, delta)
     }
 
@@ -169,11 +194,12 @@ impl Sender {
         level: Level,
         domain: &Domain,
         field: Field,
-        trees: &[Leaves],
+        (trees, hash): (&[Leaves], [u8; 32]),
         delta: u128,
     ) -> Self {
         let streams = Streams::new(level, domain, field, trees, 1);
-        Self { streams, delta: Zeroizing::new(delta) }
+        let check = Check::new(level, *domain, hash);
+        Self { streams, check, delta: Zeroizing::new(delta) }
     }
 
     /// Global difference of all correlations.
@@ -186,28 +212,70 @@ impl Sender {
         corrections_layout(self.streams.field, grains)
     }
 
-    /// The other end of [`Receiver::extend`]: appends `q_i` to `blocks`.
-    /// `corrections` has the layout for `grains`.
+    /// The other end of [`Receiver::extend`]: appends `q_i` to `blocks`, which has room for 128
+    /// more.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] when the corrections are of different choice bits, or have another layout
+    /// than that for `grains`.
     pub(crate) fn extend(
         &mut self,
         grains: usize,
         corrections: Corrections,
         blocks: &mut Vec<u128>,
-    ) {
+    ) -> Result<()> {
+        if self.unchecked(grains, corrections, blocks) {
+            return Ok(());
+        }
+        Err(Error::peer("corrections of one choice each", "corrections that do not fit"))
+    }
+
+    /// Extends, and returns whether the corrections fit.
+    fn unchecked(
+        &mut self,
+        grains: usize,
+        corrections: Corrections,
+        blocks: &mut Vec<u128>,
+    ) -> bool {
         let corrections = corrections.into_values().next().unwrap_or_default();
-        let slices = corrections.chunks(SLICE * self.streams.field.sent_bits() * 2);
-        for (slice, corrections) in parts(grains, SLICE).zip(slices) {
+        let Some((mut rest, proof)) = corrections.split_last_chunk() else { return false };
+        if rest.len() != words(self.streams.field, grains) {
+            return false;
+        }
+        for slice in parts(grains + 1, SLICE) {
+            let (now, later) = rest.split_at(slice * self.streams.field.sent_bits() * 2);
+            rest = later;
             for (done, used) in offsets(slice) {
                 self.streams.fold(0);
-                let rows = corrections.chunks_exact(2 * slice);
-                for (tree, row) in (1..self.streams.field.trees()).zip(rows) {
+                for (tree, row) in (1..).zip(part(now, slice, done, used)) {
                     self.streams.fold(tree);
-                    self.streams.correct(tree, *self.delta, &row[2 * done..][..2 * used]);
+                    self.streams.correct(tree, *self.delta, row);
                 }
-                self.streams.rows(used, blocks);
+                self.check.challenge(part(now, slice, done, used), used);
+                self.check.add_columns(&self.streams.columns);
+                self.streams.rows(used, &self.check, blocks);
             }
         }
+        drop_last(blocks);
+        self.check.fits(*self.delta, proof)
     }
+}
+
+/// The corrections of all trees for `used` grains of a slice, from the `done`-th on.
+fn part(
+    corrections: &[u64],
+    slice: usize,
+    done: usize,
+    used: usize,
+) -> impl Iterator<Item = &[u64]> {
+    corrections.chunks_exact(2 * slice).map(move |row| &row[2 * done..][..2 * used])
+}
+
+/// Wipes and drops the correlations that the check spent.
+fn drop_last<T: Zeroize>(items: &mut Vec<T>) {
+    let kept = items.len().saturating_sub(GRAIN);
+    items[kept..].iter_mut().for_each(Zeroize::zeroize);
+    items.truncate(kept);
 }
 
 /// `count` as parts of `most` and a rest.
@@ -290,8 +358,9 @@ impl Streams {
         }
     }
 
-    /// Appends the first `used` grains of the columns as rows, and moves on.
-    fn rows(&mut self, used: usize, out: &mut Vec<u128>) {
+    /// Appends the first `used` grains of the columns as rows, with the offsets of the check, and
+    /// moves on.
+    fn rows(&mut self, used: usize, check: &Check, out: &mut Vec<u128>) {
         let start = out.len();
         out.resize(start + used * GRAIN, 0);
         if let Some(squares) = out[start..].as_chunks_mut().0.as_chunks_mut().0.first_mut() {
@@ -301,50 +370,10 @@ impl Streams {
             transpose(self.level, &mut self.columns, &mut squares);
             out[start..].copy_from_slice(&squares.as_flattened()[..used * GRAIN]);
         }
+        check.offset(&mut out[start..]);
         self.counter += used as u64;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::Extension;
-    use ring::Random;
-
-    fn core_against_core(levels: [Level; 2], field: Field) {
-        let Extension { mut sender, mut receiver } =
-            Extension::new(levels, field, &mut Random::seeded(1));
-        let delta = *sender.delta();
-        let (mut t, mut q, mut c) = (Vec::new(), Vec::new(), Vec::new());
-        for grains in [1, SLICE + 3, SLICE] {
-            let corrections = receiver.extend(grains, &mut t, &mut c);
-            let words: Vec<_> = corrections.0.iter().map(|(segment, _)| *segment).collect();
-            assert_eq!(words, corrections_layout(field, grains));
-            sender.extend(grains, corrections, &mut q);
-        }
-        assert_eq!([t.len(), q.len(), c.len()], [(2 * SLICE + 4) * GRAIN; 3]);
-        for ((t, q), c) in t.iter().zip(&q).zip(&c) {
-            assert_eq!(t ^ q, delta & u128::from(*c).wrapping_neg());
-        }
-        let ones: usize = c.iter().map(|c| usize::from(*c)).sum();
-        assert!(ones.abs_diff(c.len() / 2) < 6 * 65, "{ones} of {}", c.len());
-    }
-
-    #[test]
-    fn core_against_core_over_several_slices() {
-        for level in Level::available() {
-            let levels = [level, Level::SCALAR];
-            Field::ALL.into_iter().for_each(|field| core_against_core(levels, field));
-        }
-    }
-
-    #[test]
-    fn messages_cover_the_count_exactly() {
-        for (count, wanted) in
-            [(0, 0), (1, 1), (128, 1), (129, 2), (3 * MESSAGE * GRAIN + 1, 3 * MESSAGE + 1)]
-        {
-            assert_eq!(messages(count).sum::<usize>(), wanted);
-            assert!(messages(count).all(|grains| (1..=MESSAGE).contains(&grains)));
-        }
-    }
-}
+mod tests;

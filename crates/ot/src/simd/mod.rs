@@ -1,5 +1,5 @@
 //! Kernels on vectors of 128-bit blocks, chosen by [`ring::simd::Level`]: AES
-//! under many keys, and bit-matrix transposition. Each has a portable version
+//! under many keys, bit-matrix transposition, and products in GF(2^128). Each has a portable version
 //! that the tests compare the others with.
 //!
 //! The only unsafe code of this crate: loads and stores of vectors, and calls of
@@ -9,6 +9,7 @@
 pub(crate) mod aes;
 #[cfg(target_arch = "x86_64")]
 mod kernels;
+pub(crate) mod products;
 pub(crate) mod stream;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]

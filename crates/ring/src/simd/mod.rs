@@ -14,7 +14,7 @@ pub(crate) mod plane;
 pub enum Width {
     /// Portable code.
     Scalar,
-    /// AVX2 and AES-NI.
+    /// AVX2, AES-NI and PCLMULQDQ.
     Avx2,
     /// AVX-512 F, BW, DQ and VL, and all of [`Width::Avx2`]. Code for it keeps to
     /// 256 bits: wider vectors slow the clock of the whole core on many machines.
@@ -57,7 +57,8 @@ impl Level {
         self.width
     }
 
-    /// Whether AES works on 256-bit vectors (VAES); never for portable code.
+    /// Whether AES and carry-less products work on 256-bit vectors (VAES and VPCLMULQDQ); never for
+    /// portable code.
     pub const fn vaes(self) -> bool {
         self.vaes
     }
@@ -65,7 +66,9 @@ impl Level {
 
 #[cfg(target_arch = "x86_64")]
 fn detect() -> Level {
-    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes");
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("aes")
+        && is_x86_feature_detected!("pclmulqdq");
     let avx512 = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
@@ -75,7 +78,8 @@ fn detect() -> Level {
         (true, false) => Width::Avx2,
         (true, true) => Width::Avx512,
     };
-    Level { width, vaes: avx2 && is_x86_feature_detected!("vaes") }
+    let paired = is_x86_feature_detected!("vaes") && is_x86_feature_detected!("vpclmulqdq");
+    Level { width, vaes: avx2 && paired }
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -1,0 +1,154 @@
+//! Sums of products in GF(2^128), for universal hashes of columns.
+//!
+//! Bit i of a block is the coefficient of X^i, modulo X^128 + X^7 + X^2 + X + 1 as in
+//! [`crate::block`].
+
+use ring::simd::Level;
+#[cfg(target_arch = "x86_64")]
+use ring::simd::Width;
+
+use super::Eight;
+use crate::block::times_x;
+
+/// Adds `sum_g weights[g] * columns[j][g]` to `sums[j]`, for every column. The weights are public:
+/// portable code branches on their bits.
+pub(crate) fn weighted_sums(
+    level: Level,
+    weights: &Eight,
+    columns: &[Eight],
+    sums: &mut [u128],
+) {
+    #[cfg(target_arch = "x86_64")]
+    match (level.width(), level.vaes()) {
+        (Width::Scalar, _) => {}
+        // SAFETY: the level proves the presence of AVX2 and VPCLMULQDQ.
+        (_, true) => return unsafe { wide::weighted_sums(weights, columns, sums) },
+        // SAFETY: the level proves the presence of AVX2 and PCLMULQDQ.
+        _ => return unsafe { narrow::weighted_sums(weights, columns, sums) },
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = level;
+    for (sum, column) in sums.iter_mut().zip(columns) {
+        // Horner's rule over the bits of all weights together.
+        let products = (0..u128::BITS).rev().fold(0, |products, bit| {
+            let set = weights.iter().zip(column).filter(|(weight, _)| (*weight >> bit) & 1 == 1);
+            set.fold(times_x(products), |products, (_, block)| products ^ block)
+        });
+        *sum ^= products;
+    }
+}
+
+/// The products of one vector width: of two factors in each lane, by Karatsuba's rule, whose
+/// three parts are added up before they are put together and reduced.
+#[cfg(target_arch = "x86_64")]
+macro_rules! products {
+    ($name:ident, $features:tt, $vector:ident, $multiply:ident, $shuffle:ident, $fold:expr) => {
+        mod $name {
+            use std::arch::x86_64::*;
+
+            use crate::simd::Eight;
+            use crate::simd::vector::$vector::{self as vector, LANES, Vector};
+
+            /// Vectors of eight blocks.
+            const VECTORS: usize = 8 / LANES;
+
+            /// See [`super::weighted_sums`].
+            #[target_feature(enable = $features)]
+            pub(super) fn weighted_sums(weights: &Eight, columns: &[Eight], sums: &mut [u128]) {
+                let mut factors = [[vector::zero(); 2]; VECTORS];
+                for (at, factor) in factors.iter_mut().enumerate() {
+                    let weight = vector::load(weights, at);
+                    *factor = [weight, halves(weight)];
+                }
+                for (sum, column) in sums.iter_mut().zip(columns) {
+                    let [mut low, mut middle, mut high] = [vector::zero(); 3];
+                    for (at, [weight, halved]) in factors.iter().enumerate() {
+                        let block = vector::load(column, at);
+                        low = vector::xor(low, $multiply::<0x00>(block, *weight));
+                        high = vector::xor(high, $multiply::<0x11>(block, *weight));
+                        let crossed = $multiply::<0x00>(halves(block), *halved);
+                        middle = vector::xor(middle, crossed);
+                    }
+                    middle = vector::xor(middle, vector::xor(low, high));
+                    *sum ^= reduced($fold(low), $fold(middle), $fold(high));
+                }
+            }
+
+            /// The sum of both halves of each block, in both.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn halves(block: Vector) -> Vector {
+                vector::xor(block, $shuffle::<0x4e>(block))
+            }
+
+            /// `low + X^64 * middle + X^128 * high` modulo the polynomial.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn reduced(low: __m128i, middle: __m128i, high: __m128i) -> u128 {
+                let tail = _mm_set_epi64x(0, 0x87);
+                let low = _mm_xor_si128(low, _mm_bslli_si128::<8>(middle));
+                let high = _mm_xor_si128(high, _mm_bsrli_si128::<8>(middle));
+                let first = _mm_clmulepi64_si128::<0x00>(high, tail);
+                let second = _mm_clmulepi64_si128::<0x01>(high, tail);
+                // What the second product has above X^128 comes back once more.
+                let third = _mm_clmulepi64_si128::<0x01>(second, tail);
+                let sum = _mm_xor_si128(low, _mm_bslli_si128::<8>(second));
+                let sum = _mm_xor_si128(sum, _mm_xor_si128(first, third));
+                let [lower, upper] = [_mm_cvtsi128_si64(sum), _mm_extract_epi64::<1>(sum)];
+                u128::from(lower as u64) | u128::from(upper as u64) << 64
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+products!(narrow, "avx2,aes,pclmulqdq", xmm, _mm_clmulepi64_si128, _mm_shuffle_epi32, |x| x);
+#[cfg(target_arch = "x86_64")]
+products!(
+    wide,
+    "avx2,pclmulqdq,vpclmulqdq",
+    ymm,
+    _mm256_clmulepi64_epi128,
+    _mm256_shuffle_epi32,
+    |x| _mm_xor_si128(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::combine;
+    use ring::Random;
+
+    /// A product by the schoolbook: `sum_i X^i * (bit i of a) * b`.
+    fn product(a: u128, b: u128) -> u128 {
+        let rows: Vec<u128> = (0..128).map(|i| b & ((a >> i) & 1).wrapping_neg()).collect();
+        combine(&rows)
+    }
+
+    #[test]
+    fn every_level_adds_the_products_up() {
+        let mut rng = Random::seeded(1);
+        for round in 0..40 {
+            let mut eight = || std::array::from_fn(|_| rng.block());
+            let mut weights: Eight = eight();
+            let mut columns: Vec<Eight> = (0..9).map(|_| eight()).collect();
+            match round {
+                0 => weights = [0; 8],
+                1 => weights = [1, 0, u128::MAX, 1 << 127, 2, 1 << 64, 1 << 63, 3],
+                2 => (weights, columns) = ([u128::MAX; 8], vec![[u128::MAX; 8]; 9]),
+                _ => {}
+            }
+            let before: Vec<u128> = (0..9).map(|i| i << 100 | i).collect();
+            let wanted = columns.iter().zip(&before).map(|(column, before)| {
+                let products = column.iter().zip(&weights).map(|(a, b)| product(*a, *b));
+                products.fold(*before, |sum, product| sum ^ product)
+            });
+            let wanted: Vec<u128> = wanted.collect();
+            for level in Level::available() {
+                let mut sums = before.clone();
+                weighted_sums(level, &weights, &columns, &mut sums);
+                assert_eq!(sums, wanted, "{level:?}, round {round}");
+            }
+        }
+    }
+}
