@@ -37,7 +37,9 @@ fn check(operation: &Operation, tolerance: u64) {
 fn check_with(operation: &Operation, settings: Settings, threads: usize, tolerance: u64) -> u64 {
     let measured = run(operation, settings, threads);
     let task = Task::new(operation.clone(), settings).unwrap();
-    let setup = known_cost().then(keys_cost(&task.plan)).then(ot::setup_both_cost());
+    let setup = known_cost()
+        .then(keys_cost(&task.plan))
+        .then(ot::setup_both_cost(task.plan.settings().sourcing().source.field()));
     let (preprocess, online, rounds) = match task.cots() {
         None => {
             let foreseen = Report::predicted(&task.plan, 1);

@@ -2,15 +2,17 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | acceptor: 128 choice bits |
-//! | Out | offerer: 128 pairs of keys; acceptor: the chosen key of each |
-//! | Reveals | nothing: each reply is a uniform point whatever the choice |
-//! | Security | semi-honest, CDH over Ristretto, SHA-256 as random oracle |
-//! | Cost | one point, then 128 points |
-//! | Paper | Chou, Orlandi, "The simplest protocol for oblivious transfer", 2015 |
+//! | In | chooser: 128 choice bits |
+//! | Out | offerer: 128 pairs of keys; chooser: the chosen key of each |
+//! | Reveals | nothing: each of the chooser's points is uniform whatever the choice |
+//! | Security | malicious, with the proof of `cot/proof.rs` that the chooser has its keys; CDH over Ristretto, SHA-256 as random oracle |
+//! | Cost | 128 points, then one point |
+//! | Paper | Canetti, Sarkar, Wang, "Blazing fast OT for three-round UC OT extension", PKC 2020 (ePrint 2020/110), after Chou, Orlandi, "The simplest protocol for oblivious transfer", 2015 |
 //!
-//! The hash covers session, direction, position and both points. Points are encoded many at a
-//! time, which takes one inversion for all and doubles each: scalars are halved beforehand.
+//! What tells the choices apart is a point T out of a hash of session and direction, the multiple of
+//! which nobody knows; Chou and Orlandi take the offerer's point. The hash of a key covers session,
+//! direction, position and both points. Points are encoded many at a time, which takes one
+//! inversion for all and doubles each: scalars are halved beforehand.
 
 use std::fmt;
 
@@ -33,72 +35,83 @@ const POINT: usize = 32;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Points<const TAG: u8>(Vec<(RistrettoPoint, CompressedRistretto)>);
 
+/// The chooser's points B_i.
+pub(crate) type Choices = Points<{ tags::BASE_CHOICES }>;
 /// The offerer's point A, alone.
 pub(crate) type Offer = Points<{ tags::BASE_OFFER }>;
-/// The acceptor's points B_i.
-pub(crate) type Replies = Points<{ tags::BASE_REPLIES }>;
 
-/// The offerer, waiting for [`Replies`].
-pub(crate) struct Offerer {
-    secret: Zeroizing<Scalar>,
-    point: (RistrettoPoint, CompressedRistretto),
+/// The chooser, waiting for the [`Offer`].
+pub(crate) struct Chooser {
+    /// Half of each b_i.
+    halves: Vec<Zeroizing<Scalar>>,
+    points: Vec<CompressedRistretto>,
 }
 
-/// Draws `a` and offers `A = a*G`.
-pub(crate) fn offer(rng: &mut Prg) -> (Offerer, Offer) {
-    let secret = scalar(rng);
-    let point = encoded(&*secret * RISTRETTO_BASEPOINT_TABLE);
-    (Offerer { secret, point }, Points(vec![point]))
-}
-
-/// Replies `B_i = b_i*G + c_i*A` and keeps the keys `H(b_i*A)`, one for each of
-/// the choice bits (0 or 1).
-///
-/// # Errors
-/// [`Error::Peer`] when the offer is not one point.
-pub(crate) fn accept(
-    domain: &Domain,
-    rng: &mut Prg,
-    choices: &[u8],
-    offer: &Offer,
-) -> Result<(Vec<Seed>, Replies)> {
-    let [point] = offer.0.as_slice() else {
-        return Err(Error::peer("one point", format!("{offer:?}")));
-    };
+/// Draws `b_i` and sends `B_i = b_i*G + c_i*T`, for choice bits `c_i` (0 or 1).
+pub(crate) fn choose(domain: &Domain, rng: &mut Prg, choices: &[u8]) -> (Chooser, Choices) {
     let half = half();
-    let halved = choices.iter().map(|_| Zeroizing::new(*scalar(rng) * half));
-    let secrets: Vec<Zeroizing<Scalar>> = halved.collect();
-    let (zero, one) = (RistrettoPoint::identity(), half * point.0);
-    let reply = |(secret, bit): (&Zeroizing<Scalar>, &u8)| {
+    let halves = choices.iter().map(|_| Zeroizing::new(*scalar(rng) * half));
+    let halves: Vec<Zeroizing<Scalar>> = halves.collect();
+    let (zero, one) = (RistrettoPoint::identity(), half * point(domain));
+    let halved = |(secret, bit): (&Zeroizing<Scalar>, &u8)| {
         let shift = RistrettoPoint::conditional_select(&zero, &one, Choice::from(*bit));
         &**secret * RISTRETTO_BASEPOINT_TABLE + shift
     };
-    let halves: Vec<RistrettoPoint> = secrets.iter().zip(choices).map(reply).collect();
-    let bytes = RistrettoPoint::double_and_compress_batch(&halves);
-    let multiples = RistrettoBasepointTable::create(&point.0);
-    let shared = secrets.iter().map(|secret| &**secret * &multiples).collect();
-    let keys = keys(domain, &point.1, &bytes, shared);
-    let replies = halves.into_iter().zip(bytes).map(|(half, bytes)| (half + half, bytes));
-    Ok((keys, Points(replies.collect())))
+    let halved: Vec<RistrettoPoint> = halves.iter().zip(choices).map(halved).collect();
+    let points = RistrettoPoint::double_and_compress_batch(&halved);
+    let whole = halved.into_iter().map(|half| half + half).zip(points.iter().copied());
+    let message = Points(whole.collect());
+    (Chooser { halves, points }, message)
 }
 
-impl Offerer {
-    /// The pairs `H(a*B_i), H(a*(B_i - A))`.
+impl Chooser {
+    /// The keys `H(b_i*A)`.
     ///
     /// # Errors
-    /// [`Error::Peer`] when the replies are not 128 points.
-    pub(crate) fn finish(self, domain: &Domain, replies: &Replies) -> Result<Vec<[Seed; 2]>> {
-        if replies.0.len() != COUNT {
-            return Err(Error::peer(format!("{COUNT} points"), format!("{replies:?}")));
-        }
-        let half = Zeroizing::new(*self.secret * half());
-        let shift = Zeroizing::new(*half * self.point.0);
-        let zeros: Vec<_> = replies.0.iter().map(|(point, _)| *half * point).collect();
-        let ones = zeros.iter().map(|zero| zero - *shift).collect();
-        let bytes: Vec<_> = replies.0.iter().map(|(_, bytes)| *bytes).collect();
-        let [zeros, ones] = [zeros, ones].map(|of| keys(domain, &self.point.1, &bytes, of));
-        Ok(zeros.into_iter().zip(ones).map(<[Seed; 2]>::from).collect())
+    /// [`Error::Peer`] when the offer is not one point.
+    pub(crate) fn finish(self, domain: &Domain, offer: &Offer) -> Result<Vec<Seed>> {
+        let [(point, bytes)] = offer.0.as_slice() else {
+            return Err(Error::peer("one point", format!("{offer:?}")));
+        };
+        let multiples = RistrettoBasepointTable::create(point);
+        let shared = self.halves.iter().map(|half| &**half * &multiples).collect();
+        Ok(keys(domain, bytes, &self.points, shared))
     }
+}
+
+/// Draws `a` and offers `A = a*G`, and keeps the pairs `H(a*B_i), H(a*(B_i - T))`.
+///
+/// # Errors
+/// [`Error::Peer`] when the choices are not 128 points.
+pub(crate) fn offer(
+    domain: &Domain,
+    rng: &mut Prg,
+    choices: &Choices,
+) -> Result<(Vec<[Seed; 2]>, Offer)> {
+    if choices.0.len() != COUNT {
+        return Err(Error::peer(format!("{COUNT} points"), format!("{choices:?}")));
+    }
+    let secret = scalar(rng);
+    let offer = encoded(&*secret * RISTRETTO_BASEPOINT_TABLE);
+    let half = Zeroizing::new(*secret * half());
+    let shift = Zeroizing::new(*half * point(domain));
+    let zeros: Vec<_> = choices.0.iter().map(|(point, _)| *half * point).collect();
+    let ones = zeros.iter().map(|zero| zero - *shift).collect();
+    let points: Vec<_> = choices.0.iter().map(|(_, bytes)| *bytes).collect();
+    let [zeros, ones] = [zeros, ones].map(|of| keys(domain, &offer.1, &points, of));
+    Ok((zeros.into_iter().zip(ones).map(<[Seed; 2]>::from).collect(), Points(vec![offer])))
+}
+
+impl Offer {
+    /// The encoding of the point.
+    pub(crate) fn bytes(&self) -> [u8; POINT] {
+        self.0.first().map_or([0; POINT], |(_, bytes)| bytes.to_bytes())
+    }
+}
+
+/// What [`Choices`] cost when `from` sends them.
+pub(crate) fn choices_cost(from: Role) -> Cost {
+    Cost::message(from, (COUNT * POINT) as u64)
 }
 
 /// What [`Offer`] costs when `from` sends it.
@@ -106,31 +119,36 @@ pub(crate) fn offer_cost(from: Role) -> Cost {
     Cost::message(from, POINT as u64)
 }
 
-/// What [`Replies`] costs when `from` sends it.
-pub(crate) fn replies_cost(from: Role) -> Cost {
-    Cost::message(from, (COUNT * POINT) as u64)
-}
-
-/// The keys of OTs with these replies, from half of what both parties know.
+/// The keys of OTs with these points, from half of what both parties know.
 fn keys(
     domain: &Domain,
     offer: &CompressedRistretto,
-    replies: &[CompressedRistretto],
+    choices: &[CompressedRistretto],
     halves: Vec<RistrettoPoint>,
 ) -> Vec<Seed> {
     let halves = Zeroizing::new(halves);
     let shared = RistrettoPoint::double_and_compress_batch(halves.iter());
     let shared = Zeroizing::new(shared);
-    let key = |(index, (reply, shared)): (usize, (&CompressedRistretto, &CompressedRistretto))| {
+    let key = |(index, (choice, shared)): (usize, (&CompressedRistretto, &CompressedRistretto))| {
         let index = (index as u64).to_le_bytes();
-        let parts: [&[u8]; 4] = [&index, offer.as_bytes(), reply.as_bytes(), shared.as_bytes()];
+        let parts: [&[u8]; 4] = [&index, offer.as_bytes(), choice.as_bytes(), shared.as_bytes()];
         let mut digest = domain.digest(b"base key", &parts);
         let mut seed = Seed([0; 16]);
         seed.0.copy_from_slice(&digest[..16]);
         digest.zeroize();
         seed
     };
-    replies.iter().zip(shared.iter()).enumerate().map(key).collect()
+    choices.iter().zip(shared.iter()).enumerate().map(key).collect()
+}
+
+/// The point T of a session and direction.
+fn point(domain: &Domain) -> RistrettoPoint {
+    let mut uniform = [0; 64];
+    let (halves, _) = uniform.as_chunks_mut::<32>();
+    for (half, number) in halves.iter_mut().zip(0u8..) {
+        *half = domain.digest(b"base pnt", &[&[number]]);
+    }
+    RistrettoPoint::from_uniform_bytes(&uniform)
 }
 
 /// 1/2 in the order of the group.
@@ -191,9 +209,9 @@ mod tests {
 
     fn run(session: u8, choices: &[u8]) -> (Vec<[Seed; 2]>, Vec<Seed>) {
         let domain = Domain::new(SessionId([session; 32]), Role::Client);
-        let (offerer, offer) = offer(&mut Random::seeded(1));
-        let (keys, replies) = accept(&domain, &mut Random::seeded(2), choices, &offer).unwrap();
-        (offerer.finish(&domain, &replies).unwrap(), keys)
+        let (chooser, points) = choose(&domain, &mut Random::seeded(2), choices);
+        let (pairs, offer) = offer(&domain, &mut Random::seeded(1), &points).unwrap();
+        (pairs, chooser.finish(&domain, &offer).unwrap())
     }
 
     #[test]
@@ -228,10 +246,15 @@ mod tests {
     #[test]
     fn a_wrong_number_of_points_is_refused() {
         let domain = Domain::new(SessionId([0; 32]), Role::Client);
-        let (offerer, offer) = offer(&mut Random::seeded(1));
-        let (_, replies) = accept(&domain, &mut Random::seeded(2), &[0, 1], &offer).unwrap();
-        assert!(offerer.finish(&domain, &replies).is_err());
-        let two = Points(replies.0.clone());
-        assert!(accept(&domain, &mut Random::seeded(2), &[0, 1], &two).is_err());
+        let (chooser, points) = choose(&domain, &mut Random::seeded(2), &[0, 1]);
+        assert!(offer(&domain, &mut Random::seeded(1), &points).is_err());
+        assert!(chooser.finish(&domain, &Points(points.0)).is_err());
+    }
+
+    #[test]
+    fn the_point_of_a_choice_differs_for_each_session_and_direction() {
+        let of = |session, role| point(&Domain::new(SessionId([session; 32]), role)).compress();
+        let points = [of(1, Role::Client), of(2, Role::Client), of(1, Role::Server)];
+        assert!((0..3).all(|at| !points[..at].contains(&points[at])));
     }
 }

@@ -3,7 +3,7 @@
 use ring::{Bits, Random};
 use wire::{Message, Segment};
 
-use crate::base::{Offer, Replies};
+use crate::base::{Choices as BaseChoices, Offer};
 use crate::cot::setup::{TreeSums, sums_layout};
 use crate::ideal::deal_pads;
 use crate::job::{Entry, Job};
@@ -19,15 +19,15 @@ pub fn points(data: &[u8]) {
     let Some((count, body)) = data.split_first() else { return };
     let count = usize::from(count % 5);
     let mut again = Vec::new();
-    match (Offer::decode(body, &count), Replies::decode(body, &count)) {
-        (Ok(offer), Ok(replies)) => {
+    match (Offer::decode(body, &count), BaseChoices::decode(body, &count)) {
+        (Ok(offer), Ok(choices)) => {
             offer.encode(&mut again);
             assert_eq!(again, body);
             again.clear();
-            replies.encode(&mut again);
+            choices.encode(&mut again);
             assert_eq!(again, body);
         }
-        (offer, replies) => assert!(offer.is_err() && replies.is_err()),
+        (offer, choices) => assert!(offer.is_err() && choices.is_err()),
     }
 }
 

@@ -9,7 +9,7 @@ use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Cost, Error, Message, Result, Role};
 
-use crate::base::{Offer, Replies};
+use crate::base::{self, Offer};
 use crate::one_of_n::{
     Choices, Masked, Table, choices_cost, choices_layout, choose, masked_cost, masked_layout,
     respond,
@@ -232,8 +232,8 @@ fn pads_agree_and_cost_what_is_said() {
         Job { count: 0, choice_bits: 1, entry: Entry::Word(7) },
     ];
     let (client, server) = run_pair(|ch| receiver_of(ch, &jobs), |ch| sender_of(ch, &jobs));
-    let wanted =
-        setup_cost(Role::Server).then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs));
+    let wanted = setup_cost(Role::Server, SOURCE.field())
+        .then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs));
     assert_eq!(client.cost, wanted);
     assert_eq!(server.cost, wanted);
     let pairs = server.value.unwrap().into_iter().zip(client.value.unwrap());
@@ -262,14 +262,14 @@ fn extended(sender: Role, count: usize) -> Cost {
 #[test]
 fn measured_costs_equal_the_predicted_ones() {
     for count in [0, 1, 128, 129, LONG] {
-        let cost = |role| setup_cost(role).then(extended(role, count));
+        let cost = |role| setup_cost(role, SOURCE.field()).then(extended(role, count));
         assert_cost(&to_server(count), cost(Role::Server));
         assert_cost(&to_client(count), cost(Role::Client));
     }
     let setup =
         |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
-    assert_cost(&run_pair(setup, setup), setup_both_cost());
-    assert_eq!(setup_both_cost().rounds, 4);
+    assert_cost(&run_pair(setup, setup), setup_both_cost(SOURCE.field()));
+    assert_eq!(setup_both_cost(SOURCE.field()).rounds, 4);
     assert_cost(&session(None), session_cost());
 }
 
@@ -317,7 +317,7 @@ fn no_bytes_make_a_decoder_panic() {
         for count in [0, 1, 3, 128] {
             let fits = len == 32 * count;
             assert!(fits || Offer::decode(&body, &count).is_err());
-            assert!(fits || Replies::decode(&body, &count).is_err());
+            assert!(fits || base::Choices::decode(&body, &count).is_err());
             let _ =
                 (Offer::decode(&body, &count), Choices::decode(&body, &choices_layout(&jobs())));
         }

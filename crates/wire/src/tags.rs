@@ -93,20 +93,24 @@ tags! {
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
     TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],
         "The sender of oblivious transfers sends its table's entries, each masked by a pad.";
-    BASE_OFFER = 0x33, "offer of base OTs", Both, [Setup],
-        "The sender of the base oblivious transfers sends one Ristretto point.";
-    BASE_REPLIES = 0x34, "replies of base OTs", Both, [Setup],
+    BASE_CHOICES = 0x33, "choices of base OTs", Both, [Setup],
         "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
+    BASE_OFFER = 0x34, "offer of base OTs", Both, [Setup],
+        "The sender of the base oblivious transfers sends one Ristretto point.";
     TREE_SUMS = 0x35, "sums of SoftSpoken's trees", Both, [Setup],
         "The receiver of SoftSpoken's correlations sends the masked sums of all its trees.";
     SOFTSPOKEN_CORRECTIONS = 0x36, "corrections of SoftSpoken", Both, [Setup, Preprocess],
         "The receiver of SoftSpoken's correlations corrects the vectors of all trees but the first, and shows by a hash that the corrections fit.";
+    TREE_CHALLENGE = 0x37, "challenge of SoftSpoken's trees", Both, [Setup],
+        "The receiver of SoftSpoken's correlations sends the sum of the tags of each tree, and a digest of what it expects in answer.";
     GMW_OPENING = 0x38, "openings of a boolean circuit", Both, [Online],
         "Each party sends its shares of a level's operands, masked by triples.";
     RESULT = 0x39, "share of a result", ToClient, [Online],
         "The server sends its share of the result, which opens it to the client.";
     FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Preprocess],
         "The sender of Ferret's correlations sends the blocks of its trees' levels.";
+    TREE_PROOF = 0x3b, "proof of SoftSpoken's trees", Both, [Setup],
+        "The sender of SoftSpoken's correlations shows that it knows all leaves but one of each tree.";
     BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],
         "After the measurement of a bench the server shows both pads of a sample of OTs.";
     COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Preprocess, Online],

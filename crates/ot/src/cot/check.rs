@@ -68,7 +68,9 @@ impl Check {
         used: usize,
     ) {
         self.bytes.clear();
-        self.bytes.extend(corrections.flatten().flat_map(|word| word.to_le_bytes()));
+        for word in corrections.flatten() {
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+        }
         self.transcript = self.domain.digest(b"corrects", &[&self.transcript, &self.bytes]);
         let [key, _] = self.domain.blocks(b"weights ", &[&self.transcript]);
         self.stream.set(&[key; EIGHT]);

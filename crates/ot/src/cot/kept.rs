@@ -23,11 +23,12 @@ use wire::{Channel, Cost, Result, Role};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::batch::{ReceiverBatch, SenderBatch};
+use super::proof::{Expected, TreeProof, proof_cost};
 use super::schedule::Sourcing;
-use super::setup::{self, Accepting, TreeSums, sums_layout};
+use super::setup::{self, Accepting, Offered, TreeSums, sums_layout};
 use super::softspoken::{Corrections, Field, corrections_layout};
 use super::{CotReceiver, CotSender};
-use crate::base::COUNT;
+use crate::base::{COUNT, Choices, choices_cost};
 use crate::session::{Domain, SessionId};
 
 /// Base OTs of a session to come, in both directions, as one party holds them. Whoever uses them
@@ -111,8 +112,7 @@ impl Setup {
     }
 
     /// Sets both directions up at once, in four rounds, or two with kept base OTs; both parties
-    /// call it. The sender returned holds this party's Delta. Each message crosses its like, so
-    /// that both parties compute at the same time.
+    /// call it. The sender returned holds this party's Delta.
     ///
     /// # Errors
     /// [`wire::Error::Peer`], [`wire::Error::Transport`].
@@ -121,49 +121,117 @@ impl Setup {
         ch: &mut Channel,
         rng: &mut Random,
     ) -> Result<(CotSender, CotReceiver, Option<Kept>)> {
-        let Self { session, sourcing, kept, keeps } = self;
-        let field = sourcing.source.field();
-        let (ours, theirs) = (Domain::new(session, ch.role()), Domain::new(session, !ch.role()));
-        let (accepting, (trees, sums)) = match kept {
-            Some(kept) => {
-                let pairs = kept.offered(&theirs, field);
-                let keys = kept.accepted(&ours, field);
-                let accepting = Accepting::new(ours, field, kept.delta.clone(), keys);
-                (accepting, setup::grown(&theirs, field, rng, &pairs))
-            }
-            None => setup::fresh(ch, rng, (ours, theirs), field)?,
+        let (session, keeps) = (self.session, self.keeps);
+        let (mut sender, mut receiver) = match self.kept {
+            Some(_) => self.resume(ch, rng)?,
+            None => self.fresh(ch, rng)?,
         };
-        let mut receiver = CotReceiver::with_trees(theirs, sourcing, !ch.role(), trees);
+        let kept = keeps.then(|| Kept::new(&session, sender.take_grain(), receiver.take_grain()));
+        Ok((sender, receiver, kept))
+    }
+
+    /// With new base OTs. Each party sends its choices, what it offers, and its proof; the client
+    /// begins, and all that one party can say at a time is one round. Both compute their offers at the
+    /// same time, which are most of the work, and then their proofs.
+    fn fresh(self, ch: &mut Channel, rng: &mut Random) -> Result<(CotSender, CotReceiver)> {
+        let Self { session, sourcing, keeps, .. } = self;
+        let (field, role) = (sourcing.source.field(), ch.role());
+        let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
+        let (accepting, chooser, choices) = setup::accept(ours, field, rng);
+        let their_choices: Choices = if role == Role::Client {
+            ch.send(&choices)?;
+            ch.receive(&COUNT)?
+        } else {
+            let their_choices = ch.receive(&COUNT)?;
+            ch.send(&choices)?;
+            their_choices
+        };
+        let (trees, expected, offered) = setup::offer(&theirs, field, rng, &their_choices)?;
+        if role == Role::Server {
+            offered.send(ch)?;
+        }
+        let their_offer = Offered::receive(ch, field)?;
+        if role == Role::Client {
+            offered.send(ch)?;
+        }
+        let (our_trees, proof) = accepting.finish(chooser, their_offer)?;
+        let mut sender = CotSender::with_trees(ours, sourcing, role, our_trees);
+        let mut receiver = CotReceiver::with_trees(theirs, sourcing, !role, trees);
+        if role == Role::Client {
+            say(ch, &mut receiver, keeps, &proof)?;
+        }
+        hear(ch, &mut sender, keeps, &expected)?;
+        if role == Role::Server {
+            say(ch, &mut receiver, keeps, &proof)?;
+        }
+        Ok((sender, receiver))
+    }
+
+    /// With base OTs of an earlier session: only the sums of trees cross.
+    fn resume(self, ch: &mut Channel, rng: &mut Random) -> Result<(CotSender, CotReceiver)> {
+        let Self { session, sourcing, kept, keeps } = self;
+        let Some(kept) = kept else { return Err(wire::Error::internal("no base OTs are kept")) };
+        let (field, role) = (sourcing.source.field(), ch.role());
+        let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
+        let accepting = Accepting::new(ours, field, kept.delta.clone());
+        let (trees, sums) = setup::resume(&theirs, field, rng, &kept.offered(&theirs, field));
+        let mut receiver = CotReceiver::with_trees(theirs, sourcing, !role, trees);
         let say = |ch: &mut Channel, receiver: &mut CotReceiver| {
             ch.send(&sums)?;
             if keeps { receiver.make_grain(ch) } else { Ok(()) }
         };
-        if ch.role() == Role::Client {
+        if role == Role::Client {
             say(ch, &mut receiver)?;
         }
         let their_sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
-        let trees = accepting.finish(their_sums)?;
-        let mut sender = CotSender::with_trees(ours, sourcing, ch.role(), trees);
+        let our_trees = accepting.resume(&kept.accepted(&ours, field), their_sums)?;
+        let mut sender = CotSender::with_trees(ours, sourcing, role, our_trees);
         if keeps {
             sender.make_grain(ch)?;
         }
-        if ch.role() == Role::Server {
+        if role == Role::Server {
             say(ch, &mut receiver)?;
         }
-        let kept = keeps.then(|| Kept::new(&session, sender.take_grain(), receiver.take_grain()));
-        Ok((sender, receiver, kept))
+        Ok((sender, receiver))
     }
+}
+
+/// The last words of a party with new base OTs.
+fn say(ch: &mut Channel, receiver: &mut CotReceiver, keeps: bool, proof: &TreeProof) -> Result<()> {
+    if keeps {
+        receiver.make_grain(ch)?;
+    }
+    ch.send(proof)
+}
+
+/// Those of the other party.
+fn hear(ch: &mut Channel, sender: &mut CotSender, keeps: bool, expected: &Expected) -> Result<()> {
+    if keeps {
+        sender.make_grain(ch)?;
+    }
+    setup::verify(ch, expected)
 }
 
 /// What [`Setup::run`] costs.
 pub fn setup_cost(field: Field, kept: bool, keeps: bool) -> Cost {
+    let (client, server) = (Role::Client, Role::Server);
     let corrections = Corrections::body_len(&corrections_layout(field, 1));
-    let side = |role| {
-        let corrections = if keeps { Cost::message(role, corrections) } else { Cost::NONE };
-        setup::sums_cost(role).then(corrections)
-    };
-    let fresh = if kept { Cost::NONE } else { setup::fresh_cost() };
-    fresh.then(side(Role::Client)).then(side(Role::Server))
+    let grain = |role| if keeps { Cost::message(role, corrections) } else { Cost::NONE };
+    if kept {
+        let side = |role| setup::sums_cost(role).then(grain(role));
+        return side(client).then(side(server));
+    }
+    let last = |role| grain(role).then(proof_cost(role));
+    [
+        choices_cost(client),
+        choices_cost(server),
+        setup::offered_cost(server, field),
+        setup::offered_cost(client, field),
+        last(client),
+        last(server),
+    ]
+    .into_iter()
+    .collect()
 }
 
 /// The bit of Delta that level number `at`, counted over all trees of `field`, depends on.

@@ -7,6 +7,7 @@ mod check;
 mod end;
 pub(crate) mod ferret;
 pub mod kept;
+mod proof;
 mod receiver;
 pub mod schedule;
 mod sender;
@@ -27,7 +28,7 @@ pub use self::kept::{Kept, Setup};
 pub use self::receiver::{CotReceiver, ReceiverSide};
 use self::schedule::Sourcing;
 pub use self::sender::{CotSender, SenderSide};
-use crate::base;
+use self::softspoken::Field;
 pub use crate::session::SessionId;
 
 /// Sets both directions up at once, in four rounds instead of six; both parties
@@ -47,14 +48,11 @@ pub fn setup_both(
 }
 
 /// Returns what the setup of one direction costs.
-pub fn setup_cost(cot_sender: Role) -> Cost {
-    [base::offer_cost(!cot_sender), base::replies_cost(cot_sender), setup::sums_cost(!cot_sender)]
-        .into_iter()
-        .collect()
+pub fn setup_cost(cot_sender: Role, field: Field) -> Cost {
+    setup::fresh_cost(cot_sender, field)
 }
 
 /// Returns what [`setup_both`] costs.
-pub fn setup_both_cost() -> Cost {
-    // Without correlations the field makes no difference.
-    kept::setup_cost(softspoken::Field::Gf256, false, false)
+pub fn setup_both_cost(field: Field) -> Cost {
+    kept::setup_cost(field, false, false)
 }

@@ -11,7 +11,7 @@ use super::schedule::Sourcing;
 use super::setup;
 use super::softspoken;
 use super::store::Store;
-use crate::base::{self, Replies};
+use crate::base::{self, Choices};
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
 
@@ -35,11 +35,11 @@ impl CotReceiver {
     ) -> Result<Self> {
         let sourcing = source.into();
         let domain = Domain::new(*session, !ch.role());
-        let (offering, offer) = setup::offer(domain, sourcing.source.field(), rng);
-        ch.send(&offer)?;
-        let replies: Replies = ch.receive(&base::COUNT)?;
-        let (trees, sums) = offering.finish(rng, &replies)?;
-        ch.send(&sums)?;
+        let choices: Choices = ch.receive(&base::COUNT)?;
+        let (trees, expected, offered) =
+            setup::offer(&domain, sourcing.source.field(), rng, &choices)?;
+        offered.send(ch)?;
+        setup::verify(ch, &expected)?;
         Ok(Self::with_trees(domain, sourcing, !ch.role(), trees))
     }
 

@@ -8,10 +8,9 @@ use super::end::{End, Pool, Side};
 use super::ferret;
 use super::ferret::params::Set;
 use super::schedule::Sourcing;
-use super::setup::{self, TreeSums, sums_layout};
+use super::setup::{self, Offered};
 use super::softspoken;
 use super::store::Store;
-use crate::base::Offer;
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
 
@@ -34,12 +33,12 @@ impl CotSender {
         source: impl Into<Sourcing>,
     ) -> Result<Self> {
         let sourcing = source.into();
-        let domain = Domain::new(*session, ch.role());
-        let offer: Offer = ch.receive(&1)?;
-        let (accepting, replies) = setup::accept(domain, sourcing.source.field(), rng, &offer)?;
-        ch.send(&replies)?;
-        let sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
-        Ok(Self::with_trees(domain, sourcing, ch.role(), accepting.finish(sums)?))
+        let (domain, field) = (Domain::new(*session, ch.role()), sourcing.source.field());
+        let (accepting, chooser, choices) = setup::accept(domain, field, rng);
+        ch.send(&choices)?;
+        let (trees, proof) = accepting.finish(chooser, Offered::receive(ch, field)?)?;
+        ch.send(&proof)?;
+        Ok(Self::with_trees(domain, sourcing, ch.role(), trees))
     }
 
     /// Takes the next `count` correlations.

@@ -1,168 +1,191 @@
-//! Setup of a direction: base OTs, then the trees.
+//! Setup of a direction: base OTs, then the trees, then the proof that both fit.
 
 use ring::{Prg, Seed};
-use wire::{Channel, Cost, Error, Message, Packed, Result, Role, Segment, tags};
+use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
+use super::proof::{self, Expected, TreeChallenge, TreeProof, challenge_layout, proof_layout};
 use super::softspoken::{Field, Receiver, Sender};
-use super::tree::{Sums, grow, path_bit, puncture};
-use crate::base::{self, Offer, Offerer, Replies};
+use super::tree::{Leaves, Sums, grow, path_bit, puncture};
+use crate::base::{self, Choices, Chooser, Offer};
 use crate::session::Domain;
 
 /// COT receiver to COT sender: the masked sums of all trees, low word first.
 pub(crate) type TreeSums = Packed<{ tags::TREE_SUMS }>;
 
-/// The COT receiver, waiting for [`Replies`].
-pub(crate) struct Offering {
-    domain: Domain,
-    field: Field,
-    offerer: Offerer,
-}
-
-/// The COT sender, waiting for [`TreeSums`].
+/// The COT sender: a Delta, and the trees it waits for.
 pub(crate) struct Accepting {
     domain: Domain,
     field: Field,
     delta: Zeroizing<u128>,
-    keys: Vec<Seed>,
 }
 
-/// First step of the COT receiver; both parties name the same `field`.
-pub(crate) fn offer(domain: Domain, field: Field, rng: &mut Prg) -> (Offering, Offer) {
-    let (offerer, offer) = base::offer(rng);
-    (Offering { domain, field, offerer }, offer)
+/// What the COT receiver sends when it has new base OTs.
+pub(crate) struct Offered {
+    offer: Offer,
+    sums: TreeSums,
+    challenge: TreeChallenge,
+}
+
+/// Trees and their masked sums.
+struct Grown {
+    leaves: Vec<Leaves>,
+    sums: Vec<u64>,
 }
 
 /// First step of the COT sender: Delta is drawn, with lowest bit 1, and becomes the choice
-/// bits.
-///
-/// # Errors
-/// [`Error::Peer`].
-pub(crate) fn accept(
-    domain: Domain,
-    field: Field,
-    rng: &mut Prg,
-    offer: &Offer,
-) -> Result<(Accepting, Replies)> {
+/// bits. Both parties name the same `field`.
+pub(crate) fn accept(domain: Domain, field: Field, rng: &mut Prg) -> (Accepting, Chooser, Choices) {
     // The fixed bit lets a silent receiver's block carry its choice.
     let delta = Zeroizing::new(rng.block() | 1);
     let depth = field.bits();
     let off_path = |at| 1 - path_bit(field.part(*delta, at / depth), at % depth, depth);
-    let choices: Zeroizing<Vec<u8>> = Zeroizing::new((0..base::COUNT).map(off_path).collect());
-    let (keys, replies) = base::accept(&domain, rng, &choices, offer)?;
-    Ok((Accepting { domain, field, delta, keys }, replies))
+    let bits: Zeroizing<Vec<u8>> = Zeroizing::new((0..base::COUNT).map(off_path).collect());
+    let (chooser, choices) = base::choose(&domain, rng, &bits);
+    (Accepting { domain, field, delta }, chooser, choices)
 }
 
-impl Offering {
-    /// Grows the trees.
-    ///
-    /// # Errors
-    /// [`Error::Peer`].
-    pub(crate) fn finish(self, rng: &mut Prg, replies: &Replies) -> Result<(Receiver, TreeSums)> {
-        let pairs = self.offerer.finish(&self.domain, replies)?;
-        Ok(grown(&self.domain, self.field, rng, &pairs))
-    }
+/// First step of the COT receiver: it grows the trees.
+///
+/// # Errors
+/// [`Error::Peer`].
+pub(crate) fn offer(
+    domain: &Domain,
+    field: Field,
+    rng: &mut Prg,
+    choices: &Choices,
+) -> Result<(Receiver, Expected, Offered)> {
+    let (pairs, offer) = base::offer(domain, rng, choices)?;
+    let Grown { leaves, sums } = grown(domain, field, rng, &pairs);
+    let (expected, challenge) = proof::challenge(domain, &leaves);
+    let hash = hash_of(domain, offer.bytes(), &sums);
+    let receiver = Receiver::new(domain, field, (&leaves, hash));
+    Ok((receiver, expected, Offered { offer, sums: Packed::one(sums, 64), challenge }))
 }
 
-/// The trees of a direction's COT receiver from its base OTs, a pair for each level of all trees.
-pub(crate) fn grown(
+/// The COT receiver whose base OTs are there, a pair for each level of all trees.
+pub(crate) fn resume(
     domain: &Domain,
     field: Field,
     rng: &mut Prg,
     pairs: &[[Seed; 2]],
 ) -> (Receiver, TreeSums) {
-    let mut trees = Vec::with_capacity(field.trees());
+    let Grown { leaves, sums } = grown(domain, field, rng, pairs);
+    let hash = hash_of(domain, NO_OFFER, &sums);
+    (Receiver::new(domain, field, (&leaves, hash)), Packed::one(sums, 64))
+}
+
+fn grown(domain: &Domain, field: Field, rng: &mut Prg, pairs: &[[Seed; 2]]) -> Grown {
+    let mut leaves = Vec::with_capacity(field.trees());
     let mut words = Vec::with_capacity(sums_layout()[0].count);
     for (tree, pairs) in (0u8..).zip(pairs.chunks_exact(field.bits())) {
-        let (leaves, sums) = grow(domain, tree, rng.block(), pairs);
-        trees.push(leaves);
+        let (of_tree, sums) = grow(domain, tree, rng.block(), pairs);
+        leaves.push(of_tree);
         let halves = sums.iter().flatten().flat_map(|sum| [*sum as u64, (sum >> 64) as u64]);
         words.extend(halves);
     }
-    let hash = hash_of(domain, &words);
-    (Receiver::new(domain, field, (&trees, hash)), Packed::one(words, 64))
+    Grown { leaves, sums: words }
 }
 
-/// What the check of an extension starts from: with the keys of the base OTs, which both parties
-/// have by then, the sums say all about the trees.
-fn hash_of(domain: &Domain, sums: &[u64]) -> [u8; 32] {
+/// In the place of an offer where base OTs are kept.
+const NO_OFFER: [u8; 32] = [0; 32];
+
+/// What the check of an extension starts from: with the choices of the base OTs, which came before,
+/// offer and sums say all about the trees.
+fn hash_of(domain: &Domain, offer: [u8; 32], sums: &[u64]) -> [u8; 32] {
     let bytes: Vec<u8> = sums.iter().flat_map(|word| word.to_le_bytes()).collect();
-    domain.digest(b"tree sum", &[&bytes])
+    domain.digest(b"tree sum", &[&offer, &bytes])
 }
 
-/// New base OTs in both directions, of the domains in which this party and the other holds Delta:
-/// this party's keys, its trees and their sums.
-pub(crate) fn fresh(
-    ch: &mut Channel,
-    rng: &mut Prg,
-    (ours, theirs): (Domain, Domain),
-    field: Field,
-) -> Result<(Accepting, (Receiver, TreeSums))> {
-    let (offering, offered) = offer(theirs, field, rng);
-    let their_offer = crossed(ch, Role::Client, &offered, &1)?;
-    let (accepting, replies) = accept(ours, field, rng, &their_offer)?;
-    let their_replies = crossed(ch, Role::Server, &replies, &base::COUNT)?;
-    Ok((accepting, offering.finish(rng, &their_replies)?))
-}
-
-/// A message each way: that of the party that is `first`, then the other's.
-fn crossed<M: Message>(ch: &mut Channel, first: Role, ours: &M, shape: &M::Shape) -> Result<M> {
-    if ch.role() == first {
-        ch.send(ours)?;
-        return ch.receive(shape);
+impl Offered {
+    /// Sends all.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub(crate) fn send(&self, ch: &mut Channel) -> Result<()> {
+        ch.send(&self.offer)?;
+        ch.send(&self.sums)?;
+        ch.send(&self.challenge)
     }
-    let theirs = ch.receive(shape)?;
-    ch.send(ours)?;
-    Ok(theirs)
-}
 
-/// What [`fresh`] costs.
-pub(crate) fn fresh_cost() -> Cost {
-    let (client, server) = (Role::Client, Role::Server);
-    [
-        base::offer_cost(client),
-        base::offer_cost(server),
-        base::replies_cost(server),
-        base::replies_cost(client),
-    ]
-    .into_iter()
-    .collect()
+    /// Receives all.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Transport`].
+    pub(crate) fn receive(ch: &mut Channel, field: Field) -> Result<Self> {
+        let offer = ch.receive(&1)?;
+        let sums = ch.receive(&sums_layout().to_vec())?;
+        Ok(Self { offer, sums, challenge: ch.receive(&challenge_layout(field))? })
+    }
 }
 
 impl Accepting {
-    /// The COT sender whose base OTs are there: `delta`, and the keys of the sides off its
-    /// paths, one for each level of all trees.
-    pub(crate) const fn new(
-        domain: Domain,
-        field: Field,
-        delta: Zeroizing<u128>,
-        keys: Vec<Seed>,
-    ) -> Self {
-        Self { domain, field, delta, keys }
+    /// The COT sender whose base OTs are there.
+    pub(crate) const fn new(domain: Domain, field: Field, delta: Zeroizing<u128>) -> Self {
+        Self { domain, field, delta }
     }
 
-    /// Recovers the trees.
+    /// Recovers the trees, and shows that it knows them.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] when the trees do not fit, or something has another layout.
+    pub(crate) fn finish(self, chooser: Chooser, offered: Offered) -> Result<(Sender, TreeProof)> {
+        let Offered { offer, sums, challenge } = offered;
+        let (keys, sums) = (chooser.finish(&self.domain, &offer)?, sums.concat());
+        let leaves = self.punctured(&keys, &sums)?;
+        let Self { domain, field, delta } = self;
+        let proof = proof::prove(&domain, field, *delta, &leaves, challenge)?;
+        let hash = hash_of(&domain, offer.bytes(), &sums);
+        Ok((Sender::new(&domain, field, (&leaves, hash), *delta), proof))
+    }
+
+    /// Recovers the trees from kept base OTs: the keys of the sides off its paths, one for each
+    /// level of all trees.
     ///
     /// # Errors
     /// [`Error::Peer`] when the sums have another layout.
-    pub(crate) fn finish(self, sums: TreeSums) -> Result<Sender> {
-        let words = sums.concat();
+    pub(crate) fn resume(self, keys: &[Seed], sums: TreeSums) -> Result<Sender> {
+        let sums = sums.concat();
+        let leaves = self.punctured(keys, &sums)?;
+        let hash = hash_of(&self.domain, NO_OFFER, &sums);
+        Ok(Sender::new(&self.domain, self.field, (&leaves, hash), *self.delta))
+    }
+
+    fn punctured(&self, keys: &[Seed], words: &[u64]) -> Result<Vec<Leaves>> {
         let (levels, rest) = words.as_chunks();
         if levels.len() != base::COUNT || !rest.is_empty() {
             return Err(Error::peer("the sums of 128 levels", format!("{} words", words.len())));
         }
         let sums: Sums = levels.iter().map(blocks).collect();
         let depth = self.field.bits();
-        let trees = (0u8..).zip(sums.chunks_exact(depth).zip(self.keys.chunks_exact(depth)));
-        let trees: Vec<_> = trees
-            .map(|(tree, (sums, keys))| {
-                let hole = self.field.part(*self.delta, usize::from(tree));
-                puncture(&self.domain, tree, hole, keys, sums)
-            })
-            .collect();
-        let hash = hash_of(&self.domain, &words);
-        Ok(Sender::new(&self.domain, self.field, (&trees, hash), *self.delta))
+        let trees = (0u8..).zip(sums.chunks_exact(depth).zip(keys.chunks_exact(depth)));
+        let punctured = trees.map(|(tree, (sums, keys))| {
+            let hole = self.field.part(*self.delta, usize::from(tree));
+            puncture(&self.domain, tree, hole, keys, sums)
+        });
+        Ok(punctured.collect())
     }
+}
+
+/// What one direction takes with new base OTs, of which `cot_sender` holds Delta.
+pub(crate) fn fresh_cost(cot_sender: Role, field: Field) -> Cost {
+    base::choices_cost(cot_sender)
+        .then(offered_cost(!cot_sender, field))
+        .then(proof::proof_cost(cot_sender))
+}
+
+/// What [`Offered`] costs when `from` sends it.
+pub(crate) fn offered_cost(from: Role, field: Field) -> Cost {
+    let [offer, sums] = [base::offer_cost(from), sums_cost(from)];
+    offer.then(sums).then(proof::challenge_cost(from, field))
+}
+
+/// Receives the other party's proof.
+///
+/// # Errors
+/// [`Error::Peer`] when it is none, [`Error::Transport`].
+pub(crate) fn verify(ch: &mut Channel, expected: &Expected) -> Result<()> {
+    expected.verify(ch.receive::<TreeProof>(&proof_layout())?)
 }
 
 /// Layout of [`TreeSums`]: two blocks for each level of all trees, whatever the

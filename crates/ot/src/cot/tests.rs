@@ -87,7 +87,7 @@ fn checked(calls: Calls) -> Cost {
     assert!((ones - total / 2.0).abs() < 3.0 * total.sqrt(), "{ones} ones");
     let mean = 63.5 * total;
     assert!((f64::from(weight) - mean).abs() < 36.0 * total.sqrt() + 1.0 * total, "{weight}");
-    let cost = setup_cost(Role::Server).then(calls.cost(Role::Server));
+    let cost = setup_cost(Role::Server, calls.source.field()).then(calls.cost(Role::Server));
     let numbers = |c: &Cost| [c.client_to_server, c.server_to_client, c.rounds];
     assert_eq!(numbers(&client.cost), numbers(&cost), "seen by the client");
     assert_eq!(numbers(&server.cost), numbers(&cost), "seen by the server");
@@ -183,7 +183,7 @@ fn large_sets_are_right_from_the_first_tree_to_the_last() {
     refill(SETS[3], 10);
 }
 
-/// Frames: client offer, sums, base; server replies, trees.
+/// Frames: client offer, sums, challenge, corrections; server choices, proof, trees.
 #[test]
 fn tampering_is_an_error_or_a_wrong_result() {
     let calls = Calls::of(Source::Ferret, 1000, 1000);
@@ -192,8 +192,7 @@ fn tampering_is_an_error_or_a_wrong_result() {
     let counts = [(Role::Client, client.frames.len()), (Role::Server, server.frames.len())];
     std::thread::scope(|scope| {
         for (role, count) in counts {
-            let last = (2..count).chain([1]).filter(|frame| *frame < count);
-            for (frame, how) in last.flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
+            for (frame, how) in (1..count).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
                 scope.spawn(move || tampered(calls, role, frame, how));
             }
         }

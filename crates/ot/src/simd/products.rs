@@ -12,12 +12,7 @@ use crate::block::times_x;
 
 /// Adds `sum_g weights[g] * columns[j][g]` to `sums[j]`, for every column. The weights are public:
 /// portable code branches on their bits.
-pub(crate) fn weighted_sums(
-    level: Level,
-    weights: &Eight,
-    columns: &[Eight],
-    sums: &mut [u128],
-) {
+pub(crate) fn weighted_sums(level: Level, weights: &Eight, columns: &[Eight], sums: &mut [u128]) {
     #[cfg(target_arch = "x86_64")]
     match (level.width(), level.vaes()) {
         (Width::Scalar, _) => {}

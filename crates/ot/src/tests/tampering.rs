@@ -28,14 +28,15 @@ pub(super) fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
 
 pub(super) fn session_cost() -> Cost {
     let jobs = jobs();
-    setup_cost(Role::Server)
+    setup_cost(Role::Server, SOURCE.field())
         .then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs))
         .then(choices_cost(Role::Client, &jobs))
         .then(masked_cost(Role::Server, &jobs))
 }
 
-/// Frames: client offer, sums, corrections, choices; server replies, masked.
-const FRAMES: [(Role, usize); 2] = [(Role::Client, 4), (Role::Server, 2)];
+/// Frames: client offer, sums, challenge, corrections, choices; server choices of base OTs, proof,
+/// masked.
+const FRAMES: [(Role, usize); 2] = [(Role::Client, 5), (Role::Server, 3)];
 
 #[test]
 fn tampering_is_an_error_or_a_wrong_result() {
@@ -51,10 +52,10 @@ fn tampering_is_an_error_or_a_wrong_result() {
 fn tampered(role: Role, frame: usize, how: Tamper) {
     let (positions, rows) = inputs(&mut Random::seeded(4));
     let (client, server) = session(Some((role, frame, how)));
-    // A repeated last frame of a direction is never read; a flipped sum or masked
-    // value may be one that the receiver's secret does not open.
+    // A repeated last frame of a direction is never read; a flipped masked value may be one that
+    // the receiver's secret does not open.
     let unread = how == Tamper::Repeat && FRAMES.contains(&(role, frame + 1));
-    let maybe = how == Tamper::Flip && frame == 1;
+    let maybe = how == Tamper::Flip && (role, frame) == (Role::Server, 2);
     match (client.value, server.value) {
         (Ok(theirs), Ok(ours)) => {
             let right = correct(&ours, &theirs, &positions, &rows);
