@@ -1,14 +1,20 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+use ring::simd::Level;
 use ring::{Bits, Random};
-use wire::{Message, Segment};
+use wire::{Message, Role, Segment};
+use zeroize::Zeroizing;
 
 use crate::base::{Choices as BaseChoices, Offer};
+use crate::cot::proof::{TreeChallenge, challenge_layout, prove};
 use crate::cot::setup::{TreeSums, sums_layout};
+use crate::cot::softspoken::{Corrections, Field, corrections_layout};
 use crate::ideal::deal_pads;
 use crate::job::{Entry, Job};
+use crate::measure::Extension;
 use crate::one_of_n::{Choices, Masked, Table, choices_layout, choose, masked_layout, respond};
 use crate::rot::Column;
+use crate::session::{Domain, SessionId};
 
 /// Points of a base OT, their number from the first byte: what decodes has
 /// exactly one encoding.
@@ -31,8 +37,9 @@ pub fn points(data: &[u8]) {
     }
 }
 
-/// Both messages of a 1-of-n OT and the sums of a setup, the widths from the
-/// first bytes: whatever decodes is answered and finished without complaint.
+/// Both messages of a 1-of-n OT, the sums and the challenge of a setup and the corrections of an
+/// extension, the widths from the first bytes: whatever decodes is answered and finished without
+/// complaint, but that neither challenge nor corrections are those of a peer that follows the protocol.
 ///
 /// # Panics
 /// When it is not.
@@ -65,6 +72,16 @@ pub fn ot_messages(data: &[u8]) {
     }
     let sums: Vec<Segment> = sums_layout().to_vec();
     assert_eq!(TreeSums::decode(body, &sums).is_ok(), body.len() as u64 == sums[0].len());
+    let field = Field::Gf4;
+    if let Ok(challenge) = TreeChallenge::decode(body, &challenge_layout(field)) {
+        let domain = Domain::new(SessionId([0; 32]), Role::Server);
+        let trees = vec![Zeroizing::new(vec![1; 1 << field.bits()]); field.trees()];
+        assert!(prove(&domain, field, 1, &trees, challenge).is_err());
+    }
+    if let Ok(corrections) = Corrections::decode(body, &corrections_layout(field, 1)) {
+        let mut both = Extension::new([Level::best(); 2], field, &mut Random::seeded(1));
+        assert!(both.send(1, corrections, &mut Vec::new()).is_err());
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod check;
 mod end;
 pub(crate) mod ferret;
 pub mod kept;
-mod proof;
+pub(crate) mod proof;
 mod receiver;
 pub mod schedule;
 mod sender;
