@@ -6,12 +6,16 @@
 use ring::simd::Level;
 #[cfg(target_arch = "x86_64")]
 use ring::simd::Width;
+use zeroize::Zeroizing;
 
-use super::Eight;
-use crate::block::times_x;
+use super::{EIGHT, Eight};
+use crate::block::{multiples, times_x};
+
+/// Bits of a weight that portable code takes at a time.
+const DIGIT: u32 = 4;
 
 /// Adds `sum_g weights[g] * columns[j][g]` to `sums[j]`, for every column. The weights are public:
-/// portable code branches on their bits.
+/// portable code looks multiples of the columns up by their digits.
 pub(crate) fn weighted_sums(level: Level, weights: &Eight, columns: &[Eight], sums: &mut [u128]) {
     #[cfg(target_arch = "x86_64")]
     match (level.width(), level.vaes()) {
@@ -23,11 +27,15 @@ pub(crate) fn weighted_sums(level: Level, weights: &Eight, columns: &[Eight], su
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = level;
+    let mut tables = Zeroizing::new([[0; 1 << DIGIT]; EIGHT]);
     for (sum, column) in sums.iter_mut().zip(columns) {
-        // Horner's rule over the bits of all weights together.
-        let products = (0..u128::BITS).rev().fold(0, |products, bit| {
-            let set = weights.iter().zip(column).filter(|(weight, _)| (*weight >> bit) & 1 == 1);
-            set.fold(times_x(products), |products, (_, block)| products ^ block)
+        tables.iter_mut().zip(column).for_each(|(table, block)| multiples(*block, table));
+        // Horner's rule over the digits of all weights together.
+        let products = (0..u128::BITS / DIGIT).rev().fold(0, |products, digit| {
+            let shifted = (0..DIGIT).fold(products, |product, _| times_x(product));
+            let digits = weights.iter().map(|weight| (weight >> (DIGIT * digit)) as usize);
+            let chosen = tables.iter().zip(digits).map(|(table, at)| table[at % (1 << DIGIT)]);
+            chosen.fold(shifted, |products, block| products ^ block)
         });
         *sum ^= products;
     }
