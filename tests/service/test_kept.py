@@ -9,8 +9,8 @@ import pytest
 from faults.parties import ServerProcess
 from tacit import Client, Model
 
-NEW = 32 + 128 * 32 + 2 * 5
-"""Bytes of a party's offer and replies of base OTs, which kept ones spare."""
+NEW = (5 + 128 * 32) + (5 + 32) + (5 + 16 * 16 + 32) + (5 + 32)
+"""Bytes of a party's choices, offer, challenge and proof of base OTs at k = 8, which kept ones spare."""
 
 
 @pytest.fixture(scope="module")
