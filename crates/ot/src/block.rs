@@ -3,6 +3,18 @@
 /// X^128 = X^7 + X^2 + X + 1.
 const REDUCTION: u128 = 0x87;
 
+/// Returns the words of a block, low word first.
+#[inline]
+pub const fn to_words(block: u128) -> [u64; 2] {
+    [block as u64, (block >> 64) as u64]
+}
+
+/// Returns the block of two words, the low one first.
+#[inline]
+pub const fn of_words([low, high]: [u64; 2]) -> u128 {
+    low as u128 | (high as u128) << 64
+}
+
 /// Returns `x * X` in GF(2)\[X\]/(X^128 + X^7 + X^2 + X + 1), bit i of a block being the
 /// coefficient of X^i.
 #[inline]

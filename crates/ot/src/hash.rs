@@ -15,9 +15,9 @@
 //! `a != b`, and sigma is linear and bijective: two inputs with different `a` meet,
 //! or one meets a query of the adversary, for one Delta in 2^128 each, whatever
 //! public constant the tweak adds. Inputs with equal `a` belong to different
-//! elements and meet only when their `T` differ by a fixed constant (2^-128 for the
-//! pseudo-random `T` of a semi-honest receiver; equal `T` are kept apart by the
-//! tweak). Sigma is an orthomorphism (`sigma(x) xor x` is bijective too), so that a
+//! elements and meet only when their `T` differ by a fixed constant (2^-128, `T` being
+//! pseudo-random: SoftSpoken's check adds offsets that a receiver does not know when it
+//! chooses its trees; equal `T` are kept apart by the tweak). Sigma is an orthomorphism (`sigma(x) xor x` is bijective too), so that a
 //! mask that contains Delta itself does not cancel the feed-forward. A key serves
 //! at most [`PADS_PER_KEY`] pads, which bounds the gain of a search for Delta over many
 //! pads to 4 bits: an element of a wider table takes several keys, `session key xor index xor

@@ -23,15 +23,7 @@ impl Extension {
     pub fn new([first, second]: [Level; 2], field: Field, rng: &mut Random) -> Self {
         let domain = Domain::new(SessionId([9; 32]), Role::Client);
         let delta = rng.block();
-        let leaves = 1 << field.bits();
-        let tree = |_| Zeroizing::new((0..leaves).map(|_| rng.block()).collect());
-        let all: Vec<Leaves> = (0..field.trees()).map(tree).collect();
-        let known = |(tree, leaves): (usize, &Leaves)| {
-            let hole = usize::from(field.part(delta, tree));
-            let leaf = |y: usize| if y == 0 { 0 } else { leaves[y ^ hole] };
-            Zeroizing::new((0..leaves.len()).map(leaf).collect())
-        };
-        let known: Vec<Leaves> = all.iter().enumerate().map(known).collect();
+        let [all, known] = trees(field, delta, rng);
         Self {
             sender: Sender::at_level(first, &domain, field, (&known, [0; 32]), delta),
             receiver: Receiver::at_level(second, &domain, field, (&all, [0; 32])),
@@ -63,6 +55,20 @@ impl Extension {
         blocks.clear();
         self.sender.extend(grains, corrections, blocks)
     }
+}
+
+/// Random trees, and what a sender with this Delta knows of them.
+pub(crate) fn trees(field: Field, delta: u128, rng: &mut Random) -> [Vec<Leaves>; 2] {
+    let leaves = 1usize << field.bits();
+    let tree = |_| Zeroizing::new((0..leaves).map(|_| rng.block()).collect());
+    let all: Vec<Leaves> = (0..field.trees()).map(tree).collect();
+    let known = |(tree, leaves): (usize, &Leaves)| {
+        let hole = usize::from(field.part(delta, tree));
+        let leaf = |y: usize| if y == 0 { 0 } else { leaves[y ^ hole] };
+        Zeroizing::new((0..leaves.len()).map(leaf).collect())
+    };
+    let known = all.iter().enumerate().map(known).collect();
+    [all, known]
 }
 
 /// Transposes eight matrices of zeros `times` times.

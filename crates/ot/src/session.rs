@@ -35,6 +35,13 @@ impl Domain {
         hash.finalize().into()
     }
 
+    /// The words of [`Domain::digest`].
+    pub(crate) fn words(&self, label: &[u8; 8], parts: &[&[u8]]) -> [u64; 4] {
+        let digest = self.digest(label, parts);
+        let (words, _) = digest.as_chunks();
+        std::array::from_fn(|at| u64::from_le_bytes(words[at]))
+    }
+
     /// Two 128-bit values out of [`Domain::digest`].
     pub(crate) fn blocks(&self, label: &[u8; 8], parts: &[&[u8]]) -> [u128; 2] {
         let digest = u128_pair(self.digest(label, parts));

@@ -25,6 +25,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::softspoken::GRAIN;
+use crate::block::{of_words, to_words};
 use crate::session::Domain;
 use crate::simd::products::weighted_sums;
 use crate::simd::stream::Streams;
@@ -99,13 +100,14 @@ impl Check {
     pub(crate) fn prove(&mut self) -> [u64; WORDS] {
         let [sum] = std::mem::take(&mut *self.choices);
         let [a, b, c, d] = self.digest();
-        [sum as u64, (sum >> 64) as u64, a, b, c, d]
+        let [low, high] = to_words(sum);
+        [low, high, a, b, c, d]
     }
 
     /// Whether the receiver's part fits what was added, `delta` being the sender's.
     pub(crate) fn fits(&mut self, delta: u128, proof: &[u64; WORDS]) -> bool {
         let [low, high, digest @ ..] = proof;
-        let sum = u128::from(*low) | u128::from(*high) << 64;
+        let sum = of_words([*low, *high]);
         for (bit, column) in self.sums.iter_mut().enumerate() {
             *column ^= sum & ((delta >> bit) & 1).wrapping_neg();
         }
@@ -116,8 +118,6 @@ impl Check {
     fn digest(&mut self) -> [u64; 4] {
         let sums = Zeroizing::new(std::mem::replace(&mut *self.sums, [0; 128]));
         let bytes = Zeroizing::new(sums.map(u128::to_le_bytes));
-        let digest = self.domain.digest(b"row sums", &[&self.transcript, bytes.as_flattened()]);
-        let (words, _) = digest.as_chunks();
-        std::array::from_fn(|at| u64::from_le_bytes(words[at]))
+        self.domain.words(b"row sums", &[&self.transcript, bytes.as_flattened()])
     }
 }

@@ -117,24 +117,24 @@ impl Setup {
     /// # Errors
     /// [`wire::Error::Peer`], [`wire::Error::Transport`].
     pub fn run(
-        self,
+        mut self,
         ch: &mut Channel,
         rng: &mut Random,
     ) -> Result<(CotSender, CotReceiver, Option<Kept>)> {
-        let (session, keeps) = (self.session, self.keeps);
-        let (mut sender, mut receiver) = match self.kept {
-            Some(_) => self.resume(ch, rng)?,
+        let (mut sender, mut receiver) = match self.kept.take() {
+            Some(kept) => self.resume(ch, rng, kept)?,
             None => self.fresh(ch, rng)?,
         };
-        let kept = keeps.then(|| Kept::new(&session, sender.take_grain(), receiver.take_grain()));
+        let keep = || Kept::new(&self.session, sender.take_grain(), receiver.take_grain());
+        let kept = self.keeps.then(keep);
         Ok((sender, receiver, kept))
     }
 
     /// With new base OTs. Each party sends its choices, what it offers, and its proof; the client
     /// begins, and all that one party can say at a time is one round. Both compute their offers at the
     /// same time, which are most of the work, and then their proofs.
-    fn fresh(self, ch: &mut Channel, rng: &mut Random) -> Result<(CotSender, CotReceiver)> {
-        let Self { session, sourcing, keeps, .. } = self;
+    fn fresh(&self, ch: &mut Channel, rng: &mut Random) -> Result<(CotSender, CotReceiver)> {
+        let Self { session, sourcing, keeps, .. } = *self;
         let (field, role) = (sourcing.source.field(), ch.role());
         let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
         let (accepting, chooser, choices) = setup::accept(ours, field, rng);
@@ -168,9 +168,13 @@ impl Setup {
     }
 
     /// With base OTs of an earlier session: only the sums of trees cross.
-    fn resume(self, ch: &mut Channel, rng: &mut Random) -> Result<(CotSender, CotReceiver)> {
-        let Self { session, sourcing, kept, keeps } = self;
-        let Some(kept) = kept else { return Err(wire::Error::internal("no base OTs are kept")) };
+    fn resume(
+        &self,
+        ch: &mut Channel,
+        rng: &mut Random,
+        kept: Kept,
+    ) -> Result<(CotSender, CotReceiver)> {
+        let Self { session, sourcing, keeps, .. } = *self;
         let (field, role) = (sourcing.source.field(), ch.role());
         let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
         let accepting = Accepting::new(ours, field, kept.delta.clone());
@@ -196,7 +200,7 @@ impl Setup {
     }
 }
 
-/// The last words of a party with new base OTs.
+/// Sends what a party with new base OTs says last: corrections to keep, if any, and its proof.
 fn say(ch: &mut Channel, receiver: &mut CotReceiver, keeps: bool, proof: &TreeProof) -> Result<()> {
     if keeps {
         receiver.make_grain(ch)?;
@@ -204,7 +208,7 @@ fn say(ch: &mut Channel, receiver: &mut CotReceiver, keeps: bool, proof: &TreePr
     ch.send(proof)
 }
 
-/// Those of the other party.
+/// Receives what the other party says last, and checks it.
 fn hear(ch: &mut Channel, sender: &mut CotSender, keeps: bool, expected: &Expected) -> Result<()> {
     if keeps {
         sender.make_grain(ch)?;

@@ -32,8 +32,7 @@ use self::softspoken::Field;
 pub use crate::session::SessionId;
 
 /// Sets both directions up at once, in four rounds instead of six; both parties
-/// call it. The sender returned holds this party's Delta. Each message crosses its like,
-/// so that both parties compute at the same time.
+/// call it. The sender returned holds this party's Delta.
 ///
 /// # Errors
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].

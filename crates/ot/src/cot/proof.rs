@@ -8,7 +8,7 @@
 //! | Reveals | nothing: the sender answers only what the receiver knows, and shows that it does |
 //! | Security | malicious, but that a receiver may guess bits of Delta and is found out unless it guesses right; AES-128 as ideal cipher, SHA-256 as random oracle |
 //! | Cost | 16 bytes for each tree and 32, then 32 ([`challenge_layout`], [`proof_layout`]) |
-//! | Paper | the check of Boyle et al., CCS 2019, section 6, as SoftSpokenOT uses it; the answer in the place of that of Canetti, Sarkar, Wang, PKC 2020 |
+//! | Paper | the check of Boyle et al., CCS 2019, as SoftSpokenOT uses it; the answer in the place of that of Canetti, Sarkar, Wang, PKC 2020 |
 //!
 //! Each leaf has a tag, a block under the leaf as key. The receiver sends the sum of the tags of each
 //! tree and a digest of the digest of all tags. The sender finds the tags it misses from the sums,
@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 
 use super::softspoken::Field;
 use super::tree::Leaves;
+use crate::block::{of_words, to_words};
 use crate::session::Domain;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
@@ -62,7 +63,7 @@ pub(crate) fn challenge(domain: &Domain, trees: &[Leaves]) -> (Expected, TreeCha
     let tags = Zeroizing::new(tags_of(domain, trees));
     let size = trees.first().map_or(1, |leaves| leaves.len());
     let sums = tags.chunks(size).map(|tags| tags.iter().fold(0, |sum, tag| sum ^ tag));
-    let mut words: Vec<u64> = sums.flat_map(|sum| [sum as u64, (sum >> 64) as u64]).collect();
+    let mut words: Vec<u64> = sums.flat_map(to_words).collect();
     let proof = Zeroizing::new(digest(domain, &tags));
     words.extend(digest_of_proof(domain, &proof));
     (Expected(proof), Packed::one(words, 64))
@@ -99,13 +100,13 @@ pub(crate) fn prove(
         return Err(Error::peer("a challenge for each tree", format!("{} words", words.len())));
     }
     let mut tags = Zeroizing::new(tags_of(domain, trees));
-    for ((tree, tags), [low, high]) in tags.chunks_mut(1 << field.bits()).enumerate().zip(sums) {
-        tags[0] = u128::from(*low) | u128::from(*high) << 64;
+    for ((tree, tags), sum) in tags.chunks_mut(1 << field.bits()).enumerate().zip(sums) {
+        tags[0] = of_words(*sum);
         tags[0] = tags.iter().fold(0, |sum, tag| sum ^ tag);
         let hole = field.part(delta, tree);
         (0..field.bits()).for_each(|bit| swap(tags, bit, hole));
     }
-    let proof = digest(domain, &tags);
+    let proof = Zeroizing::new(digest(domain, &tags));
     if digest_of_proof(domain, &proof).ct_eq(expected).into() {
         return Ok(Packed::one(proof.to_vec(), 64));
     }
@@ -147,39 +148,21 @@ fn tags_of(domain: &Domain, trees: &[Leaves]) -> Vec<u128> {
 fn digest(domain: &Domain, tags: &[u128]) -> [u64; WORDS] {
     let mut bytes = Zeroizing::new(Vec::with_capacity(size_of_val(tags)));
     tags.iter().for_each(|tag| bytes.extend_from_slice(&tag.to_le_bytes()));
-    words(domain.digest(b"all tags", &[&bytes]))
+    domain.words(b"all tags", &[&bytes])
 }
 
 fn digest_of_proof(domain: &Domain, proof: &[u64; WORDS]) -> [u64; WORDS] {
     let bytes = Zeroizing::new(proof.map(u64::to_le_bytes));
-    words(domain.digest(b"expected", &[bytes.as_flattened()]))
-}
-
-fn words(digest: [u8; 32]) -> [u64; WORDS] {
-    let (words, _) = digest.as_chunks();
-    std::array::from_fn(|at| u64::from_le_bytes(words[at]))
+    domain.words(b"expected", &[bytes.as_flattened()])
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::measure::trees;
     use crate::session::SessionId;
     use ring::Random;
-
-    /// Trees, and what a sender with this Delta knows of them.
-    fn trees(field: Field, delta: u128, rng: &mut Random) -> [Vec<Leaves>; 2] {
-        let leaves = 1usize << field.bits();
-        let tree = |_| Zeroizing::new((0..leaves).map(|_| rng.block()).collect());
-        let all: Vec<Leaves> = (0..field.trees()).map(tree).collect();
-        let known = |(tree, leaves): (usize, &Leaves)| {
-            let hole = usize::from(field.part(delta, tree));
-            let leaf = |y: usize| if y == 0 { 0 } else { leaves[y ^ hole] };
-            Zeroizing::new((0..leaves.len()).map(leaf).collect())
-        };
-        let known = all.iter().enumerate().map(known).collect();
-        [all, known]
-    }
 
     #[test]
     fn whoever_knows_all_leaves_but_one_passes_and_no_one_else() {

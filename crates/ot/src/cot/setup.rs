@@ -8,6 +8,7 @@ use super::proof::{self, Expected, TreeChallenge, TreeProof, challenge_layout, p
 use super::softspoken::{Field, Receiver, Sender};
 use super::tree::{Leaves, Sums, grow, path_bit, puncture};
 use crate::base::{self, Choices, Chooser, Offer};
+use crate::block::{of_words, to_words};
 use crate::session::Domain;
 
 /// COT receiver to COT sender: the masked sums of all trees, low word first.
@@ -81,7 +82,7 @@ fn grown(domain: &Domain, field: Field, rng: &mut Prg, pairs: &[[Seed; 2]]) -> G
     for (tree, pairs) in (0u8..).zip(pairs.chunks_exact(field.bits())) {
         let (of_tree, sums) = grow(domain, tree, rng.block(), pairs);
         leaves.push(of_tree);
-        let halves = sums.iter().flatten().flat_map(|sum| [*sum as u64, (sum >> 64) as u64]);
+        let halves = sums.iter().flatten().flat_map(|sum| to_words(*sum));
         words.extend(halves);
     }
     Grown { leaves, sums: words }
@@ -156,7 +157,10 @@ impl Accepting {
         if levels.len() != base::COUNT || !rest.is_empty() {
             return Err(Error::peer("the sums of 128 levels", format!("{} words", words.len())));
         }
-        let sums: Sums = levels.iter().map(blocks).collect();
+        let sums: Sums = levels
+            .iter()
+            .map(|[a, b, c, d]: &[u64; 4]| [of_words([*a, *b]), of_words([*c, *d])])
+            .collect();
         let depth = self.field.bits();
         let trees = (0u8..).zip(sums.chunks_exact(depth).zip(keys.chunks_exact(depth)));
         let punctured = trees.map(|(tree, (sums, keys))| {
@@ -197,9 +201,4 @@ pub(crate) const fn sums_layout() -> [Segment; 1] {
 /// What [`TreeSums`] costs when `from` sends it.
 pub(crate) fn sums_cost(from: Role) -> Cost {
     Cost::message(from, TreeSums::body_len(&sums_layout()))
-}
-
-/// Left and right sum of a level.
-fn blocks(words: &[u64; 4]) -> [u128; 2] {
-    [0, 2].map(|at| u128::from(words[at]) | (u128::from(words[at + 1]) << 64))
 }

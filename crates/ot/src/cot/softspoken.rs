@@ -23,6 +23,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::check::{Check, WORDS};
 use super::tree::Leaves;
+use crate::block::{of_words, to_words};
 use crate::session::Domain;
 use crate::simd::aes::Ciphers;
 use crate::simd::transpose::{Columns, transpose};
@@ -163,13 +164,13 @@ impl Receiver {
             let sum = self.streams.fold(tree);
             let masked = sum.iter().zip(&*self.choices).map(|(u, c)| u ^ c);
             let (out, _) = row[2 * done..][..2 * used].as_chunks_mut();
-            out.iter_mut().zip(masked).for_each(|(out, x)| *out = [x as u64, (x >> 64) as u64]);
+            out.iter_mut().zip(masked).for_each(|(out, x)| *out = to_words(x));
         }
     }
 
     /// Appends the choice bits of `used` grains.
     fn choose(&self, used: usize, choices: &mut Vec<u8>) {
-        let words = self.choices.iter().flat_map(|c| [*c as u64, (c >> 64) as u64]);
+        let words = self.choices.iter().flat_map(|c| to_words(*c));
         let mut plane = Zeroizing::new([0; 2 * EIGHT]);
         plane.iter_mut().zip(words).for_each(|(word, c)| *word = c);
         let start = choices.len();
@@ -352,8 +353,8 @@ impl Streams {
         let depth = self.field.bits();
         for (bit, column) in self.columns[tree * depth..][..depth].iter_mut().enumerate() {
             let on = ((delta >> (tree * depth + bit)) & 1).wrapping_neg();
-            for (block, [low, high]) in column.iter_mut().zip(correction.as_chunks().0) {
-                *block ^= (u128::from(*low) | (u128::from(*high) << 64)) & on;
+            for (block, words) in column.iter_mut().zip(correction.as_chunks().0) {
+                *block ^= of_words(*words) & on;
             }
         }
     }

@@ -25,6 +25,7 @@ use zeroize::{Zeroize, Zeroizing};
 use self::ggm::{CLEAR, Keys};
 use self::lpn::Code;
 use self::params::Set;
+use crate::block::{of_words, to_words};
 use crate::session::Domain;
 
 /// Sender to receiver: for each tree the blocks of levels 2 .. depth, low word first.
@@ -43,7 +44,7 @@ pub(crate) fn messages(set: Set, trees: usize) -> impl Iterator<Item = usize> {
 
 /// The message of these blocks.
 pub(crate) fn corrections(blocks: &[u128]) -> Corrections {
-    let words = blocks.iter().flat_map(|block| [*block as u64, (block >> 64) as u64]);
+    let words = blocks.iter().flat_map(|block| to_words(*block));
     Packed::one(words.collect(), 64)
 }
 
@@ -51,7 +52,7 @@ pub(crate) fn corrections(blocks: &[u128]) -> Corrections {
 pub(crate) fn blocks(corrections: Corrections) -> Vec<u128> {
     let words = corrections.concat();
     let pairs = words.as_chunks::<2>().0.iter();
-    pairs.map(|[low, high]| u128::from(*low) | (u128::from(*high) << 64)).collect()
+    pairs.map(|pair| of_words(*pair)).collect()
 }
 
 /// What both parties hold of a refill.

@@ -46,9 +46,8 @@ fn messages_cover_the_count_exactly() {
     }
 }
 
-/// Both ends with trees of their own, one message of `grains` whose corrections are changed, and
-/// what both parties make of it: Delta, the sender's blocks if it checks and if it does not, the
-/// receiver's blocks and choices.
+/// What both parties make of a message whose corrections were changed: Delta, whether the sender
+/// refuses it, the sender's blocks without its check, and the receiver's blocks and choices.
 struct Cheated {
     delta: u128,
     refused: bool,
