@@ -9,7 +9,7 @@ use ring::simd::Width;
 use zeroize::Zeroizing;
 
 use super::{EIGHT, Eight};
-use crate::block::{multiples, times_x};
+use crate::block::{multiples, of_words, times_x, to_words};
 
 /// Bits of a weight that portable code takes at a time.
 const DIGIT: u32 = 4;
@@ -41,6 +41,70 @@ pub(crate) fn weighted_sums(level: Level, weights: &Eight, columns: &[Eight], su
     }
 }
 
+/// Adds `sum_i (left[i] + weights[0][i]) * (right[i] + weights[1][i])` to `sums[j]`, for every column
+/// `[left, right]`. In the portable code too no address and no branch depends on columns.
+pub(crate) fn paired_sums(
+    level: Level,
+    weights: &[Eight; 2],
+    columns: &[[Eight; 2]],
+    sums: &mut [u128],
+) {
+    #[cfg(target_arch = "x86_64")]
+    match (level.width(), level.vaes()) {
+        (Width::Scalar, _) => {}
+        // SAFETY: the level proves the presence of AVX2 and VPCLMULQDQ.
+        (_, true) => return unsafe { wide::paired_sums(weights, columns, sums) },
+        // SAFETY: the level proves the presence of AVX2 and PCLMULQDQ.
+        _ => return unsafe { narrow::paired_sums(weights, columns, sums) },
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = level;
+    for (sum, [left, right]) in sums.iter_mut().zip(columns) {
+        let factors = left.iter().zip(&weights[0]).zip(right.iter().zip(&weights[1]));
+        let parts = factors.fold([0; 3], |sums, ((left, a), (right, b))| {
+            let parts = parts(left ^ a, right ^ b);
+            std::array::from_fn(|part| sums[part] ^ parts[part])
+        });
+        *sum ^= reduce(parts);
+    }
+}
+
+/// The parts of a product without reduction, by Karatsuba's rule: those at 1, X^64 and X^128.
+fn parts(a: u128, b: u128) -> [u128; 3] {
+    let ([a0, a1], [b0, b1]) = (to_words(a), to_words(b));
+    let (low, high) = (carryless(a0, b0), carryless(a1, b1));
+    [low, carryless(a0 ^ a1, b0 ^ b1) ^ low ^ high, high]
+}
+
+/// `low + X^64 * middle + X^128 * high` modulo the polynomial.
+fn reduce([low, middle, high]: [u128; 3]) -> u128 {
+    let (low, high) = (low ^ (middle << 64), high ^ (middle >> 64));
+    // X^128 = X^7 + X^2 + X + 1, and what that shifts out at the top once more.
+    let over = (high >> 127) ^ (high >> 126) ^ (high >> 121);
+    [high, over].iter().fold(low, |sum, x| sum ^ x ^ (x << 1) ^ (x << 2) ^ (x << 7))
+}
+
+/// The product of two polynomials of degree below 64, in constant time: integer products of
+/// numbers that have every fourth bit only, whose carries stay in the bits between.
+fn carryless(a: u64, b: u64) -> u128 {
+    let low = carryless_low(a, b);
+    let high = carryless_low(a.reverse_bits(), b.reverse_bits()).reverse_bits() >> 1;
+    of_words([low, high])
+}
+
+/// The lower half of [`carryless`]. Sixteen products at most meet in a bit; a sum of 16 would reach the
+/// next kept bit, and it only can in a bit above the lower half.
+fn carryless_low(a: u64, b: u64) -> u64 {
+    const EVERY_FOURTH: u64 = 0x1111_1111_1111_1111;
+    (0..4).fold(0, |all, place| {
+        let products = (0..4).map(|i| {
+            let j = (place + 4 - i) % 4;
+            (a & (EVERY_FOURTH << i)).wrapping_mul(b & (EVERY_FOURTH << j))
+        });
+        all | (products.fold(0, |sum, product| sum ^ product) & (EVERY_FOURTH << place))
+    })
+}
+
 /// The products of one vector width: of two factors in each lane, by Karatsuba's rule, whose
 /// three parts are added up before they are put together and reduced.
 #[cfg(target_arch = "x86_64")]
@@ -70,6 +134,29 @@ macro_rules! products {
                         low = vector::xor(low, $multiply::<0x00>(block, *weight));
                         high = vector::xor(high, $multiply::<0x11>(block, *weight));
                         let crossed = $multiply::<0x00>(halves(block), *halved);
+                        middle = vector::xor(middle, crossed);
+                    }
+                    middle = vector::xor(middle, vector::xor(low, high));
+                    *sum ^= reduced($fold(low), $fold(middle), $fold(high));
+                }
+            }
+
+            /// See [`super::paired_sums`].
+            #[target_feature(enable = $features)]
+            pub(super) fn paired_sums(
+                weights: &[Eight; 2],
+                columns: &[[Eight; 2]],
+                sums: &mut [u128],
+            ) {
+                for (sum, [left, right]) in sums.iter_mut().zip(columns) {
+                    let [mut low, mut middle, mut high] = [vector::zero(); 3];
+                    for at in 0..VECTORS {
+                        let weight = |side: usize| vector::load(&weights[side], at);
+                        let left = vector::xor(vector::load(left, at), weight(0));
+                        let right = vector::xor(vector::load(right, at), weight(1));
+                        low = vector::xor(low, $multiply::<0x00>(left, right));
+                        high = vector::xor(high, $multiply::<0x11>(left, right));
+                        let crossed = $multiply::<0x00>(halves(left), halves(right));
                         middle = vector::xor(middle, crossed);
                     }
                     middle = vector::xor(middle, vector::xor(low, high));
@@ -126,6 +213,34 @@ mod tests {
     fn product(a: u128, b: u128) -> u128 {
         let rows: Vec<u128> = (0..128).map(|i| b & ((a >> i) & 1).wrapping_neg()).collect();
         combine(&rows)
+    }
+
+    #[test]
+    fn every_level_adds_the_products_of_pairs_up() {
+        let mut rng = Random::seeded(2);
+        for round in 0..40 {
+            let mut pair = || [(); 2].map(|()| std::array::from_fn(|_| rng.block()));
+            let mut weights: [Eight; 2] = pair();
+            let mut columns: Vec<[Eight; 2]> = (0..5).map(|_| pair()).collect();
+            match round {
+                0 => weights = [[0; 8]; 2],
+                1 => (weights, columns) = ([[0; 8]; 2], vec![[[u128::MAX; 8]; 2]; 5]),
+                2 => (weights, columns) = ([[0; 8], [1; 8]], vec![[[1 << 127; 8]; 2]; 5]),
+                _ => {}
+            }
+            let before: Vec<u128> = (0..5).map(|i| i << 100 | i).collect();
+            let wanted = columns.iter().zip(&before).map(|([left, right], before)| {
+                (0..8).fold(*before, |sum, i| {
+                    sum ^ product(left[i] ^ weights[0][i], right[i] ^ weights[1][i])
+                })
+            });
+            let wanted: Vec<u128> = wanted.collect();
+            for level in Level::available() {
+                let mut sums = before.clone();
+                paired_sums(level, &weights, &columns, &mut sums);
+                assert_eq!(sums, wanted, "{level:?}, round {round}");
+            }
+        }
     }
 
     #[test]
