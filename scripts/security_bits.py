@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from functools import cache
-from math import log2, pi, sqrt
+from math import ceil, log2, pi, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,6 +83,15 @@ def primitives() -> Iterator[Primitive]:
         name = f"Ferret's parities, set {place + 1}"
         formula = "the least of the columns of scripts/lpn_estimate.py"
         yield Primitive(name, "the secret of k bits or the noise", formula, bits, "crates/ot/src/cot/ferret/params.rs")
+    # Tags are added up by sixteens, each level with weights that hide a difference once in 2^128.
+    levels = ceil(max(depth for _, _, depth in sets()) / 4)
+    yield Primitive(
+        "Ferret's check",
+        "blocks whose leaves differ at two positions and whose tags give the same sum; a try takes a hash",
+        f"{KEY} - log2 {levels}",
+        KEY - log2(levels),
+        "crates/ot/src/cot/ferret/check.rs",
+    )
     trees = "crates/ot/src/cot/ferret/ggm.rs"
     yield Primitive("Ferret's trees", delta, f"{DELTA} - log2 1", DELTA, trees)
     hashes = (
@@ -97,9 +106,13 @@ def primitives() -> Iterator[Primitive]:
 @cache
 def parities() -> list[float]:
     """Bits of each set of Ferret against the best attack of the customary models."""
-    sets = lpn_estimate.SET.findall(lpn_estimate.PARAMETERS.read_text())
-    numbers = [tuple(int(number.replace("_", "")) for number in one) for one in sets]
-    return [min(lpn_estimate.estimate(t << depth, k, t).values()) for t, k, depth in numbers]
+    return [min(lpn_estimate.estimate(t << depth, k, t).values()) for t, k, depth in sets()]
+
+
+def sets() -> list[tuple[int, int, int]]:
+    """Trees, length of the secret and depth of each set of Ferret."""
+    found = lpn_estimate.SET.findall(lpn_estimate.PARAMETERS.read_text())
+    return [(int(t), int(k.replace("_", "")), int(depth)) for t, k, depth in found]
 
 
 def page() -> str:

@@ -1,5 +1,5 @@
-//! Oblivious transfer between two semi-honest parties; base OTs and SoftSpoken's extension stand
-//! parties that send anything.
+//! Oblivious transfer between two semi-honest parties; base OTs and the extensions stand parties that
+//! send anything.
 //!
 //! A *correlation* is a block `q` of the sender and a pair `(c, t)` of the
 //! receiver with `t = q xor c*Delta`. [`cot`] makes them (base OTs over

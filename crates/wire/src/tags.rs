@@ -108,7 +108,7 @@ tags! {
     RESULT = 0x39, "share of a result", ToClient, [Online],
         "The server sends its share of the result, which opens it to the client.";
     FERRET_CORRECTIONS = 0x3a, "corrections of Ferret", Both, [Preprocess],
-        "The sender of Ferret's correlations sends the blocks of its trees' levels.";
+        "The sender of Ferret's correlations sends the blocks of its trees' levels, sums of tags and a digest.";
     TREE_PROOF = 0x3b, "proof of SoftSpoken's trees", Both, [Setup],
         "The sender of SoftSpoken's correlations shows that it knows all leaves but one of each tree.";
     BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],

@@ -91,13 +91,12 @@ impl Side for ReceiverSide {
         pool: &mut ReceiverBatch,
     ) -> Result<()> {
         let count = messages.iter().sum::<usize>();
-        let mut corrections = Vec::with_capacity(count * set.blocks());
+        let mut received = ferret::Received::default();
         for trees in messages {
-            let message: ferret::Corrections = ch.receive(&corrections_layout(set, *trees))?;
-            corrections.extend(ferret::blocks(message));
+            received.add(*trees, ch.receive(&corrections_layout(set, *trees))?);
         }
         let leaves = pool.blocks.grow(count << set.depth);
-        refill.encode(threads, &corrections, leaves);
+        refill.encode(threads, &received, leaves)?;
         pool.choices.items().extend(leaves.iter().map(|t| *t as u8 & 1));
         Ok(())
     }

@@ -90,13 +90,8 @@ impl Side for SenderSide {
         pool: &mut SenderBatch,
     ) -> Result<()> {
         let leaves = pool.blocks.grow(messages.iter().sum::<usize>() << set.depth);
-        let corrections = refill.grow(threads, leaves);
-        let mut rest = corrections.as_slice();
-        for trees in messages {
-            let (now, later) = rest.split_at(trees * set.blocks());
-            ch.send(&ferret::corrections(now))?;
-            rest = later;
-        }
+        let sent = refill.grow(threads, leaves);
+        sent.messages(messages).try_for_each(|message| ch.send(&message))?;
         refill.encode(threads, leaves);
         Ok(())
     }

@@ -22,6 +22,8 @@
 use ring::simd::Level;
 use zeroize::Zeroizing;
 
+use super::check::Weigher;
+use crate::session::Domain;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
 
@@ -32,16 +34,18 @@ const GROUP: usize = 1 << 13;
 /// The lowest bit of a leaf is zero, so that a receiver's block carries its choice there.
 pub(crate) const CLEAR: u128 = !1;
 
-/// `H`, under keys that follow from that of a refill.
+/// The trees of a refill, `depth` levels each, and `H` under keys that follow from the refill's.
 #[derive(Clone, Copy)]
-pub(crate) struct Keys {
+pub(crate) struct Forest {
+    domain: Domain,
     key: u128,
+    depth: usize,
 }
 
 /// The hashes of a group of trees, level by level. Eight keys are made at a time: those of some
 /// levels of all its trees.
 struct Expander {
-    keys: Keys,
+    forest: Forest,
     hasher: Hasher,
     /// Number of the first tree in its refill.
     first: usize,
@@ -57,100 +61,160 @@ fn group(depth: usize) -> usize {
     (GROUP >> depth).clamp(1, EIGHT)
 }
 
-impl Keys {
-    /// Hashes under `key` of a refill, which both parties know.
-    pub(crate) const fn new(key: u128) -> Self {
-        Self { key }
+impl Forest {
+    /// The trees of a refill with the hash's `key`, which both parties know. `depth` is at least 4.
+    pub(crate) const fn new(domain: Domain, key: u128, depth: usize) -> Self {
+        Self { domain, key, depth }
     }
 
-    /// The key that expands `level` of the tree of this number.
+    /// The key that expands `level` of the tree of this number; that of level `depth` makes tags.
     const fn of(self, tree: usize, level: usize) -> u128 {
         self.key ^ ((tree as u128) << 8 | level as u128)
     }
 
     /// Grows trees of `2^depth` leaves each into `leaves`, from `depth` blocks `q` per
-    /// tree, and writes the `depth - 1` blocks per tree for the receiver to
-    /// `corrections`. The first of them is number `first` of its refill.
+    /// tree, and writes `depth` blocks per tree for the receiver to `sent`: a correction for each level
+    /// but the first, and the sum of the tags. `sums` gets the weighted sum of each tree's tags. The
+    /// first tree is number `first` of its refill.
     pub(crate) fn grow(
         self,
         mut first: usize,
-        depth: usize,
         delta: u128,
         seeds: &[u128],
         leaves: &mut [u128],
-        corrections: &mut [u128],
+        sent: &mut [u128],
+        sums: &mut [u128],
     ) {
+        let (depth, mut tags) = (self.depth, Tags::new(self));
         let jobs = leaves
             .chunks_mut(group(depth) << depth)
             .zip(seeds.chunks(group(depth) * depth))
-            .zip(corrections.chunks_mut(group(depth) * (depth - 1)));
-        for ((leaves, seeds), corrections) in jobs {
+            .zip(sent.chunks_mut(group(depth) * depth))
+            .zip(sums.chunks_mut(group(depth)));
+        for (((leaves, seeds), sent), sums) in jobs {
             let trees = leaves.len() >> depth;
             for (root, seeds) in leaves.chunks_exact_mut(2).zip(seeds.chunks_exact(depth)) {
                 (root[0], root[1]) = (seeds[0], seeds[0] ^ delta);
             }
-            let mut expander = Expander::new(self, first, group(depth));
+            let mut expander = Expander::new(self, first);
             for level in 1..depth {
                 expander.enter(level);
-                let sums = expander.expand(level, depth, trees, leaves);
+                let sums = expander.expand(level, trees, leaves);
                 let seeds = seeds.iter().skip(level).step_by(depth);
-                let corrections = corrections.iter_mut().skip(level - 1).step_by(depth - 1);
-                for ((correction, seed), [left, _]) in corrections.zip(seeds).zip(sums.iter()) {
-                    *correction = seed ^ left;
+                let sent = sent.iter_mut().skip(level - 1).step_by(depth);
+                for ((sent, seed), [left, _]) in sent.zip(seeds).zip(sums.iter()) {
+                    *sent = seed ^ left;
                 }
+            }
+            let sums_of_tags = tags.make(&mut expander, leaves);
+            for (tree, (sent, sum)) in sent.chunks_exact_mut(depth).zip(sums).enumerate() {
+                sent[depth - 1] = sums_of_tags[tree];
+                *sum = tags.weigh(first, tree, sent);
             }
             first += trees;
         }
     }
 
     /// Recovers the trees' leaves from `depth` blocks `t` and choice bits (0 or 1) per tree
-    /// and the sender's corrections. The leaf at the missing position is the sender's
+    /// and what the sender sent. The leaf at the missing position is the sender's
     /// xor Delta, with the lowest bit set; that bit of all others is zero. The first tree is number
-    /// `first` of its refill.
+    /// `first` of its refill. `sums` gets the weighted sums that the sender must have.
     pub(crate) fn puncture(
         self,
         mut first: usize,
-        depth: usize,
         seeds: &[u128],
         choices: &[u8],
         leaves: &mut [u128],
-        corrections: &[u128],
+        sent: &[u128],
+        sums: &mut [u128],
     ) {
+        let (depth, mut tags) = (self.depth, Tags::new(self));
         let jobs = leaves
             .chunks_mut(group(depth) << depth)
             .zip(seeds.chunks(group(depth) * depth))
             .zip(choices.chunks(group(depth) * depth))
-            .zip(corrections.chunks(group(depth) * (depth - 1)));
-        for (((leaves, seeds), choices), corrections) in jobs {
+            .zip(sent.chunks(group(depth) * depth))
+            .zip(sums.chunks_mut(group(depth)));
+        for ((((leaves, seeds), choices), sent), sums) in jobs {
             let trees = leaves.len() >> depth;
             let mut paths = roots(depth, seeds, choices, leaves);
-            let mut expander = Expander::new(self, first, group(depth));
+            let mut expander = Expander::new(self, first);
             for level in 1..depth {
                 expander.enter(level);
                 let empty = expander.empty(level);
-                let sums = expander.expand(level, depth, trees, leaves);
+                let sums = expander.expand(level, trees, leaves);
                 let nodes = leaves.chunks_exact_mut(2 << level);
                 for (tree, (nodes, path)) in nodes.zip(&mut paths[..trees]).enumerate() {
                     let at = tree * depth + level;
-                    let sum = seeds[at] ^ corrections[tree * (depth - 1) + level - 1];
+                    let sum = seeds[at] ^ sent[at - 1];
                     let last = level + 1 == depth;
                     let pair = missing(choices[at], sum, sums[tree], empty[tree], last);
                     add(nodes, *path, pair);
                     *path = 2 * *path + u64::from(1 - choices[at]);
                 }
             }
+            let sums_of_tags = tags.make(&mut expander, leaves);
+            let trees_of = sent.chunks_exact(depth).zip(paths.iter());
+            for (tree, ((sent, path), sum)) in trees_of.zip(sums).enumerate() {
+                tags.change(tree, *path, sent[depth - 1] ^ sums_of_tags[tree]);
+                *sum = tags.weigh(first, tree, sent);
+            }
             first += trees;
         }
     }
 }
 
+/// The tags of the leaves of a group of trees.
+struct Tags {
+    depth: usize,
+    tags: Zeroizing<Vec<u128>>,
+    weigher: Weigher,
+}
+
+impl Tags {
+    fn new(forest: Forest) -> Self {
+        let Forest { domain, key, depth } = forest;
+        let weigher = Weigher::new(Level::best(), domain, key, depth);
+        Self { depth, tags: Zeroizing::new(vec![0; group(depth) << depth]), weigher }
+    }
+
+    /// Makes the tags of these trees' leaves, and returns the sum of those of each tree.
+    fn make(&mut self, expander: &mut Expander, leaves: &[u128]) -> Zeroizing<[u128; EIGHT]> {
+        expander.enter(self.depth);
+        let place = expander.place(self.depth);
+        let mut sums = Zeroizing::new([0; EIGHT]);
+        let batch = BATCH.min(1 << self.depth);
+        let tags = self.tags.chunks_exact_mut(batch).zip(leaves.chunks_exact(batch));
+        for (start, (tags, leaves)) in (0..).step_by(batch).zip(tags) {
+            let tree = start >> self.depth;
+            tags.iter_mut().zip(leaves).for_each(|(tag, leaf)| *tag = sigma(*leaf));
+            expander.hasher.hash(place + tree, self.depth as u32, tags);
+            sums[tree] = tags.iter().fold(sums[tree], |sum, tag| sum ^ tag);
+        }
+        sums
+    }
+
+    /// Adds `change` to the tag of a tree of the group that is at position `missing`.
+    fn change(&mut self, tree: usize, missing: u64, change: u128) {
+        let right = spread(missing as u8 & 1);
+        let tags = &mut self.tags[tree << self.depth..][..1 << self.depth];
+        add(tags, missing >> 1, [change & !right, change & right]);
+    }
+
+    /// The weighted sum of the tags of a tree of the group whose first one has this number.
+    fn weigh(&mut self, first: usize, tree: usize, sent: &[u128]) -> u128 {
+        let tags = &mut self.tags[tree << self.depth..][..1 << self.depth];
+        self.weigher.weigh(first + tree, sent, tags)
+    }
+}
+
 impl Expander {
-    fn new(keys: Keys, first: usize, room: usize) -> Self {
-        Self { keys, hasher: Hasher::new(Level::best()), first, room }
+    fn new(forest: Forest, first: usize) -> Self {
+        Self { forest, hasher: Hasher::new(Level::best()), first, room: group(forest.depth) }
     }
 
     /// Makes the keys of `level`, and of those after it that are made with it, unless they are
-    /// there. Expander are entered in order, from 1 on.
+    /// there. Levels are entered in order, from 1 on.
     fn enter(&mut self, level: usize) {
         let at_once = EIGHT / self.room;
         if !(level - 1).is_multiple_of(at_once) {
@@ -158,7 +222,7 @@ impl Expander {
         }
         let mut keys = [0; EIGHT];
         for (place, key) in keys.iter_mut().enumerate() {
-            *key = self.keys.of(self.first + place % self.room, level + place / self.room);
+            *key = self.forest.of(self.first + place % self.room, level + place / self.room);
         }
         self.hasher.set(keys);
     }
@@ -177,9 +241,9 @@ impl Expander {
     }
 
     /// Replaces the nodes of `level` of so many trees at the front of `nodes` by their children, in
-    /// place from the back. Both parties' trees end after `depth` levels, with [`CLEAR`] leaves.
-    fn expand(&self, level: usize, depth: usize, trees: usize, nodes: &mut [u128]) -> Sums {
-        let keep = if level + 1 == depth { CLEAR } else { !0 };
+    /// place from the back. Both parties' trees end with [`CLEAR`] leaves.
+    fn expand(&self, level: usize, trees: usize, nodes: &mut [u128]) -> Sums {
+        let keep = if level + 1 == self.forest.depth { CLEAR } else { !0 };
         let total = trees << level;
         let (step, run) = (BATCH.min(total), BATCH.min(1 << level));
         let mut sums = Zeroizing::new([[0; 2]; EIGHT]);
@@ -267,133 +331,4 @@ const fn sigma(x: u128) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use aes::Aes128Enc;
-    use aes::cipher::{BlockCipherEncrypt, KeyInit};
-    use ring::Random;
-
-    /// Sizes with one tree a group, several, and a group that is not full.
-    #[test]
-    fn one_leaf_of_each_tree_differs_by_delta() {
-        for (depth, trees) in [(2, 1), (5, 37), (10, 11), (13, 3)] {
-            check(depth, trees, &mut Random::seeded(depth as u64));
-        }
-    }
-
-    fn check(depth: usize, trees: usize, rng: &mut Random) {
-        let (keys, delta) = (Keys::new(rng.block()), rng.block() | 1);
-        let seeds: Vec<u128> = (0..trees * depth).map(|_| rng.block()).collect();
-        let choices: Vec<u8> = seeds.iter().map(|_| rng.word() as u8 & 1).collect();
-        let opened = seeds.iter().zip(&choices).map(|(q, c)| q ^ (delta & spread(*c)));
-        let opened: Vec<u128> = opened.collect();
-        let (mut q, mut t) = (vec![0; trees << depth], vec![0; trees << depth]);
-        let mut corrections = vec![0; trees * (depth - 1)];
-        let first = 1000;
-        keys.grow(first, depth, delta, &seeds, &mut q, &mut corrections);
-        keys.puncture(first, depth, &opened, &choices, &mut t, &corrections);
-        let bits = choices.chunks(depth);
-        for ((q, t), bits) in q.chunks(1 << depth).zip(t.chunks(1 << depth)).zip(bits) {
-            let hidden = bits.iter().fold(0, |at, bit| 2 * at + usize::from(1 - bit));
-            for (at, (q, t)) in q.iter().zip(t).enumerate() {
-                assert_eq!((q ^ t, q & 1), (if at == hidden { delta } else { 0 }, 0));
-            }
-            let sum = q.iter().fold(0, |sum, q| sum ^ q);
-            assert_eq!(sum, delta & CLEAR);
-        }
-    }
-
-    #[test]
-    fn sigma_is_an_orthomorphism() {
-        let x = Random::seeded(1).block();
-        let (high, low) = (x >> 64, x & u128::from(u64::MAX));
-        assert_eq!(sigma(x), ((high ^ low) << 64) | high);
-        assert_eq!(sigma(x) ^ x, (low << 64) | (high ^ low));
-    }
-
-    /// Blocks of this many bits, few enough to search all of them.
-    const TOY: u32 = 20;
-    /// Expander of which the toy's receiver knows `H(x xor Delta)`.
-    const KNOWN: usize = 256;
-
-    /// `H` on toy blocks: four Feistel rounds under a key in the place of AES.
-    fn toy(key: u128, x: u32) -> u32 {
-        let half = TOY / 2;
-        let mask = (1 << half) - 1;
-        let sigma = (((x >> half) ^ x) & mask) << half | x >> half;
-        let cipher = Aes128Enc::new(&key.to_le_bytes().into());
-        let round = |number: u32, right: u32| {
-            let mut block = (u128::from(number) << 32 | u128::from(right)).to_le_bytes().into();
-            cipher.encrypt_block(&mut block);
-            u32::from_le_bytes([block[0], block[1], block[2], block[3]]) & mask
-        };
-        let (mut left, mut right) = (sigma >> half, sigma & mask);
-        for number in 0..4 {
-            (left, right) = (right, left ^ round(number, right));
-        }
-        (left << half | right) ^ sigma
-    }
-
-    /// Tries to find Delta from `H(x xor Delta)` of known `x`, with so many evaluations of `H`, each
-    /// level under its `key`. A guess is compared with all levels of its key.
-    fn attack(
-        key: impl Fn(usize) -> u128,
-        known: &[(u32, u32)],
-        evaluations: u32,
-        delta: u32,
-    ) -> bool {
-        let one_key = key(0) == key(1);
-        (0..evaluations).any(|guess| {
-            let level = if one_key { 0 } else { guess as usize % known.len() };
-            let hash = toy(key(level), guess);
-            let under = if one_key { known } else { &known[level..=level] };
-            under.iter().any(|(x, seen)| *seen == hash && x ^ guess == delta)
-        })
-    }
-
-    #[test]
-    fn a_key_for_each_level_leaves_nothing_to_compare_a_guess_with() {
-        let (mut found, mut trials) = ([0, 0], 0);
-        let mut rng = Random::seeded(20);
-        while trials < 20 {
-            trials += 1;
-            let (refill, delta) = (rng.block(), rng.word() as u32 & ((1 << TOY) - 1) | 1);
-            let keys = [|_: usize, key: u128| key, |level: usize, key: u128| key ^ level as u128];
-            for (form, found) in keys.iter().zip(&mut found) {
-                let key = |level: usize| form(level, refill);
-                let level = |level: usize| {
-                    let x = rng.word() as u32 & ((1 << TOY) - 1);
-                    (x, toy(key(level), x ^ delta))
-                };
-                let known: Vec<(u32, u32)> = (0..KNOWN).map(level).collect();
-                // Twice what the attack on one key takes on average.
-                let evaluations = 2 * (1 << TOY) / KNOWN as u32;
-                *found += u32::from(attack(key, &known, evaluations, delta));
-            }
-        }
-        assert!(found[0] >= 12, "one key: {found:?}");
-        assert!(found[1] <= 1, "a key for each: {found:?}");
-    }
-
-    #[test]
-    fn every_level_of_every_tree_has_a_key_of_its_own() {
-        let empty = |tree, level| {
-            let mut expander = Expander::new(Keys::new(7), tree, 1);
-            (1..=level).for_each(|level| expander.enter(level));
-            expander.empty(level)[0]
-        };
-        let trees = [0, 1, 2, 255, 256, 257, 1 << 20];
-        let all: Vec<u128> =
-            trees.iter().flat_map(|tree| (1..13).map(move |level| empty(*tree, level))).collect();
-        let distinct: std::collections::BTreeSet<u128> = all.iter().copied().collect();
-        assert_eq!(distinct.len(), all.len());
-        for room in [2, 4, 8] {
-            let mut expander = Expander::new(Keys::new(7), 300, room);
-            for level in 1..13 {
-                expander.enter(level);
-                let wanted: Vec<u128> = (300..300 + room).map(|tree| empty(tree, level)).collect();
-                assert_eq!(expander.empty(level)[..room], wanted);
-            }
-        }
-    }
-}
+mod tests;

@@ -5,35 +5,37 @@
 //! | In | [`Set::base`] correlations; their choice bits are the secret and the noisy positions |
 //! | Out | sender: `q_i`, lowest bit 0; receiver: pseudo-random `c_i`, `t_i = q_i xor c_i*Delta` |
 //! | Reveals | nothing: the corrections open what the receiver's correlations choose |
-//! | Security | semi-honest; learning parity with regular noise ([`params`]), AES-128 as ideal cipher; Delta keeps 127 bits, its lowest is 1 |
-//! | Cost | `16*(depth - 1)` bytes per tree, sender to receiver, one message per [`Set::trees_in_message`] trees ([`corrections_layout`]) |
+//! | Security | the receiver sends nothing; a sender that cheats guesses noisy positions and is found out unless it guesses right ([`check`]); learning parity with regular noise ([`params`]), AES-128 as ideal cipher; Delta keeps 127 bits, its lowest is 1 |
+//! | Cost | `16*depth` bytes per tree and 32 a message, sender to receiver, one message per [`Set::trees_in_message`] trees ([`corrections_layout`]) |
 //! | Paper | Yang, Weng, Lan, Zhang, Wang, "Ferret: fast extension for correlated OT with small communication", CCS 2020; trees of Guo et al., "Half-Tree", EUROCRYPT 2023 |
 //!
 //! A refill starts from its base alone. Its trees are then grown, sent and encoded in
 //! order and only as far as correlations are asked for: fewer samples of the same
 //! instance are no easier.
 
+mod check;
 mod ggm;
 mod lpn;
 pub(crate) mod params;
 
 use ring::cpu::CpuTime;
 use ring::helpers::Helpers;
-use wire::{Packed, Segment, tags};
+use wire::{Packed, Result, Segment, tags};
 use zeroize::{Zeroize, Zeroizing};
 
-use self::ggm::{CLEAR, Keys};
+use self::ggm::{CLEAR, Forest};
 use self::lpn::Code;
 use self::params::Set;
 use crate::block::{of_words, to_words};
 use crate::session::Domain;
 
-/// Sender to receiver: for each tree the blocks of levels 2 .. depth, low word first.
+/// Sender to receiver: for each tree the blocks of levels 2 .. depth and the sum of its tags, low word
+/// first; then the digest of all trees.
 pub(crate) type Corrections = Packed<{ tags::FERRET_CORRECTIONS }>;
 
 /// Layout of the message for `trees` trees.
 pub(crate) fn corrections_layout(set: Set, trees: usize) -> Vec<Segment> {
-    vec![Segment { count: 2 * trees * set.blocks(), bits: 64 }]
+    vec![Segment { count: 2 * trees * set.blocks() + check::WORDS, bits: 64 }]
 }
 
 /// The trees of each message that together make `trees`.
@@ -42,23 +44,61 @@ pub(crate) fn messages(set: Set, trees: usize) -> impl Iterator<Item = usize> {
     (0..trees).step_by(most).map(move |done| most.min(trees - done))
 }
 
-/// The message of these blocks.
-pub(crate) fn corrections(blocks: &[u128]) -> Corrections {
-    let words = blocks.iter().flat_map(|block| to_words(*block));
-    Packed::one(words.collect(), 64)
+/// What the sender says of some trees.
+pub(crate) struct Sent {
+    domain: Domain,
+    blocks: Vec<u128>,
+    sums: Zeroizing<Vec<u128>>,
 }
 
-/// The blocks of a message.
-pub(crate) fn blocks(corrections: Corrections) -> Vec<u128> {
-    let words = corrections.concat();
-    let pairs = words.as_chunks::<2>().0.iter();
-    pairs.map(|pair| of_words(*pair)).collect()
+impl Sent {
+    /// The messages of so many trees each, which are all.
+    pub(crate) fn messages(&self, trees: &[usize]) -> impl Iterator<Item = Corrections> {
+        let blocks_of_tree = self.blocks.len() / self.sums.len().max(1);
+        let (mut blocks, mut sums) = (self.blocks.as_slice(), self.sums.as_slice());
+        trees.iter().map(move |trees| {
+            let (now, later) = sums.split_at(*trees);
+            let (sent, rest) = blocks.split_at(trees * blocks_of_tree);
+            (blocks, sums) = (rest, later);
+            let mut words: Vec<u64> = sent.iter().flat_map(|block| to_words(*block)).collect();
+            words.extend(check::digest(&self.domain, now));
+            Packed::one(words, 64)
+        })
+    }
+}
+
+/// What the receiver got for some trees: messages in the order of their trees.
+#[derive(Default)]
+pub(crate) struct Received {
+    blocks: Vec<u128>,
+    /// Trees of each message, and its digest.
+    digests: Vec<(usize, [u64; check::WORDS])>,
+}
+
+impl Received {
+    /// Takes in the next message, of so many trees.
+    pub(crate) fn add(&mut self, trees: usize, message: Corrections) {
+        let words = message.concat();
+        let Some((words, digest)) = words.split_last_chunk() else { return };
+        self.blocks.extend(words.as_chunks().0.iter().map(|pair| of_words(*pair)));
+        self.digests.push((trees, *digest));
+    }
+
+    /// Compares the digests with the sums of all trees in order.
+    fn verify(&self, domain: &Domain, mut sums: &[u128]) -> Result<()> {
+        self.digests.iter().try_for_each(|(trees, digest)| {
+            let (now, later) = sums.split_at(*trees);
+            sums = later;
+            check::verify(domain, now, digest)
+        })
+    }
 }
 
 /// What both parties hold of a refill.
 struct Refill {
     set: Set,
-    keys: Keys,
+    domain: Domain,
+    forest: Forest,
     code: Code,
     /// One block for each level of each tree, then the secret's.
     base: Zeroizing<Vec<u128>>,
@@ -86,23 +126,25 @@ impl Sender {
     }
 
     /// Grows the next trees, as many as fit into `leaves`.
-    pub(crate) fn grow(&self, threads: usize, leaves: &mut [u128]) -> Vec<u128> {
+    pub(crate) fn grow(&self, threads: usize, leaves: &mut [u128]) -> Sent {
         let (depth, trees) = (self.refill.depth(), leaves.len() >> self.refill.depth());
-        let mut corrections = vec![0; trees * (depth - 1)];
+        let mut blocks = vec![0; trees * depth];
+        let mut sums = Zeroizing::new(vec![0; trees]);
         let share = trees.div_ceil(threads).max(1);
         let jobs = leaves
             .chunks_mut(share << depth)
             .zip(self.refill.seeds(trees).chunks(share * depth))
-            .zip(corrections.chunks_mut(share * (depth - 1)));
-        let (keys, delta) = (self.refill.keys, *self.delta);
+            .zip(blocks.chunks_mut(share * depth))
+            .zip(sums.chunks_mut(share));
+        let (forest, delta) = (self.refill.forest, *self.delta);
         let firsts = (self.refill.done..).step_by(share);
         spread(
             threads,
-            firsts.zip(jobs).map(|(first, ((leaves, seeds), corrections))| {
-                move || keys.grow(first, depth, delta, seeds, leaves, corrections)
+            firsts.zip(jobs).map(|(first, (((leaves, seeds), blocks), sums))| {
+                move || forest.grow(first, delta, seeds, leaves, blocks, sums)
             }),
         );
-        corrections
+        Sent { domain: self.refill.domain, blocks, sums }
     }
 
     /// Turns the leaves of [`Sender::grow`] into blocks `q_i`.
@@ -134,25 +176,37 @@ impl Receiver {
     }
 
     /// Recovers the next trees, as many as fit into `leaves`, and turns them into
-    /// blocks `t_i` with `c_i` as lowest bit. `corrections` are those of these trees.
-    pub(crate) fn encode(&mut self, threads: usize, corrections: &[u128], leaves: &mut [u128]) {
+    /// blocks `t_i` with `c_i` as lowest bit. `received` is what the sender says of these trees.
+    ///
+    /// # Errors
+    /// [`wire::Error::Peer`] when the trees are not the sender's.
+    pub(crate) fn encode(
+        &mut self,
+        threads: usize,
+        received: &Received,
+        leaves: &mut [u128],
+    ) -> Result<()> {
         let (depth, trees) = (self.refill.depth(), leaves.len() >> self.refill.depth());
+        let mut sums = Zeroizing::new(vec![0; trees]);
         let share = trees.div_ceil(threads).max(1);
         let choices = &self.choices[self.refill.done * depth..];
         let jobs = leaves
             .chunks_mut(share << depth)
             .zip(self.refill.seeds(trees).chunks(share * depth))
             .zip(choices.chunks(share * depth))
-            .zip(corrections.chunks(share * (depth - 1)));
-        let keys = self.refill.keys;
+            .zip(received.blocks.chunks(share * depth))
+            .zip(sums.chunks_mut(share));
+        let forest = self.refill.forest;
         let firsts = (self.refill.done..).step_by(share);
         spread(
             threads,
-            firsts.zip(jobs).map(|(first, (((leaves, seeds), choices), corrections))| {
-                move || keys.puncture(first, depth, seeds, choices, leaves, corrections)
+            firsts.zip(jobs).map(|(first, ((((leaves, seeds), choices), blocks), sums))| {
+                move || forest.puncture(first, seeds, choices, leaves, blocks, sums)
             }),
         );
+        received.verify(&self.refill.domain, &sums)?;
         self.refill.encode(threads, leaves);
+        Ok(())
     }
 
     /// Whether all trees have been grown.
@@ -165,7 +219,8 @@ impl Refill {
     fn new(domain: &Domain, number: u64, set: Set, base: &[u128]) -> Self {
         let [tree_key, code_key] = domain.blocks(b"ferret  ", &[&number.to_le_bytes()]);
         let base = Zeroizing::new(base.to_vec());
-        Self { set, keys: Keys::new(tree_key), code: Code::new(code_key), base, done: 0 }
+        let forest = Forest::new(*domain, tree_key, set.depth as usize);
+        Self { set, domain: *domain, forest, code: Code::new(code_key), base, done: 0 }
     }
 
     fn depth(&self) -> usize {

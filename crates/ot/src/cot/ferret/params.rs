@@ -47,9 +47,9 @@ impl Set {
         self.secret + self.trees * self.depth as usize
     }
 
-    /// Blocks sent for each tree: the first level needs none.
+    /// Blocks sent for each tree: one for each level but the first, and the sum of the tags.
     pub(crate) const fn blocks(self) -> usize {
-        self.depth as usize - 1
+        self.depth as usize
     }
 
     /// Trees in the longest message.
