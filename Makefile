@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, sbom, locks, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, wheel-check, sbom, locks, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -18,7 +18,7 @@ FILTER ?=
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text test check wheel sbom locks bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text test check wheel wheel-check sbom locks bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -43,10 +43,11 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 
 # The product in one wheel, and the experiments (python/tacit_lab) in another.
 wheel: build/venv-wheel/.packages
-	mkdir -p build/wheels
-	rm -f build/wheels/tacit-*.whl build/wheels/tacit_lab-*.whl
-	build/venv-wheel/bin/maturin build --release --locked --out build/wheels
-	build/venv-wheel/bin/python -m pip --quiet wheel --no-deps --no-index --no-build-isolation --wheel-dir build/wheels python/tacit_lab
+	scripts/wheels.sh build/venv-wheel/bin/python build/wheels
+
+# Builds them twice from nothing, from two clones of HEAD in folders of different names, and compares them.
+wheel-check:
+	scripts/wheel_check.sh
 
 # Every crate and Python package that is locked, as CycloneDX.
 sbom: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)

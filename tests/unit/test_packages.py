@@ -6,9 +6,11 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from pathlib import Path
 
 import imports
 import pytest
+import sbom
 from conftest import ROOT
 from imports import PYTHON
 from tacit.cli import main
@@ -102,6 +104,19 @@ def test_the_wheel_that_was_built_needs_no_newer_system_than_its_name_says(tmp_p
     symbols = subprocess.run(["objdump", "-T", library], capture_output=True, text=True, check=True).stdout
     needed = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([0-9.]+)", symbols)}
     assert max(needed)[:2] <= (int(major), int(minor))
+
+
+@pytest.mark.skipif(not list(WHEELS.glob("tacit-*.whl")), reason="no wheel was built: `make wheel`")
+def test_the_wheel_that_was_built_has_a_bill_of_materials_and_no_path_of_this_machine():
+    (wheel,) = WHEELS.glob("tacit-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    bills = [name for name in files if ".dist-info/sboms/" in name]
+    assert [name.rpartition("/")[2] for name in bills] == ["tacit.cdx.json"]
+    assert json.loads(files[bills[0]])["components"] == sbom.bill()["components"]
+    for name, content in files.items():
+        for place in (ROOT, Path.home() / ".cargo"):
+            assert f"{place}/".encode() not in content, name
 
 
 @pytest.mark.skipif(not list(WHEELS.glob("tacit-*.whl")), reason="no wheel was built: `make wheel`")
