@@ -29,6 +29,7 @@ def test_the_report_has_every_field(exact_run):
         assert cost["seconds"] >= 0
     for field in ("cpu_seconds", "peak_memory_bytes"):
         assert min(exact_run[field][party] for party in ("client", "server")) > 0
+    assert exact_run["key_exchange"] == "X25519MLKEM768"
     assert set(exact_run["phases"]) == {"setup", "offline", "online"}
     assert {"conv1", "fc2"} <= {layer["name"] for layer in exact_run["layers"]}
 

@@ -103,6 +103,9 @@ pub struct Report {
     /// Whether base OTs of an earlier session were used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
+    /// The group in which TLS exchanged keys; absent without TLS and in a prediction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_exchange: Option<&'static str>,
     /// Totals over all phases and inputs.
     #[serde(flatten)]
     pub total: Usage,
@@ -208,6 +211,7 @@ impl Report {
             settings: plan.settings(),
             inputs,
             resumed: false,
+            key_exchange: None,
             total,
             phases,
             layers,

@@ -59,6 +59,11 @@ pub trait Transport: Send {
         Ok(())
     }
 
+    /// Returns the name of the group in which TLS exchanged keys; none without TLS.
+    fn key_exchange(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Delays everything sent from now on as `link` would.
     ///
     /// # Errors
@@ -95,6 +100,12 @@ impl Channel {
     /// Returns which party holds this end.
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// Returns the name of the group in which TLS exchanged keys, as IANA registers it
+    /// (`X25519MLKEM768` between parties of this release); none without TLS.
+    pub fn key_exchange(&self) -> Option<&'static str> {
+        self.transport.key_exchange()
     }
 
     /// Returns what has been counted.

@@ -28,6 +28,7 @@ KEPT = (
     "waited_seconds",
     "cpu_seconds",
     "untold",
+    "key_exchange",
     "link",
 )
 """Keys of a session's report that stand in the log: all but layers and settings."""

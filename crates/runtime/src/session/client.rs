@@ -151,7 +151,7 @@ impl Client {
     /// What the session cost so far.
     pub(crate) fn report(&self, channel: &mut Channel) -> Report {
         let report = Report::metered(&self.plan, self.done, channel.meter());
-        Report { resumed: self.resumed, ..report }
+        Report { resumed: self.resumed, key_exchange: channel.key_exchange(), ..report }
     }
 
     /// Says goodbye.

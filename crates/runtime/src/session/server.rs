@@ -189,7 +189,7 @@ fn attend<'a>(
     }
     channel.flush()?;
     let report = Report::metered(plan, agreed.inputs, channel.meter());
-    Ok(Report { resumed, ..report })
+    Ok(Report { resumed, key_exchange: channel.key_exchange(), ..report })
 }
 
 /// One session over `channel`, of a single plan, from the opening on.

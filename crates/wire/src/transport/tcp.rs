@@ -152,6 +152,10 @@ impl Tcp {
 }
 
 impl Transport for Tcp {
+    fn key_exchange(&self) -> Option<&'static str> {
+        self.session.as_ref()?.key_exchange()
+    }
+
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
         remaining(self.patience.deadline).ok_or_else(too_long)?;
         if self.session.is_none() {

@@ -1,7 +1,8 @@
 //! TLS 1.3 with a pinned key or a certificate authority.
 //!
 //! The client must hold the server's [`Pin`], or the certificate of the authority
-//! that vouches for it, before they talk; a server may ask for a certificate too.
+//! that vouches for it, before they talk; a server may ask for a certificate too. Keys are exchanged by
+//! X25519 and ML-KEM-768 together (X25519MLKEM768), so that a recording stays closed while either holds.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::ring::default_provider;
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{default_provider, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
@@ -96,7 +98,11 @@ impl ClientTls {
     /// # Errors
     /// [`Error::Misuse`] for files that do not parse.
     pub fn new(trust: &Trust, identity: Option<Identity>) -> Result<Self> {
-        let provider = Arc::new(default_provider());
+        Self::with(provider(), trust, identity)
+    }
+
+    fn with(provider: CryptoProvider, trust: &Trust, identity: Option<Identity>) -> Result<Self> {
+        let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(provider.clone());
         let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
         let verifier: Arc<dyn ServerCertVerifier> = match trust {
@@ -135,7 +141,15 @@ impl ServerTls {
     /// # Errors
     /// [`Error::Misuse`] for files that do not parse.
     pub fn new(identity: Identity, client_authority: Option<&str>) -> Result<Self> {
-        let (provider, expiry) = (Arc::new(default_provider()), identity.expiry());
+        Self::with(provider(), identity, client_authority)
+    }
+
+    fn with(
+        provider: CryptoProvider,
+        identity: Identity,
+        client_authority: Option<&str>,
+    ) -> Result<Self> {
+        let (provider, expiry) = (Arc::new(provider), identity.expiry());
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
         let builder = match client_authority {
@@ -168,6 +182,14 @@ impl ServerTls {
     }
 }
 
+/// The hybrid key exchange first; classical ones are for peers that have no other, such as balancers
+/// and probes, since a party of this release always offers the first.
+fn provider() -> CryptoProvider {
+    let kx_groups =
+        vec![kx_group::X25519MLKEM768, kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
+    CryptoProvider { kx_groups, ..default_provider() }
+}
+
 /// An established TLS connection, driven by the protocol thread.
 pub(crate) struct Session(pub(super) Connection);
 
@@ -175,6 +197,11 @@ pub(crate) struct Session(pub(super) Connection);
 const RECORDS: usize = 256;
 
 impl Session {
+    /// The registered name of the group in which keys were exchanged.
+    pub(crate) fn key_exchange(&self) -> Option<&'static str> {
+        self.0.negotiated_key_exchange_group()?.name().as_str()
+    }
+
     /// Encrypts `bytes`.
     pub(crate) fn seal(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         self.0.writer().write_all(bytes).map_err(|e| Error::transport(format!("TLS: {e}")))?;

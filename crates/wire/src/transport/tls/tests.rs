@@ -3,6 +3,7 @@
 use super::*;
 use crate::message::Packed;
 use crate::tags;
+use rustls::crypto::SupportedKxGroup;
 use std::net::TcpListener;
 use std::thread;
 
@@ -23,12 +24,21 @@ fn meet(pin: Option<Pin>) -> (Result<Channel>, Result<Channel>) {
 }
 
 fn meet_as(identity: Identity, trust: &Trust) -> (Result<Channel>, Result<Channel>) {
-    let tls = ServerTls::new(identity, None).unwrap();
+    meet_with([provider(), provider()], identity, trust)
+}
+
+/// With the key exchanges of the client's provider and of the server's.
+fn meet_with(
+    [ours, theirs]: [CryptoProvider; 2],
+    identity: Identity,
+    trust: &Trust,
+) -> (Result<Channel>, Result<Channel>) {
+    let tls = ServerTls::with(theirs, identity, None).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let timeouts = Timeouts { connect: Duration::from_secs(5), ..Timeouts::default() };
     let server = thread::spawn(move || tls.channel(listener.accept().unwrap().0, timeouts));
-    let tls = ClientTls::new(trust, None).unwrap();
+    let tls = ClientTls::with(ours, trust, None).unwrap();
     let stream = TcpStream::connect(address).unwrap();
     (tls.channel("localhost", stream, timeouts), server.join().unwrap())
 }
@@ -51,6 +61,33 @@ fn the_pinned_key_is_accepted_and_large_messages_pass_both_ways() {
     assert!(peer.join().unwrap() == big);
     let end = client.receive::<Test>(&layout).unwrap_err();
     assert!(end.to_string().contains("closed"), "{end}");
+}
+
+/// The groups that both ends say they exchanged keys in, when one party has only `groups`.
+fn exchanged(
+    groups: &[&'static dyn SupportedKxGroup],
+    clients: bool,
+) -> (Result<Option<&'static str>>, Result<Option<&'static str>>) {
+    let few = CryptoProvider { kx_groups: groups.to_vec(), ..provider() };
+    let providers = if clients { [few, provider()] } else { [provider(), few] };
+    let identity = Identity::ephemeral().unwrap();
+    let trust = Trust::Pin(identity.pin().unwrap());
+    let (client, server) = meet_with(providers, identity, &trust);
+    let group = |end: Channel| end.key_exchange();
+    (client.map(group), server.map(group))
+}
+
+#[test]
+fn keys_are_exchanged_by_both_kinds_and_classical_peers_still_connect() {
+    let both = |name| (Ok(Some(name)), Ok(Some(name)));
+    for clients in [true, false] {
+        assert_eq!(exchanged(&provider().kx_groups, clients), both("X25519MLKEM768"));
+        assert_eq!(exchanged(&[kx_group::X25519], clients), both("X25519"));
+        assert_eq!(exchanged(&[kx_group::SECP256R1], clients), both("secp256r1"));
+        // ML-KEM alone is not among the groups, since it would hold by itself only.
+        let (client, server) = exchanged(&[kx_group::MLKEM768], clients);
+        assert!(client.is_err() && server.is_err());
+    }
 }
 
 #[test]
