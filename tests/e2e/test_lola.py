@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from conftest import ASSETS
+from faults.parties import ServerProcess
+from tacit import Client
 
 DIGITS = ASSETS / "mnist_digits.npz"
 SMALL = ASSETS / "lola_small.onnx"
@@ -58,6 +60,43 @@ def test_files_give_what_the_interpreter_gives(tacit, small, tmp_path):
     refused = tacit("evaluate-encrypted", small, answer, *evaluation)
     assert refused.code == 1
     assert "request" in refused.err
+
+
+def test_a_secret_with_a_passphrase(tacit, small, tmp_path):
+    plan, keys, one = small.with_suffix(".plan"), tmp_path / "alice", tmp_path / "one.npy"
+    np.save(one, np.load(DIGITS)["x"].astype(np.float32).reshape(-1, 1, 28, 28)[:1] / 256)
+    (tmp_path / "right").write_text("correct horse\n")
+    (tmp_path / "wrong").write_text("correct house\n")
+    (tmp_path / "none").write_text("\n")
+    for name in ("right", "wrong", "none"):
+        (tmp_path / name).chmod(0o600)
+    right, wrong = (("--passphrase-file", tmp_path / name) for name in ("right", "wrong"))
+    assert "holds no passphrase" in tacit("keys", plan, "-o", keys, "--passphrase-file", tmp_path / "none").err
+    assert "no terminal" in tacit("keys", plan, "-o", keys, "--passphrase").err
+    assert tacit("keys", plan, "-o", keys, *right, "--json").code == 0
+    secret = (tmp_path / "alice.secret").read_bytes()
+    assert secret[:9] == b"tacit-he\x05"
+    assert b"correct horse" not in secret
+    asked = ("encrypt", plan, one, "--keys", keys, "-o", tmp_path / "request")
+    assert "there is no terminal to ask for the passphrase" in tacit(*asked).err
+    refused = tacit(*asked, *wrong, "--json")
+    assert refused.json["error"]["kind"] == "misuse"
+    assert "the passphrase of the secret key is wrong" in refused.json["error"]["message"]
+    assert not (tmp_path / "request").exists()
+    assert tacit(*asked, *right).code == 0
+    evaluation = (small, tmp_path / "request", "--keys", tmp_path / "alice.keys", "-o", tmp_path / "answer")
+    assert tacit("evaluate-encrypted", *evaluation).code == 0
+    read = ("decrypt", plan, tmp_path / "answer", "--keys", keys)
+    assert "is wrong" in tacit(*read, *wrong).err
+    want = tacit("simulate", small, one, "--json").json
+    assert tacit(*read, *right, "--json").json["logits"] == want["logits"]
+    (tmp_path / "right").chmod(0o644)
+    assert "others may read the passphrase" in tacit(*read, *right).err
+    server = ServerProcess(small)
+    client = Client(server.address, pin=server.pin, keys=keys, passphrase="correct horse")
+    assert client.predict(np.load(one)).outputs.tolist() == want["logits"]
+    assert "horse" not in repr(client)
+    server.close()
 
 
 def test_comparisons_are_refused_with_advice(tacit, tmp_path):

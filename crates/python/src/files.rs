@@ -3,7 +3,7 @@
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit::{Correspondent, Evaluator};
+use tacit::{Correspondent, Evaluator, KeyFiles, Result, open_secret, seal_secret};
 
 use crate::errors::{json, raise};
 use crate::model::{inputs, open, rows};
@@ -27,27 +27,36 @@ pub(crate) fn plan_shape(offer: &str) -> PyResult<Vec<usize>> {
     tacit::planned_shape(offer).map_err(raise)
 }
 
-/// The files with a fresh secret and its evaluation keys.
+/// The files with a fresh secret, encrypted where there is a passphrase, and its evaluation keys.
 #[pyfunction]
+#[pyo3(signature = (offer, passphrase=None))]
 pub(crate) fn generate_keys<'py>(
     py: Python<'py>,
     offer: &str,
+    passphrase: Option<&str>,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-    let keys = py.detach(|| tacit::generate_keys(offer)).map_err(raise)?;
-    Ok((PyBytes::new(py, &keys.secret), PyBytes::new(py, &keys.evaluation)))
+    let make = || {
+        let KeyFiles { secret, evaluation } = tacit::generate_keys(offer)?;
+        let sealed = passphrase.map(|passphrase| seal_secret(&secret, passphrase)).transpose()?;
+        Ok((sealed.map_or(secret, Into::into), evaluation))
+    };
+    let (secret, evaluation) = py.detach(make).map_err(raise)?;
+    Ok((PyBytes::new(py, &secret), PyBytes::new(py, &evaluation)))
 }
 
 /// The file with the request for `x` (N, *shape).
 #[pyfunction]
+#[pyo3(signature = (offer, secret, x, threads, passphrase=None))]
 pub(crate) fn encrypt<'py>(
     py: Python<'py>,
     offer: &str,
     secret: &[u8],
     x: PyReadonlyArrayDyn<'py, f32>,
     threads: usize,
+    passphrase: Option<&str>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (values, shape) = inputs(&x)?;
-    let run = || Correspondent::new(offer, secret)?.encrypt(&values, &shape, threads);
+    let run = || correspondent(offer, secret, passphrase)?.encrypt(&values, &shape, threads);
     Ok(PyBytes::new(py, &py.detach(run).map_err(raise)?))
 }
 
@@ -65,16 +74,23 @@ pub(crate) fn evaluate_encrypted<'py>(
     Ok(PyBytes::new(py, &py.detach(run).map_err(raise)?))
 }
 
+/// A client whose secret may need a passphrase.
+fn correspondent(offer: &str, secret: &[u8], passphrase: Option<&str>) -> Result<Correspondent> {
+    Correspondent::new(offer, &open_secret(secret, passphrase)?)
+}
+
 /// The outputs (N, outputs) of an answer, and how to read them as JSON.
 #[pyfunction]
+#[pyo3(signature = (offer, secret, answer, passphrase=None))]
 pub(crate) fn decrypt<'py>(
     py: Python<'py>,
     offer: &str,
     secret: &[u8],
     answer: &[u8],
+    passphrase: Option<&str>,
 ) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
     let run = || {
-        let client = Correspondent::new(offer, secret)?;
+        let client = correspondent(offer, secret, passphrase)?;
         let outputs = client.decrypt(answer)?;
         let graph = client.plan().graph();
         let output_scale = graph.tensors.get(graph.output).map_or(1.0, |t| t.format.scale);

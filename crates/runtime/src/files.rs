@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 pub use crate::keys::files::KeyFiles;
 use crate::keys::files::{Kind, decoded, header, lola_of, opened, runs, secret_of};
 use crate::keys::lola::{generate, seeds};
+pub use crate::keys::sealed::{open_secret, seal_secret};
 use crate::plan::{Plan, Settings};
 use crate::run::weights::encode;
 use crate::session::input::{quantize, random};

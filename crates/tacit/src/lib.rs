@@ -30,7 +30,8 @@ pub use lab::{
 };
 pub use model::{Description, PlanOptions, Planned, compile, describe, plan, simulate};
 pub use runtime::files::{
-    Correspondent, Evaluator, KeyFiles, generate_keys, planned_shape, public_plan,
+    Correspondent, Evaluator, KeyFiles, generate_keys, open_secret, planned_shape, public_plan,
+    seal_secret,
 };
 pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
 pub use runtime::{
@@ -38,5 +39,5 @@ pub use runtime::{
 };
 pub use service::{End, Event, Server};
 pub use serving::{ModelOptions, ServeOptions, TlsFiles, Welcome, serve};
-pub use session::{Patience, PredictOptions, Progress, predict, session};
+pub use session::{Passphrase, Patience, PredictOptions, Progress, predict, session};
 pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

@@ -1,14 +1,16 @@
 //! Sessions: options as users give them, turned into channels.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::time::Duration;
 
-use runtime::files::KeyFiles;
+use runtime::files::{KeyFiles, open_secret};
 use runtime::{Answer, Asking, KeptKeys, Request, Session};
 use serde::Deserialize;
 use wire::{Channel, ClientTls, Error, Identity, Link, Result, Role, Timeouts, Trust, connect};
 
 use crate::again;
+use zeroize::Zeroizing;
 
 /// How long a party waits, in seconds; one policy for both sides.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -49,6 +51,29 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// Far below what clocks overflow at.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
+/// A passphrase, which is erased when it is dropped and never printed.
+#[derive(Clone, Deserialize)]
+#[serde(from = "String")]
+pub struct Passphrase(Zeroizing<String>);
+
+impl From<String> for Passphrase {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl Passphrase {
+    fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a passphrase")
+    }
+}
+
 /// How to reach a server: by `pin`, `ca` or `plaintext`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -81,6 +106,8 @@ pub struct PredictOptions {
     pub retry_for: f64,
     /// Files of suite `lola` with own keys: KEYS.secret and KEYS.keys; fresh ones when absent.
     pub keys: Option<String>,
+    /// The passphrase of KEYS.secret, where that is encrypted.
+    pub passphrase: Option<Passphrase>,
 }
 
 impl PredictOptions {
@@ -95,7 +122,9 @@ impl PredictOptions {
             std::fs::read(&path).map_err(|e| Error::misuse(format!("{path}: {e}")))
         };
         let files = self.keys.as_deref().map(|name| {
-            let (secret, evaluation) = (read(name, "secret")?.into(), read(name, "keys")?);
+            let secret = Zeroizing::new(read(name, "secret")?);
+            let passphrase = self.passphrase.as_ref().map(Passphrase::text);
+            let (secret, evaluation) = (open_secret(&secret, passphrase)?, read(name, "keys")?);
             Ok(KeyFiles { secret, evaluation })
         });
         files.transpose()

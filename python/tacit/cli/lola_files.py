@@ -6,8 +6,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from tacit.cli import passphrase
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Threads
+from tacit.cli.passphrase import PassphraseFile
 from tacit.data.inputs import read
+from tacit.errors import MisuseError
 from tacit.report import terminal
 from tacit.session import lola_files
 from tacit.session.client import classes
@@ -21,14 +24,27 @@ Keys = Annotated[Path, typer.Option(metavar="NAME", help="Keys, as `tacit keys` 
 def keys(
     plan: PlanFile,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME", help="Writes NAME.secret, NAME.keys.")],
+    ask: Annotated[
+        bool, typer.Option("--passphrase", help="Encrypt NAME.secret under a passphrase that is asked for.")
+    ] = False,
+    passphrase_file: Annotated[
+        Path | None,
+        typer.Option("--passphrase-file", metavar="FILE", help="Encrypt NAME.secret under the passphrase in FILE."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Make a client's keys for a model of suite lola.
 
     NAME.secret stays with the client. NAME.keys goes to the server, once: `evaluate-encrypted` takes
-    it, and `predict --keys NAME` sends it to servers that do not have it yet.
+    it, and `predict --keys NAME` sends it to servers that do not have it yet. With a passphrase NAME.secret
+    is of no use to others who read it; it is not stored anywhere, and without it the keys are lost.
     """
-    secret, evaluation = lola_files.generate(lola_files.read_plan(plan), output)
+    if ask and passphrase_file is not None:
+        raise MisuseError("--passphrase asks, --passphrase-file reads: give one of them")
+    public = lola_files.read_plan(plan)
+    text = passphrase.asked(twice=True) if ask else None
+    text = text if passphrase_file is None else passphrase.read(passphrase_file)
+    secret, evaluation = lola_files.generate(public, output, text)
     if json:
         sizes = {"secret_bytes": secret.stat().st_size, "keys_bytes": evaluation.stat().st_size}
         terminal.emit_json({"secret": str(secret), "keys": str(evaluation), **sizes})
@@ -44,12 +60,14 @@ def encrypt(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REQUEST", help="File to write.")],
     inputs: InputFiles = None,
     threads: Threads = None,
+    passphrase_file: PassphraseFile = None,
     json: AsJson = False,
 ) -> None:
     """Encrypt inputs into a request that `evaluate-encrypted` answers."""
     public = lola_files.read_plan(plan)
     given = read(inputs or [], None, public.input_shape, public.preprocessing, None)
-    output.write_bytes(lola_files.encrypt(public, keys, given.x, threads or 1))
+    text = passphrase.of(keys, passphrase_file)
+    output.write_bytes(lola_files.encrypt(public, keys, given.x, threads or 1, text))
     wrote(output, len(given.x), json)
 
 
@@ -70,10 +88,12 @@ def decrypt(
     plan: PlanFile,
     answer: Annotated[Path, typer.Argument(metavar="ANSWER", help="What the server wrote.", show_default=False)],
     keys: Keys,
+    passphrase_file: PassphraseFile = None,
     json: AsJson = False,
 ) -> None:
     """Read an answer."""
-    outputs, reading = lola_files.decrypt(lola_files.read_plan(plan), keys, answer)
+    public = lola_files.read_plan(plan)
+    outputs, reading = lola_files.decrypt(public, keys, answer, passphrase.of(keys, passphrase_file))
     labels = classes(outputs)
     if json:
         terminal.emit_json({"output": labels.tolist(), "logits": outputs.tolist(), **reading})

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli import passphrase
 from tacit.cli.options import (
     AcceptLeakage,
     AsJson,
@@ -19,6 +20,7 @@ from tacit.cli.options import (
     Timeout,
     Tokenizer,
 )
+from tacit.cli.passphrase import PassphraseFile
 from tacit.cli.results import logits, show_prediction
 from tacit.data.inputs import read
 from tacit.data.preprocess import parse
@@ -59,6 +61,7 @@ class ServerOptions:
         Path | None,
         typer.Option(metavar="NAME", help="Of lola: NAME.secret and NAME.keys of `tacit keys`. Default: fresh keys."),
     ] = None
+    passphrase_file: PassphraseFile = None
     timeout: Timeout = TIMEOUT_SECONDS
     connect_timeout: ConnectTimeout = CONNECT_SECONDS
     session_timeout: SessionTimeout = SESSION_SECONDS
@@ -86,6 +89,7 @@ class ServerOptions:
             token=None if self.token is None else self.token.read_text().strip(),
             retry_for=self.retry_for,
             keep_keys=False,
+            passphrase=passphrase.of(self.keys, self.passphrase_file),
         )
 
 

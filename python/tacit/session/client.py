@@ -76,6 +76,7 @@ class Client:
     `threads` (1 to 64, whatever the server's). `network` imitates a link (lan, wan, RTTms,Mbps), as the
     server must too. `accept_leakage` agrees to a suite that leaks more than the result; else it is refused.
     `keys` names the files NAME.secret and NAME.keys of `tacit keys`, for models of suite lola; else keys are fresh.
+    `passphrase` opens NAME.secret where that is encrypted.
     `model` names one of a server that has several, `token` (a text) says who the client is to servers that ask.
     `retry_for` tries a session again, as a whole and with fresh randomness, for up to so many seconds when the server
     is full, about to stop, or gone; else a full server raises `BusyError`.
@@ -100,6 +101,7 @@ class Client:
     token: str | None = None
     retry_for: float = 0.0
     keep_keys: bool = True
+    passphrase: str | None = field(default=None, repr=False)
     kept: _core.KeptKeys = field(default_factory=_core.KeptKeys, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -113,7 +115,8 @@ class Client:
     def options_json(self) -> str:
         """Options as `_core.predict` reads them; absent ones are left out."""
         names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network", "keys", "model", "token")
-        chosen = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        values = {name: getattr(self, name) for name in (*names, "passphrase")}
+        chosen = {name: value for name, value in values.items() if value is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
         retrying = {"retry_for": self.retry_for} if self.retry_for else {}

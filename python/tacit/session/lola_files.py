@@ -18,6 +18,9 @@ from tacit.data.preprocess import Preprocessing, from_json
 from tacit.errors import MisuseError
 
 PLAN = ".plan"
+BEGINNING = b"tacit-he"
+ENCRYPTED = 5
+"""What follows the first bytes of a secret that is encrypted."""
 LONGEST_PLAN = 1 << 24
 
 
@@ -64,22 +67,34 @@ def keys_path(name: Path) -> Path:
     return name.with_name(f"{name.name}.keys")
 
 
-def generate(plan: PublicPlan, name: Path) -> tuple[Path, Path]:
-    """Write fresh keys, the secret readable by its owner only; never over others."""
+def is_encrypted(secret: Path) -> bool:
+    """Whether the file of a secret needs a passphrase; one that cannot be read does not."""
+    try:
+        with secret.open("rb") as file:
+            return file.read(len(BEGINNING) + 1) == BEGINNING + bytes([ENCRYPTED])
+    except OSError:
+        return False
+
+
+def generate(plan: PublicPlan, name: Path, passphrase: str | None = None) -> tuple[Path, Path]:
+    """Write fresh keys, the secret readable by its owner only, encrypted with a passphrase; never over others."""
     paths = secret_path(name), keys_path(name)
     taken = [path for path in paths if path.exists()]
     if taken:
         raise MisuseError(f"{taken[0]} exists; keys are not overwritten")
-    contents = _core.generate_keys(plan.offer)
+    contents = _core.generate_keys(plan.offer, passphrase)
     for path, content, mode in zip(paths, contents, (0o600, 0o644), strict=True):
         path.touch(mode, exist_ok=False)
         path.write_bytes(content)
     return paths
 
 
-def encrypt(plan: PublicPlan, name: Path, x: NDArray[np.float32], threads: int = 1) -> bytes:
-    """The request for inputs `x` (N, *shape) under the keys `name`."""
-    return _core.encrypt(plan.offer, read(secret_path(name)), np.ascontiguousarray(x, np.float32), threads)
+def encrypt(
+    plan: PublicPlan, name: Path, x: NDArray[np.float32], threads: int = 1, passphrase: str | None = None
+) -> bytes:
+    """The request for inputs `x` (N, *shape) under the keys `name`, whose secret may need a passphrase."""
+    x = np.ascontiguousarray(x, np.float32)
+    return _core.encrypt(plan.offer, read(secret_path(name)), x, threads, passphrase)
 
 
 def evaluate(model: Path, keys: Path, request: Path, threads: int = 1) -> bytes:
@@ -87,9 +102,11 @@ def evaluate(model: Path, keys: Path, request: Path, threads: int = 1) -> bytes:
     return _core.evaluate_encrypted(str(model), read(keys), read(request), threads)
 
 
-def decrypt(plan: PublicPlan, name: Path, answer: Path) -> tuple[NDArray[np.int64], dict[str, Any]]:
+def decrypt(
+    plan: PublicPlan, name: Path, answer: Path, passphrase: str | None = None
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """The outputs (N, outputs) of an answer, `output_scale`, the real value of their last place, and `labels`."""
-    outputs, reading = _core.decrypt(plan.offer, read(secret_path(name)), read(answer))
+    outputs, reading = _core.decrypt(plan.offer, read(secret_path(name)), read(answer), passphrase)
     return outputs, json.loads(reading)
 
 

@@ -11,8 +11,10 @@ use zeroize::Zeroizing;
 use crate::plan::Plan;
 use crate::step::keys::EvaluationKeys;
 
-const MAGIC: &[u8; 8] = b"tacit-he";
-const HEADER: usize = MAGIC.len() + 1 + 32 + 32;
+pub(super) const MAGIC: &[u8; 8] = b"tacit-he";
+/// Where the kind stands.
+pub(super) const KIND: usize = MAGIC.len();
+pub(super) const HEADER: usize = KIND + 1 + 32 + 32;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,7 @@ pub(crate) enum Kind {
     Keys = 2,
     Request = 3,
     Answer = 4,
+    Sealed = 5,
 }
 
 impl Kind {
@@ -30,6 +33,7 @@ impl Kind {
             Self::Keys => "evaluation keys",
             Self::Request => "a request",
             Self::Answer => "an answer",
+            Self::Sealed => "an encrypted secret key",
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agreed;
 pub(crate) mod files;
 pub(crate) mod lola;
+pub(crate) mod sealed;
 mod slots;
 
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
