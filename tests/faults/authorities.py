@@ -49,6 +49,23 @@ class Authority:
             self.run("x509", "-req", "-in", request, *signer, "-extfile", extensions, "-out", made.certificate)
         return made
 
+    def revoked(self, name: str, *certificates: Certified, days: tuple[str, str] = ("", "")) -> Path:
+        """The list `name` of revoked certificates, in force for two days or between two dates."""
+        made = self.folder / f"{name}.crl"
+        (self.folder / "revoked.txt").write_text("")
+        (self.folder / "revoked.number").write_text("01\n")
+        settings = self.folder / "revoked.cnf"
+        settings.write_text(
+            f"[ca]\ndefault_ca=ours\n[ours]\ndatabase={self.folder}/revoked.txt\ndefault_md=sha256\n"
+            f"crlnumber={self.folder}/revoked.number\ncrl_extensions=crl\n[crl]\nauthorityKeyIdentifier=keyid\n"
+        )
+        signer = ("-config", settings, "-cert", self.ca, "-keyfile", self.key)
+        for one in certificates:
+            self.run("ca", *signer, "-revoke", one.certificate)
+        dates = ("-crl_lastupdate", days[0], "-crl_nextupdate", days[1]) if days[0] else ("-crldays", 2)
+        self.run("ca", *signer, "-gencrl", *dates, "-out", made)
+        return made
+
     def issue_dated(self, request: Path, certificate: Path, extensions: Path, days: tuple[str, str]) -> None:
         """`openssl x509` takes no dates; `openssl ca` does, with a little database."""
         (self.folder / "index.txt").write_text("")

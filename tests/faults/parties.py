@@ -43,6 +43,7 @@ class ServerProcess:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by `close`)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True, **popen)
         self.lines: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.told = 0
         threading.Thread(target=self.read, daemon=True).start()
         first = self.line(60)
         self.address: str = first["listening"]
@@ -63,6 +64,19 @@ class ServerProcess:
         strike(self.process.pid, number)
 
     @property
+    def said(self, word: str, seconds: float = SLACK) -> str:
+        """The line on its standard error that has this word, once it is there; each line is given once."""
+        until = time.monotonic() + seconds
+        while True:
+            self.errors.flush()
+            lines = Path(f"/proc/self/fd/{self.errors.fileno()}").read_text().splitlines()
+            for place, line in enumerate(lines[self.told :], self.told):
+                if word in line:
+                    self.told = place + 1
+                    return line
+            assert time.monotonic() < until, lines
+            time.sleep(0.05)
+
     def alive(self) -> bool:
         return self.process.poll() is None
 

@@ -1,6 +1,8 @@
 """TLS: who is admitted, who is refused and in which words, and a connection that is tampered with."""
 
+import datetime
 import itertools
+import signal
 import socket
 import time
 
@@ -152,6 +154,119 @@ def test_others_are_not(job, members_only, authority, stranger, who):
         how |= {"certificate": own.certificate, "key": own.key}
     refused(members_only, job, **how)
     test_members_are_admitted(job, members_only, authority)
+
+
+def test_a_revoked_client_is_refused_and_told_so(job, authority):
+    """Until the list is replaced and the server told."""
+    member, former = authority.issue("ward", "DNS:ward"), authority.issue("former", "DNS:former")
+    lists = authority.revoked("served", former)
+    options = (*authority.issue("ward-server", LOCAL).served(), "--client-ca", authority.ca, "--timeout", IDLE)
+    server = job.serve(*options, "--client-crl", lists)
+    ways = {one: {"ca": authority.ca, "certificate": one.certificate, "key": one.key} for one in (member, former)}
+    assert job.served_by(server, plaintext=False, **ways[member])
+    outcome = ask(server.address, job.x, plaintext=False, **ways[former])
+    assert named(outcome["error"], {"transport"})
+    assert "refuses this party's certificate, since its issuer has revoked it" in outcome["error"]["message"]
+    assert "has been revoked" in server.line(IDLE + SLACK)["error"]["message"]
+    # The other is revoked now, and the first no more; with a list that is no list nothing changes.
+    kept = authority.revoked("other", member).read_text()
+    for content, admitted in (("none", member), (kept, former)):
+        lists.write_text(content)
+        server.signal(signal.SIGHUP)
+        server.said("not reloaded" if content == "none" else "reloaded:")
+        (refused,) = set(ways) - {admitted}
+        assert "error" in ask(server.address, job.x, plaintext=False, **ways[refused])
+        assert "has been revoked" in server.line(IDLE + SLACK)["error"]["message"]
+        assert job.served_by(server, plaintext=False, **ways[admitted])
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("lists", "word"),
+    [
+        ("absent", "holds no revocation list"),
+        ("empty", "holds no revocation list"),
+        ("a certificate", "holds no revocation list"),
+        ("damaged", "cannot be read"),
+        ("over", "is over; get the current one"),
+        ("another's", "no revocation list of the authority of clients"),
+        ("alone", "--client-ca"),
+    ],
+)
+def test_unusable_revocation_lists_are_named_at_once(tacit, job, authority, stranger, tmp_path, lists, word):
+    path = tmp_path / "lists.pem"
+    if lists == "empty":
+        path.write_text("")
+    elif lists == "a certificate":
+        path = authority.ca
+    elif lists == "damaged":
+        lines = authority.revoked("whole").read_text().splitlines()
+        path.write_text("\n".join([lines[0], "AAAA" + lines[1][4:], *lines[2:]]))
+    elif lists == "over":
+        path = authority.revoked("over", days=PAST)
+    elif lists in ("another's", "alone"):
+        path = stranger.revoked("theirs")
+    members = () if lists == "alone" else ("--client-ca", authority.ca)
+    done = tacit("serve", job.model, "--listen", "127.0.0.1:0", *members, "--client-crl", path, "--json")
+    assert done.code == 1
+    assert named(done.json["error"], {"misuse"})
+    assert word in done.json["error"]["message"]
+    assert lists == "alone" or str(path) in done.json["error"]["message"]
+
+
+def test_a_list_that_ends_while_the_server_runs_admits_nobody(job, authority):
+    member = authority.issue("late", "DNS:late")
+    now = datetime.datetime.now(datetime.UTC)
+    days = tuple(f"{now + datetime.timedelta(seconds=seconds):%Y%m%d%H%M%SZ}" for seconds in (-60, 8))
+    lists = authority.revoked("short", days=days)
+    options = (*authority.issue("short-server", LOCAL).served(), "--client-ca", authority.ca, "--timeout", IDLE)
+    server = job.serve(*options, "--client-crl", lists, "--metrics", "127.0.0.1:0")
+    assert "over in 0 hour(s), and nobody is admitted then" in server.said("a revocation list")
+    time.sleep(max(0, 9 - (datetime.datetime.now(datetime.UTC) - now).total_seconds()))
+    how = {"ca": authority.ca, "certificate": member.certificate, "key": member.key}
+    assert "error" in ask(server.address, job.x, plaintext=False, **how)
+    assert "a revocation list (--client-crl) is over" in server.line(IDLE + SLACK)["error"]["message"]
+    server.close()
+
+
+def test_a_key_file_keeps_the_pin(job, tmp_path):
+    """Over restarts and reloads; the key is made once, for its owner alone."""
+    key = tmp_path / "server.key"
+    server = job.serve("--key-file", key, "--timeout", IDLE)
+    content = key.read_bytes()
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["server.key"]
+    pin = server.pin
+    server.signal(signal.SIGHUP)
+    server.said("reloaded:")
+    assert job.served_by(server, plaintext=False, pin=pin)
+    server.close()
+    server = job.serve("--key-file", key, "--timeout", IDLE)
+    assert (server.pin, key.read_bytes()) == (pin, content)
+    assert job.served_by(server, plaintext=False, pin=pin)
+    key.chmod(0o640)
+    server.signal(signal.SIGHUP)
+    assert "chmod 600" in server.said("not reloaded")
+    assert job.served_by(server, plaintext=False, pin=pin)
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("file", "word"),
+    [("shared", "chmod 600"), ("no key", "holds no private key"), ("nowhere", "cannot be made"), ("two", "--key-file")],
+)
+def test_unusable_key_files_are_named_at_once(tacit, job, authority, tmp_path, file, word):
+    key = tmp_path / "server.key"
+    more = authority.issue("two", LOCAL).served() if file == "two" else ()
+    if file in ("shared", "no key"):
+        key.write_bytes(authority.key.read_bytes() if file == "shared" else b"none")
+        key.chmod(0o644 if file == "shared" else 0o600)
+    key = tmp_path / "no" / "server.key" if file == "nowhere" else key
+    done = tacit("serve", job.model, "--listen", "127.0.0.1:0", "--key-file", key, *more, "--json")
+    assert done.code == 1
+    assert named(done.json["error"], {"misuse"})
+    assert word in done.json["error"]["message"]
+    assert file != "two" or not key.exists()
 
 
 @pytest.mark.parametrize("files", ["absent", "empty", "swapped", "mismatched"])

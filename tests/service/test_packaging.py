@@ -177,7 +177,7 @@ def shown(job):
         while "tacit_handshakes_failed_total" not in (metrics := look(server.metrics).metrics):
             assert time.monotonic() < end, metrics
             time.sleep(0.05)
-        return set(metrics) | {"tacit_certificate_expiry_seconds"}
+        return set(metrics) | {"tacit_certificate_expiry_seconds", "tacit_revocation_expiry_seconds"}
     finally:
         server.close()
 

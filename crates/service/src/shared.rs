@@ -258,9 +258,9 @@ impl Shared {
 
     fn moment(&self) -> Moment {
         let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
-        let certificate_expiry = match &*access {
-            Access::Tls(tls) => tls.expiry(),
-            Access::Plaintext => None,
+        let (certificate_expiry, revocation_expiry) = match &*access {
+            Access::Tls(tls) => (tls.expiry(), tls.revocation_expiry()),
+            Access::Plaintext => (None, None),
         };
         Moment {
             ready: self.is_ready(),
@@ -270,6 +270,7 @@ impl Shared {
             allowed: self.gate.allowed(),
             memory: self.memory,
             certificate_expiry,
+            revocation_expiry,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! [`session`](fn@session) stays open between inputs.
 //! [`bench`](fn@bench) measures single operations, [`budget`] counts what each client asks.
 
+mod access;
 mod again;
 mod bench;
 pub mod budget;
@@ -16,6 +17,7 @@ mod serving;
 mod session;
 mod warnings;
 
+pub use access::TlsFiles;
 pub use bench::{BenchServer, bench};
 pub use compare::{Suited, compare_suites};
 pub use graph::Conv;
@@ -38,6 +40,6 @@ pub use runtime::{
     Answer, KeptKeys, Plan, Report, Reveal, Session, Settings, check_suite, consent,
 };
 pub use service::{End, Event, Server};
-pub use serving::{ModelOptions, ServeOptions, TlsFiles, Welcome, serve};
+pub use serving::{ModelOptions, ServeOptions, Welcome, serve};
 pub use session::{Passphrase, Patience, PredictOptions, Progress, predict, session};
 pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

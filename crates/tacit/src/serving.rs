@@ -7,23 +7,12 @@ use graph::Model;
 use runtime::planner::{Conditions, Planning, Rates};
 use runtime::{Reveal, Served, Settings};
 use serde::Deserialize;
-use service::{Access, Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
-use wire::{Error, Identity, Link, Pin, Result, ServerTls};
+use service::{Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
+use wire::{Error, Identity, Link, Pin, Result};
 
+use crate::access::{TlsFiles, access};
 use crate::session::{Patience, link, threads};
 use crate::warnings;
-
-/// PEM files of a server.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TlsFiles {
-    /// Certificate chain; with `key`. Without them a fresh self-signed key is made.
-    pub certificate: Option<String>,
-    /// Private key.
-    pub key: Option<String>,
-    /// Authority whose certificates clients must show.
-    pub client_ca: Option<String>,
-}
 
 /// How to serve.
 #[derive(Clone, Debug, Deserialize)]
@@ -139,6 +128,8 @@ pub struct ModelOptions {
 pub struct Welcome {
     server: Server,
     pin: Mutex<Option<Pin>>,
+    /// The key that was made at the start, where that is what clients see.
+    ephemeral: Option<Identity>,
     ledger: Option<Arc<Ledger>>,
     warnings: Vec<String>,
 }
@@ -153,7 +144,9 @@ pub fn serve(
     options: &ServeOptions,
 ) -> Result<Welcome> {
     let threads = threads(options.threads)?;
-    let (access, pin) = access(options)?;
+    let makes_key = options.tls.as_ref().is_some_and(TlsFiles::makes_key);
+    let ephemeral = makes_key.then(Identity::ephemeral).transpose()?;
+    let (access, pin) = access(options, ephemeral.as_ref())?;
     let limits = Limits {
         sessions: options.sessions.map(|sessions| sessions.max(1)),
         waiting: options.waiting,
@@ -161,7 +154,8 @@ pub fn serve(
     };
     let ledger = options.ledger.as_deref().map(Ledger::open).transpose()?.map(Arc::new);
     let policy = policy(options, ledger)?;
-    let warnings = warnings::of(options, &models, &policy)?;
+    let mut warnings = warnings::of(options, &models, &policy)?;
+    warnings.extend(warnings::revocation(&access));
     let models = named(models, options, &policy)?;
     let chosen = Options {
         access,
@@ -176,7 +170,7 @@ pub fn serve(
         once: options.once,
     };
     let server = Server::bind(models, listen, chosen)?;
-    Ok(Welcome { server, pin: Mutex::new(pin), ledger: policy.ledger, warnings })
+    Ok(Welcome { server, pin: Mutex::new(pin), ephemeral, ledger: policy.ledger, warnings })
 }
 
 impl Welcome {
@@ -195,19 +189,17 @@ impl Welcome {
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts `models`, and the certificate and the tokens in the files of `options`, in the place of
-    /// what new sessions get; sessions under way go on. A key that is made at the start stays, and
-    /// so does the ledger.
+    /// Puts `models`, and the certificates, revocation lists and tokens in the files of `options`,
+    /// in the place of what new sessions get; sessions under way go on. A key that is made at the
+    /// start stays, and so does the ledger.
     ///
     /// # Errors
     /// [`Error::Misuse`] for files that cannot be used: the server goes on as it was.
     pub fn reload(&self, models: Vec<(Model, ModelOptions)>, options: &ServeOptions) -> Result<()> {
         let policy = policy(options, self.ledger.clone())?;
         let models = named(models, options, &policy)?;
-        let given = options.tls.as_ref().is_some_and(|files| files.certificate.is_some());
-        let fresh = given.then(|| access(options)).transpose()?;
-        let (access, pin) = fresh.map_or((None, self.pin()), |(access, pin)| (Some(access), pin));
-        self.server.replace(models, access, policy)?;
+        let (access, pin) = access(options, self.ephemeral.as_ref())?;
+        self.server.replace(models, Some(access), policy)?;
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner) = pin;
         Ok(())
     }
@@ -287,17 +279,6 @@ impl ModelOptions {
         all.protocols = self.protocols.clone().unwrap_or(all.protocols);
         all
     }
-}
-
-fn access(options: &ServeOptions) -> Result<(Access, Option<Pin>)> {
-    let Some(files) = &options.tls else { return Ok((Access::Plaintext, None)) };
-    let identity = match (&files.certificate, &files.key) {
-        (Some(certificate), Some(key)) => Identity::from_files(certificate, key)?,
-        (None, None) => Identity::ephemeral()?,
-        _ => return Err(Error::misuse("a certificate and its key belong together")),
-    };
-    let pin = identity.pin()?;
-    Ok((Access::Tls(ServerTls::new(identity, files.client_ca.as_deref())?), Some(pin)))
 }
 
 /// How steps' protocols are chosen; see [`ServeOptions::protocols`].

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use graph::Model;
 use runtime::Reveal;
-use service::Policy;
+use service::{Access, Policy};
 use wire::{Identity, Result};
 
 use crate::serving::{ModelOptions, ServeOptions};
@@ -49,6 +49,19 @@ pub(crate) fn of(
         );
     }
     Ok(found)
+}
+
+/// Revocation lists of which one is over soon: nobody is admitted then.
+pub(crate) fn revocation(access: &Access) -> Option<String> {
+    let Access::Tls(tls) = access else { return None };
+    let left = tls.revocation_expiry()?.duration_since(SystemTime::now()).unwrap_or_default();
+    let hours = left.as_secs() / 3600;
+    (left < Duration::from_secs(DAY)).then(|| {
+        format!(
+            "a revocation list of clients is over in {hours} hour(s), and nobody is admitted then: \
+             put the next one in its place and send SIGHUP"
+        )
+    })
 }
 
 /// A certificate whose time is over, or nearly.

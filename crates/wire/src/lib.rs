@@ -28,4 +28,4 @@ pub use transport::link::Link;
 pub use transport::memory::memory_pair;
 pub use transport::pin::Pin;
 pub use transport::tcp::{Timeouts, connect, plaintext};
-pub use transport::tls::{ClientTls, Identity, ServerTls, Trust};
+pub use transport::tls::{ClientTls, Identity, Members, ServerTls, Trust};

@@ -56,7 +56,14 @@ class ServeOptions:
     batch: Batch = 1
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
+    key_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the key here, so that the pin stays; made where there is none."),
+    ] = None
     client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None
+    client_crl: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificates of --client-ca that are revoked (PEM).")
+    ] = None
     plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
     once: Annotated[bool, typer.Option("--once", help="Stop after one session.")] = False
     timeout: Timeout = TIMEOUT_SECONDS
@@ -148,7 +155,9 @@ class ServeOptions:
             reveal=self.reveal,
             certificate=self.certificate,
             key=self.key,
+            key_file=self.key_file,
             client_ca=self.client_ca,
+            client_crl=self.client_crl,
             plaintext=self.plaintext,
             timeout_seconds=self.timeout,
             connect_seconds=self.connect_timeout,
@@ -188,7 +197,7 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     that is silent for --timeout seconds, needs more than --connect-timeout for TLS and its first message, or
     more than --session-timeout in all, is dropped; the others notice nothing. When --sessions run, --queue more
     wait, and others are told when to come back. SIGTERM and Ctrl-C let sessions end within --drain
-    seconds, a second signal ends them at once; SIGHUP reads models, certificate and tokens anew. A
+    seconds, a second signal ends them at once; SIGHUP reads models, certificates and tokens anew. A
     client that asks for more than --max-inputs inputs at once is turned away, and with --ledger one
     whose --budget is used up. With --batch B every run takes B inputs. With --offline K a session
     first prepares K runs, and one more after each run.
@@ -247,7 +256,7 @@ def handled(server: Server, seconds: float, tell: Callable[..., None]) -> Iterat
         try:
             server.reload()
             tell("reloaded")
-            terminal.note("reloaded: new sessions get models, certificate and tokens as they are now")
+            terminal.note("reloaded: new sessions get models, certificates and tokens as they are now")
         except TacitError as error:
             tell("not reloaded", error=str(error))
             terminal.warn(f"not reloaded, the server goes on as it was: {error}")

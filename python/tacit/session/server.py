@@ -23,7 +23,9 @@ OPENING_SECONDS = 5.0
 class Listening:
     """How to serve a model. TLS with a fresh key unless `certificate` and `key` (PEM files) are given.
 
-    `client_ca` admits only clients with a certificate of that authority; `plaintext` turns TLS
+    `key_file` keeps the key in a file instead, which is made where there is none, so that the pin stays.
+    `client_ca` admits only clients with a certificate of that authority, and `client_crl` (PEM) lists those of them
+    that are revoked; `plaintext` turns TLS
     off and works on loopback only; `once` stops after the first session; `threads` (1 to 64) serve each
     of them; `network` imitates a link (lan, wan, RTTms,Mbps), as the client must too, and is what `ot`
     auto plans for; `link` is the link to plan for where nothing is imitated, in the same words; `max_inputs` is the
@@ -53,6 +55,8 @@ class Listening:
     certificate: Path | None = None
     key: Path | None = None
     client_ca: Path | None = None
+    client_crl: Path | None = None
+    key_file: Path | None = None
     plaintext: bool = False
     timeout_seconds: float = TIMEOUT_SECONDS
     connect_seconds: float = OPENING_SECONDS
@@ -83,14 +87,19 @@ class Listening:
             raise MisuseError("--certificate and --key belong together")
         if self.max_inputs is not None and self.max_inputs < 1:
             raise MisuseError("--max-inputs is at least 1")
-        if self.plaintext and (self.certificate or self.client_ca):
-            raise MisuseError("--plaintext excludes --certificate, --key and --client-ca")
+        if self.key_file is not None and self.certificate is not None:
+            raise MisuseError("--key-file keeps a key without a certificate: leave --certificate and --key out")
+        if self.client_crl is not None and self.client_ca is None:
+            raise MisuseError("--client-crl lists certificates of --client-ca, which is missing")
+        if self.plaintext and (self.certificate or self.client_ca or self.key_file):
+            raise MisuseError("--plaintext excludes --certificate, --key, --key-file and --client-ca")
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
     def options_json(self, planned: bool = False) -> str:
         """Options as `_core.Server` reads them; `planned` where models have links of their own to plan for."""
-        files = {"key": self.key, "certificate": self.certificate, "client_ca": self.client_ca}
+        names = ("key", "certificate", "key_file", "client_ca", "client_crl")
+        files = {name: getattr(self, name) for name in names}
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
         options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
@@ -142,7 +151,7 @@ class Server:
         self.core.drain(seconds)
 
     def reload(self) -> None:
-        """Read models, certificate and tokens anew for new sessions; those in progress keep what they have.
+        """Read models, certificates, revocation lists and tokens anew for new sessions; others keep what they have.
 
         Raises `MisuseError` when a file cannot be used: the server goes on as it was.
         """

@@ -61,6 +61,7 @@ struct Now {
     descriptors: Gauge,
     most_descriptors: Gauge,
     certificate: Family<Labels, Number>,
+    revocation: Family<Labels, Number>,
 }
 
 /// The server at the moment of asking.
@@ -76,6 +77,7 @@ pub(crate) struct Moment {
     /// Bytes that the process may hold.
     pub(crate) memory: u64,
     pub(crate) certificate_expiry: Option<SystemTime>,
+    pub(crate) revocation_expiry: Option<SystemTime>,
 }
 
 impl Metrics {
@@ -210,9 +212,12 @@ impl Now {
             descriptors: gauge("open_descriptors", "Open files and sockets"),
             most_descriptors: gauge("descriptors_limit", "Files and sockets that may be open"),
             certificate: Family::default(),
+            revocation: Family::default(),
         };
         let left = "Seconds until the certificate expires";
         registry.register("tacit_certificate_expiry_seconds", left, now.certificate.clone());
+        let left = "Seconds until a revocation list of clients is over and nobody is admitted";
+        registry.register("tacit_revocation_expiry_seconds", left, now.revocation.clone());
         now
     }
 
@@ -236,6 +241,10 @@ impl Now {
         // A key that was made at the start has no end that anybody must know of.
         if let Some(left) = moment.certificate_expiry.map(left).filter(|left| *left < LIFETIME) {
             self.certificate.get_or_create(&Labels::new()).set(left);
+        }
+        self.revocation.clear();
+        if let Some(left) = moment.revocation_expiry.map(left) {
+            self.revocation.get_or_create(&Labels::new()).set(left);
         }
     }
 }

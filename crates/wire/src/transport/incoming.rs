@@ -57,7 +57,7 @@ impl Incoming {
         if tls.is_none() && !stream.peer_addr().map_err(lost)?.ip().is_loopback() {
             return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
         }
-        let session = tls.map(|tls| ServerConnection::new(tls.0.clone())).transpose();
+        let session = tls.map(|tls| ServerConnection::new(tls.config.clone())).transpose();
         let tls = session.map_err(|e| refuse(&e))?.map(|session| Box::new(session.into()));
         Ok(Self { stream, preamble: None, source: None, tls, early: Zeroizing::new(Vec::new()) })
     }

@@ -3,9 +3,11 @@
 pub(crate) mod authority;
 pub(crate) mod certificate;
 pub(crate) mod incoming;
+mod key_file;
 pub(crate) mod link;
 pub(crate) mod memory;
 pub(crate) mod pin;
 pub(crate) mod proxy;
+mod revocation;
 pub(crate) mod tcp;
 pub(crate) mod tls;

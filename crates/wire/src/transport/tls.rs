@@ -7,17 +7,17 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{default_provider, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection,
-    version::TLS13,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig,
+    ServerConnection, version::TLS13,
 };
 use zeroize::Zeroizing;
 
@@ -25,7 +25,9 @@ use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
 use crate::transport::authority::{Certified, SelfSigned, roots};
+use crate::transport::key_file;
 use crate::transport::pin::{Pin, Pinned};
+use crate::transport::revocation;
 use crate::transport::tcp::{Patience, Tcp, Timeouts, closed, io_error, remaining, timed_out};
 
 /// A certificate chain and its private key.
@@ -41,11 +43,34 @@ impl Identity {
     /// # Errors
     /// [`Error::Transport`] when no key can be made.
     pub fn ephemeral() -> Result<Self> {
-        let made = rcgen::generate_simple_self_signed(vec!["tacit".into(), "localhost".into()]);
+        let made = rcgen::KeyPair::generate();
         let made = made.map_err(|e| Error::transport(format!("cannot make a TLS key: {e}")))?;
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
+        Self::self_signed(&made)
+    }
+
+    /// The key in a file of its own, with a fresh self-signed certificate: good for pinning. The
+    /// key is made where there is none, for its owner alone.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] naming a file that cannot be read or made, that others may read, or that
+    /// holds no key.
+    pub fn kept(file: &str) -> Result<Self> {
+        Self::self_signed(&key_file::key(file)?)
+    }
+
+    fn self_signed(key: &rcgen::KeyPair) -> Result<Self> {
+        let names = vec!["tacit".into(), "localhost".into()];
+        let made = rcgen::CertificateParams::new(names).and_then(|made| made.self_signed(key));
+        let made = made.map_err(|e| Error::transport(format!("cannot certify a TLS key: {e}")))?;
+        let key = PrivateKeyDer::try_from(key.serialize_der());
         let key = key.map_err(|e| Error::transport(format!("cannot use the TLS key: {e}")))?;
-        Ok(Self { chain: vec![made.cert.der().clone()], key })
+        Ok(Self { chain: vec![made.der().clone()], key })
+    }
+
+    /// Returns a copy, for TLS settings that are made anew.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self { chain: self.chain.clone(), key: self.key.clone_key() }
     }
 
     /// From two PEM files.
@@ -60,7 +85,7 @@ impl Identity {
     }
 
     /// Returns when the first certificate's time is over; none where it does not say.
-    pub fn expiry(&self) -> Option<std::time::SystemTime> {
+    pub fn expiry(&self) -> Option<SystemTime> {
         self.chain.first().and_then(crate::transport::certificate::expiry)
     }
 
@@ -90,7 +115,21 @@ pub struct ClientTls(Arc<ClientConfig>);
 
 /// A server's TLS settings.
 #[derive(Clone)]
-pub struct ServerTls(pub(super) Arc<ServerConfig>, Option<std::time::SystemTime>);
+pub struct ServerTls {
+    pub(super) config: Arc<ServerConfig>,
+    expiry: Option<SystemTime>,
+    revocation_expiry: Option<SystemTime>,
+}
+
+/// The clients that a server admits by their certificates.
+#[derive(Clone, Copy, Debug)]
+pub struct Members<'a> {
+    /// PEM file of the authority that issued their certificates.
+    pub authority: &'a str,
+    /// PEM file of the lists of certificates that are revoked. With it a client is admitted only
+    /// if a list of each issuer of its chain is there, in force, and does not have it.
+    pub revoked: Option<&'a str>,
+}
 
 impl ClientTls {
     /// Trusts `trust`; shows `identity` when the server asks for one.
@@ -135,40 +174,60 @@ impl ClientTls {
 }
 
 impl ServerTls {
-    /// Shows `identity`; with `client_authority` (a PEM file) it also asks every
-    /// client for a certificate issued by that authority.
+    /// Shows `identity`; with `members` it also asks every client for a certificate, each time
+    /// anew.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for files that do not parse.
-    pub fn new(identity: Identity, client_authority: Option<&str>) -> Result<Self> {
-        Self::with(provider(), identity, client_authority)
+    /// [`Error::Misuse`] for files that do not parse, and revocation lists that are over or of
+    /// other authorities.
+    pub fn new(identity: Identity, members: Option<Members<'_>>) -> Result<Self> {
+        Self::with(provider(), identity, members)
     }
 
     fn with(
         provider: CryptoProvider,
         identity: Identity,
-        client_authority: Option<&str>,
+        members: Option<Members<'_>>,
     ) -> Result<Self> {
         let (provider, expiry) = (Arc::new(provider), identity.expiry());
         let builder = ServerConfig::builder_with_provider(provider.clone());
         let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|e| refuse(&e))?;
-        let builder = match client_authority {
+        let mut revocation_expiry = None;
+        let builder = match members {
             None => builder.with_no_client_auth(),
-            Some(file) => {
-                let roots = Arc::new(roots(file, read_certificates(file)?)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-                let verifier = verifier.map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
+            Some(Members { authority: file, revoked }) => {
+                let authorities = read_certificates(file)?;
+                let lists = revoked.map(|lists| revocation::read(lists, &authorities));
+                let roots = Arc::new(roots(file, authorities)?);
+                let mut verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+                if let Some(revoked) = lists.transpose()? {
+                    revocation_expiry = Some(revoked.until);
+                    verifier = verifier.with_crls(revoked.lists).enforce_revocation_expiration();
+                }
+                let verifier =
+                    verifier.build().map_err(|e| Error::misuse(format!("`{file}`: {e}")))?;
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let config =
+        let mut config =
             builder.with_single_cert(identity.chain, identity.key).map_err(|e| refuse(&e))?;
-        Ok(Self(Arc::new(config), expiry))
+        if members.is_some() {
+            // Who resumes a session is not asked for its certificate again.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        Ok(Self { config: Arc::new(config), expiry, revocation_expiry })
     }
 
     /// Returns when the certificate's time is over; none where it does not say.
-    pub const fn expiry(&self) -> Option<std::time::SystemTime> {
-        self.1
+    pub const fn expiry(&self) -> Option<SystemTime> {
+        self.expiry
+    }
+
+    /// Returns when the first of the revocation lists is over, from when on clients are refused;
+    /// none without lists.
+    pub const fn revocation_expiry(&self) -> Option<SystemTime> {
+        self.revocation_expiry
     }
 
     /// Shakes hands over an accepted `stream`.
@@ -177,7 +236,7 @@ impl ServerTls {
     /// [`Error::Transport`] when the peer does not speak TLS 1.3, does not
     /// authenticate as required or is too slow.
     pub fn channel(&self, stream: TcpStream, timeouts: Timeouts) -> Result<Channel> {
-        let session = ServerConnection::new(self.0.clone()).map_err(|e| refuse(&e))?;
+        let session = ServerConnection::new(self.config.clone()).map_err(|e| refuse(&e))?;
         handshake(Role::Server, session.into(), stream, timeouts)
     }
 }
@@ -299,6 +358,23 @@ pub(super) fn refuse(error: &rustls::Error) -> Error {
         rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         ) => "the peer's certificate has expired".into(),
+        rustls::Error::InvalidCertificate(CertificateError::Revoked) => {
+            "the peer's certificate has been revoked".into()
+        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::ExpiredRevocationList
+            | CertificateError::ExpiredRevocationListContext { .. },
+        ) => "a revocation list (--client-crl) is over, so that nobody is admitted: put the \
+              current one in its place and send SIGHUP"
+            .into(),
+        rustls::Error::InvalidCertificate(CertificateError::UnknownRevocationStatus) => {
+            "no revocation list (--client-crl) is of the issuer of the peer's certificate".into()
+        }
+        rustls::Error::AlertReceived(AlertDescription::CertificateRevoked) => {
+            "the peer refuses this party's certificate, since its issuer has revoked it; ask the \
+             issuer for a new one"
+                .into()
+        }
         rustls::Error::InvalidCertificate(CertificateError::Other(other))
             if other.0.is::<SelfSigned>() =>
         {
