@@ -1,14 +1,14 @@
 //! The code: every sample adds ten pseudo-random positions of the secret.
 //!
 //! Rows are public and independent. Indices are 21 bits each, scaled to the length of the secret
-//! (where that is no power of two some positions come 3.4 % more often than others),
+//! and rounded at another place in each group of rows, so that every position comes equally often,
 //! six of an AES block, the key stream of AES-128 in counter mode under a key that hashes session, direction and
 //! refill, so that no search in the code serves two refills.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 
-use super::params::{SETS, WEIGHT};
+use super::params::WEIGHT;
 
 /// Rows whose indices are made at a time.
 pub(crate) const ROWS: usize = 256;
@@ -34,26 +34,14 @@ impl Code {
     }
 
     /// Adds rows `first ..` of the code times `table` to `samples`. `first` is a multiple
-    /// of [`ROWS`]; `table` has a block for each bit of the secret of one of [`SETS`].
+    /// of [`ROWS`]; `table` has a block for each bit of the secret.
     pub(crate) fn add(&self, first: usize, table: &[u128], samples: &mut [u128]) {
-        const LENGTHS: [usize; 4] =
-            [SETS[0].secret, SETS[1].secret, SETS[2].secret, SETS[3].secret];
-        match LENGTHS.iter().position(|length| *length == table.len()) {
-            Some(0) => self.add_from::<{ LENGTHS[0] }>(first, table, samples),
-            Some(1) => self.add_from::<{ LENGTHS[1] }>(first, table, samples),
-            Some(2) => self.add_from::<{ LENGTHS[2] }>(first, table, samples),
-            _ => self.add_from::<{ LENGTHS[3] }>(first, table, samples),
-        }
-    }
-
-    /// The length as a constant: indices that are scaled to a power of two need no check.
-    fn add_from<const LEN: usize>(&self, first: usize, table: &[u128], samples: &mut [u128]) {
-        let Some(table) = table.first_chunk::<LEN>() else { return };
         let mut indices = [0; 2 * BLOCKS * WORD];
-        for (at, samples) in samples.chunks_mut(ROWS).enumerate() {
-            self.indices((first / ROWS + at) as u64, &mut indices);
+        for (group, samples) in (first / ROWS..).zip(samples.chunks_mut(ROWS)) {
+            self.indices(group as u64, &mut indices);
+            let rounding = rounding(group, table.len());
             for (sample, row) in samples.iter_mut().zip(indices.as_chunks::<WEIGHT>().0) {
-                let sum = |sum, index: &u32| sum ^ table[scaled(*index, LEN)];
+                let sum = |sum, index: &u32| sum ^ table[scaled(*index, table.len(), rounding)];
                 *sample = row.iter().fold(*sample, sum);
             }
         }
@@ -85,14 +73,22 @@ impl Code {
     }
 }
 
-/// The position in a table of `length` that an index stands for.
+/// The position in a table of `length` that an index stands for; `rounding` is below `length`.
 #[inline]
-const fn scaled(index: u32, length: usize) -> usize {
-    ((index & MASK) as usize * length) >> BITS
+const fn scaled(index: u32, length: usize, rounding: usize) -> usize {
+    ((index & MASK) as usize * length + rounding) >> BITS
+}
+
+/// Where a group of rows rounds, in `0 .. length`: multiples of the golden ratio, which are spread
+/// evenly, so that no position of the secret comes more often than others in all groups.
+const fn rounding(group: usize, length: usize) -> usize {
+    let fraction = (group as u32).wrapping_mul(0x9e37_79b9);
+    (fraction as usize * length) >> 32
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::params::SETS;
     use super::*;
     use ring::Random;
 
@@ -137,16 +133,44 @@ mod tests {
         let mut rng = Random::seeded(2);
         let code = Code::new(rng.block());
         let table: Vec<u128> = (0..SETS[0].secret).map(|_| rng.block()).collect();
-        let scale = |index: u32| (u64::from(index) * table.len() as u64 / (1 << 21)) as usize;
+        let scale = |index: u32, group: usize| {
+            let golden = (group as u64 * 0x9e37_79b9) % (1 << 32);
+            let rounding = golden * table.len() as u64 / (1 << 32);
+            ((u64::from(index) * table.len() as u64 + rounding) / (1 << 21)) as usize
+        };
         let mut rows = [0; 2 * ROWS];
         code.add(0, &table, &mut rows);
         let mut indices = [0; 2 * BLOCKS * WORD];
         for (group, rows) in rows.chunks(ROWS).enumerate() {
             code.indices(group as u64, &mut indices);
             for (row, indices) in rows.iter().zip(indices.chunks(WEIGHT)) {
-                let sum = indices.iter().fold(0, |sum, i| sum ^ table[scale(*i)]);
+                let sum = indices.iter().fold(0, |sum, i| sum ^ table[scale(*i, group)]);
                 assert_eq!(*row, sum);
             }
         }
+    }
+
+    /// Of the 2^21 indices 2 or 3 stand for a position of the longest secret.
+    #[test]
+    fn every_position_comes_equally_often() {
+        for set in SETS {
+            let length = set.secret;
+            let first =
+                |position: usize, rounding: usize| ((position << BITS) - rounding).div_ceil(length);
+            for position in [1, 2, 3, length / 2, length - 2] {
+                let count = |group| {
+                    let rounding = rounding(group, length);
+                    let range = first(position, rounding)..first(position + 1, rounding);
+                    for index in [range.start, range.end - 1] {
+                        assert_eq!(scaled(index as u32, length, rounding), position);
+                    }
+                    range.len()
+                };
+                let sum: usize = (0..10_000).map(count).sum();
+                let mean = (10_000_usize << BITS) / length;
+                assert!(sum.abs_diff(mean) < mean / 1000, "{sum} {mean}");
+            }
+        }
+        assert_eq!(scaled(MASK, 819_200, 819_199), 819_199);
     }
 }
