@@ -1,7 +1,7 @@
 """Bits of security of the parameter sets of the silent transfers, per attack.
 
 `python3 scripts/lpn_estimate.py` reads the sets out of crates/ot/src/cot/ferret/params.rs, prints
-a table and exits with 1 if a set has fewer than 128 bits against any attack of the customary
+a table and exits with 1 if a set has fewer than FLOOR bits against any attack of the customary
 models. docs/protocols/ferret.md says what each column is and how far to trust it. All
 formulas are for n samples of a secret of k bits with regular noise: t blocks of n/t samples,
 one noisy position each. Standard library only.
@@ -14,6 +14,8 @@ from math import ceil, inf, lgamma, log, log2, sqrt
 from pathlib import Path
 
 FLOOR = 134
+WEIGHT = 10
+"""Ones in a row of the code."""
 PARAMETERS = Path(__file__).parent.parent / "crates/ot/src/cot/ferret/params.rs"
 SET = re.compile(r"Set \{ trees: ([\d_]+), secret: ([\d_]+), depth: (\d+) \}")
 
@@ -32,6 +34,20 @@ def add(*logs: float) -> float:
 def reduced(n: int, k: int, t: int) -> tuple[int, int, int]:
     """The instance after the t parities known from regularity (each block adds up to one)."""
     return n - t, k - t, t
+
+
+def confined(n: int, k: int) -> int:
+    """The fewest columns of the code that are expected to hold as many of its rows.
+
+    Those rows are a system in so many bits of the secret: the sparse columns have this for k.
+    """
+    low, high = 1, k
+    while high - low > 1:
+        s = (low + high) // 2
+        inside = WEIGHT * log2(s / k)
+        systems = choose(k, s) + choose(n, s) + s * inside + (n - s) * log2(1 - 2**inside)
+        low, high = (s, high) if systems < 0 else (low, s)
+    return high
 
 
 def gauss(n: int, k: int, t: int) -> float:
@@ -158,7 +174,7 @@ def hybrid(n: int, k: int, t: int) -> float:
 
 def estimate(n: int, k: int, t: int) -> dict[str, float]:
     """Bits per attack."""
-    small = reduced(n, k, t)
+    small, sparse = reduced(n, k, t), confined(n, k)
     one, two = algebraic(n, k, t)
     return {
         "Gauss": gauss(*small),
@@ -169,6 +185,9 @@ def estimate(n: int, k: int, t: int) -> dict[str, float]:
         "AGB": one,
         "AGB 2.0": two,
         "hybrid": hybrid(n, k, t),
+        "sparse Gauss": gauss(n, sparse, t),
+        "sparse ISD": information_set(n, sparse, t),
+        "sparse regular ISD": regular_information_set(n, sparse + t, t),
     }
 
 
@@ -181,7 +200,7 @@ def main() -> int:
         bits = estimate(n, k, trees)
         weakest = min(weakest, *bits.values())
         columns = "  ".join(f"{name} {value:.0f}" for name, value in bits.items())
-        print(f"n = {n}, k = {k}, t = {trees}: {columns}  (lean ISD {lean(*reduced(n, k, trees)):.0f})")
+        print(f"n = {n}, k = {k}, t = {trees}: {columns}  (lean ISD {lean(n, confined(n, k), trees):.0f})")
     if weakest < FLOOR:
         print(f"error: {weakest:.1f} bits, {FLOOR} wanted", file=sys.stderr)
     return int(not found or weakest < FLOOR)

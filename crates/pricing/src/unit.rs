@@ -19,13 +19,13 @@ pub enum Unit {
     SoftSpoken4,
     /// A correlation of SoftSpoken with k = 8.
     SoftSpoken8,
-    /// A correlation of Ferret's set with 2^16 secret positions.
+    /// A correlation of Ferret's smallest set.
     Ferret16,
-    /// A correlation of Ferret's set with 2^17 secret positions.
+    /// A correlation of Ferret's second set.
     Ferret17,
-    /// A correlation of Ferret's set with 2^18 secret positions.
+    /// A correlation of Ferret's third set.
     Ferret18,
-    /// A correlation of Ferret's set with 2^19 secret positions.
+    /// A correlation of Ferret's largest set.
     Ferret19,
     /// A random oblivious transfer: hashing at the receiver, bookkeeping at both.
     RandomOt,

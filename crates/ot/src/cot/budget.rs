@@ -75,22 +75,37 @@ impl Estimate {
     }
 
     /// Each correlation gained by a refill that is used for `missing` of them, its base out
-    /// of `held` as far as that reaches.
-    fn refill(&self, set: Set, held: u64, missing: u64) -> u64 {
+    /// of `held` as far as that reaches, the others for `lacking` picoseconds each.
+    fn refill(&self, set: Set, held: u64, missing: u64, lacking: u64) -> u64 {
         let at = SETS.iter().position(|known| *known == set).unwrap_or_default();
         let (base, outputs) = (set.base() as u64, set.outputs() as u64);
         let used = missing.min(outputs - base);
         let leaf = 1000 * Self::LEAVES[at] + self.byte.saturating_mul(refill_bytes(set)) / outputs;
         let spent = base.min(held);
-        let work = leaf.saturating_mul(used + spent).saturating_add(self.soft(base - spent));
-        work / used.max(1)
+        let start = (base - spent).saturating_mul(lacking);
+        leaf.saturating_mul(used + spent).saturating_add(start) / used.max(1)
     }
 
-    /// The refill that makes each correlation missing from `need` soonest, or none where
-    /// SoftSpoken does.
+    /// What makes each correlation that the base of `set` lacks soonest: a smaller refill or SoftSpoken.
+    fn step(&self, set: Set, held: u64) -> (u64, Option<Set>) {
+        let (missing, soft) = ((set.base() as u64).saturating_sub(held), self.soft(1));
+        let smaller = SETS.into_iter().take_while(|small| *small != set);
+        let time = |small| (self.refill(small, held, missing, soft), Some(small));
+        let steps = smaller.filter(|small| small.outputs() > set.base()).map(time);
+        steps.chain([(soft, None)]).min_by_key(|(each, _)| *each).unwrap_or((soft, None))
+    }
+
+    /// The next refill on the way that makes each correlation missing from `need` soonest, or none
+    /// where SoftSpoken does.
     pub(crate) fn quickest(&self, held: usize, need: usize) -> Option<Set> {
-        let missing = need.saturating_sub(held) as u64;
-        let time = |set: &Set| (self.refill(*set, held as u64, missing), *set);
+        let (held, missing) = (held as u64, need.saturating_sub(held) as u64);
+        let time = |set: &Set| {
+            let (lacking, step) = self.step(*set, held);
+            (
+                self.refill(*set, held, missing, lacking),
+                step.filter(|_| held < set.base() as u64).unwrap_or(*set),
+            )
+        };
         let (each, set) = SETS.iter().map(time).min_by_key(|(each, _)| *each)?;
         (missing > 0 && each < self.soft(1)).then_some(set)
     }
@@ -102,7 +117,7 @@ mod tests {
 
     #[test]
     fn prices_of_sets_are_listed_by_their_secrets() {
-        assert_eq!(SETS.map(|set| set.secret), [70_656, 1 << 17, 1 << 18, 1 << 19]);
+        assert_eq!(SETS.map(|set| set.secret), [108_544, 206_848, 411_648, 819_200]);
         assert!(Estimate::LEAVES.is_sorted());
     }
 }

@@ -117,7 +117,7 @@ fn several_threads_make_the_same() {
 #[test]
 fn a_second_refill_starts_from_the_first() {
     let cost = checked(Calls::of(Source::Ferret, 2_000_000, 200_000));
-    let soft = Calls::of(Source::SoftSpoken8, 80_000, 80_000).cost(Role::Server);
+    let soft = Calls::of(Source::SoftSpoken8, 118_044, 118_044).cost(Role::Server);
     assert!(cost.client_to_server <= soft.client_to_server, "{cost:?}");
 }
 

@@ -7,8 +7,7 @@
 /// A correlation of SoftSpoken with k = 8, without its bytes.
 pub const SOFTSPOKEN: u64 = 100;
 
-/// A correlation of each of Ferret's sets, those with 2^16 to 2^19 secret positions, without its
-/// bytes. A larger set sends less and reads a larger table at random.
+/// A correlation of each of Ferret's sets, from the smallest to the largest, without its bytes. A larger set sends less and reads a larger table at random.
 pub const FERRET: [u64; 4] = [22, 23, 33, 55];
 
 /// A silent correlation of whichever set.
