@@ -4,7 +4,7 @@
 a table and exits with 1 if a set has fewer than FLOOR bits against any attack of the customary
 models. docs/protocols/ferret.md says what each column is and how far to trust it. All
 formulas are for n samples of a secret of k bits with regular noise: t blocks of n/t samples,
-one noisy position each. Standard library only.
+one noisy position each. scripts/lpn_second_opinion.py estimates anew. Standard library only.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 `python scripts/security_bits.py` rewrites docs/reference/security-bits.md; with `--check` it only compares, and exit
 code 1 says that the page is out of date or that a primitive is below the floor. Constants are read out of the sources
-that use them, and the parity sets of Ferret are estimated by scripts/lpn_estimate.py. Lattices have tables of their own
-(SECURITY.md). Standard library only.
+that use them, and the parity sets of Ferret are estimated by scripts/lpn_estimate.py and scripts/lpn_second_opinion.py.
+Lattices have tables of their own (SECURITY.md). Standard library only.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import lpn_estimate
+import lpn_second_opinion
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/reference/security-bits.md"
@@ -81,7 +82,7 @@ def primitives() -> Iterator[Primitive]:
     )
     for place, bits in enumerate(parities()):
         name = f"Ferret's parities, set {place + 1}"
-        formula = "the least of the columns of scripts/lpn_estimate.py"
+        formula = "the least of scripts/lpn_estimate.py and scripts/lpn_second_opinion.py"
         yield Primitive(name, "the secret of k bits or the noise", formula, bits, "crates/ot/src/cot/ferret/params.rs")
     # Tags are added up by sixteens, each level with weights that hide a difference once in 2^128.
     levels = ceil(max(depth for _, _, depth in sets()) / 4)
@@ -105,8 +106,9 @@ def primitives() -> Iterator[Primitive]:
 
 @cache
 def parities() -> list[float]:
-    """Bits of each set of Ferret against the best attack of the customary models."""
-    return [min(lpn_estimate.estimate(t << depth, k, t).values()) for t, k, depth in sets()]
+    """Bits of each set of Ferret against the best attack, by the lower of two opinions."""
+    both = [(lpn_estimate.estimate(*one), lpn_second_opinion.opinion(one)) for one in lpn_second_opinion.sets()]
+    return [min(*first.values(), *second.values()) for first, second in both]
 
 
 def sets() -> list[tuple[int, int, int]]:
