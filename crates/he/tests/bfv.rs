@@ -54,11 +54,11 @@ fn swapped(slots: &[u64]) -> Vec<u64> {
 }
 
 fn small() -> Params {
-    Params::new(4096, &[36, 36, 37], Switching::Digits(13)).unwrap()
+    Params::new(4096, &[35, 35, 36], Switching::Digits(13)).unwrap()
 }
 
 fn special() -> Params {
-    Params::new(8192, &[43, 43, 44, 44], Switching::Special(44)).unwrap()
+    Params::new(8192, &[42, 43, 43, 43], Switching::Special(43)).unwrap()
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn few_slots_leave_the_rest_zero() {
 #[test]
 fn rotations_turn_rows_under_both_ways_of_switching() {
     let digits = Params::new(4096, &[50, 50], Switching::Digits(17)).unwrap();
-    let whole = Params::new(4096, &[36, 37], Switching::Special(36)).unwrap();
+    let whole = Params::new(4096, &[35, 36], Switching::Special(35)).unwrap();
     for params in [digits, whole, special()] {
         let mut client = Client::new(&params, 20);
         let steps = [1, 5, params.row() - 1, 1024];
@@ -235,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
     fn responses_carry_masked_results(bits in 16u32..26, terms in 1usize..9, seed: u64) {
-        let params = Params::new(4096, &[36, 36, 37], Switching::Digits(18)).unwrap();
+        let params = Params::new(4096, &[35, 35, 36], Switching::Digits(18)).unwrap();
         let mut client = Client::new(&params, bits);
         client.rng = Random::seeded(seed);
         let public = client.secret.public_key(&Seed([1; 16]), &mut client.rng).unwrap();

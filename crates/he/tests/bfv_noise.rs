@@ -46,8 +46,8 @@ fn both() -> [(Params, u32); 4] {
         |degree, moduli: &[u32], switching| Params::new(degree, moduli, switching).unwrap();
     [
         (params(4096, &[50, 50], Switching::Digits(17)), 22),
-        (params(4096, &[36, 36], Switching::Special(37)), 17),
-        (params(8192, &[43, 43, 44, 44], Switching::Special(44)), 45),
+        (params(4096, &[35, 35], Switching::Special(36)), 17),
+        (params(8192, &[42, 43, 43, 43], Switching::Special(43)), 45),
         (params(8192, &[50, 50, 50, 50], Switching::Digits(25)), 30),
     ]
 }
@@ -149,7 +149,7 @@ fn parameters_that_are_chosen_decrypt() {
 
 #[test]
 fn responses_that_cannot_be_flooded_are_refused() {
-    let params = Params::new(4096, &[36, 36], Switching::Special(37)).unwrap();
+    let params = Params::new(4096, &[35, 35], Switching::Special(36)).unwrap();
     let mut pair = Pair::new(&params, 22);
     let slots = pair.client.slots();
     let load = Load { plain_bits: 22, rotations_before: 0, terms: 1, rotations_after: 0 };
@@ -173,7 +173,7 @@ fn responses_that_cannot_be_flooded_are_refused() {
 #[test]
 fn prepared_responses_are_those_made_at_once() {
     for (params, bits) in [
-        (Params::new(4096, &[36, 36, 37], Switching::Digits(25)).unwrap(), 24),
+        (Params::new(4096, &[35, 35, 36], Switching::Digits(25)).unwrap(), 24),
         (Params::new(8192, &[43, 43, 44], Switching::Special(44)).unwrap(), 30),
     ] {
         let mut pair = Pair::new(&params, bits);

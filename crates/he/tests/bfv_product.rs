@@ -45,12 +45,12 @@ impl Client {
 #[test]
 fn products_are_slotwise_and_may_be_multiplied_again() {
     for (switching, bits) in [
-        (Switching::Special(44), 17),
-        (Switching::Special(44), 30),
+        (Switching::Special(43), 17),
+        (Switching::Special(43), 30),
         (Switching::Digits(22), 20),
         (Switching::Digits(44), 20),
     ] {
-        let mut client = client(8192, &[43, 43, 44, 44], switching, bits);
+        let mut client = client(8192, &[42, 43, 43, 43], switching, bits);
         let seed = Seed([4; 16]);
         let ours = client.secret.relinearization_key(&seed, &mut client.rng).unwrap();
         let bodies = ours.bodies();
@@ -83,8 +83,8 @@ fn wide_plaintext_primes_multiply_too() {
 
 #[test]
 fn fewer_primes_hold_the_same_slots_under_the_same_keys() {
-    for switching in [Switching::Special(44), Switching::Digits(15)] {
-        let mut client = client(8192, &[43, 43, 44, 44], switching, 18);
+    for switching in [Switching::Special(43), Switching::Digits(15)] {
+        let mut client = client(8192, &[42, 43, 43, 43], switching, 18);
         let (seed, rng) = (Seed([4; 16]), &mut client.rng);
         let key = client.secret.relinearization_key(&seed, rng).unwrap();
         let keys = client.secret.rotation_keys(&[5], true, &seed, rng).unwrap();
@@ -130,7 +130,7 @@ fn fewer_primes_hold_the_same_slots_under_the_same_keys() {
 
 #[test]
 fn integers_multiply_all_slots_and_grow_noise_by_themselves_only() {
-    let mut client = client(8192, &[43, 43, 44, 44], Switching::Special(44), 20);
+    let mut client = client(8192, &[42, 43, 43, 43], Switching::Special(43), 20);
     let prime = client.encoder.prime();
     let (a, x) = client.encrypted();
     let (b, y) = client.encrypted();
@@ -150,7 +150,7 @@ fn integers_multiply_all_slots_and_grow_noise_by_themselves_only() {
 
 #[test]
 fn secrets_are_kept_as_coefficients() {
-    let mut client = client(4096, &[36, 36], Switching::Special(37), 20);
+    let mut client = client(4096, &[35, 35], Switching::Special(36), 20);
     let (slots, cipher) = client.encrypted();
     let kept = client.secret.coefficients();
     assert!(kept.len() == 4096 && kept.contains(&1) && kept.contains(&-1));
@@ -168,7 +168,7 @@ fn secrets_are_kept_as_coefficients() {
 
 #[test]
 fn plaintext_primes_are_different_and_of_the_ring() {
-    let params = Params::new(8192, &[43, 43, 44, 44], Switching::Special(44)).unwrap();
+    let params = Params::new(8192, &[42, 43, 43, 43], Switching::Special(43)).unwrap();
     let primes = Encoder::primes_above(&params, 20, 3).unwrap();
     assert!(primes.windows(2).all(|pair| pair[0] < pair[1]) && primes[0] >= 1 << 20);
     assert!(primes.iter().all(|prime| Encoder::new(&params, *prime).is_ok()));

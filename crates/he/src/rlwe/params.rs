@@ -4,9 +4,8 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// Allowed (degree N, largest modulus bits K). Secret ternary, error deviation
-/// 3.2: about 135 and 230 bits. HomomorphicEncryption.org's 2018 table allows 54
-/// and 109 bits at 128 bits of security.
+/// Allowed (degree N, largest modulus bits K). Secret ternary, error deviation 3.2: 130.5 and
+/// 221.8 bits of security by `scripts/lattice_estimate.py`, which allows 52 and 106 bits at 128.
 pub const TABLE: [(usize, u32); 2] = [(2048, 52), (4096, 64)];
 
 /// Below this a modulus has no room for a plaintext above the noise.

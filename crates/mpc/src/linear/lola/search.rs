@@ -21,9 +21,9 @@ use super::stage::{Operations, Squares, Stage};
 /// Degrees and numbers and bits of primes, and the way of key switching.
 const CANDIDATES: [(usize, usize, u32, Switching); 26] = [
     (8192, 3, 50, Switching::Special(50)),
-    (8192, 4, 43, Switching::Special(44)),
-    (8192, 5, 43, Switching::Digits(15)),
-    (8192, 5, 43, Switching::Digits(11)),
+    (8192, 4, 42, Switching::Special(44)),
+    (8192, 5, 42, Switching::Digits(14)),
+    (8192, 5, 42, Switching::Digits(11)),
     (16384, 3, 50, Switching::Special(50)),
     (16384, 4, 46, Switching::Special(50)),
     (16384, 4, 50, Switching::Special(50)),
@@ -35,7 +35,7 @@ const CANDIDATES: [(usize, usize, u32, Switching); 26] = [
     (16384, 6, 50, Switching::Special(50)),
     (16384, 7, 48, Switching::Special(50)),
     (16384, 7, 50, Switching::Special(50)),
-    (16384, 8, 48, Switching::Special(50)),
+    (16384, 8, 47, Switching::Special(50)),
     (32768, 7, 50, Switching::Special(50)),
     (32768, 8, 50, Switching::Special(50)),
     (32768, 9, 50, Switching::Special(50)),

@@ -78,7 +78,7 @@ fn a_plan_shares_parameters() {
     check(&case(shared, &conv, 1 << 22));
     let large = Layer::new(&conv, 8, 45).unwrap();
     assert!(matches!(large.with_params(&params), Err(Error::Misuse(_))));
-    let small = Params::new(4096, &[36, 36, 37], Switching::Digits(25)).unwrap();
+    let small = Params::new(4096, &[35, 35, 36], Switching::Digits(25)).unwrap();
     let image = super::super::Layer::new(&conv_of(64), 8, 20).unwrap();
     assert!(matches!(image.with_params(&small), Err(Error::Misuse(_))));
 }
