@@ -2,7 +2,7 @@
 
 `python3 scripts/lattice_estimate.py` reads every parameter set out of crates/he and crates/mpc
 (scripts/lattice_sets.py), prints a table and exits with 1 if a set has fewer than 128 bits against
-any gated attack. docs/protocols/lattices.md says what each column is and how far to trust
+any gated attack. docs/reference/lattices.md says what each column is and how far to trust
 it. Standard library only; all costs are logarithms (base 2) of gates. Sources:
 
 - ADPS16: Alkim, Ducas, Poeppelmann, Schwabe, "NewHope" (USENIX Security 2016)

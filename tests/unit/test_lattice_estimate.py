@@ -78,6 +78,12 @@ def test_attacks_are_minimised_where_their_parameters_are():
     assert least(0, 100, lambda x: abs(x - 37.0)) == (0.0, 37)
 
 
+def test_guessing_agrees_with_the_lattice_estimator():
+    # primal_hybrid with mitm=False and babai=False: not one coefficient is worth guessing.
+    for degree, bits, published in ((1024, 26, 132.22), (2048, 52, 131.5), (2048, 53, 128.8)):
+        assert lattice_estimate.guessing(ternary(degree, bits, 3.2)) == pytest.approx(published, abs=0.05)
+
+
 def test_larger_moduli_and_smaller_degrees_are_weaker():
     for attack in (*GATED.values(), lattice_estimate.customary, lattice_estimate.core):
         assert attack(ternary(2048, 50, 3.2)) > attack(ternary(2048, 52, 3.2)) > attack(ternary(1920, 52, 3.2))

@@ -3,6 +3,7 @@
 import re
 import sys
 
+import lattice_estimate
 import pytest
 import security_bits
 from security_bits import FLOOR, PAGE, ROOT, main, page, primitives
@@ -38,3 +39,26 @@ def test_a_page_that_is_out_of_date_and_a_weak_primitive_fail(monkeypatch, capsy
     error = capsys.readouterr().err
     assert "pads of OTs, tables of up to 256: 119.0 bits, 123 wanted" in error
     assert "out of date" in error
+
+
+def test_lattices_have_128_bits_and_the_texts_say_so():
+    lattices = {one.name: one for one in primitives() if one.floor == 128}
+    assert len(lattices) == len(security_bits.lattice_sets.sets()) > 40
+    assert all(one.bits >= 128 for one in lattices.values())
+    text = (ROOT / "SECURITY.md").read_text()
+    named = re.search(r"K at most 52 \(([\d.]+) bits\), degree 4096 with K at most 64 \(([\d.]+)\)", text)
+    rlwe = [f"{lattices[f'RLWE, q = 2^K: N = {size} bits'].bits:.1f}" for size in ("2048, 52", "4096, 64")]
+    assert list(named.groups()) == rlwe
+    limits = [one.bits for one in security_bits.lattice_sets.limits() if one.use == "limit of BFV"]
+    moduli = " at most {}, {}, {} and {} for degrees 4096 to 32768".format(*limits[1:])
+    assert moduli in text
+
+
+def test_a_weak_lattice_fails(monkeypatch, capsys):
+    weak = security_bits.lattice_sets.Set(2048, 54, "limit of BFV", "crates/he/src/bfv/params.rs")
+    monkeypatch.setattr(security_bits.lattice_sets, "sets", lambda: [weak])
+    monkeypatch.setattr(sys, "argv", ["security_bits.py", "--check"])
+    assert main() == 1
+    assert "limit of BFV: N = 2048, 54 bits: 125.4 bits, 128 wanted" in capsys.readouterr().err
+    assert lattice_estimate.main() == 1
+    assert "125.4" in capsys.readouterr().err
