@@ -43,7 +43,7 @@ pub fn pads(demand: &Demand) -> Work {
 /// Returns the work of making correlations.
 pub fn correlations(made: CorrelationCounts) -> Work {
     let soft = [Unit::SoftSpoken2, Unit::SoftSpoken4, Unit::SoftSpoken8];
-    let silent = [Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
+    let silent = [Unit::Ferret15, Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
     let kinds = soft.into_iter().zip(made.soft).chain(silent.into_iter().zip(made.silent));
     kinds.fold(Work::none(), |sum, (kernel, count)| sum.and(kernel, count as f64))
 }

@@ -20,10 +20,12 @@ pub enum Unit {
     /// A correlation of SoftSpoken with k = 8.
     SoftSpoken8,
     /// A correlation of Ferret's smallest set.
-    Ferret16,
+    Ferret15,
     /// A correlation of Ferret's second set.
-    Ferret17,
+    Ferret16,
     /// A correlation of Ferret's third set.
+    Ferret17,
+    /// A correlation of Ferret's fourth set.
     Ferret18,
     /// A correlation of Ferret's largest set.
     Ferret19,
@@ -80,6 +82,7 @@ impl Unit {
         Self::SoftSpoken2,
         Self::SoftSpoken4,
         Self::SoftSpoken8,
+        Self::Ferret15,
         Self::Ferret16,
         Self::Ferret17,
         Self::Ferret18,
@@ -116,6 +119,7 @@ impl Unit {
             Self::SoftSpoken2 => "softspoken2",
             Self::SoftSpoken4 => "softspoken4",
             Self::SoftSpoken8 => "softspoken8",
+            Self::Ferret15 => "ferret15",
             Self::Ferret16 => "ferret16",
             Self::Ferret17 => "ferret17",
             Self::Ferret18 => "ferret18",
@@ -144,7 +148,7 @@ impl Unit {
 }
 
 /// How many units there are.
-pub const COUNT: usize = 31;
+pub const COUNT: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,9 @@
 /// A correlation of SoftSpoken with k = 8, without its bytes.
 pub const SOFTSPOKEN: u64 = 100;
 
-/// A correlation of each of Ferret's sets, from the smallest to the largest, without its bytes. A larger set sends less and reads a larger table at random.
-pub const FERRET: [u64; 4] = [22, 23, 33, 55];
+/// A correlation of each of Ferret's sets, from the smallest to the largest, without its bytes. A
+/// larger set sends less and reads a larger table at random.
+pub const FERRET: [u64; 5] = [21, 22, 23, 33, 55];
 
 /// A silent correlation of whichever set.
 pub const CORRELATION: u64 = 25;

@@ -19,7 +19,8 @@ fn nanoseconds(price: u64) -> f64 {
     price as f64 * 1e-9
 }
 
-const FERRET: [Unit; 4] = [Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
+const FERRET: [Unit; 5] =
+    [Unit::Ferret15, Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
 
 #[test]
 fn correlations_and_pads_are_near_the_reference() {

@@ -21,7 +21,8 @@ pub(crate) struct Set {
 }
 
 /// The sets, smallest first.
-pub(crate) const SETS: [Set; 4] = [
+pub(crate) const SETS: [Set; 5] = [
+    Set { trees: 560, secret: 52_224, depth: 9 },
     Set { trees: 950, secret: 108_544, depth: 10 },
     Set { trees: 880, secret: 206_848, depth: 11 },
     Set { trees: 1100, secret: 411_648, depth: 12 },
@@ -65,11 +66,12 @@ mod tests {
     #[test]
     fn the_table_is_the_documented_one() {
         let outputs = SETS.map(Set::outputs);
-        assert_eq!(outputs, [972_800, 1_802_240, 4_505_600, 11_468_800]);
+        assert_eq!(outputs, [286_720, 972_800, 1_802_240, 4_505_600, 11_468_800]);
         for (set, next) in SETS.iter().zip(&SETS[1..]) {
             assert!(set.base() < set.outputs() / 5 && set.base() < next.base());
         }
-        // The smallest refill alone feeds the largest.
-        assert!(SETS[0].outputs() - SETS[0].base() > SETS[3].base());
+        // The smallest refill alone feeds the next two, the second alone the largest.
+        assert!(SETS[0].outputs() - SETS[0].base() > SETS[2].base());
+        assert!(SETS[1].outputs() - SETS[1].base() > SETS[4].base());
     }
 }
