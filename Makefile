@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, wheel-check, sbom, locks, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -18,7 +18,7 @@ FILTER ?=
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text test check wheel wheel-check sbom locks bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text test check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -53,6 +53,12 @@ wheel-check:
 sbom: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 sbom: build/venv-tools/.packages
 	build/venv-tools/bin/python scripts/sbom.py build/sbom/tacit.cdx.json --validate
+
+# Known vulnerabilities and withdrawn versions of what is locked. Needs github.com and the JSON interface of pypi.org, and its answer
+# changes with the day, so it is no part of `check`.
+advisories: .tools/bin/cargo-deny build/venv-tools/.packages
+	.tools/bin/cargo-deny --locked check advisories
+	build/venv-tools/bin/pip-audit --strict --disable-pip --require-hashes $(foreach lock,$(wildcard requirements/*.lock),--requirement $(lock))
 
 # Writes requirements/*.lock anew from requirements/*.in; versions stay where they still fit (scripts/lock.py --upgrade NAME).
 locks: build/venv-tools/.packages
