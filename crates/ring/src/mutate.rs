@@ -30,7 +30,7 @@ const WORDS: [&[u8]; 12] = [
 ///
 /// # Panics
 /// When the corpus cannot be read or is empty.
-pub fn replay(corpus: &str, count: usize, target: fn(&[u8])) {
+pub fn replay(corpus: &str, count: usize, target: impl Fn(&[u8])) {
     let seeds = read(Path::new(corpus));
     assert!(!seeds.is_empty(), "{corpus} is empty");
     let count = std::env::var("TACIT_REPLAY").ok().and_then(|n| n.parse().ok()).unwrap_or(count);
