@@ -123,7 +123,7 @@ impl SecretKey {
                 prime.store(values, params.ring().order.places())
             })
             .collect();
-        PublicKey::new(params, seed, &bodies)
+        Ok(PublicKey::within(params, seed, &bodies))
     }
 
     /// Returns the keys for turning both rows left by each of `steps`, different ones from 1 to N/2
@@ -252,6 +252,13 @@ impl PublicKey {
     /// [`Error::Shape`] for other lengths or integers.
     pub fn new(params: &Params, seed: &Seed, bodies: &[Vec<u64>]) -> Result<Self> {
         expect_len("primes of the public key", params.primes().len(), bodies.len())?;
+        let mut pairs = params.primes().iter().zip(bodies);
+        pairs.try_for_each(|(prime, body)| prime.check("public key", body))?;
+        Ok(Self::within(params, seed, bodies))
+    }
+
+    /// The key of bodies that are known to be below their primes.
+    fn within(params: &Params, seed: &Seed, bodies: &[Vec<u64>]) -> Self {
         let (degree, slots) = (params.degree(), params.ring().order.slots());
         let mut halves = Ciphertext::zero(params).halves.clone();
         let [b, a] = &mut halves;
@@ -259,11 +266,10 @@ impl PublicKey {
         for (((i, prime), body), (b, a)) in
             params.primes().iter().enumerate().zip(bodies).zip(parts)
         {
-            prime.check("public key", body)?;
             prime.load(b, body, slots);
             prime.load(a, &prime.uniform(seed, domain(PUBLIC, 0, 0, i), degree), slots);
         }
-        Ok(Self { params: params.clone(), halves })
+        Self { params: params.clone(), halves }
     }
 
     /// Returns the segments that are sent: integers, and bits of each.

@@ -128,10 +128,13 @@ impl Prime {
     }
 }
 
-/// A residue of magnitude below the prime as an integer below it.
+/// A residue of magnitude below the prime as an integer below it. In constant time: the operator
+/// `as` would compare the residue with the bounds of an i64.
 pub(crate) fn canonical(value: f64, prime: u64) -> u64 {
-    let value = value as i64;
-    (value as u64).wrapping_add(prime & (value >> 63) as u64)
+    /// With integers below 2^51 in magnitude added, the low bits tell them.
+    const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
+    let integer = (value + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits());
+    integer.wrapping_add(prime & ((integer as i64) >> 63) as u64)
 }
 
 impl Order {

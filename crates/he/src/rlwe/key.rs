@@ -60,7 +60,7 @@ impl SecretKey {
         let error = sample::narrow(rng, degree);
         let body = product.iter().zip(error.iter());
         let body = body.map(|(p, e)| (*e as u64).wrapping_sub(*p) & mask(bits)).collect();
-        PublicKey::new(self.params, seed, body)
+        PublicKey::within(self.params, seed, body)
     }
 
     /// Encrypts N `values` mod 2^plain_bits, lifted to the top of the modulus.
@@ -139,6 +139,12 @@ impl PublicKey {
         if body.iter().any(|value| value & !mask(bits) != 0) {
             return Err(Error::shape("public key", format!("integers of {bits} bits"), "more"));
         }
+        Self::within(params, seed, body)
+    }
+
+    /// The key of N integers that are known to be below the modulus.
+    fn within(params: Params, seed: &Seed, body: Vec<u64>) -> Result<Self> {
+        let (degree, bits) = (params.degree(), params.modulus_bits());
         let kernel = Kernel::of(degree)?;
         let norm = degree as u64;
         let a = kernel.unsigned(&sample::expand(seed, PUBLIC_DOMAIN, degree, bits), bits, norm);

@@ -35,6 +35,17 @@ pub(crate) trait Vector: Copy {
     unsafe fn transpose(rows: &mut [Self; 8]);
 }
 
+/// An integer as such. The operator `as` would compare with the bounds of an i64, for which compilers
+/// branch.
+///
+/// # Safety
+/// The number is finite and below 2^63 in magnitude.
+#[inline(always)]
+pub(crate) unsafe fn integer(value: f64) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { value.to_int_unchecked() }
+}
+
 /// Portable code: a vector of one. What is rounded once elsewhere is computed in
 /// integers here, with the same result.
 impl Vector for f64 {
@@ -75,8 +86,11 @@ impl Vector for f64 {
     }
     #[inline(always)]
     unsafe fn remainder(self, factor: Self, quotient: Self, modulus: Self) -> Self {
-        let product = (self as i64).wrapping_mul(factor as i64);
-        product.wrapping_sub((quotient as i64).wrapping_mul(modulus as i64)) as f64
+        // SAFETY: the trait's contract.
+        let [x, factor, quotient, modulus] =
+            [self, factor, quotient, modulus].map(|x| unsafe { integer(x) });
+        let product = x.wrapping_mul(factor);
+        product.wrapping_sub(quotient.wrapping_mul(modulus)) as f64
     }
     #[inline(always)]
     unsafe fn transpose(_: &mut [Self; 8]) {}
