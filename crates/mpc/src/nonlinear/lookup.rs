@@ -100,7 +100,9 @@ impl Lookup {
 /// at position j. `shares` are planes of the bits of s, lowest first.
 pub(crate) fn turned(table: &[u64], shares: Zeroizing<Vec<Bits>>) -> Table {
     let count = shares.first().map_or(0, Bits::len);
-    let mut columns: Vec<Vec<u64>> = table.iter().map(|entry| vec![*entry; count]).collect();
+    // Entry by entry: the macro `vec!` would ask the allocator for zeros where an entry is zero.
+    let column = |entry: &u64| std::iter::repeat_n(*entry, count).collect();
+    let mut columns: Vec<Vec<u64>> = table.iter().map(column).collect();
     for (level, plane) in shares.iter().enumerate() {
         let moved = Zeroizing::new(plane.masks().collect::<Vec<u64>>());
         let step = 1usize << level;
