@@ -15,6 +15,14 @@ pub const fn of_words([low, high]: [u64; 2]) -> u128 {
     low as u128 | (high as u128) << 64
 }
 
+/// Returns all ones for a secret bit that is 1, zero for 0. Compilers do not learn that there are
+/// only these two: in a loop with a mask of one bit they would take the loop twice, and branch on
+/// the bit.
+#[inline]
+pub(crate) fn mask_of_secret(bit: u128) -> u128 {
+    std::hint::black_box(bit).wrapping_neg()
+}
+
 /// Returns `x * X` in GF(2)\[X\]/(X^128 + X^7 + X^2 + X + 1), bit i of a block being the
 /// coefficient of X^i.
 #[inline]

@@ -25,7 +25,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::softspoken::GRAIN;
-use crate::block::{of_words, to_words};
+use crate::block::{mask_of_secret, of_words, to_words};
 use crate::session::Domain;
 use crate::simd::products::weighted_sums;
 use crate::simd::stream::Streams;
@@ -109,7 +109,7 @@ impl Check {
         let [low, high, digest @ ..] = proof;
         let sum = of_words([*low, *high]);
         for (bit, column) in self.sums.iter_mut().enumerate() {
-            *column ^= sum & ((delta >> bit) & 1).wrapping_neg();
+            *column ^= sum & mask_of_secret((delta >> bit) & 1);
         }
         self.digest().ct_eq(digest).into()
     }

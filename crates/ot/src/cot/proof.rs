@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use super::softspoken::Field;
 use super::tree::Leaves;
-use crate::block::{of_words, to_words};
+use crate::block::{mask_of_secret, of_words, to_words};
 use crate::session::Domain;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
@@ -116,7 +116,7 @@ pub(crate) fn prove(
 /// Swaps the tags whose positions differ in `bit`, if `hole` has it set: all bits in turn bring
 /// the tag of leaf `x` from position `x xor hole` to position `x`.
 fn swap(tags: &mut [u128], bit: usize, hole: u8) {
-    let on = u128::from((hole >> bit) & 1).wrapping_neg();
+    let on = mask_of_secret(u128::from((hole >> bit) & 1));
     for pair in tags.chunks_exact_mut(2 << bit) {
         let (low, high) = pair.split_at_mut(1 << bit);
         for (low, high) in low.iter_mut().zip(high) {

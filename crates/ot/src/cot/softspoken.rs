@@ -23,7 +23,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::check::{Check, WORDS};
 use super::tree::Leaves;
-use crate::block::{of_words, to_words};
+use crate::block::{mask_of_secret, of_words, to_words};
 use crate::session::Domain;
 use crate::simd::aes::Ciphers;
 use crate::simd::transpose::{Columns, transpose};
@@ -352,7 +352,7 @@ impl Streams {
     fn correct(&mut self, tree: usize, delta: u128, correction: &[u64]) {
         let depth = self.field.bits();
         for (bit, column) in self.columns[tree * depth..][..depth].iter_mut().enumerate() {
-            let on = ((delta >> (tree * depth + bit)) & 1).wrapping_neg();
+            let on = mask_of_secret((delta >> (tree * depth + bit)) & 1);
             for (block, words) in column.iter_mut().zip(correction.as_chunks().0) {
                 *block ^= of_words(*words) & on;
             }

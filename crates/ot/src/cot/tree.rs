@@ -10,6 +10,7 @@
 use ring::Seed;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::block::mask_of_secret;
 use crate::session::Domain;
 
 /// The seeds of the 2^k leaves, as AES keys.
@@ -49,7 +50,7 @@ pub(crate) fn puncture(
 ) -> Leaves {
     let mut nodes = Zeroizing::new(vec![0; 1 << keys.len()]);
     for (level, (sum, key)) in sums.iter().zip(keys).enumerate() {
-        let side = u128::from(path_bit(hole, level, keys.len())).wrapping_neg();
+        let side = mask_of_secret(u128::from(path_bit(hole, level, keys.len())));
         // The sum of the sides off the path: right when the path goes left.
         let mut missing = u128::from_le_bytes(key.0) ^ sum[1] ^ (side & (sum[0] ^ sum[1]));
         for at in (1..1 << level).rev() {
