@@ -63,10 +63,11 @@ impl Level {
 fn detect() -> Level {
     let narrow = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-    Level(match (narrow, wide) {
-        (false, _) => Width::Scalar,
-        (true, false) => Width::Fma256,
-        (true, true) => Width::Fma512,
+    // Never above the level of the kernels on integers, which measurements may lower.
+    Level(match (ring::simd::Level::best().width(), narrow, wide) {
+        (ring::simd::Width::Scalar, ..) | (_, false, _) => Width::Scalar,
+        (ring::simd::Width::Avx2, ..) | (_, true, false) => Width::Fma256,
+        (ring::simd::Width::Avx512, true, true) => Width::Fma512,
     })
 }
 

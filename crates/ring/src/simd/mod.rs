@@ -29,19 +29,28 @@ pub struct Level {
     vaes: bool,
 }
 
+/// The level that all kernels of this process use unless they are given one.
+static BEST: OnceLock<Level> = OnceLock::new();
+
 impl Level {
     /// Portable code.
     pub const SCALAR: Self = Self { width: Width::Scalar, vaes: false };
 
     /// The best level of this machine.
     pub fn best() -> Self {
-        static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(detect)
+    }
+
+    /// Makes this the best level of the process, in the place of what the machine has: false, and
+    /// nothing done, when [`Level::best`] was asked for before.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn make_best(self) -> bool {
+        BEST.set(self).is_ok()
     }
 
     /// Every level of this machine, portable code first.
     pub fn available() -> Vec<Self> {
-        let best = Self::best();
+        let best = detect();
         let below = |width| match best.width {
             Width::Avx512 => true,
             Width::Avx2 => width != Width::Avx512,
@@ -96,5 +105,12 @@ mod tests {
         let all = Level::available();
         assert_eq!((all[0], all.last()), (Level::SCALAR, Some(&Level::best())));
         assert!(all.iter().all(|level| level.width() != Width::Scalar || !level.vaes()));
+    }
+
+    #[test]
+    fn the_best_level_does_not_change_once_it_was_used() {
+        let best = Level::best();
+        assert!(!Level::SCALAR.make_best());
+        assert_eq!(Level::best(), best);
     }
 }
