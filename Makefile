@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,10 +15,12 @@ ASSETS := python/tacit/assets
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Of the benches only those whose name contains this.
 FILTER ?=
+# Where valgrind is missing, the file that its installation leaves.
+VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text test check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text test ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -27,9 +29,21 @@ demo: build/mnist.tacit
 demo-text: $(CORE) .venv/.text
 	.venv/bin/tacit demo-text --folder build
 
-test: $(CORE)
+test: $(CORE) $(VALGRIND)
 	cargo test --release --workspace --locked
 	.venv/bin/python -m pytest
+
+# Kernels under valgrind with secrets marked as undefined (docs/reference/constant-time.md): those of `make test`, and then with the portable
+# code of the libraries for AES, SHA-256 and the curve.
+SOFT := --cfg aes_backend="soft" --cfg sha2_backend="soft" --cfg curve25519_dalek_backend="serial"
+ctgrind: $(VALGRIND)
+	cargo run --release --locked -p tacit-ctgrind --bin ctgrind -- '$(FILTER)'
+	RUSTFLAGS='$(SOFT)' cargo run --release --locked --target-dir target/soft -p tacit-ctgrind --bin ctgrind -- '$(FILTER)' portable
+
+# The same kernels against the clock, so many seconds each, at the best level of this machine.
+DUDECT_SECONDS ?= 5
+dudect:
+	cargo run --release --locked -p tacit-ctgrind --bin dudect -- $(DUDECT_SECONDS) '$(FILTER)'
 
 check: $(PACKAGES) .tools/bin/cargo-deny
 	cargo fmt --all --check
@@ -182,3 +196,9 @@ build/venv-%/.packages: requirements/%.lock
 
 .tools/bin/cargo-deny:
 	cargo install --locked --root .tools cargo-deny@$(CARGO_DENY)
+
+.tools/valgrind:
+	apt-get update --quiet
+	apt-get install --yes --no-install-recommends valgrind
+	mkdir -p .tools
+	touch $@

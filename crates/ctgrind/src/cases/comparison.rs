@@ -1,0 +1,93 @@
+//! Protocols on shares, both ends: comparisons and what is made of them, tables, products, and the
+//! opening of a result.
+
+use mpc::argmax::Argmax;
+use mpc::compare::{self, Comparison, Radix};
+use mpc::extend::{Extend, Sign};
+use mpc::lookup::{self, Lookup};
+use mpc::maximum::{Maximum, Tournament};
+use mpc::multiply::{Factor, Multiply};
+use mpc::open;
+use mpc::relu::Relu;
+use mpc::truncate::Truncate;
+use mpc::{Protocol, Share};
+
+use super::{correlations, share};
+use crate::case::Case;
+use crate::run::{End, Run};
+
+pub(super) const CASES: &[Case] = &[
+    Case::new("comparison", "millionaires, digits of 2 bits", |run| compared(run, Radix::Four)),
+    Case::new("comparison", "millionaires, digits of 4 bits", |run| compared(run, Radix::Sixteen)),
+    Case::new("comparison", "ReLU", |run| {
+        both(run, &Relu::new(COUNT, 16, None, 16, Radix::Four).unwrap(), &[16]);
+    }),
+    Case::new("comparison", "ReLU that saturates and extends", |run| {
+        both(run, &Relu::new(COUNT, 16, Some(8), 24, Radix::Sixteen).unwrap(), &[16]);
+    }),
+    Case::new("comparison", "maximum of windows of 4", |run| {
+        let windows: Vec<Vec<usize>> =
+            (0..COUNT / 4).map(|i| (4 * i..4 * i + 4).collect()).collect();
+        let tournament = Tournament::new(COUNT, &windows).unwrap();
+        both(run, &Maximum::new(tournament, 12, None, Radix::Four).unwrap(), &[12]);
+    }),
+    Case::new("comparison", "argmax of 10", |run| {
+        both(run, &Argmax::new(COUNT / 10, 10, 16, Radix::Four).unwrap(), &[16]);
+    }),
+    Case::new("comparison", "exact truncation", |run| {
+        both(run, &Truncate::new(COUNT, 24, 12, 12, Radix::Four).unwrap(), &[24]);
+    }),
+    Case::new("comparison", "extension", |run| {
+        both(run, &Extend::new(COUNT, 8, 16, Sign::Unknown, Radix::Four).unwrap(), &[8]);
+    }),
+    Case::new("comparison", "product of shares", |run| {
+        let factors = [8, 8].map(|bits| Factor { bits, sign: Sign::Unknown });
+        both(run, &Multiply::new(COUNT, factors, 16, Radix::Four).unwrap(), &[8, 8]);
+    }),
+    Case::new("comparison", "look-up in a table of 256", looked_up),
+    Case::new("decode", "opening of a result", |run| {
+        let end = |end: &mut End| {
+            let x = share(end, COUNT, 20);
+            end.kernel(|channel| open::to_client(channel, &x).unwrap());
+        };
+        run.ends(end, end);
+    }),
+];
+
+const COUNT: usize = 120;
+
+/// Runs both ends of a protocol on shares of the given widths.
+fn both(run: &mut Run, plan: &impl Protocol, bits: &[u32]) {
+    let end = |end: &mut End| {
+        let ots = correlations(end, &plan.demand());
+        let shares: Vec<Share> = bits.iter().map(|bits| share(end, COUNT, *bits)).collect();
+        end.kernel(|channel| plan.run(channel, &shares, ots).unwrap());
+    };
+    run.ends(end, end);
+}
+
+fn compared(run: &mut Run, radix: Radix) {
+    let plan = Comparison::carry(31, radix);
+    let end = |end: &mut End| {
+        let ots = correlations(end, &plan.demand(COUNT));
+        let words = end.run.words(COUNT, 31);
+        end.kernel(|channel| {
+            let operands = plan.operand(channel.role(), &words);
+            compare::run(channel, &plan, &operands, ots).unwrap()
+        });
+    };
+    run.ends(end, end);
+}
+
+/// The table is the server's secret.
+fn looked_up(run: &mut Run) {
+    let plan = Lookup::new(COUNT, 8, 12).unwrap();
+    let end = |end: &mut End| {
+        let ots = correlations(end, &plan.demand());
+        let x = share(end, COUNT, 8);
+        let holds = end.channel.role() == plan.holder();
+        let table = if holds { end.run.words(256, 12) } else { Vec::new() };
+        end.kernel(|channel| lookup::run(channel, &plan, &x, &table, ots).unwrap());
+    };
+    run.ends(end, end);
+}

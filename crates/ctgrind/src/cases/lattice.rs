@@ -1,0 +1,98 @@
+//! RLWE: keys, encryption, responses, decryption, and from phases to shares.
+
+use he::rlwe::{Fresh, Params, PublicKey, Response, SecretKey, rescale};
+use ring::{Random, Seed};
+
+use crate::case::Case;
+use crate::run::Run;
+
+pub(super) const CASES: &[Case] = &[
+    Case::new("rescale", "stochastic, client", |run| {
+        let phases = run.words(COUNT, 37);
+        run.kernel("kernel", || rescale::client(&phases, 37, 20).unwrap());
+    }),
+    Case::new("rescale", "stochastic, server", |run| {
+        let masks = run.words(COUNT, 45);
+        run.kernel("kernel", || rescale::server(&masks, 45, 20).unwrap());
+    }),
+    Case::new("rescale", "exact, client", |run| {
+        let phases = run.words(COUNT, 37);
+        run.kernel("kernel", || rescale::exact_client(&phases, 37, 24).unwrap());
+    }),
+    Case::new("rescale", "exact, server", |run| {
+        let masks = run.words(COUNT, 45);
+        run.kernel("kernel", || rescale::exact_server(&masks, 45, 24).unwrap());
+    }),
+    Case::new("sampler", "ternary: secret key", |run| {
+        let mut rng = run.random();
+        run.kernel("kernel", || secret_key(&mut rng));
+    }),
+    Case::new("sampler", "narrow Gaussian: public key", |run| {
+        let mut rng = run.random();
+        let secret = secret_key(&mut rng);
+        run.kernel("kernel", || secret.public_key(&SEED, &mut rng).unwrap());
+    }),
+    Case::new("sampler", "narrow Gaussian: encryption", |run| {
+        let mut rng = run.random();
+        let secret = secret_key(&mut rng);
+        let values = run.words(DEGREE, PLAIN);
+        run.kernel("kernel", || secret.encrypt(params(), &values, PLAIN, &mut rng).unwrap());
+    }),
+    Case::new("sampler", "ternary, narrow and wide: response", |run| {
+        let mut rng = run.random();
+        let secret = secret_key(&mut rng);
+        let (public, fresh) = sent(run, &secret, &mut rng);
+        let share = run.words(DEGREE, PLAIN);
+        run.kernel("kernel", || respond(&public, &fresh, &share, &mut rng));
+    }),
+    Case::new("decode", "RLWE decryption, rounding to shares", decryption),
+];
+
+const COUNT: usize = 4096;
+const DEGREE: usize = 2048;
+/// Bits of plaintexts and of responses.
+const PLAIN: u32 = 22;
+const ANSWER: u32 = 30;
+const SEED: Seed = Seed([1; 16]);
+
+fn params() -> Params {
+    Params::new(DEGREE, 45).unwrap()
+}
+
+fn secret_key(rng: &mut Random) -> SecretKey {
+    SecretKey::generate(params(), rng).unwrap()
+}
+
+/// The public key and a ciphertext, which cross the wire.
+fn sent(run: &mut Run, secret: &SecretKey, rng: &mut Random) -> (PublicKey, Fresh) {
+    let mut public = secret.public_key(&SEED, rng).unwrap().body().to_vec();
+    run.publish(&mut public);
+    let mut fresh = secret.encrypt(params(), &run.words(DEGREE, PLAIN), PLAIN, rng).unwrap();
+    run.publish(&mut fresh.seed.0);
+    run.publish(&mut fresh.body);
+    (PublicKey::new(params(), &SEED, public).unwrap(), fresh)
+}
+
+/// The server's answer: the ciphertext plus its share, masked.
+fn respond(public: &PublicKey, fresh: &Fresh, share: &[u64], rng: &mut Random) -> Response {
+    let keep: Vec<usize> = (0..DEGREE).collect();
+    let mut cipher = fresh.expand(params()).unwrap();
+    cipher.add_plain(share, PLAIN).unwrap();
+    cipher.respond(public, &keep, ANSWER, rng).unwrap().0
+}
+
+fn decryption(run: &mut Run) {
+    let mut rng = run.random();
+    let secret = secret_key(&mut rng);
+    let (public, fresh) = sent(run, &secret, &mut rng);
+    let share = run.words(DEGREE, PLAIN);
+    let mut response = respond(&public, &fresh, &share, &mut rng);
+    // The server has sent it.
+    run.publish(&mut response.c0);
+    run.publish(&mut response.c1);
+    let keep: Vec<usize> = (0..DEGREE).collect();
+    run.kernel("kernel", || {
+        let phases = secret.decrypt(&response, &keep).unwrap();
+        rescale::client(&phases, ANSWER, 20).unwrap()
+    });
+}
