@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tacit_wire::Role;
 use tacit_wire::tags::{self, ALL, Tag};
 
 fn root() -> PathBuf {
@@ -113,4 +114,57 @@ fn the_page_shows_the_registry() {
         "docs/reference/wire.md is out of date: \
          UPDATE=1 cargo test --release -p tacit-wire --test tags"
     );
+}
+
+/// The constant of a row of the table of messages: three columns, the first a constant.
+fn row(line: &str) -> Option<&str> {
+    let (constant, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+    let upper = constant.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    (upper && rest.matches(" | ").count() == 1).then_some(constant)
+}
+
+fn rows(page: &str) -> Vec<&str> {
+    page.lines().filter_map(row).collect()
+}
+
+/// Whoever adds a message of the client says why it tells nothing of the input.
+#[test]
+fn the_proof_of_input_privacy_has_every_message_of_the_client() {
+    let path = "docs/protocols/input-privacy.md";
+    let page = fs::read_to_string(root().join(path)).unwrap();
+    let rows = rows(&page);
+    let sends = |tag: &&Tag| tag.direction.allows(Role::Client) && !tag.phases.is_empty();
+    let wanted: Vec<&str> = ALL.iter().filter(sends).map(|tag| tag.constant).collect();
+    for constant in &wanted {
+        assert!(
+            rows.contains(constant),
+            "{path} has no row for {constant}, which a client may send: add \
+             \"| `{constant}` | kind | why |\" to its table of messages, the kind being public, setup, \
+             ciphertext, masked, garbled or not covered, and see whether the proof's steps and the table \
+             of where a client stops hold for it"
+        );
+    }
+    for constant in &rows {
+        assert!(
+            wanted.contains(constant),
+            "{path} has a row for {constant}, which no client sends in a session: take it away"
+        );
+    }
+    assert_eq!(rows.len(), wanted.len(), "{path} has a message twice");
+}
+
+/// Every row of the proof names one of the kinds that the page defines.
+#[test]
+fn every_message_of_the_client_is_of_a_known_kind() {
+    let page = fs::read_to_string(root().join("docs/protocols/input-privacy.md")).unwrap();
+    let kinds = ["public", "setup", "ciphertext", "masked", "garbled", "not covered"];
+    for constant in rows(&page) {
+        let start = format!("| `{constant}` | ");
+        let line = page.lines().find(|line| line.starts_with(&start)).unwrap();
+        let kind = line.strip_prefix(&start).and_then(|rest| rest.split(" | ").next()).unwrap();
+        assert!(kinds.contains(&kind), "{constant} is of the kind {kind:?}, not of {kinds:?}");
+    }
+    for kind in kinds.iter().take(5) {
+        assert!(page.contains(&format!("- **{kind}**: ")), "{kind} is not defined");
+    }
 }
