@@ -18,7 +18,10 @@
 //! # Security
 //! Semi-honest, under RLWE with ternary secret and deviation 3.2 ([`Params`]).
 //! The client sees `c1 + pk_a*u + e1` and `c0 + pk_b*u + e0 + R`: the first is
-//! pseudo-random because `u`, `e1` are fresh, the second uniform because `R` is.
+//! pseudo-random because `u`, `e1` are fresh, the second uniform because `R` is. The noise is in
+//! neither, but in the sum of both parties' shares: nothing of it is left after an exact rescale; after a
+//! stochastic one it is a hint about `u` and `e1`, which `e0` makes coarse (Hint-RLWE; claims and
+//! numbers in docs/protocols/circuit-privacy.md).
 //! Source: Huang, Lu, Hong, Ding, "Cheetah" (USENIX Security 2022), section 3;
 //! re-randomisation in place of noise flooding.
 
