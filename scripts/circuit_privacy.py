@@ -9,9 +9,12 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from math import erf, log, log2, sqrt
 from pathlib import Path
 from typing import NamedTuple
+
+import lattice_estimate
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/protocols/circuit-privacy.md"
@@ -24,19 +27,16 @@ TERNARY = 2 / 3
 """The variance of a ternary coefficient."""
 KEY_FAILURE = 64
 """Bounds on a client's key hold but for a probability of 2^-64."""
-STANDARD = {2048: 54, 4096: 109}
-"""Bits of the modulus at 128 bits of security in the Homomorphic Encryption Standard (2018), ternary secrets."""
-STANDARD_BITS = 128
 FLOOR = 128
 """Least bits of a single response."""
 
 
 class Ring(NamedTuple):
-    """A degree, the bits of its largest modulus, and the bits of security that the sources state for it."""
+    """A degree, the bits of its largest modulus, and the bits of security by scripts/lattice_estimate.py."""
 
     degree: int
     modulus_bits: int
-    security: int
+    security: float
 
 
 class Claims(NamedTuple):
@@ -69,15 +69,18 @@ def deviations() -> tuple[float, float]:
 
 
 def rings() -> Iterator[Ring]:
-    """The parameter table, with the security that its comment states."""
-    text = PARAMETERS.read_text()
-    table = re.search(r"pub const TABLE: .* = \[(.*)\];", text)
-    stated = re.search(r"about (\d+) and (\d+) bits", text)
-    if table is None or stated is None:
-        raise SystemExit(f"error: {PARAMETERS} has no table or no estimates; see scripts/circuit_privacy.py")
-    pairs = re.findall(r"\((\d+), (\d+)\)", table[1])
-    for (degree, bits), security in zip(pairs, stated.groups(), strict=True):
-        yield Ring(int(degree), int(bits), int(security))
+    """The parameter table, with the least security of every gated attack."""
+    table = re.search(r"pub const TABLE: .* = \[(.*)\];", PARAMETERS.read_text())
+    if table is None:
+        raise SystemExit(f"error: {PARAMETERS} has no table; see scripts/circuit_privacy.py")
+    for degree, bits in re.findall(r"\((\d+), (\d+)\)", table[1]):
+        yield Ring(int(degree), int(bits), least(int(degree), int(bits)))
+
+
+@cache
+def least(degree: int, modulus_bits: float) -> float:
+    """Bits against the best gated attack."""
+    return min(lattice_estimate.estimate(degree, modulus_bits).values())
 
 
 def largest(degree: int, failure: float) -> float:
@@ -93,7 +96,7 @@ def largest(degree: int, failure: float) -> float:
 def claims(ring: Ring) -> Claims:
     """The numbers of one degree."""
     narrow, wide = deviations()
-    degree, modulus_bits, security = ring
+    degree, modulus_bits, _ = ring
     # Variances of the coefficients of e_p*u and of s*e1 are the same.
     own = 2 * degree * narrow**2 * TERNARY
     ratio = own / wide**2
@@ -101,8 +104,6 @@ def claims(ring: Ring) -> Claims:
     def factor(failure: float) -> float:
         return sqrt(1 + ratio * largest(degree, failure))
 
-    # How many bits of security a bit of the modulus is worth, between this modulus and the standard's.
-    slope = (security - STANDARD_BITS) / (STANDARD[degree] - modulus_bits)
     worst = factor(KEY_FAILURE * log(2) + log(2))
     return Claims(
         own=sqrt(own),
@@ -111,7 +112,8 @@ def claims(ring: Ring) -> Claims:
         worst=worst,
         information=degree / 2 * log2(1 + ratio),
         renyi=degree * ratio / log(2),
-        bits=security - slope * log2(worst),
+        # Secret and errors that are shorter by a factor: at most what a modulus longer by its square gives.
+        bits=least(degree, modulus_bits + 2 * log2(worst)),
     )
 
 
@@ -139,7 +141,7 @@ def table() -> str:
         ),
         ("the same for all keys but one in 2^64", [f"{one.worst:.3f}" for one in found]),
         (f"e1's deviation of {narrow} is left at", [f"{narrow / one.worst:.2f}" for one in found]),
-        ("RLWE by itself, bits", [f"{ring.security}" for ring in all_rings]),
+        ("RLWE by itself, bits", [f"{ring.security:.1f}" for ring in all_rings]),
         ("a response, bits", [f"{one.bits:.1f}" for one in found]),
         ("an inference of 2^12 responses, bits", [f"{after(one.bits, 2**12):.1f}" for one in found]),
         ("a session of 2^10 such inferences, bits", [f"{after(one.bits, 2**22):.1f}" for one in found]),
