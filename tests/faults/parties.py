@@ -48,6 +48,7 @@ class ServerProcess:
         first = self.line(60)
         self.address: str = first["listening"]
         self.pin: str | None = first["pin"]
+        self.models: list[dict[str, Any]] = first["models"]
         self.metrics: str | None = first.get("metrics")
 
     def read(self) -> None:
@@ -63,7 +64,6 @@ class ServerProcess:
     def signal(self, number: int) -> None:
         strike(self.process.pid, number)
 
-    @property
     def said(self, word: str, seconds: float = SLACK) -> str:
         """The line on its standard error that has this word, once it is there; each line is given once."""
         until = time.monotonic() + seconds
@@ -77,6 +77,7 @@ class ServerProcess:
             assert time.monotonic() < until, lines
             time.sleep(0.05)
 
+    @property
     def alive(self) -> bool:
         return self.process.poll() is None
 

@@ -5,9 +5,10 @@ import json
 
 import pytest
 from networks import Network
+from sealed import edit
 from tacit import _core
 from tacit.cli import main
-from tacit.compile import Options, compile_model
+from tacit.compile import Options, compile_model, metadata
 from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
 from tacit.model import Model
@@ -69,10 +70,35 @@ def test_tables_for_people(model, capsys):
 
 
 def test_the_same_network_gives_the_same_file(model, tmp_path):
-    again = tmp_path / "again.tacit"
+    again, other = tmp_path / "again.tacit", tmp_path / "other.tacit"
     source = tmp_path / model.inspect()["source"]
-    compile_model(source, again, None, (0, 1), Options(labels=LABELS, preprocessing=PRESETS["unit"], rounding="exact"))
+    for path, salt_of in ((again, model.path), (other, None)):
+        options = Options(labels=LABELS, preprocessing=PRESETS["unit"], rounding="exact", salt_of=salt_of)
+        compile_model(source, path, None, (0, 1), options)
     assert again.read_bytes() == model.path.read_bytes()
+    first, second = model.path.read_bytes(), other.read_bytes()
+    for secret in ("salt", "digest"):  # nothing else differs
+        ours, theirs = (metadata.entries(path)[secret].encode() for path in (model.path, other))
+        assert ours != theirs
+        first, second = first.replace(ours, b""), second.replace(theirs, b"")
+    assert first == second
+
+
+def test_the_commitment_is_as_documented(model, capsys):
+    found = model.inspect()
+    salt = metadata.salt(model.path)
+    assert found["commitment"] == hashlib.sha256(f"tacit model v1{salt}{found['digest']}".encode()).hexdigest()
+    _, printed = inspected(capsys, model.path)
+    assert found["commitment"] in printed.out.replace("\n", "")
+    assert salt not in printed.out
+
+
+def test_a_file_without_a_salt_has_no_commitment(model, capsys):
+    edit(model.path, lambda entries: entries.pop(metadata.SALT))
+    assert model.inspect()["commitment"] is None
+    assert "the file has no salt" in inspected(capsys, model.path)[1].out
+    with pytest.raises(MisuseError, match=r"small\.tacit has no salt"):
+        metadata.salt(model.path)
 
 
 def test_damaged_weights_are_told_by_inspect_and_refused_by_all_else(model, capsys):

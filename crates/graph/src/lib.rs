@@ -25,7 +25,7 @@ pub mod verify;
 
 pub use canonical::canonical_filters;
 pub use error::{Check, Error, Result};
-pub use file::{Inspection, inspect, load, save, save_with};
+pub use file::{Inspection, inspect, load, load_committed, save, save_with};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
     Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,

@@ -3,6 +3,7 @@
 use crate::error::{Check, Error, Result};
 use crate::interpret::unscaled;
 use crate::ir::{Graph, Model, Node};
+use crate::lower::without_widths;
 use crate::ops::{Known, Part, Range};
 use crate::verify::verify;
 use sha2::{Digest, Sha256};
@@ -134,7 +135,9 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Returns the SHA-256 of [`Graph::public_json`]: what both parties compare in the handshake.
+/// Returns the SHA-256 of the public graph as [`Graph::public_json`] has it, but for share widths
+/// and the extensions between them. It is the same for a compiled model and for every graph in
+/// which a server offers it, whatever the link.
 pub fn digest(graph: &Graph) -> [u8; 32] {
-    Sha256::digest(graph.public_json().as_bytes()).into()
+    Sha256::digest(without_widths(graph).public_json().as_bytes()).into()
 }

@@ -3,10 +3,10 @@
 use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit::{Correspondent, Evaluator, KeyFiles, Result, open_secret, seal_secret};
+use tacit::{Card, Correspondent, Evaluator, KeyFiles, Result, open_secret, seal_secret};
 
-use crate::errors::{json, raise};
-use crate::model::{inputs, open, rows};
+use crate::errors::{MisuseError, json, raise};
+use crate::model::{committed, inputs, open, rows};
 
 /// How to read an answer.
 #[derive(serde::Serialize)]
@@ -72,6 +72,35 @@ pub(crate) fn evaluate_encrypted<'py>(
     let model = open(path)?;
     let run = || Evaluator::new(model)?.evaluate(keys, request, threads);
     Ok(PyBytes::new(py, &py.detach(run).map_err(raise)?))
+}
+
+/// Makes the key of a signer of model cards in a new file; its public half.
+#[pyfunction]
+pub(crate) fn make_signer(file: &str) -> PyResult<String> {
+    tacit::make_signer(file).map_err(raise)
+}
+
+/// The card of the model in `path`, signed with the key in a file.
+#[pyfunction]
+pub(crate) fn sign_card(
+    path: &str,
+    name: &str,
+    version: &str,
+    description: &str,
+    key: &str,
+) -> PyResult<String> {
+    let commitment = committed(path)?.1.ok_or_else(|| {
+        let why = "has no salt, and so no commitment to sign: compile the model again";
+        MisuseError::new_err(format!("{path} {why}"))
+    })?;
+    Card::sign([name, version, description], &commitment, key).map_err(raise)
+}
+
+/// The card in a text as JSON, without its signature, which holds.
+#[pyfunction]
+pub(crate) fn verified_card(text: &str) -> PyResult<String> {
+    let card = Card::verified(text);
+    json(&card.map_err(|why| MisuseError::new_err(format!("no model card: {why}")))?)
 }
 
 /// A client whose secret may need a passphrase.

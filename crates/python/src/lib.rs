@@ -44,6 +44,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::encrypt, module)?)?;
     module.add_function(wrap_pyfunction!(files::evaluate_encrypted, module)?)?;
     module.add_function(wrap_pyfunction!(files::decrypt, module)?)?;
+    module.add_function(wrap_pyfunction!(files::make_signer, module)?)?;
+    module.add_function(wrap_pyfunction!(files::sign_card, module)?)?;
+    module.add_function(wrap_pyfunction!(files::verified_card, module)?)?;
     module.add_function(wrap_pyfunction!(budget::client_key, module)?)?;
     module.add_function(wrap_pyfunction!(budget::show_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(budget::set_budget, module)?)?;

@@ -13,6 +13,11 @@ pub(crate) fn open(path: &str) -> PyResult<Model> {
     tacit::load(path).map_err(|e| MisuseError::new_err(e.to_string()))
 }
 
+/// Reads a model file and the commitment to it.
+pub(crate) fn committed(path: &str) -> PyResult<(Model, Option<[u8; 32]>)> {
+    tacit::load_committed(path).map_err(|e| MisuseError::new_err(e.to_string()))
+}
+
 /// The values of an array and its shape.
 pub(crate) fn inputs(x: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<(Vec<f32>, Vec<usize>)> {
     let values = x.as_slice().map_err(|_| MisuseError::new_err("the array is not contiguous"))?;

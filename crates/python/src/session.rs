@@ -7,40 +7,46 @@ use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use tacit::{
-    End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Report, Reveal, TransportKind,
-    Welcome,
+    Card, End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Provenance, Report,
+    Reveal, TransportKind, Welcome,
 };
 
 use crate::errors::{MisuseError, json, options, raise};
-use crate::model::{inputs, open, rows};
+use crate::model::{committed, inputs, rows};
 
 /// The client's report: the session's, and how to read its results.
 #[derive(serde::Serialize)]
 struct ClientReport {
     #[serde(flatten)]
     session: Report,
-    digest: String,
     output_scale: f64,
     /// The second output is this by the probability, where that is revealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     certain: Option<u64>,
     labels: Vec<String>,
     plan: serde_json::Value,
+    /// The model card, of which the signature and the signer were verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    card: Option<Card>,
 }
 
 impl ClientReport {
-    fn new(plan: &Plan, report: &Report) -> Self {
+    /// `trusts` says whether a signer was named, without whom no card is shown.
+    fn new(plan: &Plan, provenance: &Provenance, report: &Report, trusts: bool) -> Self {
         let graph = plan.graph();
-        let digest = plan.digest();
         let scale = graph.tensors.get(graph.output).map_or(1.0, |t| t.format.scale);
         let revealed = plan.settings().reveal;
         Self {
             session: report.clone(),
-            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             output_scale: if revealed == Reveal::Output { scale } else { 1.0 },
             certain: plan.certain(),
             labels: graph.labels.clone(),
             plan: serde_json::from_str(&plan.offer()).unwrap_or_default(),
+            card: provenance
+                .card
+                .as_deref()
+                .filter(|_| trusts)
+                .and_then(|c| Card::verified(c).ok()),
         }
     }
 }
@@ -98,7 +104,9 @@ pub(crate) fn predict<'py>(
     let answer = py
         .detach(|| tacit::predict(server, &values, &shape, &chosen, kept, &mut told))
         .map_err(raise)?;
-    Ok((rows(py, &answer.results)?, json(&ClientReport::new(&answer.plan, &answer.report))?))
+    let (plan, trusts) = (&answer.plan, chosen.card_key.is_some());
+    let report = ClientReport::new(plan, &answer.provenance, &answer.report, trusts);
+    Ok((rows(py, &answer.results)?, json(&report)?))
 }
 
 /// An open session.
@@ -106,12 +114,17 @@ pub(crate) fn predict<'py>(
 pub(crate) struct Session {
     open: Mutex<tacit::Session>,
     ready: Box<dyn Fn() -> usize + Send + Sync>,
+    trusts: bool,
 }
 
 impl Session {
     /// Only without the interpreter lock: another thread may hold this one for long.
     fn lock(&self) -> MutexGuard<'_, tacit::Session> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reported(&self, open: &tacit::Session) -> ClientReport {
+        ClientReport::new(open.plan(), open.provenance(), open.report(), self.trusts)
     }
 }
 
@@ -129,7 +142,8 @@ impl Session {
         let kept = kept.as_ref().map(|kept| &kept.get().0);
         let chosen: PredictOptions = options(options_json)?;
         let open = py.detach(|| tacit::session(server, inputs, &chosen, kept)).map_err(raise)?;
-        Ok(Self { ready: Box::new(open.watch()), open: Mutex::new(open) })
+        let trusts = chosen.card_key.is_some();
+        Ok(Self { ready: Box::new(open.watch()), open: Mutex::new(open), trusts })
     }
 
     /// Runs one input (*shape), or up to a batch of the server's (N, *shape).
@@ -142,7 +156,7 @@ impl Session {
         let run = || {
             let mut open = self.lock();
             let results = open.predict(&values, &shape)?;
-            Ok((results, ClientReport::new(open.plan(), open.report())))
+            Ok((results, self.reported(&open)))
         };
         let (results, report) = py.detach(run).map_err(raise)?;
         Ok((rows(py, &results)?, json(&report)?))
@@ -158,7 +172,7 @@ impl Session {
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         json(&py.detach(|| {
             let open = self.lock();
-            ClientReport::new(open.plan(), open.report())
+            self.reported(&open)
         }))
     }
 
@@ -184,7 +198,11 @@ struct ModelFile {
 /// Opens the models of a list in JSON: `path`, and what is said of it alone.
 fn models(json: &str) -> PyResult<Vec<(Model, ModelOptions)>> {
     let files: Vec<ModelFile> = options(json)?;
-    files.into_iter().map(|file| Ok((open(&file.path)?, file.options))).collect()
+    let opened = |file: ModelFile| {
+        let (model, commitment) = committed(&file.path)?;
+        Ok((model, ModelOptions { commitment, ..file.options }))
+    };
+    files.into_iter().map(opened).collect()
 }
 
 /// A bound server.
@@ -216,6 +234,12 @@ impl Server {
     #[getter]
     fn metrics_address(&self) -> Option<String> {
         self.0.server().metrics_address().map(|address| address.to_string())
+    }
+
+    /// What clients may pin of each model, as JSON.
+    #[getter]
+    fn offerings(&self) -> PyResult<String> {
+        json(&self.0.offerings())
     }
 
     /// What is legal in its options and yet seldom meant.

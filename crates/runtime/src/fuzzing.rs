@@ -119,10 +119,11 @@ fn collect<'a>(value: &'a mut Value, leaves: &mut Vec<&'a mut Value>) {
 }
 
 fn planned(json: &str) {
-    match Plan::from_offer(json) {
-        Ok(plan) => {
-            let again = Plan::from_offer(&plan.offer());
-            assert!(matches!(again, Ok(again) if again.digest() == plan.digest()));
+    match Plan::offered(json) {
+        Ok((plan, provenance)) => {
+            let again = Plan::offered(&provenance.offer(&plan));
+            assert!(matches!(again, Ok((again, same))
+                if again.digest() == plan.digest() && same == provenance));
             assert!(plan.cost(1).rounds > 0);
         }
         Err(error) => {

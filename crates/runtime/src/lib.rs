@@ -20,13 +20,14 @@ mod tests;
 pub use ot::Kept;
 pub use plan::options::{OptionsByStep, StepOptions};
 pub use plan::{Plan, Reveal, Settings};
-pub use report::{Counts, LayerReport, Report, Traffic, Usage};
+pub use report::{Counts, LayerReport, Offered, Report, Traffic, Usage};
 pub use session::client::{Answer, Request, predict};
 pub use session::handshake::MOST_INPUTS;
 pub use session::input::quantize;
 pub use session::kept::KeptKeys;
 pub use session::open::Session;
-pub use session::opening::{Asking, Met, OPENING, Visitor, model_name};
+pub use session::opening::{Asking, Met, OPENING, Trusts, Visitor, model_name};
+pub use session::provenance::{MOST_CARD, Provenance, digest_of, hexadecimal};
 pub use session::server::{Progress, Served, Terms};
 pub use step::local::WeightedSum;
 pub use step::{

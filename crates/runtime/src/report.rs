@@ -9,6 +9,7 @@ use wire::{Cost, Entry, Meter, Phase};
 
 use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
+use crate::session::provenance::{Provenance, hexadecimal};
 use crate::step::Step;
 use crate::step::linear::LinearProtocol;
 use crate::step::spent::{Part, Spent, counted};
@@ -88,6 +89,27 @@ pub struct LayerReport {
     pub usage: Usage,
 }
 
+/// What the server of a session offered, as digests in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Offered {
+    /// SHA-256 of settings, step options and public graph.
+    pub digest: String,
+    /// SHA-256 of the public graph without share widths, whatever the link.
+    pub graph_digest: String,
+    /// The commitment to the file of the model; `None` where the server has none.
+    pub commitment: Option<String>,
+}
+
+impl Offered {
+    pub(crate) fn new(plan: &Plan, provenance: &Provenance) -> Self {
+        Self {
+            digest: hexadecimal(&plan.digest()),
+            graph_digest: hexadecimal(&graph::digest(plan.graph())),
+            commitment: provenance.commitment.as_ref().map(hexadecimal),
+        }
+    }
+}
+
 /// A whole session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -98,6 +120,9 @@ pub struct Report {
     /// The settings both parties agreed on.
     #[serde(flatten)]
     pub settings: Settings,
+    /// What the server offered; nothing of a session that is only predicted.
+    #[serde(flatten)]
+    pub offered: Option<Offered>,
     /// Inputs in the session.
     pub inputs: usize,
     /// Whether base OTs of an earlier session were used.
@@ -209,6 +234,7 @@ impl Report {
             model: plan.graph().name.clone(),
             suite: plan.graph().suite.clone(),
             settings: plan.settings(),
+            offered: None,
             inputs,
             resumed: false,
             key_exchange: None,

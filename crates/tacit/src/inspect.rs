@@ -6,7 +6,8 @@ use std::path::Path;
 use graph::{Graph, Tensor};
 use serde::Serialize;
 
-use crate::model::{hexadecimal, refused};
+use crate::model::refused;
+use runtime::hexadecimal;
 use wire::Result;
 
 /// Most characters of an entry that is shown.
@@ -35,8 +36,11 @@ pub struct Inspection {
     pub name: String,
     /// The suite it was compiled for.
     pub suite: String,
-    /// SHA-256 of the public part.
+    /// SHA-256 of the public part without share widths.
     pub public_digest: String,
+    /// The commitment to the file as it was found, which servers show to clients; `None` of a file
+    /// without a salt.
+    pub commitment: Option<String>,
     /// What goes in.
     pub input: TensorDescription,
     /// What comes out.
@@ -94,6 +98,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         name: graph.name.clone(),
         suite: graph.suite.clone(),
         public_digest: hexadecimal(&graph::digest(graph)),
+        commitment: about.commitment.as_ref().map(hexadecimal),
         input: TensorDescription { range: Some(graph.input_range), ..tensor(graph, graph.input) },
         output: tensor(graph, graph.output),
         labels: graph.labels.len(),

@@ -10,20 +10,23 @@ mod access;
 mod again;
 mod bench;
 pub mod budget;
+mod card;
 mod compare;
 mod inspect;
 mod model;
 mod serving;
 mod session;
+mod trust;
 mod warnings;
 
 pub use access::TlsFiles;
 pub use bench::{BenchServer, bench};
+pub use card::{Card, make_signer};
 pub use compare::{Suited, compare_suites};
 pub use graph::Conv;
 pub use graph::{
     Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
-    load, save, save_with,
+    load, load_committed, save, save_with,
 };
 pub use inspect::{Inspection, TensorDescription, inspect};
 pub use lab::{
@@ -37,9 +40,10 @@ pub use runtime::files::{
 };
 pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
 pub use runtime::{
-    Answer, KeptKeys, Plan, Report, Reveal, Session, Settings, check_suite, consent,
+    Answer, KeptKeys, Offered, Plan, Provenance, Report, Reveal, Session, Settings, check_suite,
+    consent,
 };
 pub use service::{End, Event, Server};
-pub use serving::{ModelOptions, ServeOptions, Welcome, serve};
+pub use serving::{ModelOptions, Offering, ServeOptions, Welcome, serve};
 pub use session::{Passphrase, Patience, PredictOptions, Progress, predict, session};
 pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

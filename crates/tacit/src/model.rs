@@ -6,7 +6,7 @@ use graph::{Calibration, Floats, Graph, Model, Options, Rounding, Source};
 use std::collections::BTreeMap;
 
 use runtime::planner::{self, Alternative, Planning, Rates, Widths};
-use runtime::{Plan, Report, Settings};
+use runtime::{Plan, Report, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
@@ -20,7 +20,7 @@ pub struct Description {
     pub name: String,
     /// The suite it was compiled for.
     pub suite: String,
-    /// SHA-256 of the public part, in hexadecimal.
+    /// SHA-256 of the public part without share widths, in hexadecimal.
     pub digest: String,
     /// What goes in.
     pub input: InputDescription,
@@ -145,11 +145,6 @@ pub fn describe(model: &Model) -> Description {
         labels: graph.labels.clone(),
         layers: layers(graph),
     }
-}
-
-/// A digest as people compare it.
-pub(crate) fn hexadecimal(digest: &[u8; 32]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn layers(graph: &Graph) -> Vec<LayerDescription> {

@@ -1,16 +1,19 @@
 //! Serving: options as operators give them, turned into a server.
 
+use std::fs::File;
+use std::io::Read;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph::Model;
 use runtime::planner::{Conditions, Planning, Rates};
-use runtime::{Reveal, Served, Settings};
-use serde::Deserialize;
+use runtime::{MOST_CARD, Provenance, Reveal, Served, Settings, hexadecimal};
+use serde::{Deserialize, Serialize};
 use service::{Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
 use wire::{Error, Identity, Link, Pin, Result};
 
 use crate::access::{TlsFiles, access};
+use crate::card::Card;
 use crate::session::{Patience, link, threads};
 use crate::warnings;
 
@@ -40,6 +43,8 @@ pub struct ServeOptions {
     pub memory: Option<u64>,
     /// What clients call the model; the name that it was compiled under when absent.
     pub name: Option<String>,
+    /// File of the model card, of a server with one model.
+    pub card: Option<String>,
     /// File of the tokens that clients must show; see `service::Tokens`.
     pub tokens: Option<String>,
     /// File in which inputs are counted by client and model.
@@ -87,6 +92,7 @@ impl Default for ServeOptions {
             waiting: Limits::default().waiting,
             memory: None,
             name: None,
+            card: None,
             tokens: None,
             ledger: None,
             budget: Budget::default(),
@@ -122,6 +128,26 @@ pub struct ModelOptions {
     pub protocols: Option<String>,
     /// The budget of clients that have none of their own for it in the ledger.
     pub budget: Option<Budget>,
+    /// File of its model card.
+    pub card: Option<String>,
+    /// The commitment to its file, as [`crate::load_committed`] gives it.
+    #[serde(skip)]
+    pub commitment: Option<[u8; 32]>,
+}
+
+/// What clients may pin of a model, as digests in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Offering {
+    /// What clients call the model.
+    pub name: String,
+    /// SHA-256 of its public graph without share widths.
+    pub graph_digest: String,
+    /// The commitment to its file; `None` of a file without a salt.
+    pub commitment: Option<String>,
+    /// Its model card, whose signature holds.
+    pub card: Option<Card>,
+    /// Those of all plans that clients may be offered, by link and by what they may learn.
+    pub plan_digests: Vec<String>,
 }
 
 /// A bound server and how clients know it.
@@ -130,6 +156,7 @@ pub struct Welcome {
     pin: Mutex<Option<Pin>>,
     /// The key that was made at the start, where that is what clients see.
     ephemeral: Option<Identity>,
+    offerings: Mutex<Vec<Offering>>,
     ledger: Option<Arc<Ledger>>,
     warnings: Vec<String>,
 }
@@ -156,7 +183,7 @@ pub fn serve(
     let policy = policy(options, ledger)?;
     let mut warnings = warnings::of(options, &models, &policy)?;
     warnings.extend(warnings::revocation(&access));
-    let models = named(models, options, &policy)?;
+    let (models, offerings) = named(models, options, &policy)?;
     let chosen = Options {
         access,
         policy: policy.clone(),
@@ -170,7 +197,8 @@ pub fn serve(
         once: options.once,
     };
     let server = Server::bind(models, listen, chosen)?;
-    Ok(Welcome { server, pin: Mutex::new(pin), ephemeral, ledger: policy.ledger, warnings })
+    let (pin, offerings) = (Mutex::new(pin), Mutex::new(offerings));
+    Ok(Welcome { server, pin, ephemeral, offerings, ledger: policy.ledger, warnings })
 }
 
 impl Welcome {
@@ -189,6 +217,11 @@ impl Welcome {
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns what clients may pin of each model.
+    pub fn offerings(&self) -> Vec<Offering> {
+        self.offerings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Puts `models`, and the certificates, revocation lists and tokens in the files of `options`,
     /// in the place of what new sessions get; sessions under way go on. A key that is made at the
     /// start stays, and so does the ledger.
@@ -197,10 +230,11 @@ impl Welcome {
     /// [`Error::Misuse`] for files that cannot be used: the server goes on as it was.
     pub fn reload(&self, models: Vec<(Model, ModelOptions)>, options: &ServeOptions) -> Result<()> {
         let policy = policy(options, self.ledger.clone())?;
-        let models = named(models, options, &policy)?;
+        let (models, offerings) = named(models, options, &policy)?;
         let (access, pin) = access(options, self.ephemeral.as_ref())?;
         self.server.replace(models, Some(access), policy)?;
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner) = pin;
+        *self.offerings.lock().unwrap_or_else(PoisonError::into_inner) = offerings;
         Ok(())
     }
 }
@@ -214,30 +248,70 @@ fn policy(options: &ServeOptions, ledger: Option<Arc<Ledger>>) -> Result<Policy>
     Ok(Policy { tokens: tokens.map(Arc::new), ledger, budget: options.budget })
 }
 
-/// The models by their names.
+/// The models by their names, and what clients may pin of each.
 fn named(
     models: Vec<(Model, ModelOptions)>,
     options: &ServeOptions,
     policy: &Policy,
-) -> Result<Vec<service::Model>> {
+) -> Result<(Vec<service::Model>, Vec<Offering>)> {
     let several = models.len() > 1;
     let one = |(model, own): (Model, ModelOptions)| {
         let for_all = options.name.clone().filter(|_| !several);
         let name = own.name.clone().or(for_all).unwrap_or_else(|| model.graph.name.clone());
         let budget = own.budget;
-        let (first, others) = variants(model, &own.over(options), policy)?;
+        let graph_digest = hexadecimal(&graph::digest(&model.graph));
+        let card = own.card.as_deref().or(options.card.as_deref().filter(|_| !several));
+        let card = card.map(|file| shown(file, own.commitment.as_ref())).transpose()?;
+        let (text, card) = card.unzip();
+        let provenance = Provenance { commitment: own.commitment, card: text };
+        let (first, others) = variants(model, &provenance, &own.over(options), policy)?;
+        let mut plan_digests = Vec::new();
+        for served in std::iter::once(&first).chain(&others) {
+            for digest in served.plan_digests()?.iter().map(hexadecimal) {
+                if !plan_digests.contains(&digest) {
+                    plan_digests.push(digest);
+                }
+            }
+        }
+        let commitment = own.commitment.as_ref().map(hexadecimal);
+        let name = name.clone();
+        let offering =
+            Offering { name: name.clone(), graph_digest, commitment, card, plan_digests };
         let served = service::Model::new(name, first, others)?;
-        Ok(match budget {
+        let served = match budget {
             Some(budget) => served.with_budget(budget),
             None => served,
-        })
+        };
+        Ok((served, offering))
     };
     models.into_iter().map(one).collect()
+}
+
+/// The text of the card in `file`, which is about the model file of this commitment, and the card.
+fn shown(file: &str, commitment: Option<&[u8; 32]>) -> Result<(String, Card)> {
+    let bad =
+        |why: String| Error::misuse(format!("the model card `{file}` cannot be shown: {why}"));
+    let mut text = String::new();
+    let opened = File::open(file).and_then(|opened| {
+        // One byte more than a card may have, which is then too long.
+        opened.take(MOST_CARD as u64 + 1).read_to_string(&mut text)
+    });
+    opened.map_err(|e| bad(e.to_string()))?;
+    if text.len() > MOST_CARD {
+        return Err(bad(format!("it has more than {MOST_CARD} bytes")));
+    }
+    let text = text.trim_end().to_string();
+    let card = Card::verified(&text).map_err(bad)?;
+    match commitment.map(hexadecimal) {
+        Some(commitment) if commitment == card.commitment => Ok((text, card)),
+        _ => Err(bad("it is about another model file".into())),
+    }
 }
 
 /// A model once for what all clients may learn, and once for each other thing that the tokens say.
 fn variants(
     model: Model,
+    provenance: &Provenance,
     options: &ServeOptions,
     policy: &Policy,
 ) -> Result<(Served, Vec<Served>)> {
@@ -246,7 +320,8 @@ fn variants(
     let settings = settings(options)?;
     let serve = |model: Model, reveal: Reveal| {
         let settings = Settings { reveal, ..settings };
-        Served::new(model, settings, &planning, options.accept_leakage, cache)
+        Served::new(model, settings, &planning, options.accept_leakage, cache)?
+            .of(provenance.clone())
     };
     let entries = policy.tokens.iter().flat_map(|tokens| tokens.entries());
     let mut reveals: Vec<Reveal> = Vec::new();

@@ -5,11 +5,12 @@ use std::fmt;
 use std::time::Duration;
 
 use runtime::files::{KeyFiles, open_secret};
-use runtime::{Answer, Asking, KeptKeys, Request, Session};
+use runtime::{Answer, Asking, KeptKeys, Plan, Provenance, Request, Session, Trusts};
 use serde::Deserialize;
 use wire::{Channel, ClientTls, Error, Identity, Link, Result, Role, Timeouts, Trust, connect};
 
 use crate::again;
+use crate::trust::Pins;
 use zeroize::Zeroizing;
 
 /// How long a party waits, in seconds; one policy for both sides.
@@ -108,12 +109,20 @@ pub struct PredictOptions {
     pub keys: Option<String>,
     /// The passphrase of KEYS.secret, where that is encrypted.
     pub passphrase: Option<Passphrase>,
+    /// The digest of the plan that the server must offer, 64 hexadecimal digits.
+    pub plan_digest: Option<String>,
+    /// The digest of the public graph that it must offer, whatever the link.
+    pub graph_digest: Option<String>,
+    /// The commitment to the file of the model that it must show.
+    pub model_commitment: Option<String>,
+    /// The signer whose card it must show of that file: its public key, 64 hexadecimal digits.
+    pub card_key: Option<String>,
 }
 
 impl PredictOptions {
     fn asking<'a>(&'a self, keys: Option<&'a KeptKeys>) -> Asking<'a> {
         let (model, token) = (self.model.as_deref(), self.token.as_deref());
-        Asking { model, token, keys, waiting: None }
+        Asking { model, token, keys, ..Asking::default() }
     }
 
     fn key_files(&self) -> Result<Option<KeyFiles>> {
@@ -162,6 +171,8 @@ pub fn predict(
         return Err(Error::misuse("the input has NaN or infinite values"));
     }
     let files = options.key_files()?;
+    let pins = Pins::of(options)?;
+    let trust = &|plan: &Plan, provenance: &Provenance| pins.check(plan, provenance);
     let told = RefCell::new(progress);
     let tell = |progress| (told.borrow_mut())(progress);
     let waiting = |before| tell(Progress::Waiting(before));
@@ -169,7 +180,8 @@ pub fn predict(
         let mut channel = open(server, options)?;
         let (accept_leakage, keys) = (options.accept_leakage, files.as_ref());
         let done = &mut |done, all| tell(Progress::Done(done, all));
-        let asking = Asking { waiting: Some(&waiting), ..options.asking(kept) };
+        let trust = Some(trust as &Trusts<'_>);
+        let asking = Asking { waiting: Some(&waiting), trust, ..options.asking(kept) };
         let progress = done;
         let request = Request { values, shape, threads, accept_leakage, keys, asking, progress };
         runtime::predict(&mut channel, request)
@@ -190,10 +202,13 @@ pub fn session(
 ) -> Result<Session> {
     let threads = threads(options.threads.unwrap_or(1))?;
     let files = options.key_files()?;
+    let pins = Pins::of(options)?;
+    let trust = &|plan: &Plan, provenance: &Provenance| pins.check(plan, provenance);
     again::until(options.retry_for, &|_, _| (), || {
         let channel = open(server, options)?;
         let (leakage, files) = (options.accept_leakage, files.as_ref());
-        Session::open(channel, inputs, threads, leakage, files, options.asking(kept))
+        let asking = Asking { trust: Some(trust as &Trusts<'_>), ..options.asking(kept) };
+        Session::open(channel, inputs, threads, leakage, files, asking)
     })
 }
 

@@ -76,7 +76,7 @@ tags! {
     HELLO = 0x01, "hello", Both, [Setup],
         "Each party says its protocol version, its parameters and a nonce.";
     PLAN = 0x02, "plan", ToClient, [Setup],
-        "The server offers the public graph and the settings, as JSON.";
+        "The server offers the public graph, the settings and what it says of its model, as JSON.";
     ACCEPT = 0x03, "accept", ToServer, [Setup],
         "The client names the number of inputs and the digest of its own plan.";
     SESSION_KEYS = 0x04, "keys of a session", ToServer, [Setup],

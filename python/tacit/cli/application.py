@@ -12,6 +12,7 @@ from tacit._core import __version__
 from tacit.cli.bench import bench
 from tacit.cli.budget import budget, token
 from tacit.cli.calibrate import calibrate
+from tacit.cli.card import card
 from tacit.cli.compile import compile_command
 from tacit.cli.demo import demo, demo_text
 from tacit.cli.evaluate import evaluate
@@ -62,6 +63,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
 
 for name, (function, arguments) in COMMANDS.items():
     app.command(name, epilog=f"Example: `{f'tacit {name} {arguments}'.strip()}`")(expand(function))
+app.add_typer(card, name="card")
 app.add_typer(budget, name="budget")
 app.add_typer(bench, name="bench")
 app.add_typer(train, name="train")

@@ -116,6 +116,12 @@ class CompileOptions:
             "are added. sign: a ReLU's sign forgotten. reweighting: weights in two's complement.",
         ),
     ] = None
+    salt_of: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="X.tacit", help="Take the salt of this earlier file, so that the bytes are the same again."
+        ),
+    ] = None
     accept_leakage: AcceptLeakage = False
 
     @property
@@ -171,6 +177,7 @@ class CompileOptions:
             layer_bits=() if self.layer_bits is None else widths(self.layer_bits),
             margin_bits=self.margin_bits,
             packing=self.packing,
+            salt_of=self.salt_of,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )
 

@@ -62,6 +62,20 @@ class ServerOptions:
         typer.Option(metavar="NAME", help="Of lola: NAME.secret and NAME.keys of `tacit keys`. Default: fresh keys."),
     ] = None
     passphrase_file: PassphraseFile = None
+    plan_digest: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Refuse another plan than that of this digest, as `serve` prints it."),
+    ] = None
+    graph_digest: Annotated[
+        str | None, typer.Option(metavar="HEX", help="Refuse another public graph, whatever the link and the options.")
+    ] = None
+    model_commitment: Annotated[
+        str | None, typer.Option(metavar="HEX", help="Refuse a server that does not show this commitment to its model.")
+    ] = None
+    card_key: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Refuse a server without a model card that this key signed, and show it."),
+    ] = None
     timeout: Timeout = TIMEOUT_SECONDS
     connect_timeout: ConnectTimeout = CONNECT_SECONDS
     session_timeout: SessionTimeout = SESSION_SECONDS
@@ -90,6 +104,10 @@ class ServerOptions:
             retry_for=self.retry_for,
             keep_keys=False,
             passphrase=passphrase.of(self.keys, self.passphrase_file),
+            plan_digest=self.plan_digest,
+            graph_digest=self.graph_digest,
+            model_commitment=self.model_commitment,
+            card_key=self.card_key,
         )
 
 
@@ -111,6 +129,8 @@ def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
         terminal.emit_json({**content, **logits(prediction), **sentences.content(reading, given, prediction.logits)})
         return
+    if "card" in prediction.report:
+        terminal.show_card(prediction.report["card"])
     show_prediction(given, reading, prediction)
     terminal.console.print(terminal.layer_table(prediction.report))
     terminal.console.print(terminal.phase_table(prediction.report))

@@ -113,6 +113,9 @@ class ServeOptions:
         ),
     ] = None
     name: Annotated[str | None, typer.Option(help="What clients call the model. Default: as compiled.")] = None
+    card: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Show clients this model card (`tacit card sign`).")
+    ] = None
     drain: Annotated[
         float,
         typer.Option(min=0, max=1e6, metavar="SECONDS", help="Time that sessions get to end after SIGTERM or Ctrl-C."),
@@ -177,6 +180,7 @@ class ServeOptions:
             queue=self.queue,
             memory=self.memory,
             name=self.name,
+            card=self.card,
             tokens=self.tokens,
             ledger=self.ledger,
             metrics=self.metrics,
@@ -193,7 +197,8 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     `budget`, and before them any option of this command by its name. The command line comes before the file.
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
-    server. With --json, one line says where it listens, and one line follows per session. A client
+    server, and what they may pin of each model. With --json, one line says where it listens, and one line follows
+    per session. A client
     that is silent for --timeout seconds, needs more than --connect-timeout for TLS and its first message, or
     more than --session-timeout in all, is dropped; the others notice nothing. When --sessions run, --queue more
     wait, and others are told when to come back. SIGTERM and Ctrl-C let sessions end within --drain
@@ -215,7 +220,7 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     with handled(server, options.drain, tell):
         for warning in server.warnings:
             terminal.warn(warning)
-        where = {"listening": server.address, "pin": server.pin}
+        where: dict[str, Any] = {"listening": server.address, "pin": server.pin, "models": server.offerings}
         if server.metrics is not None:
             where["metrics"] = server.metrics
         tell("listening", **where, warnings=server.warnings)
@@ -223,6 +228,7 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
             terminal.emit_json(where)
         else:
             terminal.show_address(server.address, server.pin, server.metrics)
+            terminal.show_offerings(server.offerings)
         for session in server.sessions():
             if log is not None:
                 log.session(session)
@@ -255,7 +261,7 @@ def handled(server: Server, seconds: float, tell: Callable[..., None]) -> Iterat
     def reload(_number: int, _frame: FrameType | None) -> None:
         try:
             server.reload()
-            tell("reloaded")
+            tell("reloaded", models=server.offerings)
             terminal.note("reloaded: new sessions get models, certificates and tokens as they are now")
         except TacitError as error:
             tell("not reloaded", error=str(error))

@@ -41,6 +41,7 @@ class Options:
     `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
     are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
     means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
+    `salt_of` is a model file whose salt this one shall have: from the same network it has the same bytes then.
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
@@ -62,6 +63,7 @@ class Options:
     margin_bits: int = 2
     packing: Packing | None = None
     disabled: tuple[str, ...] = ()
+    salt_of: Path | None = None
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
@@ -83,6 +85,7 @@ class Options:
         """What the file keeps beside the graph: where the model comes from, and how its inputs are made."""
         made = {} if self.preprocessing is None else {metadata.PREPROCESS: self.preprocessing.to_json()}
         made |= {} if text is None else {ENTRY: text.to_json()}
+        made |= {} if self.salt_of is None else {metadata.SALT: metadata.salt(self.salt_of)}
         return {**metadata.origin(source, self.noted(calibrated)), **made}
 
 

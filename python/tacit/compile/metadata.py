@@ -15,6 +15,8 @@ LENGTH = 8
 PREPROCESS = "preprocess"
 SOURCE = "source"
 OPTIONS = "options"
+SALT = "salt"
+"""What the commitment to the file hides its contents with; the core draws it where it is not given."""
 
 
 def entries(path: Path) -> dict[str, str]:
@@ -38,6 +40,14 @@ def noted(options: str | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
+
+
+def salt(path: Path) -> str:
+    """The salt of a model file; raises `MisuseError` for a file without one."""
+    try:
+        return entries(path)[SALT]
+    except KeyError as error:
+        raise MisuseError(f"{path} has no salt: an earlier release wrote it") from error
 
 
 def header(path: Path, file: BinaryIO) -> dict[str, Any]:

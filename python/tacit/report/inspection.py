@@ -32,7 +32,8 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "options", options(found["options"])
     yield "also stored", ", ".join(found["entries"]) or "nothing"
     yield "network", f"{found['name']}, suite {found['suite']}"
-    yield "public digest", found["public_digest"]
+    yield "graph digest", found["public_digest"]
+    yield "commitment", found["commitment"] or "none: the file has no salt; compile the model again"
     low, high = found["input"]["range"]
     yield "input", f"{tensor(found['input'])}, {low} to {high}"
     yield "output", f"{tensor(found['output'])}, {found['labels'] or 'no'} labels"

@@ -236,6 +236,31 @@ def show_address(address: str, pin: str | None, metrics: str | None = None) -> N
         console.print(f"metrics on http://{metrics}/metrics", highlight=False)
 
 
+def show_offerings(offerings: list[dict[str, Any]]) -> None:
+    """What clients may pin of each model, in the words of `predict`."""
+    for model in offerings:
+        plans = model["plan_digests"]
+        pins = {"--graph-digest": model["graph_digest"], "--model-commitment": model["commitment"]}
+        pins |= {"--plan-digest": plans[0]} if len(plans) == 1 else {}
+        console.print(f"model {model['name']}", highlight=False, markup=False, soft_wrap=True)
+        if model["card"] is not None:
+            pins["--card-key"] = model["card"]["key"]
+        for option, digest in pins.items():
+            if digest is not None:
+                console.print(f"  {option} {digest}", highlight=False, soft_wrap=True)
+        if len(plans) > 1:
+            console.print(f"  {len(plans)} plans, by link and by what clients learn", highlight=False)
+
+
+def show_card(card: dict[str, Any]) -> None:
+    """A model card whose signature holds."""
+    title = f"{card['name']} {card['version']}".rstrip()
+    for line in (f"model card: {title}", card["description"], f"about the file {card['commitment']}"):
+        if line:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"signed by {card['key']}", highlight=False, soft_wrap=True)
+
+
 def show_session(session: dict[str, Any], json: bool) -> None:
     """One line about a session that ended, well or badly."""
     if json:

@@ -77,6 +77,10 @@ class Client:
     server must too. `accept_leakage` agrees to a suite that leaks more than the result; else it is refused.
     `keys` names the files NAME.secret and NAME.keys of `tacit keys`, for models of suite lola; else keys are fresh.
     `passphrase` opens NAME.secret where that is encrypted.
+    `plan_digest`, `graph_digest` and `model_commitment` (64 hexadecimal digits, as `serve` prints them) are what the
+    server must offer: the whole plan, its public graph whatever the link, and the commitment to its model file. A
+    `card_key` is the public key of a signer whose card of that file it must show; the card is in the report then. A
+    server that offers something else is refused with a `TransportError` before anything about an input is sent.
     `model` names one of a server that has several, `token` (a text) says who the client is to servers that ask.
     `retry_for` tries a session again, as a whole and with fresh randomness, for up to so many seconds when the server
     is full, about to stop, or gone; else a full server raises `BusyError`.
@@ -102,6 +106,10 @@ class Client:
     retry_for: float = 0.0
     keep_keys: bool = True
     passphrase: str | None = field(default=None, repr=False)
+    plan_digest: str | None = None
+    graph_digest: str | None = None
+    model_commitment: str | None = None
+    card_key: str | None = None
     kept: _core.KeptKeys = field(default_factory=_core.KeptKeys, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +123,8 @@ class Client:
     def options_json(self) -> str:
         """Options as `_core.predict` reads them; absent ones are left out."""
         names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network", "keys", "model", "token")
-        values = {name: getattr(self, name) for name in (*names, "passphrase")}
+        offered = ("passphrase", "plan_digest", "graph_digest", "model_commitment", "card_key")
+        values = {name: getattr(self, name) for name in (*names, *offered)}
         chosen = {name: value for name, value in values.items() if value is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         leaking = {"accept_leakage": True} if self.accept_leakage else {}

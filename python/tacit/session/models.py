@@ -10,7 +10,9 @@ from typing import Any
 from tacit.errors import MisuseError
 
 LIMITS = ("total", "per-day", "per-minute")
-OWN = ("name", "reveal", "offline", "batch", "link", "protocols", "budget")
+OWN = ("name", "reveal", "offline", "batch", "link", "protocols", "budget", "card")
+LONGEST_CARD = 4096
+"""Most bytes of a model card."""
 MOST_COUNTED = 2**63 - 1
 LONGEST_FILE = 1 << 20
 REVEALS = ("output", "label", "probability")
@@ -100,7 +102,7 @@ def model(table: dict[str, Any], number: int, folder: Path, places: Places) -> S
         if key == "file":
             continue
         try:
-            options[key] = checked(key, value)
+            options[key] = str(folder / checked(key, value)) if key == "card" else checked(key, value)
         except ValueError as error:
             raise MisuseError(f"{places.of(key, number)}: {error}") from error
     return Served(folder / table["file"], options)
@@ -109,7 +111,7 @@ def model(table: dict[str, Any], number: int, folder: Path, places: Places) -> S
 def checked(key: str, value: Any) -> Any:
     """The value of an option of one model; raises `ValueError` for one that cannot be."""
     match key:
-        case "name" | "protocols" | "link" if isinstance(value, str) and value:
+        case "name" | "protocols" | "link" | "card" if isinstance(value, str) and value:
             return value
         case "reveal" if value in REVEALS:
             return value

@@ -47,7 +47,8 @@ class Listening:
     nothing is said there: total, per_day, per_minute.
     `metrics` (HOST:PORT) shows metrics, health and sessions over plain HTTP. `proxy_protocol` takes the address of each
     client from a PROXY v2 header, with which every connection must begin.
-    `name` is what clients call the model (the name that it was compiled under unless given).
+    `name` is what clients call the model (the name that it was compiled under unless given), `card` the file of its
+    model card.
     """
 
     listen: str
@@ -76,6 +77,7 @@ class Listening:
     queue: int | None = None
     memory: int | None = None
     name: str | None = None
+    card: Path | None = None
     tokens: Path | None = None
     ledger: Path | None = None
     budget: Mapping[str, int] | None = None
@@ -105,7 +107,7 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
-        counted = {"tokens": self.tokens, "ledger": self.ledger}
+        counted = {"tokens": self.tokens, "ledger": self.ledger, "card": self.card}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
         link = self.link or self.network or (OWN if planned else None)
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, link)}
@@ -131,6 +133,12 @@ class Server:
         self.metrics = self.core.metrics_address
         self.warnings = self.core.warnings
         self.pin = None if listening.plaintext else self.core.pin
+
+    @property
+    def offerings(self) -> list[dict[str, Any]]:
+        """What clients may pin of each model: `name`, `graph_digest`, `commitment`, `card`, `plan_digests`."""
+        offerings: list[dict[str, Any]] = json.loads(self.core.offerings)
+        return offerings
 
     @property
     def running(self) -> int:

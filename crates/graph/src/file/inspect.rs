@@ -1,5 +1,6 @@
 //! What a file says of itself, and whether it is whole.
 
+use super::commitment::{SALT, commitment};
 use super::digest::{Digests, Hashed};
 use super::format::{Entries, OWN, corrupt, of, open};
 use super::read::{damaged, read_graph, read_header};
@@ -27,6 +28,8 @@ pub struct Inspection {
     pub digest: String,
     /// The digest of the file's contents.
     pub found: String,
+    /// The commitment to the file as it was found; none of a file without a salt.
+    pub commitment: Option<[u8; 32]>,
 }
 
 impl Inspection {
@@ -63,6 +66,7 @@ pub(crate) fn examine(source: &mut impl Read, size: u64) -> Result<Inspection> {
         header.metadata().iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
     let version = entries.remove("version").unwrap_or_default();
     let made_by = entries.remove("made_by").unwrap_or_default();
+    let commitment = commitment(entries.remove(SALT).as_ref(), &found).unwrap_or_default();
     entries.retain(|name, _| !OWN.contains(&name.as_str()));
     let count =
         |shape: &[usize]| shape.iter().fold(1, |all: u64, side| all.saturating_mul(*side as u64));
@@ -76,5 +80,6 @@ pub(crate) fn examine(source: &mut impl Read, size: u64) -> Result<Inspection> {
         bytes: size,
         digest: stored,
         found,
+        commitment,
     })
 }

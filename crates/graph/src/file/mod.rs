@@ -4,10 +4,11 @@
 //! Tensors `<node>.weight` (I32, `[out, in / groups, rows, columns]`, in the Winograd domain
 //! the rows and columns of a tile) and `<node>.bias` (I64, `[out]`) for each linear node, `<node>.bias` (I64, one for each
 //! element) for each offset, nothing else. Metadata: `digest`, the SHA-256 of the whole file (see `digest.rs`),
-//! `format` = `tacit`, `version` = `2`, `graph` = JSON, `made_by` = `tacit` and its release, and
-//! what the importer adds about where the model comes from and how its inputs are made. The
-//! bytes depend on the model, what was added and the release only.
+//! `format` = `tacit`, `version` = `2`, `graph` = JSON, `made_by` = `tacit` and its release, `salt`
+//! (see `commitment.rs`), and what the importer adds about where the model comes from and how its
+//! inputs are made. The bytes depend on the model, what was added, the salt and the release only.
 
+mod commitment;
 mod digest;
 mod format;
 mod inspect;
@@ -43,10 +44,11 @@ pub fn save(model: &Model, path: impl AsRef<Path>) -> Result<()> {
 }
 
 /// Writes a model like [`save`], with further entries in its metadata, which the digest covers.
+/// Their `salt`, 64 hexadecimal digits, is that of the file's commitment; a random one without.
 ///
 /// # Errors
 /// Those of [`save`], and [`Error::Misuse`] for an entry that has the name of one of the file's
-/// own, or entries that are too long.
+/// own, entries that are too long, and a salt that is none.
 pub fn save_with(model: &Model, entries: &Entries, path: impl AsRef<Path>) -> Result<()> {
     verify_model(model)?;
     let path = path.as_ref();
@@ -54,7 +56,7 @@ pub fn save_with(model: &Model, entries: &Entries, path: impl AsRef<Path>) -> Re
     if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
         return Err(Error::Io(format!("{}: not a regular file", path.display())));
     }
-    let bytes = write::encode(model, entries)?;
+    let bytes = write::encode(model, &commitment::salted(entries)?)?;
     let temporary = beside(path);
     let written = put(&temporary, &bytes).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
@@ -71,6 +73,16 @@ pub fn save_with(model: &Model, entries: &Entries, path: impl AsRef<Path>) -> Re
 /// damaged, foreign or of another version, [`Error::Invalid`] with pass `load` when its
 /// contents break an invariant.
 pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+    load_committed(path).map(|(model, _)| model)
+}
+
+/// Reads and verifies a model like [`load`], and returns the commitment to its file beside it: 32
+/// bytes that tell whether a file is still the same and nothing of its weights. A file that an
+/// earlier release wrote has none.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn load_committed(path: impl AsRef<Path>) -> Result<(Model, Option<[u8; 32]>)> {
     let path = path.as_ref();
     let (mut file, size) = open(path)?;
     read::read(&mut file, size).map_err(|error| of(path, error))

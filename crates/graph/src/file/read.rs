@@ -1,5 +1,6 @@
 //! A model from the bytes of a file, which are read once and in order.
 
+use super::commitment::{SALT, commitment};
 use super::digest::{CHUNK, Hashed, sound};
 use super::format::{
     FILE_VERSION, FORMAT, MAX_HEADER, bias_name, bias_shape, corrupt, weight_name, weight_shape,
@@ -15,22 +16,24 @@ use zeroize::Zeroizing;
 /// A verified model from the file's bytes.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn decode(bytes: &[u8]) -> Result<Model> {
-    read(&mut &*bytes, bytes.len() as u64)
+    read(&mut &*bytes, bytes.len() as u64).map(|(model, _)| model)
 }
 
-/// A verified model from a file of `size` bytes. A chunk of the file is held beside the model.
-pub(super) fn read(source: &mut impl Read, size: u64) -> Result<Model> {
+/// A verified model from a file of `size` bytes, and the commitment to the file. A chunk of the
+/// file is held beside the model.
+pub(super) fn read(source: &mut impl Read, size: u64) -> Result<(Model, Option<[u8; 32]>)> {
     let mut source = Hashed::new(source);
     // What is wrong with the contents is only worth telling when they are those that were written.
     let read = contents(&mut source, size);
     let digests = source.finish().map_err(damaged)?;
-    let model = sound(read, digests.as_ref())?;
+    let (model, salt) = sound(read, digests.as_ref())?;
     verify_model(&model).map_err(|error| error.in_pass("load"))?;
-    Ok(model)
+    let digest = digests.map(|digests| digests.found).unwrap_or_default();
+    Ok((model, commitment(salt.as_ref(), &digest)?))
 }
 
-/// What the file says, whether or not it is damaged.
-fn contents(source: &mut impl Read, size: u64) -> Result<Model> {
+/// What the file says, whether or not it is damaged: the model and the salt.
+fn contents(source: &mut impl Read, size: u64) -> Result<(Model, Option<String>)> {
     let header = read_header(source, size)?;
     let graph = read_graph(&header)?;
     let (mut weights, tensors) = expected(&graph, &header)?;
@@ -46,7 +49,8 @@ fn contents(source: &mut impl Read, size: u64) -> Result<Model> {
             _ => node.weight = integers(source, bytes, i32::from_le_bytes)?,
         }
     }
-    Ok(Model { graph, weights })
+    let salt = header.metadata().as_ref().and_then(|entries| entries.get(SALT)).cloned();
+    Ok((Model { graph, weights }, salt))
 }
 
 /// Nodes with weights, which are still to be read, by index.

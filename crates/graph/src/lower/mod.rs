@@ -17,6 +17,7 @@ mod weights;
 mod widths;
 
 pub use options::{Options, Switch};
+pub(crate) use widths::without_widths;
 pub use widths::{in_graph, reassigned, variants};
 
 use crate::error::{Error, Result};

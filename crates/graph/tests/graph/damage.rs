@@ -3,9 +3,11 @@
 
 use crate::files::{bytes_of, load_bytes, tiny};
 use crate::lowering::some_models;
+use sha2::{Digest, Sha256};
 use std::ops::Range;
+use tacit_graph::file::Entries;
 use tacit_graph::fuzzing::sealed;
-use tacit_graph::{Error, inspect, load, save, save_with};
+use tacit_graph::{Error, inspect, load, load_committed, save, save_with};
 use tempfile::tempdir;
 
 /// The words of the error with which a file is refused.
@@ -136,6 +138,40 @@ fn files_without_a_digest_are_to_be_compiled_again() {
     let old = without("\"version\":\"1\"");
     assert!(old.contains("file version 1") && old.contains("compile the model again"), "{old}");
     assert!(without("\"version\":\"2\"").contains("has no digest in its place"));
+}
+
+#[test]
+fn a_file_has_a_commitment_of_its_own() {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("model.tacit");
+    let salt = |digits: String| [("salt".to_string(), digits)].into();
+    let written = |entries: &Entries| {
+        save_with(&tiny(), entries, &path).unwrap();
+        let (model, commitment) = load_committed(&path).unwrap();
+        assert_eq!((model, inspect(&path).unwrap().commitment), (tiny(), commitment));
+        commitment.unwrap()
+    };
+    let [first, second] = [written(&Entries::new()), written(&Entries::new())];
+    assert_ne!(first, second, "the salt is the same twice");
+    let [first, second] = [written(&salt("0a".repeat(32))), written(&salt("0a".repeat(32)))];
+    assert_eq!(first, second, "nothing but the salt is drawn");
+    let digest = inspect(&path).unwrap().digest;
+    let text = format!("tacit model v1{}{digest}", "0a".repeat(32));
+    assert_eq!(first, <[u8; 32]>::from(Sha256::digest(text)), "documented in another way");
+    for bad in ["", "0A", &"0A".repeat(32), &"0g".repeat(32)] {
+        let refused = save_with(&tiny(), &salt(bad.into()), &path);
+        assert!(matches!(refused, Err(Error::Misuse(_))), "{bad}");
+    }
+    let edited = |from: &str, to: &str| {
+        let mut bytes = bytes_of(&tiny());
+        let at = bytes.windows(from.len()).position(|w| w == from.as_bytes()).unwrap();
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        std::fs::write(&path, sealed(bytes)).unwrap();
+        load_committed(&path)
+    };
+    assert_eq!(edited("\"salt\"", "\"note\"").unwrap().1, None, "of a file without a salt");
+    let refused = edited("5a5a5a", "5A5a5a").unwrap_err().to_string();
+    assert!(refused.contains("has a salt that is none"), "{refused}");
 }
 
 #[test]

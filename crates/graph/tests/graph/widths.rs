@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use tacit_graph::ops::Extend;
 use tacit_graph::testing::smooth_encoder;
 use tacit_graph::{
-    Error, Graph, Model, Options, in_graph, interpret_batch, reassigned, variants, verify_model,
+    Error, Graph, Model, Options, digest, in_graph, interpret_batch, reassigned, variants,
+    verify_model,
 };
 
 fn extensions(graph: &Graph) -> usize {
@@ -25,6 +26,7 @@ fn same_integers(model: &Model, inputs: &[Vec<i64>]) -> usize {
     for graph in &graphs {
         let variant = in_graph(model.clone(), graph.clone()).unwrap();
         verify_model(&variant).unwrap();
+        assert_eq!(digest(graph), digest(&model.graph), "the digest says nothing of widths");
         assert_eq!(interpret_batch(&variant, inputs).unwrap(), want);
         for input in inputs.iter().take(4) {
             exact::run(&variant, input, Some(&mut Numbers(7)));
@@ -35,6 +37,23 @@ fn same_integers(model: &Model, inputs: &[Vec<i64>]) -> usize {
         assert_eq!(in_graph(variant, model.graph.clone()).unwrap(), *model);
     }
     graphs.len()
+}
+
+#[test]
+fn the_digest_of_a_graph_tells_all_but_widths() {
+    let graph = compiled(5).0.graph;
+    let changed = |change: &dyn Fn(&mut Graph)| {
+        let mut other = graph.clone();
+        change(&mut other);
+        digest(&other) != digest(&graph)
+    };
+    assert!(!changed(&|graph| graph.tensors[1].format.bits += 1));
+    assert!(changed(&|graph| graph.name.push('x')));
+    assert!(changed(&|graph| graph.tensors[1].format.signed ^= true));
+    assert!(changed(&|graph| graph.tensors[1].shape.push(1)));
+    assert!(changed(&|graph| graph.input_range[1] += 1));
+    assert!(changed(&|graph| graph.labels.push("cat".into())));
+    assert!(changed(&|graph| graph.nodes.swap(0, 1)));
 }
 
 #[test]

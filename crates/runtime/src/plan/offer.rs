@@ -8,10 +8,15 @@ use wire::{Error, Result};
 use super::Plan;
 use super::options::OptionsByStep;
 use super::settings::Settings;
+use crate::session::provenance::Provenance;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OfferJson {
+    #[serde(default)]
+    commitment: Option<String>,
+    #[serde(default)]
+    card: Option<String>,
     settings: Settings,
     #[serde(default, rename = "choices")]
     options: OptionsByStep,
@@ -19,22 +24,31 @@ struct OfferJson {
 }
 
 impl Plan {
-    /// Plans what a server offered.
+    /// Plans what a server offered, or what stands in the file of a public plan.
     pub(crate) fn from_offer(json: &str) -> Result<Self> {
+        Self::offered(json).map(|(plan, _)| plan)
+    }
+
+    /// Plans what a server offered, and returns what it says of its model.
+    pub(crate) fn offered(json: &str) -> Result<(Self, Provenance)> {
         let bad = |why: String| Error::peer("a plan this client can verify", printable(&why));
         // The parser's own words may quote the peer's bytes.
         let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
         let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
+        let provenance = Provenance::read(offer.commitment.as_deref(), offer.card)?;
         let chooses = !offer.options.is_empty();
-        Self::chosen(offer.graph, offer.settings, offer.options).map_err(|e| match e {
+        let plan = Self::chosen(offer.graph, offer.settings, offer.options);
+        let plan = plan.map_err(|e| match e {
             Error::Misuse(why) => bad(why),
             // What the peer chose, not what the graph is.
             Error::Unsupported { node, instead } if chooses => bad(format!("{node}: {instead}")),
             other => other,
-        })
+        })?;
+        Ok((plan, provenance))
     }
 
-    /// Settings, step options and public graph, as the server offers them, in canonical JSON.
+    /// Settings, step options and public graph, in canonical JSON: what the server offers beside
+    /// where its model comes from.
     pub fn offer(&self) -> String {
         offer_json(&self.settings, &self.options, &self.graph.public_json())
     }

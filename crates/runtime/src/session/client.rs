@@ -12,12 +12,13 @@ use crate::keys::Agreed;
 use crate::keys::files::KeyFiles;
 use crate::plan::Plan;
 use crate::plan::batch;
-use crate::report::Report;
+use crate::report::{Offered, Report};
 use crate::session::course::Course;
 use crate::session::handshake;
 use crate::session::input::{quantize, random};
 use crate::session::kept::Keeping;
 use crate::session::opening::Asking;
+use crate::session::provenance::Provenance;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Party};
 use crate::step::correlations::CorrelationSource;
@@ -50,6 +51,8 @@ pub struct Answer {
     pub results: Vec<Vec<i64>>,
     /// The plan that was verified and run.
     pub plan: Arc<Plan>,
+    /// What the server says of its model.
+    pub provenance: Provenance,
     /// The bytes, rounds and seconds of the session.
     pub report: Report,
 }
@@ -74,13 +77,15 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         (request.progress)(results.len(), inputs.len());
     }
     let report = client.finish(channel)?;
-    Ok(Answer { results, plan: client.plan, report })
+    Ok(Answer { results, plan: client.plan, provenance: client.provenance, report })
 }
 
 /// The client's half of a session after its setup. The channel is not part of it: after
 /// an error both are dropped.
 pub(crate) struct Client {
     pub(crate) plan: Arc<Plan>,
+    pub(crate) provenance: Provenance,
+    offered: Offered,
     keys: ClientKeys,
     source: CorrelationSource,
     rng: Random,
@@ -103,7 +108,8 @@ impl Client {
         count: impl FnOnce(&Plan) -> Result<usize>,
     ) -> Result<Self> {
         let mut rng = random()?;
-        let (plan, agreed, keeping) = handshake::client(channel, &mut rng, asking, count)?;
+        let (plan, provenance, agreed, keeping) =
+            handshake::client(channel, &mut rng, asking, count)?;
         let resumed = keeping.kept.is_some();
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
         let (source, kept) = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
@@ -111,8 +117,9 @@ impl Client {
             keys.put(kept);
         }
         let course = Course::new(&plan, agreed.inputs);
-        let plan = Arc::new(plan);
-        Ok(Self { plan, keys, source, rng, course, done: 0, threads, resumed })
+        let (offered, plan) = (Offered::new(&plan, &provenance), Arc::new(plan));
+        let done = 0;
+        Ok(Self { plan, provenance, offered, keys, source, rng, course, done, threads, resumed })
     }
 
     /// Prepares the next run, unless the next turn is a run itself; says which.
@@ -151,7 +158,8 @@ impl Client {
     /// What the session cost so far.
     pub(crate) fn report(&self, channel: &mut Channel) -> Report {
         let report = Report::metered(&self.plan, self.done, channel.meter());
-        Report { resumed: self.resumed, key_exchange: channel.key_exchange(), ..report }
+        let (offered, key_exchange) = (Some(self.offered.clone()), channel.key_exchange());
+        Report { resumed: self.resumed, offered, key_exchange, ..report }
     }
 
     /// Says goodbye.

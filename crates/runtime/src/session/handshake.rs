@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::session::kept::{Keeping, KeptKeys};
 use crate::session::opening::{self, Asking, Hello, Met, SessionRequest, hello_cost};
 use crate::session::probe;
+use crate::session::provenance::Provenance;
 
 /// Longest public graph that a client reads.
 const MOST_JSON: u64 = 16 << 20;
@@ -20,7 +21,7 @@ pub const MOST_INPUTS: u32 = 1_000_000;
 /// Bytes of an admission without a text.
 const ADMITTED_LEN: u64 = 9;
 
-/// What the server offers: public graph and settings as JSON.
+/// What the server offers: public graph, settings and where the model comes from, as JSON.
 pub(crate) struct Offer {
     pub(crate) json: String,
 }
@@ -44,7 +45,7 @@ impl Message for Offer {
     }
 }
 
-/// The client's consent: how many inputs, under which plan.
+/// The client's consent: how many inputs, under the offer of this digest.
 pub(crate) struct Accept {
     pub(crate) inputs: u32,
     pub(crate) digest: [u8; 32],
@@ -82,7 +83,7 @@ pub(crate) fn client(
     rng: &mut Random,
     asking: Asking<'_>,
     inspect: impl FnOnce(&Plan) -> Result<usize>,
-) -> Result<(Plan, Agreed, Keeping)> {
+) -> Result<(Plan, Provenance, Agreed, Keeping)> {
     let kept = asking.keys.and_then(KeptKeys::take);
     let request = SessionRequest::of(&asking, kept.as_ref())?;
     let ours = Hello::ours(rng);
@@ -98,17 +99,18 @@ pub(crate) fn client(
         probe::answer(channel)?;
     }
     let offer: Offer = channel.receive(&())?;
-    let plan = Plan::from_offer(&offer.json)?;
+    let (plan, provenance) = Plan::offered(&offer.json)?;
     if plan.settings().measured != measures {
         return Err(Error::peer("a plan for the link that was measured, if any", "another"));
     }
+    asking.trust.map_or(Ok(()), |trusts| trusts(&plan, &provenance))?;
     let inputs = u32::try_from(inspect(&plan)?).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
     let inputs = inputs.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
-    let digest = plan.digest();
+    let digest = provenance.digest(&plan);
     channel.send(&Accept { inputs, digest })?;
     let agreed = Agreed::new(inputs, &ours.nonce, &theirs.nonce, &digest);
     let keeping = Keeping { kept: kept.filter(|_| resumes), keeps: asking.keys.is_some() };
-    Ok((plan, agreed, keeping))
+    Ok((plan, provenance, agreed, keeping))
 }
 
 /// Waits until the server admits the client; returns how the session begins.
@@ -135,7 +137,8 @@ pub(crate) fn server<'a>(
     let met = crate::session::opening::Visitor::met(channel, rng)?;
     let chosen = |link| choose(link).map(|plan| (plan, ()));
     let admitted = Admitted { measures, resumes: false };
-    admit(channel, &met, admitted, chosen).map(|(plan, (), agreed)| (plan, agreed))
+    admit(channel, &met, admitted, &Provenance::default(), chosen)
+        .map(|(plan, (), agreed)| (plan, agreed))
 }
 
 /// The server's side after the opening. `choose` says what is offered, of a link if that is
@@ -144,26 +147,27 @@ pub(crate) fn admit<'a, E>(
     channel: &mut Channel,
     met: &Met,
     admitted: Admitted,
+    provenance: &Provenance,
     choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, E)>,
 ) -> Result<(&'a Plan, E, Agreed)> {
     channel.send(&Admission::Admitted(admitted))?;
     let link = admitted.measures.then(|| probe::measure(channel)).transpose()?;
     let (plan, own) = choose(link)?;
-    channel.send(&Offer { json: plan.offer() })?;
+    channel.send(&Offer { json: provenance.offer(plan) })?;
     let accept: Accept = channel.receive(&())?;
-    if accept.digest != plan.digest() {
+    if accept.digest != provenance.digest(plan) {
         return Err(Error::peer("the digest of the offered plan", "another one"));
     }
     let nonces = (&met.visitor.theirs, &met.ours);
     Ok((plan, own, Agreed::new(accept.inputs, nonces.0, nonces.1, &accept.digest)))
 }
 
-/// What the handshake costs.
+/// What the handshake costs, of a server that shows no model card.
 pub(crate) fn cost(plan: &Plan) -> Cost {
     opening::cost()
         .then(Cost::message(Role::Server, ADMITTED_LEN))
         .then(if plan.settings().measured { probe::cost() } else { Cost::NONE })
-        .then(Cost::message(Role::Server, plan.offer().len() as u64))
+        .then(Cost::message(Role::Server, Provenance::default().offer(plan).len() as u64))
         .then(Cost::message(Role::Client, 36))
 }
 

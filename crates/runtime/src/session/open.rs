@@ -18,11 +18,13 @@ use crate::session::client::Client;
 use crate::session::handshake::MOST_INPUTS;
 use crate::session::input::quantize;
 use crate::session::opening::Asking;
+use crate::session::provenance::Provenance;
 use crate::suites;
 
 /// An open session. Dropped without [`Session::finish`] it breaks off.
 pub struct Session {
     plan: Arc<Plan>,
+    provenance: Provenance,
     state: State,
     idle: Arc<Idle>,
     report: Report,
@@ -80,6 +82,7 @@ impl Session {
         let (plan, report) = (client.plan.clone(), client.report(&mut channel));
         let mut session = Self {
             plan,
+            provenance: client.provenance.clone(),
             state: State::Ended(Error::misuse("the session is not open yet")),
             idle: Arc::default(),
             report,
@@ -137,6 +140,11 @@ impl Session {
     /// Returns the plan that was verified.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Returns what the server says of its model.
+    pub const fn provenance(&self) -> &Provenance {
+        &self.provenance
     }
 
     /// What the session cost up to the last result, or all of it once finished. Pauses

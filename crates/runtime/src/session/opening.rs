@@ -9,8 +9,10 @@ use wire::{
 };
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::plan::Plan;
 use crate::session::input::random;
 use crate::session::kept::KeptKeys;
+use crate::session::provenance::Provenance;
 
 /// Changes with every change of the bytes on the wire.
 const PROTOCOL: u32 = 13;
@@ -144,6 +146,9 @@ impl Message for SessionRequest {
     }
 }
 
+/// Decides about an offer.
+pub type Trusts<'a> = dyn Fn(&Plan, &Provenance) -> Result<()> + 'a;
+
 /// What a client asks a server for.
 #[derive(Clone, Copy, Default)]
 pub struct Asking<'a> {
@@ -156,6 +161,9 @@ pub struct Asking<'a> {
     pub keys: Option<&'a KeptKeys>,
     /// Told how many sessions begin before this one, while it waits for them.
     pub waiting: Option<&'a dyn Fn(u32)>,
+    /// Asked about the verified plan and what the server says of its model, before anything about
+    /// the input is sent: its error ends the session.
+    pub trust: Option<&'a Trusts<'a>>,
 }
 
 /// A client that has said what it wants.

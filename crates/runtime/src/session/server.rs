@@ -9,7 +9,7 @@ use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
 use crate::planner::at_widths;
 use crate::planner::offers::Offers;
-use crate::report::Report;
+use crate::report::{Offered, Report};
 use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
@@ -17,6 +17,7 @@ use crate::session::handshake;
 use crate::session::input::random;
 use crate::session::kept::Keeping;
 use crate::session::opening::Met;
+use crate::session::provenance::{MOST_CARD, Provenance};
 use crate::step::context::{Endpoint, Party};
 use crate::step::keys::ServerKeys;
 use crate::suites;
@@ -29,6 +30,7 @@ pub struct Served {
     offers: Offers,
     /// By plan.
     encoded: Vec<EncodedModel>,
+    provenance: Provenance,
 }
 
 /// What one session may use, and what its server wants to know of it.
@@ -90,7 +92,39 @@ impl Served {
             let plans = (0..offers.count()).map(|place| offers.plan(place, false));
             EncodedModel::several(&plans.collect::<Result<Vec<_>>>()?, &model, key_cache)?
         };
-        Ok(Self { offers, encoded })
+        Ok(Self { offers, encoded, provenance: Provenance::default() })
+    }
+
+    /// Tells clients where the model comes from.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a card of more than [`MOST_CARD`] bytes.
+    pub fn of(self, provenance: Provenance) -> Result<Self> {
+        match provenance.card.as_ref().map_or(0, String::len) {
+            0..=MOST_CARD => Ok(Self { provenance, ..self }),
+            long => Err(Error::misuse(format!("a card of {long} bytes; at most {MOST_CARD}"))),
+        }
+    }
+
+    /// Returns what clients are told of where the model comes from.
+    pub const fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// Returns the digests of all plans that it may offer, each once.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] without a plan; there always is one.
+    pub fn plan_digests(&self) -> Result<Vec<[u8; 32]>> {
+        let mut digests = Vec::new();
+        for place in 0..self.offers.count() {
+            // A client whose link is known gets the same plan as one whose link is measured first,
+            // but for the word that says so.
+            for measured in [false, true].into_iter().take(1 + usize::from(self.measures())) {
+                digests.push(self.offers.plan(place, measured)?.digest());
+            }
+        }
+        Ok(digests)
     }
 
     /// Returns the plan that is offered when nothing is known of the link.
@@ -129,13 +163,14 @@ impl Served {
             let missing = || Error::internal("a plan without weights; please report it");
             Ok((plan, encoded.ok_or_else(missing)?))
         };
-        attend(measures, choose, channel, met, terms)
+        attend(measures, &self.provenance, choose, channel, met, terms)
     }
 }
 
 /// One session of the plan that is chosen for its link.
 fn attend<'a>(
     measures: bool,
+    provenance: &Provenance,
     choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, &'a EncodedModel)>,
     channel: &mut Channel,
     met: &Met,
@@ -145,10 +180,11 @@ fn attend<'a>(
     let keeping = Keeping { kept, keeps: met.visitor.keeps() };
     let resumed = keeping.kept.is_some();
     let admitted = Admitted { measures, resumes: resumed };
-    let (plan, encoded, agreed) = handshake::admit(channel, met, admitted, |measured| {
-        measured.map(Progress::Measured).into_iter().for_each(&mut *progress);
-        choose(measured)
-    })?;
+    let (plan, encoded, agreed) =
+        handshake::admit(channel, met, admitted, provenance, |measured| {
+            measured.map(Progress::Measured).into_iter().for_each(&mut *progress);
+            choose(measured)
+        })?;
     let batch = plan.settings().batch();
     // What a client leaves out of its last batch counts, since nobody sees it.
     let most = most_inputs / batch * batch;
@@ -189,7 +225,8 @@ fn attend<'a>(
     }
     channel.flush()?;
     let report = Report::metered(plan, agreed.inputs, channel.meter());
-    Ok(Report { resumed, key_exchange: channel.key_exchange(), ..report })
+    let (offered, key_exchange) = (Some(Offered::new(plan, provenance)), channel.key_exchange());
+    Ok(Report { resumed, offered, key_exchange, ..report })
 }
 
 /// One session over `channel`, of a single plan, from the opening on.
@@ -217,7 +254,8 @@ pub(crate) fn session_keeping(
     let kept = store.take().filter(|kept| Some(kept.name()) == met.visitor.kept());
     let keep = &mut |kept| *store = Some(kept);
     let terms = Terms { most_inputs, threads: 1, link: None, kept, keep, charge, progress };
-    attend(plan.settings().measured, |_| Ok((plan, encoded)), channel, &met, terms)
+    let nowhere = &Provenance::default();
+    attend(plan.settings().measured, nowhere, |_| Ok((plan, encoded)), channel, &met, terms)
 }
 
 /// Says how far a session had come whose connection ended.

@@ -18,6 +18,7 @@ use crate::session::handshake;
 use crate::session::kept::KeptKeys;
 use crate::session::open::Session;
 use crate::session::opening::{Asking, Visitor};
+use crate::session::provenance::Provenance;
 use crate::session::server;
 use crate::tests::{SIDE, clear, inputs, network, run_with};
 
@@ -307,7 +308,8 @@ fn a_server_that_claims_keys_the_client_has_not_is_found_out() {
         |channel| {
             let met = Visitor::met(channel, &mut Random::seeded(2))?;
             let admitted = Admitted { measures: false, resumes: true };
-            handshake::admit(channel, &met, admitted, |_| Ok((&plan, ()))).map(drop)
+            handshake::admit(channel, &met, admitted, &Provenance::default(), |_| Ok((&plan, ())))
+                .map(drop)
         },
     );
     let error = client.value.unwrap_err().to_string();

@@ -76,7 +76,7 @@ fn client(
     threads: usize,
     rng: &mut Random,
 ) -> Result<(Vec<u64>, Shares)> {
-    let (plan, agreed, _) = handshake::client(channel, rng, Asking::default(), |_| Ok(1))?;
+    let (plan, _, agreed, _) = handshake::client(channel, rng, Asking::default(), |_| Ok(1))?;
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
     let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;

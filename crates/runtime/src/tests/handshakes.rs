@@ -2,14 +2,15 @@
 
 use graph::Rounding;
 use ring::Random;
-use wire::Message;
 use wire::testing::run_pair;
+use wire::{Error, Message};
 
 use super::network;
 use crate::plan::{Plan, Settings};
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
-use crate::session::opening::{Asking, Hello, SessionRequest};
+use crate::session::opening::{Asking, Hello, SessionRequest, Visitor};
+use crate::session::provenance::Provenance;
 use crate::session::server::session;
 
 #[test]
@@ -31,6 +32,41 @@ fn the_handshakes_transcript_is_pinned() {
     let line = format!("hello: {} {}", ours.transcript, theirs.transcript);
     let pinned = include_str!("../../../../tests/golden/transcripts.txt");
     assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+}
+
+#[test]
+fn what_a_server_says_of_its_model_is_offered_and_may_be_refused() {
+    let offer = include_str!("../../../../fuzz/corpus/runtime_offer/exact");
+    let plan = Plan::from_offer(offer).unwrap();
+    let said = Provenance { commitment: Some([7; 32]), card: Some("a \"card\"".into()) };
+    let meet = |trusted: bool| {
+        run_pair(
+            |channel| {
+                let trust = |got: &Plan, provenance: &Provenance| {
+                    assert_eq!((got.digest(), provenance), (plan.digest(), &said));
+                    if trusted { Ok(()) } else { Err(Error::misuse("another model")) }
+                };
+                let asking = Asking { trust: Some(&trust), ..Asking::default() };
+                handshake::client(channel, &mut Random::seeded(1), asking, |_| Ok(3)).map(drop)
+            },
+            |channel| {
+                let met = Visitor::met(channel, &mut Random::seeded(2))?;
+                let admitted = wire::Admitted { measures: false, resumes: false };
+                handshake::admit(channel, &met, admitted, &said, |_| Ok((&plan, ()))).map(drop)
+            },
+        )
+    };
+    let (ours, theirs) = meet(true);
+    assert!(ours.value.is_ok() && theirs.value.is_ok());
+    let (planned, card) = (handshake::cost(&plan), r#""card":"a \"card\"","#);
+    assert_eq!(ours.cost.client_to_server, planned.client_to_server);
+    assert_eq!(ours.cost.server_to_client, planned.server_to_client + card.len() as u64);
+    assert_eq!(ours.cost.rounds, planned.rounds);
+    let (ours, theirs) = meet(false);
+    assert_eq!(ours.value, Err(Error::misuse("another model")));
+    assert!(theirs.value.is_err(), "the client accepted");
+    let opening = crate::session::opening::OPENING as u64;
+    assert_eq!(ours.cost.client_to_server, opening, "the client went on");
 }
 
 #[test]

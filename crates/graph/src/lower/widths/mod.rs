@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 mod ot;
 mod reassign;
 
+pub(crate) use reassign::without_widths;
 pub use reassign::{in_graph, reassigned, variants};
 
 /// Widest accumulator that the linear protocols are given.

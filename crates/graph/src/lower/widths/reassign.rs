@@ -5,7 +5,7 @@
 
 use super::{EXTENDED, Needs, WORTH_EXTENDING, refuse_wide};
 use crate::ir::{Graph, Model, Node};
-use crate::ops::Extend;
+use crate::ops::{Accumulator, Extend, Winograd};
 use crate::verify::verify;
 use crate::{Error, Result, verify_model};
 use std::collections::BTreeMap;
@@ -106,6 +106,50 @@ impl Stripped {
             let all = std::mem::take(bits).into_iter();
             *bits = all.map(|(tensor, bits)| (moved(tensor), bits)).collect();
         }
+    }
+}
+
+/// Returns a verified `graph` without its share widths: all of the [`variants`] of a model are the
+/// same then. No protocol runs it.
+pub(crate) fn without_widths(graph: &Graph) -> Graph {
+    // What stands for a tensor: itself, or what an extension extends.
+    let mut origin: Vec<usize> = (0..graph.tensors.len()).collect();
+    let mut bare = graph.clone();
+    bare.nodes.retain(|node| {
+        let extends = inserted(graph, node);
+        if extends {
+            origin[node.output] = origin[node.inputs[0]];
+        }
+        !extends
+    });
+    // The places of those that stay.
+    let mut place = vec![0; origin.len()];
+    let mut tensors = Vec::with_capacity(origin.len());
+    for (index, mut tensor) in std::mem::take(&mut bare.tensors).into_iter().enumerate() {
+        place[index] = tensors.len();
+        if origin[index] == index {
+            tensor.format.bits = 0;
+            tensors.push(tensor);
+        }
+    }
+    let moved = |tensor: usize| place[origin[tensor]];
+    bare.tensors = tensors;
+    (bare.input, bare.output) = (moved(graph.input), moved(graph.output));
+    for node in &mut bare.nodes {
+        node.inputs.iter_mut().for_each(|input| *input = moved(*input));
+        node.output = moved(node.output);
+        forget_widths(node);
+    }
+    bare
+}
+
+/// Takes the widths from a node that depend on those of the tensors around it.
+fn forget_widths(node: &mut Node) {
+    if let Some(own) = node.op.accumulator() {
+        node.op.set_accumulator(Accumulator { bits: 0, ..own });
+    }
+    if let Some(layer) = node.op.get_mut::<Winograd>() {
+        (layer.product_bits, layer.headroom) = (0, false);
     }
 }
 
