@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from functools import cache
-from math import ceil, log2, pi, sqrt
+from math import ceil, e, log2, pi, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,14 +29,18 @@ KEY = 128
 """Bits of an AES key and of a label."""
 DELTA = KEY - 1
 """Bits of Delta that are secret: the lowest is 1."""
+MODULE = (768, 3329, 1.0, 768 + 256)
+"""ML-KEM-768 (FIPS 203, table 2): unknowns, modulus, deviation of secrets and errors, equations of a ciphertext."""
 RISTRETTO = 2**252 + 27742317777372353535851937790883648493
 """The order of the group."""
 INTRODUCTION = """
 Written by `scripts/security_bits.py` from the sources, and compared with them by a test. Numbers are logarithms of
 steps, a step being an evaluation of the primitive. Ciphers are ideal, SHA-256 is a random oracle, and the parities are
 against the attacks that [Ferret](../protocols/ferret.md) names. A hash under one key that serves D inputs gives a
-search for Delta D chances at a time (Guo, Katz, Wang, Weng, Yu, CRYPTO 2020, ePrint 2019/1168, section 3). Lattices
-are against the attacks of the second table, and have at least 128 bits.
+search for Delta D chances at a time (Guo, Katz, Wang, Weng, Yu, CRYPTO 2020, ePrint 2019/1168, section 3). ML-KEM-768
+is estimated as in the submission of Kyber to NIST (version 3.02): b is the smallest block size for which
+the primal attack finds the secret, 0.292 b the bits of one call of a sieve; NIST's category 3. Other lattices are
+against the attacks of the second table, and have at least 128 bits.
 """
 LATTICES = """
 One row for each ring degree N and modulus, the special prime of key switching included. Secrets are uniform in -1, 0,
@@ -73,6 +77,14 @@ def primitives() -> Iterator[Primitive]:
     delta = "Delta, from H(x xor Delta) of known x; a guess is compared with all hashes of its key"
     yield Primitive(
         "base OTs", "a discrete logarithm, by Pollard's rho", "log2 sqrt(pi * l / 4)", rho, "crates/ot/src/base.rs"
+    )
+    targets = 2 * constant("crates/ot/src/base.rs", "COUNT")
+    yield Primitive(
+        "base OTs with ML-KEM-768",
+        f"the secret of one of {targets} keys, by the primal attack",
+        f"0.292 b - log2 {targets}",
+        0.292 * block_size(*MODULE) - log2(targets),
+        "crates/ot/src/base/lattice.rs",
     )
     yield Primitive(
         "SoftSpoken's trees and streams",
@@ -115,6 +127,18 @@ def primitives() -> Iterator[Primitive]:
         name = f"{one.use}: N = {one.degree}, {one.bits} bits"
         bits = min(lattice_estimate.estimate(one.degree, one.bits).values())
         yield Primitive(name, "the ternary secret or the errors", formula, bits, one.source, lattice_estimate.FLOOR)
+
+
+def block_size(unknowns: int, modulus: int, deviation: float, equations: int) -> int:
+    """The smallest block size of BKZ with which the primal attack finds the secret of learning with errors."""
+    for block in range(60, unknowns * 2):
+        delta = log2((pi * block) ** (1 / block) * block / (2 * pi * e)) / (2 * (block - 1))
+        for used in range(1, equations + 1):
+            dimension = unknowns + used + 1
+            room = (2 * block - dimension - 1) * delta + used / dimension * log2(modulus)
+            if log2(deviation * sqrt(block)) <= room:
+                return block
+    raise SystemExit("error: no block size finds the secret")
 
 
 @cache

@@ -39,7 +39,7 @@ fn check_with(operation: &Operation, settings: Settings, threads: usize, toleran
     let task = Task::new(operation.clone(), settings).unwrap();
     let setup = known_cost()
         .then(keys_cost(&task.plan))
-        .then(ot::setup_both_cost(task.plan.settings().sourcing().source.field()));
+        .then(ot::setup_both_cost(task.plan.settings().sourcing()));
     let (preprocess, online, rounds) = match task.cots() {
         None => {
             let foreseen = Report::predicted(&task.plan, 1);

@@ -1,4 +1,5 @@
-//! Base OTs: 128 random 1-of-2 oblivious transfers from public-key cryptography.
+//! Base OTs: 128 random 1-of-2 oblivious transfers from public-key cryptography. This is the classical
+//! half; [`hybrid`] adds the lattice half.
 //!
 //! | | |
 //! |---|---|
@@ -12,7 +13,12 @@
 //! What tells the choices apart is a point T out of a hash of session and direction, the multiple of
 //! which nobody knows; Chou and Orlandi take the offerer's point. The hash of a key covers session,
 //! direction, position and both points. Points are encoded many at a time, which takes one
-//! inversion for all and doubles each: scalars are halved beforehand.
+//! inversion for all and doubles each: scalars are halved beforehand. With the lattice half the hash
+//! covers that half's secret and messages too.
+
+mod element;
+pub(crate) mod hybrid;
+pub(crate) mod lattice;
 
 use std::fmt;
 
@@ -25,6 +31,7 @@ use subtle::{Choice, ConditionallySelectable};
 use wire::{Cost, Error, Message, Result, Role, tags};
 use zeroize::{Zeroize, Zeroizing};
 
+use self::hybrid::Half;
 use crate::session::Domain;
 
 /// Base OTs per setup: one for each bit of Delta.
@@ -41,14 +48,14 @@ pub(crate) type Choices = Points<{ tags::BASE_CHOICES }>;
 pub(crate) type Offer = Points<{ tags::BASE_OFFER }>;
 
 /// The chooser, waiting for the [`Offer`].
-pub(crate) struct Chooser {
+struct Chooser {
     /// Half of each b_i.
     halves: Vec<Zeroizing<Scalar>>,
     points: Vec<CompressedRistretto>,
 }
 
 /// Draws `b_i` and sends `B_i = b_i*G + c_i*T`, for choice bits `c_i` (0 or 1).
-pub(crate) fn choose(domain: &Domain, rng: &mut Prg, choices: &[u8]) -> (Chooser, Choices) {
+fn choose(domain: &Domain, rng: &mut Prg, choices: &[u8]) -> (Chooser, Choices) {
     let half = half();
     let halves = choices.iter().map(|_| Zeroizing::new(*scalar(rng) * half));
     let halves: Vec<Zeroizing<Scalar>> = halves.collect();
@@ -65,28 +72,30 @@ pub(crate) fn choose(domain: &Domain, rng: &mut Prg, choices: &[u8]) -> (Chooser
 }
 
 impl Chooser {
-    /// The keys `H(b_i*A)`.
+    /// The keys `H(b_i*A)`, with what the chooser has of the lattice half.
     ///
     /// # Errors
     /// [`Error::Peer`] when the offer is not one point.
-    pub(crate) fn finish(self, domain: &Domain, offer: &Offer) -> Result<Vec<Seed>> {
+    fn finish(self, domain: &Domain, offer: &Offer, half: Option<&Half>) -> Result<Vec<Seed>> {
         let [(point, bytes)] = offer.0.as_slice() else {
             return Err(Error::peer("one point", format!("{offer:?}")));
         };
         let multiples = RistrettoBasepointTable::create(point);
         let shared = self.halves.iter().map(|half| &**half * &multiples).collect();
-        Ok(keys(domain, bytes, &self.points, shared))
+        Ok(keys(domain, (bytes, &self.points), shared, half))
     }
 }
 
-/// Draws `a` and offers `A = a*G`, and keeps the pairs `H(a*B_i), H(a*(B_i - T))`.
+/// Draws `a` and offers `A = a*G`, and keeps the pairs `H(a*B_i), H(a*(B_i - T))`, each with what its
+/// side has of the lattice half.
 ///
 /// # Errors
 /// [`Error::Peer`] when the choices are not 128 points.
-pub(crate) fn offer(
+fn offer(
     domain: &Domain,
     rng: &mut Prg,
     choices: &Choices,
+    halves: Option<&[Half; 2]>,
 ) -> Result<(Vec<[Seed; 2]>, Offer)> {
     if choices.0.len() != COUNT {
         return Err(Error::peer(format!("{COUNT} points"), format!("{choices:?}")));
@@ -98,41 +107,52 @@ pub(crate) fn offer(
     let zeros: Vec<_> = choices.0.iter().map(|(point, _)| *half * point).collect();
     let ones = zeros.iter().map(|zero| zero - *shift).collect();
     let points: Vec<_> = choices.0.iter().map(|(_, bytes)| *bytes).collect();
-    let [zeros, ones] = [zeros, ones].map(|of| keys(domain, &offer.1, &points, of));
+    let [zeros, ones] = [(0, zeros), (1, ones)].map(|(side, of)| {
+        keys(domain, (&offer.1, &points), of, halves.map(|halves| &halves[side]))
+    });
     Ok((zeros.into_iter().zip(ones).map(<[Seed; 2]>::from).collect(), Points(vec![offer])))
 }
 
 impl Offer {
     /// The encoding of the point.
-    pub(crate) fn bytes(&self) -> [u8; POINT] {
+    fn bytes(&self) -> [u8; POINT] {
         self.0.first().map_or([0; POINT], |(_, bytes)| bytes.to_bytes())
     }
 }
 
 /// What [`Choices`] cost when `from` sends them.
-pub(crate) fn choices_cost(from: Role) -> Cost {
+fn choices_cost(from: Role) -> Cost {
     Cost::message(from, (COUNT * POINT) as u64)
 }
 
 /// What [`Offer`] costs when `from` sends it.
-pub(crate) fn offer_cost(from: Role) -> Cost {
+fn offer_cost(from: Role) -> Cost {
     Cost::message(from, POINT as u64)
 }
 
-/// The keys of OTs with these points, from half of what both parties know.
+/// The keys of OTs with these points (the offer, then the choices), from half of what both parties know
+/// and the lattice half, if there is one.
 fn keys(
     domain: &Domain,
-    offer: &CompressedRistretto,
-    choices: &[CompressedRistretto],
+    (offer, choices): (&CompressedRistretto, &[CompressedRistretto]),
     halves: Vec<RistrettoPoint>,
+    lattice: Option<&Half>,
 ) -> Vec<Seed> {
     let halves = Zeroizing::new(halves);
     let shared = RistrettoPoint::double_and_compress_batch(halves.iter());
     let shared = Zeroizing::new(shared);
     let key = |(index, (choice, shared)): (usize, (&CompressedRistretto, &CompressedRistretto))| {
-        let index = (index as u64).to_le_bytes();
-        let parts: [&[u8]; 4] = [&index, offer.as_bytes(), choice.as_bytes(), shared.as_bytes()];
-        let mut digest = domain.digest(b"base key", &parts);
+        let number = (index as u64).to_le_bytes();
+        let parts: [&[u8]; 4] = [&number, offer.as_bytes(), choice.as_bytes(), shared.as_bytes()];
+        let mut digest = match lattice {
+            None => domain.digest(b"base key", &parts),
+            Some(half) => {
+                let [number, offer, choice, shared] = parts;
+                let secret: &[u8] = &half.secrets[index];
+                let parts = [number, offer, choice, shared, secret, &half.transcript];
+                domain.digest(b"base two", &parts)
+            }
+        };
         let mut seed = Seed([0; 16]);
         seed.0.copy_from_slice(&digest[..16]);
         digest.zeroize();
@@ -210,8 +230,8 @@ mod tests {
     fn run(session: u8, choices: &[u8]) -> (Vec<[Seed; 2]>, Vec<Seed>) {
         let domain = Domain::new(SessionId([session; 32]), Role::Client);
         let (chooser, points) = choose(&domain, &mut Random::seeded(2), choices);
-        let (pairs, offer) = offer(&domain, &mut Random::seeded(1), &points).unwrap();
-        (pairs, chooser.finish(&domain, &offer).unwrap())
+        let (pairs, offer) = offer(&domain, &mut Random::seeded(1), &points, None).unwrap();
+        (pairs, chooser.finish(&domain, &offer, None).unwrap())
     }
 
     #[test]
@@ -247,8 +267,8 @@ mod tests {
     fn a_wrong_number_of_points_is_refused() {
         let domain = Domain::new(SessionId([0; 32]), Role::Client);
         let (chooser, points) = choose(&domain, &mut Random::seeded(2), &[0, 1]);
-        assert!(offer(&domain, &mut Random::seeded(1), &points).is_err());
-        assert!(chooser.finish(&domain, &Points(points.0)).is_err());
+        assert!(offer(&domain, &mut Random::seeded(1), &points, None).is_err());
+        assert!(chooser.finish(&domain, &Points(points.0), None).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use ring::{Bits, Random};
 use wire::{Message, Role, Segment};
 use zeroize::Zeroizing;
 
+use crate::base::lattice::{Capsules, Keys};
 use crate::base::{Choices as BaseChoices, Offer};
 use crate::cot::proof::{TreeChallenge, challenge_layout, prove};
 use crate::cot::setup::{TreeSums, sums_layout};
@@ -34,6 +35,30 @@ pub fn points(data: &[u8]) {
             assert_eq!(again, body);
         }
         (offer, choices) => assert!(offer.is_err() && choices.is_err()),
+    }
+}
+
+/// Masked keys and capsules of base OTs, their number from the first byte: what decodes has exactly
+/// one encoding.
+///
+/// # Panics
+/// When it has another.
+pub fn kem(data: &[u8]) {
+    let Some((count, body)) = data.split_first() else { return };
+    let (count, mut again) = (usize::from(count % 3), Vec::new());
+    if let Ok(keys) = Keys::decode(body, &count) {
+        keys.encode(&mut again);
+        assert_eq!(again, body);
+        again.clear();
+    }
+    let capsules = Capsules::decode(body, &count);
+    assert_eq!(
+        capsules.is_ok(),
+        Capsules::bounds(&count) == (body.len() as u64, body.len() as u64)
+    );
+    if let Ok(capsules) = capsules {
+        capsules.encode(&mut again);
+        assert_eq!(again, body);
     }
 }
 
@@ -93,6 +118,11 @@ mod tests {
     #[test]
     fn points_stand_their_corpus() {
         replay(&format!("{CORPUS}/ot_points"), 100_000, super::points);
+    }
+
+    #[test]
+    fn kem_messages_stand_their_corpus() {
+        replay(&format!("{CORPUS}/ot_kem"), 20_000, super::kem);
     }
 
     #[test]

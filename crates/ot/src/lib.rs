@@ -3,7 +3,7 @@
 //!
 //! A *correlation* is a block `q` of the sender and a pair `(c, t)` of the
 //! receiver with `t = q xor c*Delta`. [`cot`] makes them (base OTs over
-//! Ristretto, then SoftSpoken or Ferret extension), [`one_of_n`] spends them on private
+//! Ristretto, on wish with ML-KEM too, then SoftSpoken or Ferret extension), [`one_of_n`] spends them on private
 //! table lookups, `ideal` deals them in tests.
 
 pub mod block;
@@ -27,6 +27,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
+pub use base::hybrid::BaseOts;
 pub use cot::batch::{ReceiverBatch, SenderBatch};
 pub use cot::kept::setup_cost as kept_setup_cost;
 pub use cot::schedule::{CorrelationCounts, Schedule, Source, Sourcing};

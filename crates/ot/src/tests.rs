@@ -16,14 +16,16 @@ use crate::one_of_n::{
 };
 use crate::rot::{Column, fill_cost, fill_receiver, fill_sender, receiver_pads, sender_pads};
 use crate::{
-    CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, Schedule, SenderBatch,
-    SenderPads, SessionId, Source, ideal, setup_both, setup_both_cost, setup_cost,
+    BaseOts, CotReceiver, CotSender, Entry, Job, ReceiverBatch, ReceiverPads, Schedule,
+    SenderBatch, SenderPads, SessionId, Source, Sourcing, ideal, setup_both, setup_both_cost,
+    setup_cost,
 };
 
 use tampering::{session, session_cost};
 
 const SESSION: SessionId = SessionId([0x5a; 32]);
 const SOURCE: Source = Source::SoftSpoken4;
+const HYBRID: Sourcing = Sourcing { source: SOURCE, bandwidth: None, base: BaseOts::Hybrid };
 /// Not a multiple of the grain, and more than one message.
 const LONG: usize = 70_001;
 
@@ -232,7 +234,7 @@ fn pads_agree_and_cost_what_is_said() {
         Job { count: 0, choice_bits: 1, entry: Entry::Word(7) },
     ];
     let (client, server) = run_pair(|ch| receiver_of(ch, &jobs), |ch| sender_of(ch, &jobs));
-    let wanted = setup_cost(Role::Server, SOURCE.field())
+    let wanted = setup_cost(Role::Server, SOURCE)
         .then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs));
     assert_eq!(client.cost, wanted);
     assert_eq!(server.cost, wanted);
@@ -262,14 +264,16 @@ fn extended(sender: Role, count: usize) -> Cost {
 #[test]
 fn measured_costs_equal_the_predicted_ones() {
     for count in [0, 1, 128, 129, LONG] {
-        let cost = |role| setup_cost(role, SOURCE.field()).then(extended(role, count));
+        let cost = |role| setup_cost(role, SOURCE).then(extended(role, count));
         assert_cost(&to_server(count), cost(Role::Server));
         assert_cost(&to_client(count), cost(Role::Client));
     }
     let setup =
         |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
-    assert_cost(&run_pair(setup, setup), setup_both_cost(SOURCE.field()));
-    assert_eq!(setup_both_cost(SOURCE.field()).rounds, 4);
+    assert_cost(&run_pair(setup, setup), setup_both_cost(SOURCE));
+    assert_eq!(setup_both_cost(SOURCE).rounds, 4);
+    assert_cost(&run_pair(setup_with_both, setup_with_both), setup_both_cost(HYBRID));
+    assert_eq!(setup_both_cost(HYBRID).rounds, 4);
     assert_cost(&session(None), session_cost());
 }
 
@@ -287,7 +291,9 @@ fn transcripts_are_pinned() {
     let setup =
         |ch: &mut Channel| setup_both(ch, &mut Random::seeded(1), &SESSION, SOURCE).map(drop);
     let (ours, theirs) = run_pair(setup, setup);
+    let (hybrid, theirs_hybrid) = run_pair(setup_with_both, setup_with_both);
     let transcripts = [
+        ("base transfers with ML-KEM both ways", hybrid.transcript, theirs_hybrid.transcript),
         ("base transfers both ways", ours.transcript, theirs.transcript),
         ("base transfers, client holds delta", sent(to_client(0)).0, sent(to_client(0)).1),
         ("base transfers, server holds delta", sent(to_server(0)).0, sent(to_server(0)).1),
@@ -300,6 +306,10 @@ fn transcripts_are_pinned() {
     let missing: Vec<_> =
         lines.iter().filter(|line| !pinned.lines().any(|known| known == *line)).collect();
     assert!(missing.is_empty(), "not pinned: {missing:#?}");
+}
+
+fn setup_with_both(ch: &mut Channel) {
+    setup_both(ch, &mut Random::seeded(1), &SESSION, HYBRID).map(drop).unwrap();
 }
 
 /// What each party sent.

@@ -8,10 +8,10 @@ use runtime::files::{KeyFiles, open_secret};
 use runtime::{Answer, Asking, KeptKeys, Plan, Provenance, Request, Session, Trusts};
 use serde::Deserialize;
 use wire::{Channel, ClientTls, Error, Identity, Link, Result, Role, Timeouts, Trust, connect};
+use zeroize::Zeroizing;
 
 use crate::again;
 use crate::trust::Pins;
-use zeroize::Zeroizing;
 
 /// How long a party waits, in seconds; one policy for both sides.
 #[derive(Clone, Copy, Debug, Deserialize)]

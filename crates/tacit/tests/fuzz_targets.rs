@@ -61,6 +61,7 @@ targets! {
     mpc_ot_products: mpc::fuzzing::ot_corrections, 200 times, MIB, 64 per byte;
     mpc_shared: mpc::fuzzing::shared_ciphertexts, 200 times, MIB, 64 per byte;
     mpc_slots: mpc::fuzzing::slot_ciphertexts, 200 times, 4 * MIB, 64 per byte;
+    ot_kem: ot::fuzzing::kem, 2000 times, 64 * KIB, 64 per byte;
     ot_messages: ot::fuzzing::ot_messages, 5000 times, MIB, 64 per byte;
     ot_points: ot::fuzzing::points, 5000 times, 64 * KIB, 64 per byte;
     runtime_accept: runtime::fuzzing::accept, 5000 times, 64 * KIB, 64 per byte;

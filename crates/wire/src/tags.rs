@@ -111,6 +111,10 @@ tags! {
         "The sender of Ferret's correlations sends the blocks of its trees' levels, sums of tags and a digest.";
     TREE_PROOF = 0x3b, "proof of SoftSpoken's trees", Both, [Setup],
         "The sender of SoftSpoken's correlations shows that it knows all leaves but one of each tree.";
+    BASE_KEYS = 0x3c, "masked keys of base OTs", Both, [Setup],
+        "With `--post-quantum` the receiver of the base oblivious transfers sends 128 masked ML-KEM-768 keys, one for each choice.";
+    BASE_CAPSULES = 0x3d, "capsules of base OTs", Both, [Setup],
+        "With `--post-quantum` the sender of the base oblivious transfers sends two ML-KEM-768 ciphertexts for each.";
     BENCH_PADS = 0x3e, "pads of a bench", ToClient, [Setup],
         "After the measurement of a bench the server shows both pads of a sample of OTs.";
     COEFFICIENT_INPUTS = 0x41, "inputs of a coefficient-packed layer", ToServer, [Preprocess, Online],

@@ -28,7 +28,8 @@ use super::schedule::Sourcing;
 use super::setup::{self, Accepting, Offered, TreeSums, sums_layout};
 use super::softspoken::{Corrections, Field, corrections_layout};
 use super::{CotReceiver, CotSender};
-use crate::base::{COUNT, Choices, choices_cost};
+use crate::base::COUNT;
+use crate::base::hybrid::{Request, request_cost};
 use crate::session::{Domain, SessionId};
 
 /// Base OTs of a session to come, in both directions, as one party holds them. Whoever uses them
@@ -137,20 +138,20 @@ impl Setup {
         let Self { session, sourcing, keeps, .. } = *self;
         let (field, role) = (sourcing.source.field(), ch.role());
         let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
-        let (accepting, chooser, choices) = setup::accept(ours, field, rng);
-        let their_choices: Choices = if role == Role::Client {
-            ch.send(&choices)?;
-            ch.receive(&COUNT)?
+        let (accepting, chooser, request) = setup::accept(ours, sourcing, rng);
+        let their_request = if role == Role::Client {
+            request.send(ch)?;
+            Request::receive(ch, sourcing.base)?
         } else {
-            let their_choices = ch.receive(&COUNT)?;
-            ch.send(&choices)?;
-            their_choices
+            let their_request = Request::receive(ch, sourcing.base)?;
+            request.send(ch)?;
+            their_request
         };
-        let (trees, expected, offered) = setup::offer(&theirs, field, rng, &their_choices)?;
+        let (trees, expected, offered) = setup::offer(&theirs, field, rng, &their_request)?;
         if role == Role::Server {
             offered.send(ch)?;
         }
-        let their_offer = Offered::receive(ch, field)?;
+        let their_offer = Offered::receive(ch, sourcing)?;
         if role == Role::Client {
             offered.send(ch)?;
         }
@@ -217,8 +218,9 @@ fn hear(ch: &mut Channel, sender: &mut CotSender, keeps: bool, expected: &Expect
 }
 
 /// What [`Setup::run`] costs.
-pub fn setup_cost(field: Field, kept: bool, keeps: bool) -> Cost {
-    let (client, server) = (Role::Client, Role::Server);
+pub fn setup_cost(sourcing: impl Into<Sourcing>, kept: bool, keeps: bool) -> Cost {
+    let (client, server, sourcing) = (Role::Client, Role::Server, sourcing.into());
+    let field = sourcing.source.field();
     let corrections = Corrections::body_len(&corrections_layout(field, 1));
     let grain = |role| if keeps { Cost::message(role, corrections) } else { Cost::NONE };
     if kept {
@@ -227,10 +229,10 @@ pub fn setup_cost(field: Field, kept: bool, keeps: bool) -> Cost {
     }
     let last = |role| grain(role).then(proof_cost(role));
     [
-        choices_cost(client),
-        choices_cost(server),
-        setup::offered_cost(server, field),
-        setup::offered_cost(client, field),
+        request_cost(client, sourcing.base),
+        request_cost(server, sourcing.base),
+        setup::offered_cost(server, sourcing),
+        setup::offered_cost(client, sourcing),
         last(client),
         last(server),
     ]
@@ -318,8 +320,7 @@ mod tests {
     #[test]
     fn kept_base_ots_make_correlations_that_have_nothing_in_common() {
         for (place, source) in SOURCES.into_iter().enumerate() {
-            let cost =
-                |kept, keeps| setup_cost(source.field(), kept, keeps).then(extension(source));
+            let cost = |kept, keeps| setup_cost(source, kept, keeps).then(extension(source));
             let ([client, server], spent) = session((1, source), (None, None), true);
             assert_eq!(spent, cost(false, true));
             let (ours, theirs) = (client.2.unwrap(), server.2.unwrap());
@@ -327,7 +328,7 @@ mod tests {
             // The trees of the later session may be those of another field.
             let other = SOURCES[(place + 1) % 3];
             let (again, spent) = session((2, other), (Some(ours), Some(theirs)), true);
-            let later = setup_cost(other.field(), true, true).then(extension(other));
+            let later = setup_cost(other, true, true).then(extension(other));
             assert_eq!(spent, later);
             let [second, third] = again;
             assert_ne!(second.2.as_ref().unwrap().name(), [0; 32]);
@@ -340,7 +341,7 @@ mod tests {
             assert!(last.iter().all(|end| end.2.is_none()));
         }
         let rounds = [(false, false), (false, true), (true, true), (true, false)]
-            .map(|(kept, keeps)| setup_cost(Field::Gf256, kept, keeps).rounds);
+            .map(|(kept, keeps)| setup_cost(Source::SoftSpoken8, kept, keeps).rounds);
         assert_eq!(rounds, [4, 4, 2, 2]);
     }
 

@@ -28,7 +28,6 @@ pub use self::kept::{Kept, Setup};
 pub use self::receiver::{CotReceiver, ReceiverSide};
 use self::schedule::Sourcing;
 pub use self::sender::{CotSender, SenderSide};
-use self::softspoken::Field;
 pub use crate::session::SessionId;
 
 /// Sets both directions up at once, in four rounds instead of six; both parties
@@ -47,11 +46,11 @@ pub fn setup_both(
 }
 
 /// Returns what the setup of one direction costs.
-pub fn setup_cost(cot_sender: Role, field: Field) -> Cost {
-    setup::fresh_cost(cot_sender, field)
+pub fn setup_cost(cot_sender: Role, sourcing: impl Into<Sourcing>) -> Cost {
+    setup::fresh_cost(cot_sender, sourcing.into())
 }
 
 /// Returns what [`setup_both`] costs.
-pub fn setup_both_cost(field: Field) -> Cost {
-    kept::setup_cost(field, false, false)
+pub fn setup_both_cost(sourcing: impl Into<Sourcing>) -> Cost {
+    kept::setup_cost(sourcing, false, false)
 }

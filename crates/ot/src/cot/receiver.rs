@@ -11,7 +11,7 @@ use super::schedule::Sourcing;
 use super::setup;
 use super::softspoken;
 use super::store::Store;
-use crate::base::{self, Choices};
+use crate::base::hybrid::Request;
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
 
@@ -35,9 +35,9 @@ impl CotReceiver {
     ) -> Result<Self> {
         let sourcing = source.into();
         let domain = Domain::new(*session, !ch.role());
-        let choices: Choices = ch.receive(&base::COUNT)?;
+        let request = Request::receive(ch, sourcing.base)?;
         let (trees, expected, offered) =
-            setup::offer(&domain, sourcing.source.field(), rng, &choices)?;
+            setup::offer(&domain, sourcing.source.field(), rng, &request)?;
         offered.send(ch)?;
         setup::verify(ch, &expected)?;
         Ok(Self::with_trees(domain, sourcing, !ch.role(), trees))

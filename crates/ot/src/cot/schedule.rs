@@ -12,6 +12,7 @@ use super::budget::{Estimate, fewest_bytes};
 use super::ferret;
 use super::ferret::params::{LARGEST, SETS, Set};
 use super::softspoken::{self, Corrections, Field, GRAIN, corrections_layout};
+use crate::base::hybrid::BaseOts;
 
 /// Where correlations come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -46,9 +47,7 @@ impl Source {
             Self::Auto | Self::Ferret | Self::SoftSpoken8 => Field::Gf256,
         }
     }
-}
 
-impl Source {
     /// Returns the protocols in use, for people.
     pub const fn describe(self) -> &'static str {
         match self {
@@ -68,11 +67,13 @@ pub struct Sourcing {
     pub source: Source,
     /// Bits per second of the link, each way; 400 Mbit/s when absent.
     pub bandwidth: Option<NonZeroU64>,
+    /// What new base OTs rest on.
+    pub base: BaseOts,
 }
 
 impl From<Source> for Sourcing {
     fn from(source: Source) -> Self {
-        Self { source, bandwidth: None }
+        Self { source, ..Self::default() }
     }
 }
 
@@ -327,12 +328,12 @@ mod tests {
     fn a_slower_link_sends_less() {
         let on = |megabits: u64| {
             let bandwidth = NonZeroU64::new(megabits * 1_000_000);
-            bytes(Sourcing { source: Source::Auto, bandwidth }, 20_000_000, 65_536)
+            bytes(Sourcing { bandwidth, ..Source::Auto.into() }, 20_000_000, 65_536)
         };
         assert_eq!(on(400), bytes(Source::Auto, 20_000_000, 65_536));
         assert!(on(10) < on(400) && on(400) < on(3000), "{} {} {}", on(10), on(400), on(3000));
         for extreme in [NonZeroU64::MIN, NonZeroU64::MAX] {
-            let sourcing = Sourcing { source: Source::Auto, bandwidth: Some(extreme) };
+            let sourcing = Sourcing { bandwidth: Some(extreme), ..Source::Auto.into() };
             assert!(bytes(sourcing, 1_000_000, 65_536) > 0);
         }
     }

@@ -33,10 +33,10 @@ impl CotSender {
         source: impl Into<Sourcing>,
     ) -> Result<Self> {
         let sourcing = source.into();
-        let (domain, field) = (Domain::new(*session, ch.role()), sourcing.source.field());
-        let (accepting, chooser, choices) = setup::accept(domain, field, rng);
-        ch.send(&choices)?;
-        let (trees, proof) = accepting.finish(chooser, Offered::receive(ch, field)?)?;
+        let domain = Domain::new(*session, ch.role());
+        let (accepting, chooser, request) = setup::accept(domain, sourcing, rng);
+        request.send(ch)?;
+        let (trees, proof) = accepting.finish(chooser, Offered::receive(ch, sourcing)?)?;
         ch.send(&proof)?;
         Ok(Self::with_trees(domain, sourcing, ch.role(), trees))
     }

@@ -5,9 +5,11 @@ use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
 use super::proof::{self, Expected, TreeChallenge, TreeProof, challenge_layout, proof_layout};
+use super::schedule::Sourcing;
 use super::softspoken::{Field, Receiver, Sender};
 use super::tree::{Leaves, Sums, grow, path_bit, puncture};
-use crate::base::{self, Choices, Chooser, Offer};
+use crate::base;
+use crate::base::hybrid::{self, Chooser, Request, Response};
 use crate::block::{of_words, to_words};
 use crate::session::Domain;
 
@@ -23,7 +25,7 @@ pub(crate) struct Accepting {
 
 /// What the COT receiver sends when it has new base OTs.
 pub(crate) struct Offered {
-    offer: Offer,
+    response: Response,
     sums: TreeSums,
     challenge: TreeChallenge,
 }
@@ -35,15 +37,20 @@ struct Grown {
 }
 
 /// First step of the COT sender: Delta is drawn, with lowest bit 1, and becomes the choice
-/// bits. Both parties name the same `field`.
-pub(crate) fn accept(domain: Domain, field: Field, rng: &mut Prg) -> (Accepting, Chooser, Choices) {
+/// bits. Both parties name the same `sourcing`.
+pub(crate) fn accept(
+    domain: Domain,
+    sourcing: Sourcing,
+    rng: &mut Prg,
+) -> (Accepting, Chooser, Request) {
+    let field = sourcing.source.field();
     // The fixed bit lets a silent receiver's block carry its choice.
     let delta = Zeroizing::new(rng.block() | 1);
     let depth = field.bits();
     let off_path = |at| 1 - path_bit(field.part(*delta, at / depth), at % depth, depth);
     let bits: Zeroizing<Vec<u8>> = Zeroizing::new((0..base::COUNT).map(off_path).collect());
-    let (chooser, choices) = base::choose(&domain, rng, &bits);
-    (Accepting { domain, field, delta }, chooser, choices)
+    let (chooser, request) = hybrid::choose(&domain, sourcing.base, rng, &bits);
+    (Accepting { domain, field, delta }, chooser, request)
 }
 
 /// First step of the COT receiver: it grows the trees.
@@ -54,14 +61,14 @@ pub(crate) fn offer(
     domain: &Domain,
     field: Field,
     rng: &mut Prg,
-    choices: &Choices,
+    request: &Request,
 ) -> Result<(Receiver, Expected, Offered)> {
-    let (pairs, offer) = base::offer(domain, rng, choices)?;
+    let (pairs, response, bound) = hybrid::offer(domain, rng, request)?;
     let Grown { leaves, sums } = grown(domain, field, rng, &pairs);
     let (expected, challenge) = proof::challenge(domain, &leaves);
-    let hash = hash_of(domain, offer.bytes(), &sums);
+    let hash = hash_of(domain, bound, &sums);
     let receiver = Receiver::new(domain, field, (&leaves, hash));
-    Ok((receiver, expected, Offered { offer, sums: Packed::one(sums, 64), challenge }))
+    Ok((receiver, expected, Offered { response, sums: Packed::one(sums, 64), challenge }))
 }
 
 /// The COT receiver whose base OTs are there, a pair for each level of all trees.
@@ -72,7 +79,7 @@ pub(crate) fn resume(
     pairs: &[[Seed; 2]],
 ) -> (Receiver, TreeSums) {
     let Grown { leaves, sums } = grown(domain, field, rng, pairs);
-    let hash = hash_of(domain, NO_OFFER, &sums);
+    let hash = hash_of(domain, NO_RESPONSE, &sums);
     (Receiver::new(domain, field, (&leaves, hash)), Packed::one(sums, 64))
 }
 
@@ -88,14 +95,14 @@ fn grown(domain: &Domain, field: Field, rng: &mut Prg, pairs: &[[Seed; 2]]) -> G
     Grown { leaves, sums: words }
 }
 
-/// In the place of an offer where base OTs are kept.
-const NO_OFFER: [u8; 32] = [0; 32];
+/// In the place of a response where base OTs are kept.
+const NO_RESPONSE: [u8; 32] = [0; 32];
 
-/// What the check of an extension starts from: with the choices of the base OTs, which came before,
-/// offer and sums say all about the trees.
-fn hash_of(domain: &Domain, offer: [u8; 32], sums: &[u64]) -> [u8; 32] {
+/// What the check of an extension starts from: with the request of the base OTs, which came before,
+/// response and sums say all about the trees.
+fn hash_of(domain: &Domain, response: [u8; 32], sums: &[u64]) -> [u8; 32] {
     let bytes: Vec<u8> = sums.iter().flat_map(|word| word.to_le_bytes()).collect();
-    domain.digest(b"tree sum", &[&offer, &bytes])
+    domain.digest(b"tree sum", &[&response, &bytes])
 }
 
 impl Offered {
@@ -104,7 +111,7 @@ impl Offered {
     /// # Errors
     /// [`Error::Transport`].
     pub(crate) fn send(&self, ch: &mut Channel) -> Result<()> {
-        ch.send(&self.offer)?;
+        self.response.send(ch)?;
         ch.send(&self.sums)?;
         ch.send(&self.challenge)
     }
@@ -113,10 +120,11 @@ impl Offered {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
-    pub(crate) fn receive(ch: &mut Channel, field: Field) -> Result<Self> {
-        let offer = ch.receive(&1)?;
+    pub(crate) fn receive(ch: &mut Channel, sourcing: Sourcing) -> Result<Self> {
+        let response = Response::receive(ch, sourcing.base)?;
         let sums = ch.receive(&sums_layout().to_vec())?;
-        Ok(Self { offer, sums, challenge: ch.receive(&challenge_layout(field))? })
+        let challenge = ch.receive(&challenge_layout(sourcing.source.field()))?;
+        Ok(Self { response, sums, challenge })
     }
 }
 
@@ -131,12 +139,12 @@ impl Accepting {
     /// # Errors
     /// [`Error::Peer`] when the trees do not fit, or something has another layout.
     pub(crate) fn finish(self, chooser: Chooser, offered: Offered) -> Result<(Sender, TreeProof)> {
-        let Offered { offer, sums, challenge } = offered;
-        let (keys, sums) = (chooser.finish(&self.domain, &offer)?, sums.concat());
+        let Offered { response, sums, challenge } = offered;
+        let ((keys, bound), sums) = (chooser.finish(&self.domain, &response)?, sums.concat());
         let leaves = self.punctured(&keys, &sums)?;
         let Self { domain, field, delta } = self;
         let proof = proof::prove(&domain, field, *delta, &leaves, challenge)?;
-        let hash = hash_of(&domain, offer.bytes(), &sums);
+        let hash = hash_of(&domain, bound, &sums);
         Ok((Sender::new(&domain, field, (&leaves, hash), *delta), proof))
     }
 
@@ -148,7 +156,7 @@ impl Accepting {
     pub(crate) fn resume(self, keys: &[Seed], sums: TreeSums) -> Result<Sender> {
         let sums = sums.concat();
         let leaves = self.punctured(keys, &sums)?;
-        let hash = hash_of(&self.domain, NO_OFFER, &sums);
+        let hash = hash_of(&self.domain, NO_RESPONSE, &sums);
         Ok(Sender::new(&self.domain, self.field, (&leaves, hash), *self.delta))
     }
 
@@ -172,16 +180,16 @@ impl Accepting {
 }
 
 /// What one direction takes with new base OTs, of which `cot_sender` holds Delta.
-pub(crate) fn fresh_cost(cot_sender: Role, field: Field) -> Cost {
-    base::choices_cost(cot_sender)
-        .then(offered_cost(!cot_sender, field))
+pub(crate) fn fresh_cost(cot_sender: Role, sourcing: Sourcing) -> Cost {
+    hybrid::request_cost(cot_sender, sourcing.base)
+        .then(offered_cost(!cot_sender, sourcing))
         .then(proof::proof_cost(cot_sender))
 }
 
 /// What [`Offered`] costs when `from` sends it.
-pub(crate) fn offered_cost(from: Role, field: Field) -> Cost {
-    let [offer, sums] = [base::offer_cost(from), sums_cost(from)];
-    offer.then(sums).then(proof::challenge_cost(from, field))
+pub(crate) fn offered_cost(from: Role, sourcing: Sourcing) -> Cost {
+    let challenge = proof::challenge_cost(from, sourcing.source.field());
+    hybrid::response_cost(from, sourcing.base).then(sums_cost(from)).then(challenge)
 }
 
 /// Receives the other party's proof.

@@ -87,7 +87,7 @@ fn checked(calls: Calls) -> Cost {
     assert!((ones - total / 2.0).abs() < 3.0 * total.sqrt(), "{ones} ones");
     let mean = 63.5 * total;
     assert!((f64::from(weight) - mean).abs() < 36.0 * total.sqrt() + 1.0 * total, "{weight}");
-    let cost = setup_cost(Role::Server, calls.source.field()).then(calls.cost(Role::Server));
+    let cost = setup_cost(Role::Server, calls.source).then(calls.cost(Role::Server));
     let numbers = |c: &Cost| [c.client_to_server, c.server_to_client, c.rounds];
     assert_eq!(numbers(&client.cost), numbers(&cost), "seen by the client");
     assert_eq!(numbers(&server.cost), numbers(&cost), "seen by the server");

@@ -28,7 +28,7 @@ pub(super) fn session(tamper: Option<(Role, usize, Tamper)>) -> Run {
 
 pub(super) fn session_cost() -> Cost {
     let jobs = jobs();
-    setup_cost(Role::Server, SOURCE.field())
+    setup_cost(Role::Server, SOURCE)
         .then(fill_cost(&mut Schedule::new(SOURCE, Role::Server), &jobs))
         .then(choices_cost(Role::Client, &jobs))
         .then(masked_cost(Role::Server, &jobs))
@@ -66,6 +66,38 @@ fn tampered(role: Role, frame: usize, how: Tamper) {
             let blamed = [client.err(), server.err()].into_iter().flatten();
             let fair = |e: &Error| matches!(e, Error::Peer { .. } | Error::Transport(_));
             assert!(blamed.inspect(|e| assert!(fair(e), "{e}")).count() > 0);
+        }
+    }
+}
+
+/// A setup of one direction alone with both halves of base OTs.
+fn hybrid(
+    tamper: Option<(Role, usize, Tamper)>,
+) -> (Outcome<Result<CotReceiver>>, Outcome<Result<CotSender>>) {
+    run_tampered(
+        tamper,
+        |ch| CotReceiver::setup(ch, &mut Random::seeded(20), &SESSION, HYBRID),
+        |ch| CotSender::setup(ch, &mut Random::seeded(10), &SESSION, HYBRID),
+    )
+}
+
+/// Frames: client offer, capsules, sums, challenge; server choices, masked keys, proof.
+const PARTS: [(Role, usize); 2] = [(Role::Client, 4), (Role::Server, 3)];
+
+#[test]
+fn tampering_with_both_halves_ends_the_setup() {
+    let (client, server) = hybrid(None);
+    assert!(client.value.is_ok() && server.value.is_ok());
+    assert_eq!([client.frames.len(), server.frames.len()], PARTS.map(|(_, frames)| frames));
+    for (role, frames) in PARTS {
+        for (frame, how) in (0..frames).flat_map(|f| Tamper::ALL.map(|how| (f, how))) {
+            let (client, server) = hybrid(Some((role, frame, how)));
+            let blamed: Vec<Error> =
+                [client.value.err(), server.value.err()].into_iter().flatten().collect();
+            let fair = |e: &Error| matches!(e, Error::Peer { .. } | Error::Transport(_));
+            assert!(blamed.iter().all(fair), "{blamed:?}");
+            let unread = how == Tamper::Repeat && frame + 1 == frames;
+            assert_eq!(blamed.is_empty(), unread, "{role:?} {frame} {how:?}");
         }
     }
 }

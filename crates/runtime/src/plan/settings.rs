@@ -70,7 +70,7 @@ impl Settings {
 
     /// What both parties' correlations follow from.
     pub fn sourcing(self) -> Sourcing {
-        Sourcing { source: self.ot, bandwidth: self.bandwidth }
+        Sourcing { source: self.ot, bandwidth: self.bandwidth, ..Sourcing::default() }
     }
 }
 

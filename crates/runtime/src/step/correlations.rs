@@ -126,7 +126,7 @@ impl Schedules {
 
     /// What [`CorrelationSource::resume`] costs.
     pub(crate) fn setup_cost(sourcing: Sourcing, kept: bool, keeps: bool) -> Cost {
-        ot::kept_setup_cost(sourcing.source.field(), kept, keeps)
+        ot::kept_setup_cost(sourcing, kept, keeps)
     }
 
     /// What [`CorrelationSource::prepare`] takes next.
