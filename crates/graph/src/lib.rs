@@ -5,6 +5,7 @@
 
 mod canonical;
 mod defined;
+mod digest;
 pub mod error;
 pub mod file;
 pub mod functions;
@@ -24,6 +25,7 @@ pub mod testing;
 pub mod verify;
 
 pub use canonical::canonical_filters;
+pub use digest::digest;
 pub use error::{Check, Error, Result};
 pub use file::{Inspection, inspect, load, load_committed, save, save_with};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
@@ -32,7 +34,7 @@ pub use ir::{
     Packing, Rounding, Tensor, Unscaled, VERSION, View, Window,
 };
 pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
-pub use model::{digest, verify_model};
+pub use model::verify_model;
 pub use ops::winograd::worst_case_bits;
 pub use ops::{WeightBits, Winograd, choice, winograd};
 pub use source::shapes;

@@ -3,10 +3,8 @@
 use crate::error::{Check, Error, Result};
 use crate::interpret::unscaled;
 use crate::ir::{Graph, Model, Node};
-use crate::lower::without_widths;
 use crate::ops::{Known, Part, Range};
 use crate::verify::verify;
-use sha2::{Digest, Sha256};
 
 /// Longest JSON that [`Graph::from_json`] reads, in bytes.
 const MAX_JSON: usize = 1 << 24;
@@ -133,11 +131,4 @@ impl Graph {
 /// The start of a text from outside, fit for a terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().take(256).map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-/// Returns the SHA-256 of the public graph as [`Graph::public_json`] has it, but for share widths
-/// and the extensions between them. It is the same for a compiled model and for every graph in
-/// which a server offers it, whatever the link.
-pub fn digest(graph: &Graph) -> [u8; 32] {
-    Sha256::digest(without_widths(graph).public_json().as_bytes()).into()
 }

@@ -121,7 +121,7 @@ fn collect<'a>(value: &'a mut Value, leaves: &mut Vec<&'a mut Value>) {
 fn planned(json: &str) {
     match Plan::offered(json) {
         Ok((plan, provenance)) => {
-            let again = Plan::offered(&provenance.offer(&plan));
+            let again = Plan::offered(&provenance.offer(&plan.offer()));
             assert!(matches!(again, Ok((again, same))
                 if again.digest() == plan.digest() && same == provenance));
             assert!(plan.cost(1).rounds > 0);

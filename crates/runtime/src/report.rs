@@ -9,7 +9,7 @@ use wire::{Cost, Entry, Meter, Phase};
 
 use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
-use crate::session::provenance::{Provenance, hexadecimal};
+use crate::provenance::{Provenance, hexadecimal};
 use crate::step::Step;
 use crate::step::linear::LinearProtocol;
 use crate::step::spent::{Part, Spent, counted};

@@ -4,8 +4,6 @@ use serde::Deserialize;
 use service::Access;
 use wire::{Error, Identity, Members, Pin, Result, ServerTls};
 
-use crate::serving::ServeOptions;
-
 /// PEM files of a server.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -30,16 +28,16 @@ impl TlsFiles {
     }
 }
 
-/// How clients connect, and the pin of the key; `ephemeral` is the key that was made at the start,
+/// How clients connect, and the pin of the key; without `files` in plaintext. `ephemeral` is the key that was made at the start,
 /// if one was.
 ///
 /// # Errors
 /// [`Error::Misuse`] for files that cannot be used or do not belong together.
 pub(crate) fn access(
-    options: &ServeOptions,
+    files: Option<&TlsFiles>,
     ephemeral: Option<&Identity>,
 ) -> Result<(Access, Option<Pin>)> {
-    let Some(files) = &options.tls else { return Ok((Access::Plaintext, None)) };
+    let Some(files) = files else { return Ok((Access::Plaintext, None)) };
     let identity = match (&files.certificate, &files.key, &files.key_file) {
         (Some(certificate), Some(key), None) => Identity::from_files(certificate, key)?,
         (None, None, Some(file)) => Identity::kept(file)?,

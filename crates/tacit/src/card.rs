@@ -24,8 +24,7 @@ const LONGEST: [usize; 3] = [128, 64, 1024];
 const LONGEST_KEY: u64 = 1 << 16;
 
 /// What a signer says of a model file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Card {
     /// The model's name, 1 to 128 characters.
     pub name: String,
@@ -39,10 +38,15 @@ pub struct Card {
     pub key: String,
 }
 
+/// A card as it is written: the fields of [`Card`], then its signature, and no others.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Signed {
-    #[serde(flatten)]
-    card: Card,
+    name: String,
+    version: String,
+    description: String,
+    commitment: String,
+    key: String,
     signature: String,
 }
 
@@ -69,7 +73,9 @@ impl Card {
         card.check().map_err(Error::misuse)?;
         let signature = pair.sign(&card.message()?);
         let signature = signature.map_err(|e| Error::internal(format!("cannot sign: {e}")))?;
-        json(&Signed { card, signature: digits(&signature) })
+        let Self { name, version, description, commitment, key } = card;
+        let signature = digits(&signature);
+        json(&Signed { name, version, description, commitment, key, signature })
     }
 
     /// Reads a card and verifies that the key in it signed it.
@@ -82,7 +88,8 @@ impl Card {
         }
         let signed: Signed = serde_json::from_str(text)
             .map_err(|_| "it has other fields than a card".to_string())?;
-        let Signed { card, signature } = signed;
+        let Signed { name, version, description, commitment, key, signature } = signed;
+        let card = Self { name, version, description, commitment, key };
         card.check()?;
         let key = digest_of(&card.key).ok_or("its key has not 64 hexadecimal digits")?;
         let (first, second) = signature.split_at_checked(64).unwrap_or_default();

@@ -173,7 +173,7 @@ pub fn serve(
     let threads = threads(options.threads)?;
     let makes_key = options.tls.as_ref().is_some_and(TlsFiles::makes_key);
     let ephemeral = makes_key.then(Identity::ephemeral).transpose()?;
-    let (access, pin) = access(options, ephemeral.as_ref())?;
+    let (access, pin) = access(options.tls.as_ref(), ephemeral.as_ref())?;
     let limits = Limits {
         sessions: options.sessions.map(|sessions| sessions.max(1)),
         waiting: options.waiting,
@@ -231,7 +231,7 @@ impl Welcome {
     pub fn reload(&self, models: Vec<(Model, ModelOptions)>, options: &ServeOptions) -> Result<()> {
         let policy = policy(options, self.ledger.clone())?;
         let (models, offerings) = named(models, options, &policy)?;
-        let (access, pin) = access(options, self.ephemeral.as_ref())?;
+        let (access, pin) = access(options.tls.as_ref(), self.ephemeral.as_ref())?;
         self.server.replace(models, Some(access), policy)?;
         *self.pin.lock().unwrap_or_else(PoisonError::into_inner) = pin;
         *self.offerings.lock().unwrap_or_else(PoisonError::into_inner) = offerings;

@@ -12,7 +12,7 @@ use mpc::relu::Relu;
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
 
-use super::{correlations, share};
+use super::inputs::{correlations, share};
 use crate::case::Case;
 use crate::run::{End, Run};
 

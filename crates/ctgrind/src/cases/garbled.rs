@@ -3,7 +3,7 @@
 use mpc::Protocol;
 use mpc::garbled::{Clip, Function, Garbled, Ring, prepare};
 
-use super::{correlations, share};
+use super::inputs::{correlations, share};
 use crate::case::Case;
 use crate::run::{End, Run};
 

@@ -5,7 +5,7 @@ use he::rlwe::{Params, SecretKey, TABLE};
 use mpc::linear::coefficient::{Layer, ServerWeights, Worker, client, server};
 use ring::{Random, Seed};
 
-use super::share;
+use super::inputs::share;
 use crate::case::Case;
 use crate::run::{End, Run};
 

@@ -8,7 +8,7 @@ use wire::{Error, Result};
 use super::Plan;
 use super::options::OptionsByStep;
 use super::settings::Settings;
-use crate::session::provenance::Provenance;
+use crate::provenance::Provenance;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

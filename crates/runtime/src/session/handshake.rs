@@ -9,10 +9,10 @@ use wire::{Admission, Admitted, Channel, Cost, Error, Link, Message, Result, Rol
 
 use crate::keys::Agreed;
 use crate::plan::Plan;
+use crate::provenance::Provenance;
 use crate::session::kept::{Keeping, KeptKeys};
 use crate::session::opening::{self, Asking, Hello, Met, SessionRequest, hello_cost};
 use crate::session::probe;
-use crate::session::provenance::Provenance;
 
 /// Longest public graph that a client reads.
 const MOST_JSON: u64 = 16 << 20;
@@ -106,7 +106,7 @@ pub(crate) fn client(
     asking.trust.map_or(Ok(()), |trusts| trusts(&plan, &provenance))?;
     let inputs = u32::try_from(inspect(&plan)?).ok().filter(|n| (1..=MOST_INPUTS).contains(n));
     let inputs = inputs.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
-    let digest = provenance.digest(&plan);
+    let digest = provenance.digest(&plan.offer());
     channel.send(&Accept { inputs, digest })?;
     let agreed = Agreed::new(inputs, &ours.nonce, &theirs.nonce, &digest);
     let keeping = Keeping { kept: kept.filter(|_| resumes), keeps: asking.keys.is_some() };
@@ -153,9 +153,9 @@ pub(crate) fn admit<'a, E>(
     channel.send(&Admission::Admitted(admitted))?;
     let link = admitted.measures.then(|| probe::measure(channel)).transpose()?;
     let (plan, own) = choose(link)?;
-    channel.send(&Offer { json: provenance.offer(plan) })?;
+    channel.send(&Offer { json: provenance.offer(&plan.offer()) })?;
     let accept: Accept = channel.receive(&())?;
-    if accept.digest != provenance.digest(plan) {
+    if accept.digest != provenance.digest(&plan.offer()) {
         return Err(Error::peer("the digest of the offered plan", "another one"));
     }
     let nonces = (&met.visitor.theirs, &met.ours);
@@ -167,7 +167,7 @@ pub(crate) fn cost(plan: &Plan) -> Cost {
     opening::cost()
         .then(Cost::message(Role::Server, ADMITTED_LEN))
         .then(if plan.settings().measured { probe::cost() } else { Cost::NONE })
-        .then(Cost::message(Role::Server, Provenance::default().offer(plan).len() as u64))
+        .then(Cost::message(Role::Server, Provenance::default().offer(&plan.offer()).len() as u64))
         .then(Cost::message(Role::Client, 36))
 }
 

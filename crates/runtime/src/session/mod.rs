@@ -10,7 +10,6 @@ pub(crate) mod kept;
 pub(crate) mod open;
 pub(crate) mod opening;
 pub(crate) mod probe;
-pub(crate) mod provenance;
 pub(crate) mod server;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

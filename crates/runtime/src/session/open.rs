@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 
 use crate::keys::files::KeyFiles;
 use crate::plan::Plan;
+use crate::provenance::Provenance;
 use crate::report::Report;
 use crate::session::client::Client;
 use crate::session::handshake::MOST_INPUTS;
 use crate::session::input::quantize;
 use crate::session::opening::Asking;
-use crate::session::provenance::Provenance;
 use crate::suites;
 
 /// An open session. Dropped without [`Session::finish`] it breaks off.

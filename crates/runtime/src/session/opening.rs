@@ -10,9 +10,9 @@ use wire::{
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::plan::Plan;
+use crate::provenance::Provenance;
 use crate::session::input::random;
 use crate::session::kept::KeptKeys;
-use crate::session::provenance::Provenance;
 
 /// Changes with every change of the bytes on the wire.
 const PROTOCOL: u32 = 13;

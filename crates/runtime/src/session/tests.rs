@@ -11,6 +11,7 @@ use wire::testing::{Tamper, run_pair, run_tampered};
 use wire::{Admitted, Channel, Error, Result, Role, memory_pair};
 
 use crate::plan::{Plan, Settings};
+use crate::provenance::Provenance;
 use crate::report::Report;
 use crate::session::client::{Answer, Request, predict};
 use crate::session::encoded::EncodedModel;
@@ -18,7 +19,6 @@ use crate::session::handshake;
 use crate::session::kept::KeptKeys;
 use crate::session::open::Session;
 use crate::session::opening::{Asking, Visitor};
-use crate::session::provenance::Provenance;
 use crate::session::server;
 use crate::tests::{SIDE, clear, inputs, network, run_with};
 

@@ -7,10 +7,10 @@ use wire::{Error, Message};
 
 use super::network;
 use crate::plan::{Plan, Settings};
+use crate::provenance::Provenance;
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
 use crate::session::opening::{Asking, Hello, SessionRequest, Visitor};
-use crate::session::provenance::Provenance;
 use crate::session::server::session;
 
 #[test]

@@ -7,8 +7,6 @@
 use sha2::{Digest, Sha256};
 use wire::{Error, Result};
 
-use crate::plan::Plan;
-
 /// Most bytes of a model card.
 pub const MOST_CARD: usize = 4096;
 /// In place of a commitment that there is not.
@@ -25,20 +23,19 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Returns the offer of `plan` in canonical JSON.
-    pub(crate) fn offer(&self, plan: &Plan) -> String {
+    /// Returns what is offered: the canonical JSON of a plan, with these fields before its own.
+    pub(crate) fn offer(&self, plan: &str) -> String {
         let commitment = hexadecimal(&self.commitment.unwrap_or(NONE));
         let card = self.card.as_ref().map_or(String::new(), |card| {
             // Texts always have a JSON form.
             format!("\"card\":{},", serde_json::to_string(card).unwrap_or_default())
         });
-        let plan = plan.offer();
         let plan = plan.strip_prefix('{').unwrap_or_default();
         format!("{{\"commitment\":\"{commitment}\",{card}{plan}")
     }
 
-    /// Returns the SHA-256 of the offer of `plan`.
-    pub(crate) fn digest(&self, plan: &Plan) -> [u8; 32] {
+    /// Returns the SHA-256 of [`Provenance::offer`].
+    pub(crate) fn digest(&self, plan: &str) -> [u8; 32] {
         Sha256::digest(self.offer(plan)).into()
     }
 
