@@ -36,6 +36,19 @@ def test_less_than_all_logits(tacit, compiled, one_digit, reveal):
     assert facts[0] == facts[1]
 
 
+def test_base_transfers_with_ml_kem_cost_what_the_plan_says(tacit, compiled, one_digit):
+    model = compiled("exact", "ufo")
+    both = [tacit("run", model, one_digit, *options, "--json").json for options in ((), ("--post-quantum",))]
+    plan = tacit("plan", model, "--post-quantum", "--json").json
+    assert [(report["output"], report["agreement"]) for report in both] == [([7], 1.0)] * 2
+    assert (both[1]["post_quantum"], "post_quantum" in both[0]) == (True, False)
+    assert (both[1]["bytes"], both[1]["rounds"]) == (plan["bytes"], plan["rounds"])
+    up, down = (both[1]["bytes"][way] - both[0]["bytes"][way] for way in ("client_to_server", "server_to_client"))
+    offer = len('"post_quantum":true,')
+    assert (up, down) == (436_234, 436_234 + offer)
+    assert both[0]["rounds"] == both[1]["rounds"]
+
+
 def test_prepared_runs_send_masked_shares_only(tacit, compiled):
     phases = tacit("plan", compiled("exact", "ufo"), "--json").json["phases"]
     online, offline = (sum(phases[name]["bytes"].values()) for name in ("online", "offline"))

@@ -25,6 +25,8 @@ pub struct ServeOptions {
     pub reveal: Reveal,
     /// Where correlated OTs come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
     pub ot: String,
+    /// Whether base OTs rest on ML-KEM-768 as well as on Diffie-Hellman.
+    pub post_quantum: bool,
     /// The number of runs that are preprocessed before their inputs; none when absent.
     pub offline: Option<NonZeroU32>,
     /// Inputs of one run, 1 to 64; one when absent.
@@ -83,6 +85,7 @@ impl Default for ServeOptions {
         Self {
             reveal: Reveal::Output,
             ot: "auto".into(),
+            post_quantum: Settings::default().post_quantum,
             offline: None,
             batch: None,
             tls: Some(TlsFiles::default()),
@@ -386,8 +389,8 @@ pub(crate) fn conditions(link: Option<Link>, rates: Option<Rates>) -> Conditions
 /// What a server offers by these options.
 pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
     let link = link(options.planned_link())?;
-    let ServeOptions { reveal, offline, batch, .. } = *options;
+    let ServeOptions { reveal, post_quantum, offline, batch, .. } = *options;
     let ot = options.ot.parse()?;
-    let settings = Settings { reveal, ot, offline, batch, ..Settings::default() };
+    let settings = Settings { reveal, ot, post_quantum, offline, batch, ..Settings::default() };
     Ok(settings.planned_for(link))
 }

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tacit.cli.options import AcceptLeakage, AsJson, Network, Suite, Threads, Timeout, Transfers
+from tacit.cli.options import AcceptLeakage, AsJson, Network, PostQuantum, Suite, Threads, Timeout, Transfers
 from tacit.cli.pair import PlannedPairOptions
 from tacit.errors import MisuseError
 from tacit.measure.operation import OperationPair
@@ -49,6 +49,7 @@ class MeasureOptions:
     threads: Threads = 1
     repeat: Repeat = 3
     timeout: Timeout = TIMEOUT_SECONDS
+    post_quantum: PostQuantum = False
     json: AsJson = False
 
     def pair(self, operation: dict[str, Any], ot: str, offline: bool) -> OperationPair:
@@ -60,6 +61,7 @@ class MeasureOptions:
             network=self.network,
             ot=ot,
             offline=offline,
+            post_quantum=self.post_quantum,
         )
 
 

@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass
 
-from tacit.cli.options import AcceptLeakage, Batch, Network, Offline, Protocols, RevealTo, Threads, Timeout, Transfers
+from tacit.cli.options import (
+    AcceptLeakage,
+    Batch,
+    Network,
+    Offline,
+    PostQuantum,
+    Protocols,
+    RevealTo,
+    Threads,
+    Timeout,
+    Transfers,
+)
 from tacit.model import Model
 from tacit.session.client import TIMEOUT_SECONDS
 from tacit.session.pair import Pair
@@ -14,6 +25,7 @@ class PairOptions:
 
     reveal: RevealTo = "output"
     ot: Transfers = "auto"
+    post_quantum: PostQuantum = False
     offline: Offline = 0
     batch: Batch = 1
     threads: Threads = None
@@ -30,6 +42,7 @@ class PairOptions:
             timeout_seconds=self.timeout,
             network=self.network,
             ot=self.ot,
+            post_quantum=self.post_quantum,
             offline=self.offline,
             batch=self.batch,
             accept_leakage=self.accept_leakage,

@@ -8,7 +8,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from tacit.cli.options import AsJson, Batch, Offline, Protocols, RevealTo, Suite, Transfers
+from tacit.cli.options import AsJson, Batch, Offline, PostQuantum, Protocols, RevealTo, Suite, Transfers
 from tacit.errors import MisuseError
 from tacit.measure.architectures import ARCHITECTURES
 from tacit.measure.he_operations import plan_architecture
@@ -30,6 +30,7 @@ class PlanOptions:
     ] = None
     reveal: RevealTo = "output"
     ot: Transfers = "auto"
+    post_quantum: PostQuantum = False
     offline: Offline = 0
     batch: Batch = 1
     protocols: Protocols = "auto"
@@ -51,6 +52,7 @@ class PlanOptions:
         return Terms(
             reveal=self.reveal,
             ot=self.ot,
+            post_quantum=self.post_quantum,
             network=self.link,
             offline=self.offline,
             batch=self.batch,

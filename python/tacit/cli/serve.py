@@ -20,6 +20,7 @@ from tacit.cli.options import (
     MaxInputs,
     Network,
     Offline,
+    PostQuantum,
     Protocols,
     RevealTo,
     SessionTimeout,
@@ -52,6 +53,7 @@ class ServeOptions:
     ] = None
     reveal: RevealTo = "output"
     ot: Transfers = "auto"
+    post_quantum: PostQuantum = False
     offline: Offline = 0
     batch: Batch = 1
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None
@@ -171,6 +173,7 @@ class ServeOptions:
             link=self.link,
             max_inputs=self.max_inputs,
             ot=self.ot,
+            post_quantum=self.post_quantum,
             offline=self.offline,
             batch=self.batch,
             accept_leakage=self.accept_leakage,

@@ -24,7 +24,7 @@ class OperationPair:
     """How to measure an operation (as the core reads it) between two processes over loopback.
 
     `ot` says where correlated transfers come from (see `Listening`); of the operation ot its kind does. `offline`
-    prepares the operation, linear layers too, before its input.
+    prepares the operation, linear layers too, before its input; `post_quantum` is as there.
     """
 
     operation: dict[str, Any]
@@ -33,6 +33,7 @@ class OperationPair:
     network: str | None = None
     ot: str = "auto"
     offline: bool = False
+    post_quantum: bool = False
 
     def options(self) -> dict[str, Any]:
         """Options of both parties' sessions; absent ones are left out."""
@@ -45,7 +46,8 @@ class OperationPair:
         `seconds` are those of the party that ended last: of some operations it is the server.
         """
         operation = json.dumps(self.operation)
-        settings = {"ot": self.ot, "offline": 1 if self.offline else None}
+        settings: dict[str, Any] = {"ot": self.ot, "offline": 1 if self.offline else None}
+        settings |= {"post_quantum": True} if self.post_quantum else {}
         with started(["tacit.measure.operation", operation, json.dumps({**self.options(), **settings})]) as server:
             usage = Usage()
             options = {**self.options(), "pin": server.pin}

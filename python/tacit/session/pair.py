@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from selectors import EVENT_READ, DefaultSelector
 from typing import IO, Any
 
@@ -45,6 +45,7 @@ class Pair:
     batch: int = 1
     accept_leakage: bool = False
     protocols: str = "auto"
+    post_quantum: bool = False
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -80,7 +81,7 @@ class Pair:
     def predicted(self, inputs: int) -> dict[str, Any]:
         """What `tacit plan` says of a session with so many inputs, on one thread."""
         terms = Terms(self.reveal, self.ot, self.network, self.offline, self.batch, self.protocols, inputs)
-        planned = self.model.plan(terms)
+        planned = self.model.plan(replace(terms, post_quantum=self.post_quantum))
         return {field: planned[field] for field in ("bytes", "rounds", "seconds", "phases")}
 
     def server(self) -> AbstractContextManager["ServerProcess"]:
@@ -95,6 +96,8 @@ class Pair:
             command += ["--network", self.network]
         if self.accept_leakage:
             command.append("--accept-leakage")
+        if self.post_quantum:
+            command.append("--post-quantum")
         return started(command)
 
 

@@ -49,6 +49,7 @@ class Listening:
     client from a PROXY v2 header, with which every connection must begin.
     `name` is what clients call the model (the name that it was compiled under unless given), `card` the file of its
     model card.
+    `post_quantum` makes base transfers by ML-KEM-768 as well as by elliptic curves.
     """
 
     listen: str
@@ -83,6 +84,7 @@ class Listening:
     budget: Mapping[str, int] | None = None
     metrics: str | None = None
     proxy_protocol: bool = False
+    post_quantum: bool = False
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -112,6 +114,7 @@ class Listening:
         link = self.link or self.network or (OWN if planned else None)
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, link)}
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
+        chosen |= {"post_quantum": self.post_quantum or None}
         options |= {name: value for name, value in chosen.items() if value is not None}
         if self.budget is not None:
             options["budget"] = dict(self.budget)

@@ -13,6 +13,7 @@ class Terms:
     `inputs` are those of one run unless given. `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of
     least predicted time on the network), plain (what needs no link), measured (on the link
     to each client, which only a server can), or one way for all layers that have it, as digits4, circuits or ahead.
+    `post_quantum`: base transfers by ML-KEM-768 as well as by elliptic curves.
     """
 
     reveal: str = "output"
@@ -22,11 +23,13 @@ class Terms:
     batch: int = 1
     protocols: str = "auto"
     inputs: int | None = None
+    post_quantum: bool = False
 
     def options(self) -> dict[str, Any]:
         """The terms as the core reads them, with the rates of this machine."""
         batch = several(self.batch)
-        settings = {"reveal": self.reveal, "ot": self.ot, "offline": self.offline or None, "batch": batch}
+        settings: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "batch": batch}
+        settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
         inputs = self.batch if self.inputs is None else self.inputs
         known = options(self.protocols, self.network or "loopback")
         return {"settings": settings, "network": self.network, "inputs": inputs, **known}

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use ot::{Source, Sourcing};
+use ot::{BaseOts, Source, Sourcing};
 use serde::{Deserialize, Serialize};
 use wire::Link;
 
@@ -44,6 +44,9 @@ pub struct Settings {
     /// Inputs of one run, 1 to 64, which share rounds and ciphertexts; one when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<NonZeroU32>,
+    /// Whether new base OTs rest on ML-KEM-768 as well as on Diffie-Hellman.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub post_quantum: bool,
 }
 
 impl Settings {
@@ -70,7 +73,8 @@ impl Settings {
 
     /// What both parties' correlations follow from.
     pub fn sourcing(self) -> Sourcing {
-        Sourcing { source: self.ot, bandwidth: self.bandwidth, ..Sourcing::default() }
+        let base = if self.post_quantum { BaseOts::Hybrid } else { BaseOts::Classical };
+        Sourcing { source: self.ot, bandwidth: self.bandwidth, base }
     }
 }
 
@@ -108,6 +112,9 @@ mod tests {
         let wan = plain.planned_for(Some(Link::WAN));
         assert_eq!(json(wan), r#"{"reveal":"output","ot":"auto","bandwidth":400000000}"#);
         assert_eq!(serde_json::from_str::<Settings>(&json(wan)).unwrap(), wan);
+        let both = Settings { post_quantum: true, ..plain };
+        assert_eq!(json(both), r#"{"reveal":"output","ot":"auto","post_quantum":true}"#);
+        assert_eq!(serde_json::from_str::<Settings>(&json(both)).unwrap(), both);
         for bandwidth in ["0", "-1", "1.5", "18446744073709551616"] {
             let text = format!(r#"{{"bandwidth":{bandwidth}}}"#);
             assert!(serde_json::from_str::<Settings>(&text).is_err());

@@ -19,6 +19,9 @@ use crate::step::spent::{Part, Peak, Spent};
 /// made in blocks.
 const SESSION_BYTES: u64 = 24 << 20;
 
+/// Time of the lattice half of base OTs, in times of a setup without it.
+const LATTICE: f64 = 1.2;
+
 impl Plan {
     /// Runs of a session with `inputs` inputs; the last may lack some.
     pub(crate) fn runs(&self, inputs: usize) -> usize {
@@ -42,7 +45,8 @@ impl Plan {
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
-        let work = Work::of(Unit::Session, 1.0) + keys::work(self);
+        let sessions = if self.settings().post_quantum { 1.0 + LATTICE } else { 1.0 };
+        let work = Work::of(Unit::Session, sessions) + keys::work(self);
         let setup = Spent { cost: self.setup_cost(), work };
         let mut parts = vec![Part::new(Phase::Setup, None, setup)];
         self.run_parts(self.runs(inputs), &mut parts);

@@ -265,9 +265,15 @@ fn keeping(
 
 #[test]
 fn kept_keys_shorten_the_next_setup_by_what_is_said() {
+    for post_quantum in [false, true] {
+        shortened(Settings { post_quantum, ..Settings::default() });
+    }
+}
+
+fn shortened(settings: Settings) {
     let mut rng = Random::seeded(31);
     let model = network(&mut rng, Rounding::Exact);
-    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
     let (served, values) = ((&model, &plan, &encoded), inputs(&mut rng, 1));
     let (keys, mut store) = (KeptKeys::default(), None);
