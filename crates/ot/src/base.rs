@@ -31,7 +31,7 @@ use subtle::{Choice, ConditionallySelectable};
 use wire::{Cost, Error, Message, Result, Role, tags};
 use zeroize::{Zeroize, Zeroizing};
 
-use self::hybrid::Half;
+use self::lattice::Half;
 use crate::session::Domain;
 
 /// Base OTs per setup: one for each bit of Delta.

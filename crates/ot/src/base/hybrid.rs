@@ -3,7 +3,7 @@
 use ring::{Prg, Seed};
 use wire::{Channel, Cost, Error, Result, Role};
 
-use super::lattice::{self, Capsules, Keys};
+use super::lattice::{self, Capsules, Half, Keys};
 use super::{COUNT, Choices, Offer};
 use crate::session::Domain;
 
@@ -16,14 +16,6 @@ pub enum BaseOts {
     /// Diffie-Hellman and ML-KEM-768: a key that was not chosen stays hidden while either holds, the
     /// choices while ML-KEM-768 does.
     Hybrid,
-}
-
-/// Random oracle outputs of the lattice half, for one side of all OTs.
-pub(super) struct Half {
-    /// A secret for each OT.
-    pub(super) secrets: lattice::Secrets,
-    /// A digest of all messages of this half.
-    pub(super) transcript: [u8; 32],
 }
 
 /// What the chooser sends.

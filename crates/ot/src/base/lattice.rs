@@ -45,6 +45,14 @@ type Tweak = [u8; TWEAK];
 /// Secrets of one side of all OTs.
 pub(super) type Secrets = Zeroizing<Vec<[u8; SECRET]>>;
 
+/// Random oracle outputs of the lattice half, for one side of all OTs.
+pub(super) struct Half {
+    /// A secret for each OT.
+    pub(super) secrets: Secrets,
+    /// A digest of all messages of this half.
+    pub(super) transcript: [u8; 32],
+}
+
 /// A public key without its mask.
 #[derive(Clone, PartialEq, Eq)]
 struct Masked {
