@@ -185,6 +185,32 @@ fn stochastic_rounding_is_unbiased_and_bounded() {
     }
 }
 
+/// Widths leave room for two units, of which rounding takes one.
+#[test]
+fn results_leave_their_room_far_more_rarely_than_they_pass_the_bound() {
+    for (squares, plain_bits, out_bits) in [(1e4, 23, 12), (1e7, 26, 14), (1e9, 30, 16)] {
+        let load = Load::from_squares(squares);
+        for degree in [2048, 4096] {
+            let chosen = noise::stochastic_at(degree, plain_bits, out_bits, load);
+            let (params, response_bits) = chosen.unwrap();
+            let noise = Noise::new(params, load, response_bits);
+            let bound = noise::stochastic_error(degree);
+            assert!(noise.rescale_error(out_bits, noise::PER_COEFFICIENT) < bound);
+            assert!(noise.beyond(out_bits, bound) < 2f64.powi(-40), "{params}");
+            let room = noise.beyond(out_bits, 2.0);
+            assert!(room > 0.0 && room < 2f64.powi(-160), "{params}: 2^{}", room.log2());
+            // Rounding alone takes a unit.
+            assert_eq!(noise.beyond(out_bits, 1.0), 1.0);
+
+            let (params, response_bits) = noise::exact_at(degree, plain_bits, load).unwrap();
+            let wrong = Noise::new(params, load, response_bits).beyond(plain_bits + 4, 8.0);
+            assert!(wrong > 0.0 && wrong < 2f64.powi(-66), "{params}: 2^{}", wrong.log2());
+        }
+    }
+    assert_eq!(noise::key_failure(0).log2().round(), -63.0);
+    assert!(noise::key_failure(4) - noise::key_failure(0) <= 2f64.powi(-92));
+}
+
 /// 6 deviations above the mean of a chi-square with 63 degrees of freedom.
 const CHI_63: f64 = 63.0 + 6.0 * 11.3;
 

@@ -32,6 +32,12 @@ pub trait Protocol: Debug + Send + Sync + Any {
         crate::work::online(&self.demand(), self.cost())
     }
 
+    /// A bound on the probability that a result of one run is not the functionality's, added up
+    /// over its values; 0, the default, for protocols that are always right.
+    fn failure(&self) -> f64 {
+        0.0
+    }
+
     /// Runs the protocol on this party's shares of its inputs, in the order in which the plan
     /// was made for them, and returns this party's share of the result. `ots` are the
     /// correlations that [`Protocol::demand`] asks for.

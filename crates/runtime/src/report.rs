@@ -140,6 +140,11 @@ pub struct Report {
     pub layers: Vec<LayerReport>,
     /// One line per set of cryptographic parameters in use.
     pub parameters: Vec<String>,
+    /// A run gives another result than its protocols define with probability below
+    /// 2^-`failure_bits` ([`Plan::failure`]), rounded down to tenths; absent where that never
+    /// happens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_bits: Option<f64>,
 }
 
 impl Usage {
@@ -242,8 +247,14 @@ impl Report {
             phases,
             layers,
             parameters: crate::keys::describe(plan),
+            failure_bits: failure_bits(plan.failure()),
         }
     }
+}
+
+/// Minus the logarithm of a probability, in tenths, rounded down.
+fn failure_bits(probability: f64) -> Option<f64> {
+    (probability > 0.0).then(|| (-10.0 * probability.log2()).floor() / 10.0)
 }
 
 /// Returns the work of `plan` for one input part by part, messages included, with the phase that

@@ -5,6 +5,7 @@ mod batches;
 mod circuits;
 mod distinguish;
 mod evaluated;
+mod failure;
 mod handshakes;
 mod hostile;
 mod ot_layers;

@@ -111,6 +111,8 @@ def show_plan(planned: dict[str, Any], link: str | None) -> None:
     """Tables by layer and phase, and what the sources of correlations would take."""
     terminal.console.print(plan_table(planned))
     terminal.console.print(terminal.phase_table(planned))
+    if (bits := planned.get("failure_bits")) is not None:
+        terminal.console.print(f"a run fails with probability below 2^-{bits:.1f}", highlight=False)
     if link is None:
         return
     if planned["widths"] != COMPILED:

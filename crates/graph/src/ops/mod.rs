@@ -56,7 +56,7 @@ pub use op::Op;
 pub use operator::{Carried, Kernel, Operator, Site, UnscaledOperator, Weighted};
 pub use pad::Pad;
 pub use product::Product;
-pub use range::{Range, rescale};
+pub use range::{ROUNDING_SLACK, Range, rescale};
 pub use registry::{Registration, register};
 pub use relu::Relu;
 pub use relu_softmax::ReluSoftmax;

@@ -1,7 +1,9 @@
 //! Intervals of integers, and the share widths that hold them.
 
-/// Largest distance between the interpreter's rescaled value and a protocol's.
-const ROUNDING_SLACK: i128 = 2;
+/// What widths leave room for on either side of the interpreter's rescaled value. A protocol whose
+/// result is less than so much from the quotient before it is rounded stays within it: the quotient
+/// is at most a half from the interpreter's value, and results are integers.
+pub const ROUNDING_SLACK: i128 = 2;
 
 /// A closed interval of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,11 @@ pub use estimate::Estimate;
 /// Deviations that a coefficient stays within.
 pub const TAIL: f64 = 9.6;
 
+/// Returns a bound on the probability that the noise of a coefficient is above [`TAIL`] deviations.
+pub fn coefficient_failure() -> f64 {
+    2.0 * (-TAIL * TAIL / 2.0).exp()
+}
+
 /// Bits that flooding is above the noise.
 pub const FLOODING: u32 = 40;
 
@@ -33,6 +38,12 @@ const DIGITS: [u32; 4] = [25, 17, 13, 10];
 
 /// Largest part of ones in a ternary secret: 2/3 and six deviations at N = 2048.
 const DENSITY: f64 = 0.75;
+
+/// Returns a bound on the probability that a secret of `degree` coefficients has more ones than the
+/// bounds on noise count with (Hoeffding).
+pub fn key_failure(degree: usize) -> f64 {
+    (-2.0 * degree as f64 * (DENSITY - 2.0 / 3.0).powi(2)).exp()
+}
 
 /// The variance of a rounding, of a uniform number between -1/2 and 1/2.
 const ROUNDING: f64 = 1.0 / 12.0;

@@ -31,7 +31,7 @@ pub const MOST_LEVELS: usize = 4;
 /// Bits of the digits of the first level.
 const FIRST_BITS: u32 = 4;
 
-const FORM_FAILURE: f64 = 96.0 * std::f64::consts::LN_2;
+pub(super) const FORM_FAILURE: f64 = 96.0 * std::f64::consts::LN_2;
 
 /// How a level cuts polynomials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

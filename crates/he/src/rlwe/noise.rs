@@ -19,13 +19,15 @@
 //! below 2N/3 + sqrt(N t / 2) (Hoeffding), with t = 64 ln 2. A sum S of proxy V
 //! exceeds sqrt(2 V ln2 (f + 1)) in magnitude with probability below 2^-f.
 
-use super::gadget::growth;
+use super::gadget::{FORM_FAILURE, growth};
 use super::params::{LEAST_MODULUS_BITS, Params, TABLE};
 use super::rescale::EXACT_BITS;
 use super::sample::{NARROW, WIDE};
 use crate::error::{Error, Result};
 
-/// Failure of 2^-40 for one coefficient.
+/// Failure of 2^-40 for one coefficient: how often the error of a stochastic rescale may be above
+/// [`stochastic_error`]. What widths leave room for is more, and that is exceeded far more rarely
+/// ([`Noise::beyond`]).
 pub const PER_COEFFICIENT: f64 = 40.0;
 /// Failure of 2^-40 for a whole tensor of at most 2^26 coefficients (union bound).
 pub const PER_TENSOR: f64 = 66.0;
@@ -99,8 +101,24 @@ impl Noise {
         self.scaled(failure_bits, 1.0, i64::from(out_bits))
     }
 
+    /// Returns a bound on the probability that the rescaled result of one coefficient is off by
+    /// `room` units of the output or more, for keys whose norms are within their bounds
+    /// ([`key_failure`]).
+    pub fn beyond(&self, out_bits: u32, room: f64) -> f64 {
+        let (fixed, deviation) = self.parts(1.0, i64::from(out_bits));
+        let deviations = (room - fixed).max(0.0) / deviation;
+        (2.0 * (-deviations * deviations / 2.0).exp()).min(1.0)
+    }
+
     /// Random part plus c0's floor plus `local`, in units of 2^(K - bits).
     fn scaled(&self, failure_bits: f64, local: f64, bits: i64) -> f64 {
+        let (fixed, deviation) = self.parts(local, bits);
+        fixed + tail(failure_bits) * deviation
+    }
+
+    /// What every coefficient may be off by, and the root of the proxy of what comes on top, in
+    /// units of 2^(K - bits).
+    fn parts(&self, local: f64, bits: i64) -> (f64, f64) {
         let at = |width: i64| 2f64.powi((bits - width) as i32);
         let unit = at(i64::from(self.params.modulus_bits()));
         let coarse = at(i64::from(self.response_bits));
@@ -111,7 +129,7 @@ impl Noise {
         let rounded = responses * rounding * rounding * secret / 12.0;
         let proxy = self.phase_proxy() * unit * unit + rounded;
         // One floor of c0 and the client's own floor are one floor together.
-        local.max(rounding) + (responses - 1.0) * rounding + tail(failure_bits) * proxy.sqrt()
+        (local.max(rounding) + (responses - 1.0) * rounding, proxy.sqrt())
     }
 
     fn phase_proxy(&self) -> f64 {
@@ -128,6 +146,14 @@ fn tail(failure_bits: f64) -> f64 {
 }
 
 const NORM_FAILURE: f64 = 64.0 * std::f64::consts::LN_2;
+
+/// Returns a bound on the probability that a client's key is one for which the bounds on noise do
+/// not hold: that a norm of its secret or of its public error is larger, or, of keys that unfold
+/// `levels` times, a form of the errors of their digits ([`super::gadget`]).
+pub fn key_failure(levels: usize) -> f64 {
+    let forms = 2.0 * levels as f64 * (-FORM_FAILURE).exp();
+    2.0 * (-NORM_FAILURE).exp() + forms
+}
 
 /// Bound on the squared norm of the secret.
 fn secret_norm(degree: usize) -> f64 {

@@ -112,6 +112,8 @@ pub fn leave(
 /// The public plan of entering a prime.
 #[derive(Clone, Debug)]
 pub struct Enter {
+    count: usize,
+    bits: u32,
     prime: Modulus,
     offset: u64,
     extension: Extend,
@@ -135,7 +137,7 @@ impl Enter {
             known => (0, known),
         };
         let extension = Extend::new(count, bits, WIDE, sign, radix)?;
-        Ok(Self { prime, offset, extension })
+        Ok(Self { count, bits, prime, offset, extension })
     }
 }
 
@@ -177,6 +179,10 @@ impl Protocol for Enter {
 
     fn cost(&self) -> Cost {
         self.extension.cost()
+    }
+
+    fn failure(&self) -> f64 {
+        self.count as f64 * (f64::from(self.bits) - f64::from(WIDE)).exp2()
     }
 
     fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {

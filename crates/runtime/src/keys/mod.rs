@@ -6,7 +6,7 @@ pub(crate) mod lola;
 pub(crate) mod sealed;
 mod slots;
 
-use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
+use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey, noise};
 use pricing::{Unit, Work};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
@@ -75,6 +75,19 @@ pub fn cost(plan: &Plan) -> Cost {
         Ok(segments) => Cost::message(Role::Client, Keys::body_len(segments)),
     };
     keys.then(slots::cost(plan)).then(lola::cost(plan))
+}
+
+/// A bound on the probability that the client's keys are such that the bounds on noise do not hold.
+pub(crate) fn failure(plan: &Plan) -> f64 {
+    let unfolding = unfolding(plan);
+    let levels = |params: &Params| {
+        let same = unfolding.iter().find(|(known, _)| known.degree() == params.degree());
+        same.map_or(0, |(_, levels)| *levels)
+    };
+    let coefficient = needed(plan).unwrap_or_default();
+    let coefficient = coefficient.iter().map(|params| noise::key_failure(levels(params)));
+    let packed = slots::degree(plan).map(he::bfv::noise::key_failure);
+    coefficient.chain(packed).sum()
 }
 
 /// What making and reading the keys takes; of those that are not of packed slots little.

@@ -56,6 +56,11 @@ pub(crate) fn coefficients(plan: &Plan) -> usize {
     layouts.iter().flatten().map(|segment| segment.count).sum()
 }
 
+/// The degree of the ring, if there are any.
+pub(crate) fn degree(plan: &Plan) -> Option<usize> {
+    Needed::of(plan).map(|needed| needed.params.degree())
+}
+
 /// For people, if there are any.
 pub(crate) fn describe(plan: &Plan) -> Option<String> {
     let Needed { params, steps } = Needed::of(plan)?;

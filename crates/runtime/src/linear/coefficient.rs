@@ -171,6 +171,10 @@ impl LinearProtocol for CoefficientLayer {
         self.truncate.iter().collect()
     }
 
+    fn failure(&self) -> f64 {
+        self.layer.failure()
+    }
+
     fn spent(&self) -> Spent {
         if self.preprocessed {
             return self.spent_preprocessed();

@@ -96,6 +96,10 @@ impl LinearProtocol for EvaluatedNetwork {
         Ok(Some(Encoded::new(ServerWeights::new(&self.plan, &layers, threads)?)))
     }
 
+    fn failure(&self) -> f64 {
+        self.plan.failure().unwrap_or(1.0)
+    }
+
     fn spent(&self) -> Spent {
         Spent { cost: self.plan.cost().unwrap_or(Cost::NONE), work: self.plan.work() }
     }

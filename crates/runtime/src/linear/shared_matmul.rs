@@ -99,6 +99,10 @@ impl LinearProtocol for SharedProduct {
         self.truncate.iter().collect()
     }
 
+    fn failure(&self) -> f64 {
+        self.layer.failure()
+    }
+
     fn spent(&self) -> Spent {
         Spent { cost: self.layer.cost(), work: self.layer.work() }
     }

@@ -270,6 +270,10 @@ impl LinearProtocol for SlotLayer {
         Ok(Some(Encoded::new(ready)))
     }
 
+    fn failure(&self) -> f64 {
+        each!(&self.layer, layer => layer.failure())
+    }
+
     fn spent(&self) -> Spent {
         Spent { cost: self.layer.cost(), work: self.layer.work() }
     }

@@ -57,6 +57,12 @@ impl Step {
         std::iter::once(first).chain(self.sliced().flat_map(Sliced::parts))
     }
 
+    /// A bound on the probability that a result of one run is not the functionality's.
+    pub(crate) fn failure(&self) -> f64 {
+        let products = self.linear().map_or(0.0, LinearProtocol::failure);
+        products + self.sliced().map(Sliced::failure).sum::<f64>()
+    }
+
     /// Bytes that the party with more of them holds at a time: ciphertexts, or pads and
     /// circuits; not weights.
     pub(crate) fn memory(&self) -> u64 {

@@ -82,6 +82,12 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
         None
     }
 
+    /// Returns a bound on the probability that a result of one run's products is not the
+    /// functionality's; 0, the default, for layers that are always right.
+    fn failure(&self) -> f64 {
+        0.0
+    }
+
     /// Signed width of the words that the client learns, of layers that end a network.
     fn reveals(&self) -> Option<u32> {
         None

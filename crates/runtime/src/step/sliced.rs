@@ -121,6 +121,11 @@ impl Sliced {
         self.0.iter().map(|slice| slice.plan.cost()).collect()
     }
 
+    /// A bound on the probability that a result is not the functionality's.
+    pub(crate) fn failure(&self) -> f64 {
+        self.0.iter().map(|slice| slice.plan.failure()).sum()
+    }
+
     /// What all slices take online.
     pub(crate) fn spent(&self) -> Spent {
         self.parts().map(|(_, spent)| spent).collect()

@@ -196,6 +196,14 @@ impl Layer {
         format!("RLWE {}, {inputs} in, {responses} out, {packing}, {kernel}", self.params)
     }
 
+    /// Returns a bound on the probability that a result of a run is off by more than its width has
+    /// room for, or an exact one by anything.
+    pub fn failure(&self) -> f64 {
+        let load = noise::Load::bounded(self.packing.weights_per_response(), self.largest);
+        let noise = noise::Noise::new(self.params, load, self.response_bits);
+        self.outputs() as f64 * self.rescaling().failure(noise)
+    }
+
     /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         self.asks().then(self.answers())

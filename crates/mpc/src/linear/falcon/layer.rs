@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graph::Conv;
-use he::bfv::noise::{Load, TAIL};
+use he::bfv::noise::{self, Load, TAIL};
 use he::bfv::{Encoder, Params};
 use ring::Modulus;
 use wire::{Cost, Error, Result, Segment};
@@ -207,6 +207,13 @@ impl Layer {
     /// Layout of each response.
     pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
         bfv::response_layouts(&self.encoder, self.ciphertexts().1)
+    }
+
+    /// Returns a bound on the probability that a result of a run is wrong.
+    pub fn failure(&self) -> f64 {
+        // Results are off by more than `error` as rarely as coefficients do not decrypt.
+        let off = self.outputs() as f64 * noise::coefficient_failure();
+        bfv::failure(&self.encoder, self.ciphertexts().1) + off
     }
 
     /// Returns what a run costs.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use graph::Conv;
-use he::bfv::noise::{Estimate, FLOODING};
+use he::bfv::noise::{self, Estimate, FLOODING};
 use he::bfv::{Encoder, Fresh, Params, PublicKey, RelinearizationKey, RotationKeys};
 use wire::{Cost, Error, Result, Role, Segment};
 
@@ -209,6 +209,17 @@ impl Plan {
     pub fn key_cost(&self) -> Result<Cost> {
         let layouts = self.key_layouts()?;
         Ok(layouts.iter().map(|l| Cost::message(Role::Client, Bodies::body_len(l))).collect())
+    }
+
+    /// Returns a bound on the probability that a result of a run is wrong, over its coefficients and
+    /// the client's key.
+    ///
+    /// # Errors
+    /// None for a plan's primes.
+    pub fn failure(&self) -> Result<f64> {
+        let coefficients = self.answer_layouts()?.len() * self.params.degree();
+        let key = noise::key_failure(self.params.degree());
+        Ok(coefficients as f64 * noise::coefficient_failure() + key)
     }
 
     /// Returns what a run costs: request and answer.

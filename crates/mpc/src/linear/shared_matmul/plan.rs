@@ -9,15 +9,13 @@ use wire::{Error, Result};
 use super::layer::Layer;
 use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term};
+use crate::linear::transport::rlwe::COARSE;
 
 /// Widest P: products in the clear are mod 2^32, and so are multipliers.
 const WIDEST: u32 = 32;
 
 /// Most blocks from the client, and most responses.
 const MOST_BLOCKS: usize = 1 << 20;
-
-/// What the client's own products add to the error: they are exact, phases are not.
-const COARSE: f64 = 1.0 / (1 << noise::STOCHASTIC_SPARE) as f64;
 
 /// Bytes and work.
 type Price = (u64, usize);
@@ -39,6 +37,28 @@ impl Layer {
     ) -> Result<Self> {
         let precision = precision(shape, shift, out_bits, rounding)?;
         plain(shape, left, precision).ok_or_else(|| refusal(shape, precision))
+    }
+
+    /// Returns a bound on the probability that a result of a run is off by more than its width has
+    /// room for, or an exact one by anything.
+    pub fn failure(&self) -> f64 {
+        let multipliers = |term: &Term| {
+            let block = term.block();
+            match (self.levels, self.left) {
+                (0, Left::Shared) => self.shape.inner * (block.columns + block.rows),
+                (0, Left::Client) => self.shape.inner * block.columns,
+                _ => self.terms.len() * self.shape.inner * block.columns,
+            }
+        };
+        let multipliers = self.terms.iter().map(multipliers).max().unwrap_or(0);
+        let load = noise::Load::bounded(multipliers, largest(self.precision));
+        let load = match self.levels {
+            0 => load,
+            levels => load.unfolded(self.params, levels),
+        };
+        let noise = noise::Noise::new(self.params, load, self.response_bits);
+        let noise = noise.summed(self.terms.len() as u32);
+        self.outputs() as f64 * self.rescaling().failure(noise)
     }
 
     /// Plans products with factors folded, for servers that hold keys of [`Layer::levels`].

@@ -1,7 +1,7 @@
 //! Ciphertexts to the server, masked responses back: the messages that all layers on packed
 //! slots have in common.
 
-use he::bfv::noise::Load;
+use he::bfv::noise::{self, Load};
 use he::bfv::{Ciphertext, Encoder, Fresh, Params, PublicKey, Response, SecretKey};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
@@ -127,6 +127,11 @@ pub(in crate::linear) fn input_layouts(params: &Params, count: usize) -> Vec<Vec
     let body = params.widths().into_iter();
     let body = body.map(|bits| Segment { count: params.degree(), bits });
     vec![std::iter::once(seed).chain(body).collect(); count]
+}
+
+/// A bound on the probability that a coefficient of `count` responses does not decrypt.
+pub(in crate::linear) fn failure(encoder: &Encoder, count: usize) -> f64 {
+    (count * encoder.params().degree()) as f64 * noise::coefficient_failure()
 }
 
 /// Layouts of `count` responses.

@@ -2,7 +2,9 @@
 //! that come of both.
 
 use graph::Rounding;
-use he::rlwe::{Ciphertext, Fresh, Params, Response, SecretKey, rescale};
+use graph::ops::ROUNDING_SLACK;
+use he::rlwe::noise::{self, Noise};
+use he::rlwe::{Ciphertext, EXACT_BITS, Fresh, Params, Response, SecretKey, rescale};
 use ring::Random;
 use ring::word::mask;
 use wire::{Channel, Error, Packed, Result, Segment};
@@ -99,7 +101,21 @@ pub(in crate::linear) struct Rescaling {
     pub(in crate::linear) result_bits: u32,
 }
 
+/// What terms in the clear add to the error of a stochastic rescale: they are exact, phases are not.
+pub(in crate::linear) const COARSE: f64 = 1.0 / (1 << noise::STOCHASTIC_SPARE) as f64;
+
 impl Rescaling {
+    /// A bound on the probability that one result of this `noise` leaves its width, or, if it is
+    /// exact, is wrong.
+    pub(in crate::linear) fn failure(&self, noise: Noise) -> f64 {
+        match self.rounding {
+            Rounding::Stochastic => noise.beyond(self.out_bits, ROUNDING_SLACK as f64 - COARSE),
+            Rounding::Exact => {
+                noise.beyond(self.plain_bits + EXACT_BITS, f64::from(1 << (EXACT_BITS - 1)))
+            }
+        }
+    }
+
     /// The client's share by phases mod 2^`response_bits` and terms mod 2^plain_bits that it
     /// knows.
     pub(in crate::linear) fn client(

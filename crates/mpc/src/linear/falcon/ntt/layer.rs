@@ -99,6 +99,11 @@ impl Layer {
         bfv::response_layouts(&self.encoder, self.packing.responses())
     }
 
+    /// Returns a bound on the probability that a result of a run is wrong.
+    pub fn failure(&self) -> f64 {
+        bfv::failure(&self.encoder, self.packing.responses())
+    }
+
     /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
         bfv::cost(self.input_layouts(), self.response_layouts())
