@@ -33,8 +33,8 @@ pub fn coefficient_failure() -> f64 {
 /// Bits that flooding is above the noise.
 pub const FLOODING: u32 = 40;
 
-/// Bits of a digit, the cheapest first.
-const DIGITS: [u32; 4] = [25, 17, 13, 10];
+/// Digits that a prime is cut into, the cheapest first: as few bits each as so many allow.
+const DIGITS: std::ops::RangeInclusive<u32> = 2..=5;
 
 /// Largest part of ones in a ternary secret: 2/3 and six deviations at N = 2048.
 const DENSITY: f64 = 0.75;
@@ -259,10 +259,11 @@ pub fn choose_with(
 ) -> Result<(Params, [u32; 2])> {
     let wide = CANDIDATES.into_iter().filter(|(degree, ..)| degree / 2 >= row);
     for (degree, moduli, special) in wide {
-        let digits = if rotations { DIGITS.as_slice() } else { &DIGITS[..1] };
+        let counts = DIGITS.take(if rotations { usize::MAX } else { 1 });
+        let widest = moduli.iter().copied().max().unwrap_or_default();
         let switchings: Vec<Switching> = match special {
             Some(bits) => vec![Switching::Special(bits)],
-            None => digits.iter().map(|bits| Switching::Digits(*bits)).collect(),
+            None => counts.map(|count| Switching::Digits(widest.div_ceil(count))).collect(),
         };
         for switching in switchings {
             if !expected(degree, moduli, switching, load) {
