@@ -7,9 +7,9 @@ mod common;
 use common::Client;
 use ring::{Random, Seed};
 use tacit_he::Error;
-use tacit_he::bfv::noise::{self, Load};
+use tacit_he::bfv::noise::{self, Estimate, Load};
 use tacit_he::bfv::{
-    Accumulator, Blinding, Ciphertext, Params, PublicKey, RotationKeys, Switching,
+    Accumulator, Blinding, Ciphertext, Encoder, Params, PublicKey, RotationKeys, Switching,
 };
 
 /// A bound may be this many bits above what is measured.
@@ -145,6 +145,30 @@ fn parameters_that_are_chosen_decrypt() {
     assert_eq!(noise::choose(&small, true).unwrap().0.degree(), 4096);
     let huge = Load { plain_bits: 58, ..small };
     assert!(matches!(noise::choose(&huge, true), Err(Error::TooLarge(_))));
+}
+
+/// Every response of the candidates is flooded by as much as its modulus has room for.
+#[test]
+fn flooding_takes_the_room_that_there_is() {
+    let flooded = |plain_bits, terms| {
+        let load = Load { plain_bits, rotations_before: 0, terms, rotations_after: 0 };
+        let (params, _) = noise::choose(&load, false).unwrap();
+        let prime = Encoder::prime_above(&params, plain_bits).unwrap();
+        let encoder = Encoder::new(&params, prime).unwrap();
+        let estimate = Estimate::of(&encoder, &load).unwrap();
+        let above = estimate.flooded().unwrap();
+        let whole = estimate.bits().ceil() as u32 + above;
+        assert_eq!(estimate.flooding().unwrap(), whole);
+        let left = estimate.budget() - f64::from(above);
+        (params.degree(), above, left)
+    };
+    for (plain_bits, terms) in [(18, 1), (20, 1), (20, 4096), (22, 64), (26, 64), (30, 4096)] {
+        let (degree, above, left) = flooded(plain_bits, terms);
+        assert!((noise::FLOODING..=noise::MOST_FLOODING).contains(&above), "{degree}: {above}");
+        // A bit more and rounding would have no room, unless there is enough for all.
+        let full = above == noise::MOST_FLOODING;
+        assert!(left > 1.0 && (full || left < 3.0), "{degree}: {above} bits, {left} left");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! Semi-honest, under RLWE with ternary secret and deviation 3.2 ([`params::TABLE`]), and
 //! circular security for the rotation keys. The server sees encryptions. The client, who
 //! holds the key, sees slots plus a uniform mask, and noise that is flooded by
-//! [`noise::FLOODING`] bits.
+//! [`noise::FLOODING`] to [`noise::MOST_FLOODING`] bits, as many as the modulus has room for.
 //! Source: Fan and Vercauteren, "Somewhat practical fully homomorphic encryption" (2012);
 //! Juvekar, Vaikuntanathan, Chandrakasan, "GAZELLE" (USENIX Security 2018), section 3, for
 //! packed linear algebra with rotations.

@@ -30,8 +30,12 @@ pub fn coefficient_failure() -> f64 {
     2.0 * (-TAIL * TAIL / 2.0).exp()
 }
 
-/// Bits that flooding is above the noise.
+/// Bits that flooding is above the noise, at least.
 pub const FLOODING: u32 = 40;
+
+/// Bits that flooding is above the noise where the modulus has room for them; as many as it has room
+/// for where that is less.
+pub const MOST_FLOODING: u32 = 60;
 
 /// Digits that a prime is cut into, the cheapest first: as few bits each as so many allow.
 const DIGITS: std::ops::RangeInclusive<u32> = 2..=5;
@@ -181,12 +185,23 @@ impl Sizes {
         [plain + rounding + 2.0, plain + 3.0].map(|bits| bits as u32)
     }
 
-    /// Whether a flooded response decrypts.
+    /// Whether a response decrypts that is flooded as little as possible.
     fn fits(&self, variance: f64) -> bool {
+        self.holds(variance, FLOODING)
+    }
+
+    /// Bits that flooding is above noise of a variance: all that the modulus holds, of
+    /// [`FLOODING`] to [`MOST_FLOODING`].
+    fn flooding(&self, variance: f64) -> Option<u32> {
+        (FLOODING..=MOST_FLOODING).rev().find(|above| self.holds(variance, *above))
+    }
+
+    /// Whether a response decrypts whose flooding is so many bits above its noise.
+    fn holds(&self, variance: f64, above: u32) -> bool {
         let [c1, c0] = self.response();
         let modulus: f64 = self.moduli.iter().product();
         let blinding = NARROW * NARROW * (1.0 + 2.0 * DENSITY * self.degree);
-        let noise = f64::from(flooding_bits(variance)).exp2()
+        let noise = f64::from(flooding_bits(variance, above)).exp2()
             + bits(variance).exp2()
             + bits(blinding).exp2()
             + 1.0;
@@ -196,9 +211,9 @@ impl Sizes {
     }
 }
 
-/// Bits of the flooding of noise of a variance.
-fn flooding_bits(variance: f64) -> u32 {
-    bits(variance).ceil() as u32 + FLOODING
+/// Bits of the flooding that is so many bits above noise of a variance.
+fn flooding_bits(variance: f64, above: u32) -> u32 {
+    bits(variance).ceil() as u32 + above
 }
 
 /// Bits of the bound for a variance.

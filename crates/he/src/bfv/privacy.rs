@@ -89,7 +89,7 @@ fn noise_and_slots_look_the_same_for_any_weights() {
     }
     // Without flooding one product shows that there are weights at all.
     let plain = client.product(&largest);
-    assert!(chi_square(&client.noise(&plain, (most.log2() - 40.0).exp2())) > 1000.0);
+    assert!(chi_square(&client.noise(&plain, bound.bits().ceil().exp2())) > 1000.0);
 }
 
 #[test]

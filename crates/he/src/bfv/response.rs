@@ -3,9 +3,9 @@
 //! Let c be the ciphertext, v its slots, r the mask. The client gets the phase of
 //! c + Enc(r) + Enc_pk(0) + (flooding, 0), rounded to fewer bits. Slots are v + r, uniform
 //! when r is. c1 is c1 of c plus `a*u + e1` with fresh u and e1: pseudo-random. Noise is
-//! that of c, at most 2^B, plus flooding uniform in +-2^(B+40): within 2^-40 of flooding
-//! alone at every coefficient, whatever the weights are. Rounding and decryption come
-//! after, and reveal no more.
+//! that of c, at most 2^B, plus flooding uniform in +-2^(B+f): within 2^-f of flooding
+//! alone at every coefficient, whatever the weights are. f is 60, or as much as the modulus
+//! has room for, at least 40 ([`super::noise`]). Rounding and decryption come after, and reveal no more.
 
 use std::fmt;
 

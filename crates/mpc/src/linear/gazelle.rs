@@ -5,7 +5,7 @@
 //! | In | shares mod p of the input; the server's weights and bias |
 //! | Out | shares mod p of `W*x + b` |
 //! | Reveals | to the client: slots masked by uniform R; to the server: ciphertexts |
-//! | Security | semi-honest, under RLWE; responses flooded by 40 bits |
+//! | Security | semi-honest, under RLWE; responses flooded by 40 to 60 bits |
 //! | Cost | [`Layer::cost`](super::slots::Layer::cost), 2 rounds |
 //! | Paper | Juvekar, Vaikuntanathan, Chandrakasan, "GAZELLE" (USENIX Security 2018), sections 4 and 5 |
 //!

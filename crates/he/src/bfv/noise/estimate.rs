@@ -119,16 +119,27 @@ impl Estimate {
     /// # Errors
     /// [`Error::TooLarge`] when the modulus does not hold a flooded response.
     pub fn flooding(&self) -> Result<u32> {
-        if self.sizes().fits(self.variance) {
-            return Ok(flooding_bits(self.variance));
-        }
-        Err(Error::TooLarge(format!(
+        Ok(flooding_bits(self.variance, self.flooded()?))
+    }
+
+    /// Returns the bits that flooding is above the noise: all that the modulus holds, of
+    /// [`super::FLOODING`] to [`super::MOST_FLOODING`].
+    ///
+    /// # Errors
+    /// As [`Estimate::flooding`].
+    pub fn flooded(&self) -> Result<u32> {
+        let none = || self.refusal();
+        self.sizes().flooding(self.variance).ok_or_else(none)
+    }
+
+    fn refusal(&self) -> Error {
+        Error::TooLarge(format!(
             "{} holds no response with noise of {} bits, flooded, beside slots mod {}; take \
              larger parameters, smaller slots or fewer products",
             self.params,
             self.bits().ceil(),
             self.prime
-        )))
+        ))
     }
 
     /// Returns the bits of the words of c1 and c0 in a response.

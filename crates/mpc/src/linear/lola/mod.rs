@@ -13,7 +13,7 @@
 //! is rescaled, so only the results must fit their product. Representations and products
 //! are those of the paper and one more (`layout.rs`, `product.rs`); a search takes the
 //! cheapest (`search.rs`). Both parties derive the plan from public shapes and widths. Zero weights are
-//! multiplied like any other. Unlike the paper's, answers are re-randomised, flooded by 40
+//! multiplied like any other. Unlike the paper's, answers are re-randomised, flooded by 40 to 60
 //! bits, and masked in every slot without a result.
 
 mod client;

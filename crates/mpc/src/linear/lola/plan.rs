@@ -15,7 +15,7 @@ use crate::defect::defect;
 use crate::linear::transport::{chunks, misuse};
 use pricing::{Unit, Work};
 
-/// Bits of the noise budget that are left after flooding.
+/// Bits of the noise budget that a plan leaves beyond the least flooding; flooding takes them.
 pub const SPARE_BITS: u32 = 10;
 
 /// A layer of a network for this suite.
@@ -240,7 +240,7 @@ impl Plan {
         RotationKeys::bytes(&self.params).saturating_mul(keys)
     }
 
-    /// Returns the bits of the noise budget that are left after flooding, at least.
+    /// Returns the bits of the noise budget that the least flooding would leave.
     pub fn spare(&self) -> f64 {
         self.noise.budget() - f64::from(FLOODING) - 1.0
     }
@@ -254,9 +254,8 @@ impl Plan {
             format!("BFV: {}, {keys} rotation keys, ternary secret, sigma 3.2", self.params),
             format!("integers mod {}", primes.join(" * ")),
             format!(
-                "answers flooded by {FLOODING} bits, at least {:.0} bits of budget left; a result is \
-                 wrong with probability below 2^-40",
-                self.spare().floor()
+                "answers flooded by {} bits; a result is wrong with probability below 2^-40",
+                self.noise.flooded().unwrap_or_default()
             ),
             format!("input: {}, {} messages", self.input.representation(), self.input.messages()),
         ];

@@ -15,7 +15,7 @@ use crate::linear::residues::uniform;
 use crate::linear::transport::{Worker, misuse, seed_of};
 use crate::parallel;
 
-/// Answers a request: the results flooded by 40 bits, under a fresh encryption of zero, every
+/// Answers a request: the results flooded by 40 to 60 bits, under a fresh encryption of zero, every
 /// slot that holds none of them masked. `request` gives the ciphertexts of a plaintext prime;
 /// of batched inputs it is asked for the next ones when those before are done with.
 ///

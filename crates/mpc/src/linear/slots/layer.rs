@@ -170,6 +170,12 @@ impl Layer {
         bfv::response_layouts(&self.encoder, self.plan.responses())
     }
 
+    /// Returns the bits that the flooding of its responses is above their noise.
+    pub fn flooded(&self) -> u32 {
+        let noise = Estimate::of(&self.encoder, &self.load());
+        noise.and_then(|noise| noise.flooded()).unwrap_or_default()
+    }
+
     /// Returns a bound on the probability that a result of a run is wrong.
     pub fn failure(&self) -> f64 {
         bfv::failure(&self.encoder, self.plan.responses())
@@ -226,10 +232,12 @@ impl Layer {
     pub fn describe(&self) -> String {
         let (inputs, responses) = self.ciphertexts();
         format!(
-            "{}, BFV {}, n = {}, {inputs} in, {responses} out, {} channels together, {}",
+            "{}, BFV {}, n = {}, {inputs} in, {responses} out, flooded by {} bits, {} channels \
+             together, {}",
             self.protocol.name(),
             self.params(),
             self.plan.slots,
+            self.flooded(),
             self.plan.together,
             self.plan.sequence.name()
         )

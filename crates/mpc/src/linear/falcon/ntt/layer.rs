@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graph::Conv;
-use he::bfv::noise::Load;
+use he::bfv::noise::{Estimate, Load};
 use he::bfv::{Encoder, Params};
 use wire::{Cost, Error, Result, Segment};
 
@@ -99,6 +99,12 @@ impl Layer {
         bfv::response_layouts(&self.encoder, self.packing.responses())
     }
 
+    /// Returns the bits that the flooding of its responses is above their noise.
+    pub fn flooded(&self) -> u32 {
+        let noise = Estimate::of(&self.encoder, &self.load());
+        noise.and_then(|noise| noise.flooded()).unwrap_or_default()
+    }
+
     /// Returns a bound on the probability that a result of a run is wrong.
     pub fn failure(&self) -> f64 {
         bfv::failure(&self.encoder, self.packing.responses())
@@ -157,8 +163,9 @@ impl Layer {
         let [rows, columns] = self.shape().lengths;
         format!(
             "falcon-ntt, BFV {}, transforms of {rows}x{columns}, {inputs} in, {responses} out, \
-             {} channels and {} outputs together",
+             flooded by {} bits, {} channels and {} outputs together",
             self.params(),
+            self.flooded(),
             self.packing.width,
             self.packing.copies
         )

@@ -5,7 +5,7 @@
 //! | In | shares mod p of the input, channel by channel; the server's weights and bias |
 //! | Out | shares mod p of `W*x + b`; W*x + b must fit [`Layer::plain_bits`] |
 //! | Reveals | to the client: slots masked by uniform R, flooded noise; to the server: ciphertexts |
-//! | Security | semi-honest, under RLWE ([`he::bfv`]); responses flooded by 40 bits |
+//! | Security | semi-honest, under RLWE ([`he::bfv`]); responses flooded by 40 to 60 bits |
 //! | Cost | `inputs*(16 + N*K/8)` up, `responses*N*(K1 + K0)/8` down, 2 rounds ([`Layer::cost`]) |
 //! | Paper | Li, Xue, Zhu, Ding, Gao, Wei, Wan, "FALCON" (arXiv 1811.08257), sections 5.1, 5.2 and 5.4 |
 //!
