@@ -1,5 +1,6 @@
 //! Plans a graph, runs the plan between two parties and reports what it cost.
 
+mod failure;
 pub mod files;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;

@@ -41,7 +41,8 @@ pub fn seal_secret(file: &[u8], passphrase: &str) -> Result<Vec<u8>> {
         return Err(Error::misuse("an empty passphrase protects nothing"));
     }
     let mut salt = [0; SALT];
-    crate::session::input::random().map(|mut rng: Random| rng.fill(&mut salt))?;
+    let no_entropy = |e| Error::transport(format!("no entropy from the system: {e}"));
+    Random::from_os().map_err(no_entropy)?.fill(&mut salt);
     let derived = derived(passphrase, &salt)?;
     let mut sealed = header.to_vec();
     sealed.iter_mut().skip(KIND).take(1).for_each(|kind| *kind = Kind::Sealed as u8);

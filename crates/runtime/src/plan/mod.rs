@@ -11,7 +11,6 @@ use mpc::linear::lola;
 use mpc::{Demand, softmax};
 use wire::{Error, Result};
 
-use crate::keys;
 use crate::linear::lola::EvaluatedNetwork;
 use crate::preprocess::schedule;
 use crate::step::Step;
@@ -82,15 +81,6 @@ impl Plan {
             Reveal::Probability => 2,
             Reveal::Output => self.graph.tensors.get(self.graph.output).map_or(0, |t| t.len()),
         }
-    }
-
-    /// Returns a bound on the probability that a run gives another result than its protocols define,
-    /// by a union bound over all values that are rounded or decrypted, and over the client's keys.
-    /// With exact rounding that is the interpreter's result; with stochastic rounding each value that
-    /// is rescaled may be off as documented, and fails when it leaves the room that its width has.
-    pub fn failure(&self) -> f64 {
-        let steps: f64 = self.steps.iter().map(Step::failure).sum();
-        (steps + keys::failure(self)).min(1.0)
     }
 
     /// What a revealed probability is computed by, if there is one.

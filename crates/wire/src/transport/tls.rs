@@ -4,6 +4,8 @@
 //! that vouches for it, before they talk; a server may ask for a certificate too. Keys are exchanged by
 //! X25519 and ML-KEM-768 together (X25519MLKEM768), so that a recording stays closed while either holds.
 
+mod provider;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -11,7 +13,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::{default_provider, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -21,6 +22,7 @@ use rustls::{
 };
 use zeroize::Zeroizing;
 
+use self::provider::provider;
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
@@ -239,14 +241,6 @@ impl ServerTls {
         let session = ServerConnection::new(self.config.clone()).map_err(|e| refuse(&e))?;
         handshake(Role::Server, session.into(), stream, timeouts)
     }
-}
-
-/// The hybrid key exchange first; classical ones are for peers that have no other, such as balancers
-/// and probes, since a party of this release always offers the first.
-fn provider() -> CryptoProvider {
-    let kx_groups =
-        vec![kx_group::X25519MLKEM768, kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
-    CryptoProvider { kx_groups, ..default_provider() }
 }
 
 /// An established TLS connection, driven by the protocol thread.

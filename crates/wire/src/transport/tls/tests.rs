@@ -4,6 +4,7 @@ use super::*;
 use crate::message::Packed;
 use crate::tags;
 use rustls::crypto::SupportedKxGroup;
+use rustls::crypto::aws_lc_rs::kx_group;
 use std::net::TcpListener;
 use std::thread;
 
