@@ -97,7 +97,9 @@ fn tampering_with_both_halves_ends_the_setup() {
             let fair = |e: &Error| matches!(e, Error::Peer { .. } | Error::Transport(_));
             assert!(blamed.iter().all(fair), "{blamed:?}");
             let unread = how == Tamper::Repeat && frame + 1 == frames;
-            assert_eq!(blamed.is_empty(), unread, "{role:?} {frame} {how:?}");
+            // A second copy of a last frame is never read; whether the peer is gone by then is chance.
+            let closed = blamed.iter().all(|e| matches!(e, Error::Transport(_)));
+            assert!(if unread { closed } else { !blamed.is_empty() }, "{role:?} {frame} {how:?}");
         }
     }
 }
