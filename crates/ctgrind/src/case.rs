@@ -1,4 +1,4 @@
-//! What is measured.
+//! A case: a piece of code on secrets that is measured.
 
 use crate::run::Run;
 
@@ -7,7 +7,7 @@ use crate::run::Run;
 pub struct Case {
     /// The part of the system: `rescale`, `pads`, `sampler` and so on.
     pub group: &'static str,
-    /// What is run, unique in its group.
+    /// Name of the code that is run, unique in its group.
     pub name: &'static str,
     /// Whether it is a control, which branches on secrets so that a measurement must find it.
     pub leaky: bool,

@@ -107,7 +107,7 @@ fn explained(log: &str) -> Vec<(String, usize)> {
         let count = words.next()?.parse().ok()?;
         Some((words.next()?.to_owned(), count))
     });
-    // Those that come with valgrind are about the system's libraries.
+    // The suppressions that come with valgrind are about the libraries of the system.
     used.filter(|(name, _)| name.starts_with("public:")).collect()
 }
 

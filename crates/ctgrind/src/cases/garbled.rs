@@ -25,7 +25,7 @@ fn relu(run: &mut Run, from: Ring) {
     let end = |end: &mut End| {
         let ots = correlations(end, &jobs);
         let mut rng = end.run.random();
-        // Of 15 bits, so that it is below the prime too.
+        // A value of 15 bits is below the prime too.
         let x = mpc::Share::new(share(end, COUNT, 15).words().to_vec(), from.bits());
         end.kernel(|channel| {
             let circuits = prepare(channel, &demand.circuits, ots, &mut rng).unwrap();

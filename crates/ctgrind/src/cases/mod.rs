@@ -26,7 +26,7 @@ pub fn all() -> Vec<Case> {
     groups.concat()
 }
 
-/// Those whose group and name, with a space between them, contain `filter`.
+/// Returns the cases whose group and name, with a space between them, contain `filter`.
 pub fn matching(filter: &str) -> Vec<Case> {
     let name = |case: &Case| format!("{} {}", case.group, case.name);
     all().into_iter().filter(|case| name(case).contains(filter)).collect()

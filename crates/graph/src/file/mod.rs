@@ -81,7 +81,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Model> {
 /// earlier release wrote has none.
 ///
 /// # Errors
-/// Those of [`load`].
+/// The errors of [`load`].
 pub fn load_committed(path: impl AsRef<Path>) -> Result<(Model, Option<[u8; 32]>)> {
     let path = path.as_ref();
     let (mut file, size) = open(path)?;

@@ -20,7 +20,7 @@ pub(crate) mod params;
 
 use ring::cpu::CpuTime;
 use ring::helpers::Helpers;
-use wire::{Packed, Result, Segment, tags};
+use wire::{Error, Packed, Result, Segment, tags};
 use zeroize::{Zeroize, Zeroizing};
 
 use self::ggm::{CLEAR, Forest};
@@ -86,11 +86,15 @@ impl Received {
 
     /// Compares the digests with the sums of all trees in order.
     fn verify(&self, domain: &Domain, mut sums: &[u128]) -> Result<()> {
-        self.digests.iter().try_for_each(|(trees, digest)| {
-            let (now, later) = sums.split_at(*trees);
+        for (trees, digest) in &self.digests {
+            let (now, later) = sums.split_at_checked(*trees).unwrap_or((sums, &[]));
             sums = later;
-            check::verify(domain, now, digest)
-        })
+            check::verify(domain, now, digest)?;
+        }
+        if sums.is_empty() {
+            return Ok(());
+        }
+        Err(Error::internal(format!("{} trees of Ferret without a digest", sums.len())))
     }
 }
 
