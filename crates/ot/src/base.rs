@@ -139,8 +139,9 @@ fn keys(
     lattice: Option<&Half>,
 ) -> Vec<Seed> {
     let halves = Zeroizing::new(halves);
-    let shared = RistrettoPoint::double_and_compress_batch(halves.iter());
-    let shared = Zeroizing::new(shared);
+    // One by one: the encoding of a batch leaves field elements on the heap that it does not erase.
+    let shared = halves.iter().map(|half| (half + half).compress());
+    let shared = Zeroizing::new(shared.collect::<Vec<_>>());
     let key = |(index, (choice, shared)): (usize, (&CompressedRistretto, &CompressedRistretto))| {
         let number = (index as u64).to_le_bytes();
         let parts: [&[u8]; 4] = [&number, offer.as_bytes(), choice.as_bytes(), shared.as_bytes()];
