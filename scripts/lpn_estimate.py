@@ -4,20 +4,16 @@
 a table and exits with 1 if a set has fewer than FLOOR bits against any attack of the customary
 models. docs/protocols/ferret.md says what each column is and how far to trust it. All
 formulas are for n samples of a secret of k bits with regular noise: t blocks of n/t samples,
-one noisy position each. scripts/lpn_second_opinion.py estimates anew. Standard library only.
+one noisy position each. scripts/lpn_second_opinion.py estimates anew, scripts/lpn_code.py says what the code is worth.
 """
 
-import re
 import sys
 from collections.abc import Iterable
 from math import ceil, inf, lgamma, log, log2, sqrt
-from pathlib import Path
+
+import lpn_code
 
 FLOOR = 134
-WEIGHT = 10
-"""Ones in a row of the code."""
-PARAMETERS = Path(__file__).parent.parent / "crates/ot/src/cot/ferret/params.rs"
-SET = re.compile(r"Set \{ trees: ([\d_]+), secret: ([\d_]+), depth: (\d+) \}")
 
 
 def choose(n: float, k: float) -> float:
@@ -36,23 +32,9 @@ def reduced(n: int, k: int, t: int) -> tuple[int, int, int]:
     return n - t, k - t, t
 
 
-def confined(n: int, k: int) -> int:
-    """The fewest columns of the code that are expected to hold as many of its rows.
-
-    Those rows are a system in so many bits of the secret: the sparse columns have this for k.
-    """
-    low, high = 1, k
-    while high - low > 1:
-        s = (low + high) // 2
-        inside = WEIGHT * log2(s / k)
-        systems = choose(k, s) + choose(n, s) + s * inside + (n - s) * log2(1 - 2**inside)
-        low, high = (s, high) if systems < 0 else (low, s)
-    return high
-
-
-def gauss(n: int, k: int, t: int) -> float:
-    """Pooled Gauss: guess k samples without noise, invert with exponent 2.8."""
-    return 2.8 * log2(k) + choose(n, t) - choose(n - k, t)
+def gauss(n: int, k: int, t: int, columns: int | None = None) -> float:
+    """Pooled Gauss: guess k samples without noise, invert with exponent 2.8, in so many columns if not in k."""
+    return 2.8 * log2(columns or k) + choose(n, t) - choose(n - k, t)
 
 
 def statistical(n: int, k: int, t: int) -> float:
@@ -85,9 +67,9 @@ def information_set(n: int, k: int, t: int) -> float:
     return window(n, k, t, log2(n), log2(n) + steps)
 
 
-def lean(n: int, k: int, t: int) -> float:
+def lean(n: int, k: int, t: int, columns: int | None = None) -> float:
     """The same, one unit per vector and k^2.8 per elimination: below what anyone could do."""
-    return window(n, k, t, 0, 2.8 * log2(k))
+    return window(n, k, t, 0, 2.8 * log2(columns or k))
 
 
 def regular_information_set(n: int, k: int, t: int) -> float:
@@ -173,37 +155,38 @@ def hybrid(n: int, k: int, t: int) -> float:
 
 
 def estimate(n: int, k: int, t: int) -> dict[str, float]:
-    """Bits per attack."""
-    small, sparse = reduced(n, k, t), confined(n, k)
+    """Bits per attack. "sparse" ones work in few columns of the code, with the samples that this takes for k."""
+    small, sparse = reduced(n, k, t), lpn_code.confined(n, k, t)
+    samples = min(samples for _, samples in sparse)
     one, two = algebraic(n, k, t)
     return {
         "Gauss": gauss(*small),
         "SD": statistical(*small),
         "SD 2.0": statistical2(*small),
         "ISD": information_set(*small),
+        "lean ISD": lean(*small),
         "regular ISD": regular_information_set(n, k, t),
         "AGB": one,
         "AGB 2.0": two,
         "hybrid": hybrid(n, k, t),
-        "sparse Gauss": gauss(n, sparse, t),
-        "sparse ISD": information_set(n, sparse, t),
-        "sparse regular ISD": regular_information_set(n, sparse + t, t),
+        "sparse Gauss": min(gauss(n, samples, t, columns) for columns, samples in sparse),
+        "sparse ISD": information_set(n, samples, t),
+        "sparse lean ISD": min(lean(n, samples, t, columns) for columns, samples in sparse),
+        "sparse regular ISD": regular_information_set(n, samples + t, t),
     }
 
 
 def main() -> int:
     """Print the table; 1 if a set is too weak or none was found."""
-    found = [tuple(int(x.replace("_", "")) for x in match) for match in SET.findall(PARAMETERS.read_text())]
     weakest = inf
-    for trees, k, depth in found:
-        n = trees << depth
-        bits = estimate(n, k, trees)
+    for n, k, t in lpn_code.sets():
+        bits = estimate(n, k, t)
         weakest = min(weakest, *bits.values())
-        columns = "  ".join(f"{name} {value:.0f}" for name, value in bits.items())
-        print(f"n = {n}, k = {k}, t = {trees}: {columns}  (lean ISD {lean(n, confined(n, k), trees):.0f})")
+        columns = "  ".join(f"{name} {value:.1f}" for name, value in bits.items())
+        print(f"n = {n}, k = {k}, t = {t}: {columns}")
     if weakest < FLOOR:
         print(f"error: {weakest:.1f} bits, {FLOOR} wanted", file=sys.stderr)
-    return int(not found or weakest < FLOOR)
+    return int(not FLOOR <= weakest < inf)
 
 
 if __name__ == "__main__":

@@ -5,23 +5,20 @@ authors of the attacks published, written anew from their formulas and without t
 other formulas where there are others (representations, AGB 2.0 with independent guesses, mixed guesses of the hybrid),
 exact integers for Hilbert series, and a search for the optimum instead of a grid. Exit code 1 says that a set has
 fewer than FLOOR bits. tests/unit/test_lpn_second_opinion.py compares with tables that were published and with what the
-authors' programs print; docs/protocols/ferret.md has both opinions side by side. Standard library only.
+authors' programs print; docs/protocols/ferret.md has both opinions side by side.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from math import comb, inf, lgamma, log, log2
-from pathlib import Path
 from typing import NamedTuple
 
+import lpn_code
+
 FLOOR = 134
-PARAMETERS = Path(__file__).parent.parent / "crates/ot/src/cot/ferret/params.rs"
 OMEGA = 2.8
 """Exponent of matrix multiplication, as in all of the sources."""
-ROW_WEIGHT = 10
-"""Ones in a row of the code."""
 
 
 class Instance(NamedTuple):
@@ -59,31 +56,12 @@ def lowest(cost: Callable[[int], float], low: int, high: int, grid: int = 24) ->
     return value
 
 
-def restricted(instance: Instance) -> int:
-    """Secret bits that enough rows of the sparse code can be confined to.
+def gauss(n: int, k: int, t: int, columns: int | None = None) -> float:
+    """Pooled Gauss (ePrint 2022/712): k samples without noise, guessed one after another, then an inversion.
 
-    Where s rows lie in s columns, s samples without noise give s bits of the secret, so that s takes the place of k
-    (domain reduction: Chen, Shu, Zhou, COLT 2025; for sparse LWE Jain, Lin, Saha, CRYPTO 2024). Of columns chosen at
-    random that takes k * (k/n)^(1/9). Choosing them well takes fewer; this is the least number for which such columns
-    are expected to exist at all: the expected number of choices of s columns out of k with s of n rows inside is one.
+    The inversion is that of a matrix of k columns, or of so many.
     """
-    n, k, _ = instance
-
-    def expected(share: float) -> float:
-        inside, rows = share**ROW_WEIGHT, share * k / n
-        gap = rows * log2(rows / inside) + (1 - rows) * log2((1 - rows) / (1 - inside))
-        return -share * log2(share) - (1 - share) * log2(1 - share) - n / k * gap
-
-    low, high = 0.01, (k / n) ** (1 / (ROW_WEIGHT - 1))
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (low, middle) if expected(middle) > 0 else (middle, high)
-    return int(high * k)
-
-
-def gauss(n: int, k: int, t: int) -> float:
-    """Pooled Gauss (ePrint 2022/712): samples without noise, guessed one after another, then an inversion."""
-    return OMEGA * log2(min(k, n - k)) - sum(log2((n - k - i) / (n - i)) for i in range(t))
+    return OMEGA * log2(min(columns or k, n - k)) - sum(log2((n - k - i) / (n - i)) for i in range(t))
 
 
 def elimination(n: int, k: int, window: int) -> float:
@@ -318,9 +296,10 @@ def hybrid(instance: Instance, binary: bool = True) -> float:
 
 
 def opinion(instance: Instance) -> dict[str, float]:
-    """Bits per attack. "sparse" attacks work in the columns that `restricted` leaves."""
+    """Bits per attack. "sparse" ones work in few columns of the code (scripts/lpn_code.py), "without lists" in any."""
     n, k, t = instance
-    small, few = (n - t, k - t, t), restricted(instance)
+    small, sparse = (n - t, k - t, t), lpn_code.confined(n, k, t)
+    few = min(samples for _, samples in sparse)
     algebraic = Algebraic(instance)
     return {
         "Gauss": gauss(*small),
@@ -331,19 +310,17 @@ def opinion(instance: Instance) -> dict[str, float]:
         "AGB": algebraic.one(),
         "AGB 2.0": algebraic.two(),
         "hybrid": hybrid(instance),
-        "sparse Gauss": gauss(n, few, t),
+        "sparse Gauss": min(gauss(n, samples, t, columns) for columns, samples in sparse),
         "sparse ISD": stern(n, few, t),
         "sparse BJMM": representations(n, few, t),
         "sparse regular ISD": enumeration(n, few, t),
-        "without lists": permutation(n, few, t),
+        "without lists": permutation(n, min(few, k - t), t),
     }
 
 
 def sets() -> list[Instance]:
     """The parameter sets of the sources."""
-    found = re.findall(r"Set \{ trees: ([\d_]+), secret: ([\d_]+), depth: (\d+) \}", PARAMETERS.read_text())
-    numbers = (tuple(int(one.replace("_", "")) for one in match) for match in found)
-    return [Instance(trees << depth, secret, trees) for trees, secret, depth in numbers]
+    return [Instance(*one) for one in lpn_code.sets()]
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 `python scripts/security_bits.py` rewrites docs/reference/security-bits.md; with `--check` it only compares, and exit
 code 1 says that the page is out of date or that a primitive is below the floor. Constants are read out of the sources
 that use them. The parity sets of Ferret are estimated by scripts/lpn_estimate.py and scripts/lpn_second_opinion.py, the
-sets of the lattices by scripts/lattice_estimate.py. Standard library only.
+sets of the lattices by scripts/lattice_estimate.py.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import lattice_estimate
 import lattice_sets
+import lpn_code
 import lpn_estimate
 import lpn_second_opinion
 
@@ -150,8 +151,7 @@ def parities() -> list[float]:
 
 def sets() -> list[tuple[int, int, int]]:
     """Trees, length of the secret and depth of each set of Ferret."""
-    found = lpn_estimate.SET.findall(lpn_estimate.PARAMETERS.read_text())
-    return [(int(t), int(k.replace("_", "")), int(depth)) for t, k, depth in found]
+    return [(t, k, (n // t).bit_length() - 1) for n, k, t in lpn_code.sets()]
 
 
 def attacks() -> Iterator[str]:

@@ -1,12 +1,11 @@
 """Two opinions on Ferret's parities: as published, as the authors' programs print, alike, and above the floor."""
 
-import random
-from itertools import pairwise, product
+from itertools import product
 
 import lpn_estimate
 import lpn_second_opinion
 import pytest
-from lpn_second_opinion import Algebraic, Instance, opinion, restricted, sets
+from lpn_second_opinion import Algebraic, Instance, opinion, sets
 from security_bits import ROOT
 
 SMALL = Instance(1024, 652, 57)
@@ -90,45 +89,6 @@ def test_the_optimum_of_independent_guesses_is_found():
                 second = 2.8 * lpn_second_opinion.log2(min(left, rank)) + lpn_second_opinion.log2(5.64)
                 least = min(least, lpn_second_opinion.plus(first, second + algebraic.tries(f, mu)))
     assert least <= algebraic.two() < least + 0.5
-
-
-def independent(rows):
-    """Rank over GF(2) of rows given as integers."""
-    pivots = {}
-    for row in rows:
-        rest = row
-        while rest and rest.bit_length() in pivots:
-            rest ^= pivots[rest.bit_length()]
-        if rest:
-            pivots[rest.bit_length()] = rest
-    return len(pivots)
-
-
-def test_few_columns_hold_as_many_rows():
-    """The sparse attacks' system on a small code: the column with the fewest rows is dropped again and again."""
-    k, n = 400, 5500
-    rng = random.Random(1)
-    code = [{rng.randrange(k) for _ in range(lpn_estimate.WEIGHT)} for _ in range(n)]
-    columns, rows = set(range(k)), code
-    while len(rows) >= len(columns):
-        held, kept = rows, columns
-        counts = dict.fromkeys(columns, 0)
-        for row in rows:
-            for column in row:
-                counts[column] += 1
-        columns = columns - {min(columns, key=counts.__getitem__)}
-        rows = [row for row in rows if row <= columns]
-    assert restricted(Instance(n, k, 10)) < len(kept) < (k / n) ** (1 / 9) * k
-    assert independent(sum(1 << column for column in row) for row in held) > 0.97 * len(kept)
-
-
-def test_columns_that_hold_rows_are_counted_alike():
-    for instance in (*sets(), OLDER, WOLVERINE):
-        found = restricted(instance)
-        assert abs(found - lpn_estimate.confined(*instance[:2])) < 10
-        assert 0.5 * instance.secret < found < instance.secret * (instance.secret / instance.samples) ** (1 / 9)
-    loads = [restricted(Instance(k << 4, k, 10)) / k for k in (1 << 16, 1 << 18, 1 << 20)]
-    assert all(abs(one - two) < 1e-3 for one, two in pairwise(loads))
 
 
 def test_both_opinions_are_above_the_floor_and_in_the_text():

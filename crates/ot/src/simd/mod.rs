@@ -9,6 +9,7 @@
 pub(crate) mod aes;
 #[cfg(target_arch = "x86_64")]
 mod kernels;
+pub(crate) mod places;
 pub(crate) mod products;
 pub(crate) mod stream;
 pub(crate) mod transpose;

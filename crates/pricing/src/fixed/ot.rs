@@ -9,7 +9,7 @@ pub const SOFTSPOKEN: u64 = 100;
 
 /// A correlation of each of Ferret's sets, from the smallest to the largest, without its bytes. A
 /// larger set sends less and reads a larger table at random.
-pub const FERRET: [u64; 5] = [21, 22, 23, 33, 55];
+pub const FERRET: [u64; 5] = [15, 15, 16, 20, 26];
 
 /// A silent correlation of whichever set.
 pub const CORRELATION: u64 = 25;

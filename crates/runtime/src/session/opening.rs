@@ -18,7 +18,7 @@ use crate::session::kept::KeptKeys;
 const PROTOCOL: u32 = 13;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
-const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt4-m2";
+const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt5-m2";
 
 const HELLO_LEN: usize = 4 + 16 + 32;
 const REQUEST_LEN: usize = 32 + 32 + 1 + 32;

@@ -1,82 +1,96 @@
-//! The code: every sample adds ten pseudo-random positions of the secret.
+//! The code: every sample adds six pseudo-random positions of the secret and four samples before it.
 //!
-//! Rows are public and independent. Indices are 21 bits each, scaled to the length of the secret
-//! and rounded at another place in each group of rows, so that every position comes equally often,
-//! six of an AES block, the key stream of AES-128 in counter mode under a key that hashes session, direction and
-//! refill, so that no search in the code serves two refills.
+//! Rows are public. A row of a sparse matrix has [`WEIGHT`] indices, all of one AES block, under a key
+//! that hashes session, direction and refill, so that no search in the code serves two refills. They are 21 bits each,
+//! scaled to the length of the secret and rounded at another place in each group of rows, so that every
+//! position comes equally often. Row i of the code is row i of the sparse matrix plus the rows of the code that are
+//! [`TAPS`] before it in the same block: a recursive convolution, which makes rows dense for the price of
+//! reads in the first-level cache. It is applied to the code alone and not to the leaves, whose noise stays what it was.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
+use ring::simd::Level;
+use zeroize::Zeroizing;
 
-use super::params::WEIGHT;
+use super::params::{TAPS, WEIGHT};
+use crate::block::to_words;
+use crate::simd::aes::Hasher;
+use crate::simd::places::{EACH, places};
 
 /// Rows whose indices are made at a time.
 pub(crate) const ROWS: usize = 256;
-/// Blocks of key stream for them, a multiple of what any AES back end does at once.
-const BLOCKS: usize = (ROWS * WEIGHT).div_ceil(2 * WORD).next_multiple_of(64);
-/// Indices in a 64-bit word.
-const WORD: usize = 3;
-/// Bits of an index before the reduction to the length of the secret.
-const BITS: u32 = 21;
-const MASK: u32 = (1 << BITS) - 1;
+/// Rows before a row that the convolution reaches back to.
+const PAST: usize = TAPS[TAPS.len() - 1];
 
-type Indices = [u32; 2 * BLOCKS * WORD];
+/// Words of key stream for a row, an AES block.
+const WORDS: usize = 2;
+/// Places in the table: the first, second and third of each word of key stream.
+type Places = [[u32; WORDS * ROWS]; EACH];
+
+const _: () = assert!(WORDS * EACH == WEIGHT, "a row takes an AES block");
 
 /// The code of a refill.
-#[derive(Clone)]
 pub(crate) struct Code {
-    cipher: Aes128Enc,
+    level: Level,
+    cipher: Hasher,
 }
 
 impl Code {
     pub(crate) fn new(key: u128) -> Self {
-        Self { cipher: Aes128Enc::new(&key.to_le_bytes().into()) }
+        Self::at(Level::best(), key)
     }
 
-    /// Adds rows `first ..` of the code times `table` to `samples`. `first` is a multiple
-    /// of [`ROWS`]; `table` has a block for each bit of the secret.
-    pub(crate) fn add(&self, first: usize, table: &[u128], samples: &mut [u128]) {
-        let mut indices = [0; 2 * BLOCKS * WORD];
-        for (group, samples) in (first / ROWS..).zip(samples.chunks_mut(ROWS)) {
-            self.indices(group as u64, &mut indices);
-            let rounding = rounding(group, table.len());
-            for (sample, row) in samples.iter_mut().zip(indices.as_chunks::<WEIGHT>().0) {
-                let sum = |sum, index: &u32| sum ^ table[scaled(*index, table.len(), rounding)];
-                *sample = row.iter().fold(*sample, sum);
+    fn at(level: Level, key: u128) -> Self {
+        let mut cipher = Hasher::new(level);
+        cipher.set([key; 8]);
+        Self { level, cipher }
+    }
+
+    /// Adds rows `first ..` of the code times `table` to `samples`, in blocks of `leaves`. `first` and `leaves` are
+    /// multiples of [`ROWS`], `first` one of `leaves`; `table` has a block for each bit of the secret.
+    pub(crate) fn add(&self, first: usize, leaves: usize, table: &[u128], samples: &mut [u128]) {
+        let mut groups = first / ROWS..;
+        let mut places = [[0; WORDS * ROWS]; EACH];
+        // The last rows of the group before, and those of this one.
+        let mut rows = Zeroizing::new([0; PAST + ROWS]);
+        for block in samples.chunks_mut(leaves) {
+            rows[ROWS..].fill(0);
+            for (samples, group) in block.chunks_mut(ROWS).zip(&mut groups) {
+                self.places(group, table.len(), &mut places);
+                rows.copy_within(ROWS.., 0);
+                products(&places, table, &mut rows);
+                for (sample, row) in samples.iter_mut().zip(&rows[PAST..]) {
+                    *sample ^= row;
+                }
             }
         }
     }
 
-    /// The indices of a group of rows: the low thirds of all words, the middle ones, the
-    /// high ones.
-    fn indices(&self, group: u64, indices: &mut Indices) {
-        let words = self.words(group);
-        for (third, indices) in indices.chunks_exact_mut(2 * BLOCKS).enumerate() {
-            for (index, word) in indices.iter_mut().zip(&words) {
-                *index = (word >> (BITS * third as u32)) as u32 & MASK;
-            }
+    /// The places that the rows of a group add up in a table of `length`.
+    fn places(&self, group: usize, length: usize, out: &mut Places) {
+        let mut blocks = [0; ROWS];
+        for (counter, block) in (ROWS * group..).zip(&mut blocks) {
+            *block = counter as u128;
         }
-    }
-
-    /// The key stream of a group of rows.
-    fn words(&self, group: u64) -> [u64; 2 * BLOCKS] {
-        let mut blocks = [[0; 16]; BLOCKS];
-        for (counter, block) in (group * BLOCKS as u64..).zip(&mut blocks) {
-            *block = u128::from(counter).to_le_bytes();
+        self.cipher.hash(0, ROWS.ilog2(), &mut blocks);
+        let mut words = [0; WORDS * ROWS];
+        for (words, block) in words.as_chunks_mut().0.iter_mut().zip(&blocks) {
+            *words = to_words(*block);
         }
-        self.cipher.encrypt_blocks(Block::cast_slice_from_core_mut(&mut blocks));
-        let mut words = [0; 2 * BLOCKS];
-        for (word, bytes) in words.iter_mut().zip(blocks.as_flattened().as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        words
+        places(self.level, &words, length as u32, rounding(group, length) as u32, out);
     }
 }
 
-/// The position in a table of `length` that an index stands for; `rounding` is below `length`.
+/// Rows of a group times the table, behind the [`PAST`] ones before them.
 #[inline]
-const fn scaled(index: u32, length: usize, rounding: usize) -> usize {
-    ((index & MASK) as usize * length + rounding) >> BITS
+fn products(places: &Places, table: &[u128], rows: &mut [u128; PAST + ROWS]) {
+    for i in 0..ROWS {
+        let mut sum = TAPS.iter().fold(0, |sum, tap| sum ^ rows[PAST + i - tap]);
+        for places in places {
+            for place in &places[WORDS * i..WORDS * (i + 1)] {
+                sum ^= table[*place as usize];
+            }
+        }
+        rows[PAST + i] = sum;
+    }
 }
 
 /// Where a group of rows rounds, in `0 .. length`: multiples of the golden ratio, which are spread
@@ -92,85 +106,103 @@ mod tests {
     use super::*;
     use ring::Random;
 
+    /// Rows of the code times the table by their definition.
+    fn rows(code: &Code, first: usize, leaves: usize, table: &[u128], count: usize) -> Vec<u128> {
+        let mut places = [[0; WORDS * ROWS]; EACH];
+        let mut rows = vec![0; count];
+        for i in 0..count {
+            let (group, row) = ((first + i) / ROWS, (first + i) % ROWS);
+            code.places(group, table.len(), &mut places);
+            for place in places.iter().flat_map(|places| &places[2 * row..2 * row + 2]) {
+                rows[i] ^= table[*place as usize];
+            }
+            for tap in TAPS.into_iter().filter(|tap| *tap <= i % leaves) {
+                rows[i] ^= rows[i - tap];
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn rows_are_the_documented_ones() {
+        let mut rng = Random::seeded(2);
+        let key = rng.block();
+        for leaves in [512, 1024] {
+            let table: Vec<u128> = (0..SETS[0].secret).map(|_| rng.block()).collect();
+            let samples: Vec<u128> = (0..2 * leaves).map(|_| rng.block()).collect();
+            let expected = rows(&Code::new(key), 3 * leaves, leaves, &table, samples.len());
+            for level in Level::available() {
+                let mut added = samples.clone();
+                Code::at(level, key).add(3 * leaves, leaves, &table, &mut added);
+                // Samples are added to rows and never to one another: their noise stays where it is.
+                let mut all = added.iter().zip(&samples).zip(&expected);
+                assert!(all.all(|((added, sample), row)| *added == sample ^ row));
+            }
+        }
+    }
+
     #[test]
     fn rows_do_not_depend_on_where_a_call_starts() {
         let mut rng = Random::seeded(1);
         let code = Code::new(rng.block());
         for set in SETS {
+            let leaves = set.leaves();
             let table: Vec<u128> = (0..set.secret).map(|_| rng.block()).collect();
-            let mut whole = vec![0; 4 * ROWS + 5];
-            code.add(ROWS, &table, &mut whole);
-            let (mut first, mut second) = (vec![0; ROWS], vec![0; 3 * ROWS + 5]);
-            code.add(ROWS, &table, &mut first);
-            code.add(2 * ROWS, &table, &mut second);
+            let mut whole = vec![0; 3 * leaves];
+            code.add(leaves, leaves, &table, &mut whole);
+            let (mut first, mut second) = (vec![0; leaves], vec![0; 2 * leaves]);
+            code.add(leaves, leaves, &table, &mut first);
+            code.add(2 * leaves, leaves, &table, &mut second);
             assert_eq!(whole, [first, second].concat());
             assert!(whole.iter().all(|sample| *sample != 0));
         }
     }
 
+    /// The places are those of AES in counter mode, each index of 21 bits scaled and rounded for its group.
     #[test]
-    fn a_row_adds_ten_positions_from_the_whole_table() {
-        let code = Code::new(7);
-        let mut seen = std::collections::HashSet::new();
-        let mut indices = [0; 2 * BLOCKS * WORD];
-        for group in 0..40 {
-            code.indices(group, &mut indices);
-            seen.extend(indices.map(|index| index >> (BITS - 8)));
-            let mut rows = [0; ROWS];
-            let table: Vec<u128> = vec![1; SETS[0].secret];
-            if group < 4 {
-                code.add(group as usize * ROWS, &table, &mut rows);
-            }
-            assert_eq!(rows, [0; ROWS]);
-        }
-        assert_eq!(seen.len(), 256);
-        assert_ne!(indices[..10], indices[10..20]);
-    }
-
-    /// The indices of rows by their definition.
-    #[test]
-    fn indices_are_the_documented_ones() {
-        let mut rng = Random::seeded(2);
-        let code = Code::new(rng.block());
-        let table: Vec<u128> = (0..SETS[0].secret).map(|_| rng.block()).collect();
-        let scale = |index: u32, group: usize| {
-            let golden = (group as u64 * 0x9e37_79b9) % (1 << 32);
-            let rounding = golden * table.len() as u64 / (1 << 32);
-            ((u64::from(index) * table.len() as u64 + rounding) / (1 << 21)) as usize
-        };
-        let mut rows = [0; 2 * ROWS];
-        code.add(0, &table, &mut rows);
-        let mut indices = [0; 2 * BLOCKS * WORD];
-        for (group, rows) in rows.chunks(ROWS).enumerate() {
-            code.indices(group as u64, &mut indices);
-            for (row, indices) in rows.iter().zip(indices.chunks(WEIGHT)) {
-                let sum = indices.iter().fold(0, |sum, i| sum ^ table[scale(*i, group)]);
-                assert_eq!(*row, sum);
+    fn places_are_the_documented_ones() {
+        use aes::cipher::{BlockCipherEncrypt, KeyInit};
+        let key = 7_u128;
+        let cipher = aes::Aes128Enc::new(&key.to_le_bytes().into());
+        for set in SETS {
+            let mut places = [[0; WORDS * ROWS]; EACH];
+            for group in [0, 5] {
+                Code::new(key).places(group, set.secret, &mut places);
+                let golden = (group as u64 * 0x9e37_79b9) % (1 << 32);
+                let rounding = golden * set.secret as u64 / (1 << 32);
+                for row in 0..ROWS {
+                    let counter = (ROWS * group + row) as u128;
+                    let mut block = counter.to_le_bytes().into();
+                    cipher.encrypt_block(&mut block);
+                    let stream = u128::from_le_bytes(block.into()) ^ counter;
+                    for (bit, third) in [(0, 0), (21, 1), (42, 2), (64, 0), (85, 1), (106, 2)] {
+                        let index = (stream >> bit) as u64 % (1 << 21);
+                        let place = (index * set.secret as u64 + rounding) >> 21;
+                        assert_eq!(u64::from(places[third][2 * row + bit / 64]), place);
+                    }
+                }
             }
         }
     }
 
-    /// Of the 2^21 indices 2 or 3 stand for a position of the longest secret.
+    /// Of the 2^21 indices 3 or 4 stand for a position of the longest secret.
     #[test]
     fn every_position_comes_equally_often() {
-        for set in SETS {
-            let length = set.secret;
-            let first =
-                |position: usize, rounding: usize| ((position << BITS) - rounding).div_ceil(length);
+        const INDICES: usize = 1 << 21;
+        for length in SETS.map(|set| set.secret) {
             for position in [1, 2, 3, length / 2, length - 2] {
+                let first = |position: usize, rounding: usize| {
+                    (position * INDICES - rounding).div_ceil(length)
+                };
                 let count = |group| {
                     let rounding = rounding(group, length);
-                    let range = first(position, rounding)..first(position + 1, rounding);
-                    for index in [range.start, range.end - 1] {
-                        assert_eq!(scaled(index as u32, length, rounding), position);
-                    }
-                    range.len()
+                    assert!(rounding < length);
+                    first(position + 1, rounding) - first(position, rounding)
                 };
                 let sum: usize = (0..10_000).map(count).sum();
-                let mean = (10_000_usize << BITS) / length;
+                let mean = 10_000 * INDICES / length;
                 assert!(sum.abs_diff(mean) < mean / 1000, "{sum} {mean}");
             }
         }
-        assert_eq!(scaled(MASK, 819_200, 819_199), 819_199);
     }
 }

@@ -247,7 +247,8 @@ impl Refill {
         let (code, secret) = (&self.code, &self.base[self.set.trees * depth..]);
         let first = (self.done << depth..).step_by(share);
         let jobs = first.zip(leaves.chunks_mut(share));
-        spread(threads, jobs.map(|(first, leaves)| move || code.add(first, secret, leaves)));
+        let jobs = jobs.map(|(first, leaves)| move || code.add(first, 1 << depth, secret, leaves));
+        spread(threads, jobs);
         self.base[self.done * depth..][..trees * depth].zeroize();
         self.done += trees;
     }

@@ -1,13 +1,17 @@
 //! The parameter sets: learning parity with noise over GF(2), regular noise.
 //!
 //! A refill is `trees` blocks of `2^depth` samples with one noisy position each, a
-//! secret of `secret` bits and a code whose columns have [`WEIGHT`] ones.
+//! secret of `secret` bits and a code of [`WEIGHT`] ones a row before its convolution with [`TAPS`].
 //! `scripts/lpn_estimate.py` reads the table below out of this file and prints the bits of
 //! security of each set against each attack; docs/protocols/ferret.md discusses them.
 //! The handshake names the table, so that both parties use the same one.
 
 /// Secret positions that are added up for each sample.
-pub(crate) const WEIGHT: usize = 10;
+pub(crate) const WEIGHT: usize = 6;
+
+/// Samples before it that are added to each sample, by their distance. No two distances differ by the same
+/// number as two others, so that two rows without their convolution have one sample in common at most.
+pub(crate) const TAPS: [usize; 4] = [3, 4, 9, 11];
 
 /// One refill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +26,11 @@ pub(crate) struct Set {
 
 /// The sets, smallest first.
 pub(crate) const SETS: [Set; 5] = [
-    Set { trees: 560, secret: 52_224, depth: 9 },
-    Set { trees: 950, secret: 108_544, depth: 10 },
-    Set { trees: 880, secret: 206_848, depth: 11 },
-    Set { trees: 1100, secret: 411_648, depth: 12 },
-    Set { trees: 1400, secret: 819_200, depth: 13 },
+    Set { trees: 560, secret: 41_984, depth: 9 },
+    Set { trees: 1200, secret: 84_992, depth: 10 },
+    Set { trees: 1760, secret: 166_912, depth: 11 },
+    Set { trees: 2200, secret: 322_560, depth: 12 },
+    Set { trees: 1800, secret: 620_544, depth: 13 },
 ];
 
 /// The set with the best rate.
@@ -63,10 +67,25 @@ impl Set {
 mod tests {
     use super::*;
 
+    /// Two rows without their convolution have one sample in common at most.
+    #[test]
+    fn no_two_differences_of_taps_are_alike() {
+        let places = [[0].as_slice(), &TAPS].concat();
+        let mut differences: Vec<usize> = Vec::new();
+        for (i, place) in places.iter().enumerate() {
+            differences.extend(places[..i].iter().map(|before| place - before));
+        }
+        let count = differences.len();
+        differences.sort_unstable();
+        differences.dedup();
+        assert_eq!(differences.len(), count);
+        assert!(TAPS.is_sorted());
+    }
+
     #[test]
     fn the_table_is_the_documented_one() {
         let outputs = SETS.map(Set::outputs);
-        assert_eq!(outputs, [286_720, 972_800, 1_802_240, 4_505_600, 11_468_800]);
+        assert_eq!(outputs, [286_720, 1_228_800, 3_604_480, 9_011_200, 14_745_600]);
         for (set, next) in SETS.iter().zip(&SETS[1..]) {
             assert!(set.base() < set.outputs() / 5 && set.base() < next.base());
         }
