@@ -15,6 +15,7 @@ from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
+from tacit.importers.kinds import remedy
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
@@ -107,12 +108,17 @@ def needed(path: Path, sequence: int | None) -> int:
 
 def load(path: Path) -> onnx.ModelProto:
     """Load and check a file."""
+    known = remedy(path) if path.exists() and not packed(path) else None
+    if known:
+        raise MisuseError(f"{path} {known}")
     try:
-        model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path)
+        model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path, format="protobuf")
         onnx.checker.check_model(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
-    except (DecodeError, OSError, ValueError, onnx.checker.ValidationError) as error:
+    except DecodeError as error:
+        raise MisuseError(f"{path} is no ONNX model, or not all of one: copy or export it again") from error
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = str(error).strip().splitlines()
         raise MisuseError(f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}") from error
     version = opset_of(model)

@@ -42,7 +42,8 @@ impl Inspection {
 /// Reads what a file says of itself. Weights are hashed and not kept; their ranges are not checked.
 ///
 /// # Errors
-/// Those of [`load`](super::load), but for a file that is damaged where its header can still be read.
+/// The errors of [`load`](super::load). A file that is damaged behind its header is no error here: it is described, and
+/// [`Inspection::holds`] is false.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     let path = path.as_ref();
     let (mut file, size) = open(path)?;

@@ -78,13 +78,31 @@ pub(super) fn damaged(why: impl std::fmt::Display) -> crate::Error {
     corrupt(format!("damaged, incomplete, or not a Tacit model: {why}"))
 }
 
-/// The header; the data follow. Its tensors lie one after another and fill the file.
+/// What a file is instead of a model, by its first bytes, and what to do.
+fn foreign(start: [u8; 8]) -> Option<&'static str> {
+    match start {
+        // The version of the format, then a field of the message.
+        [8, _, 0x12 | 0x1a | 0x22 | 0x28 | 0x32 | 0x3a | 0x42, ..] => {
+            Some("an ONNX model: compile it first (tacit compile MODEL.onnx -o MODEL.tacit)")
+        }
+        [b'P', b'K', 3, 4, ..] | [0x80, ..] => {
+            Some("a zip archive or a pickle, as of PyTorch: export it to ONNX and compile that")
+        }
+        [0x1f, 0x8b, ..] | [0xfd, b'7', b'z', ..] => Some("compressed: unpack it first"),
+        _ => None,
+    }
+}
+
+/// The header; the data follow. Its tensors lie one after another and fill the file, which has `size` bytes.
 pub(super) fn read_header(source: &mut impl Read, size: u64) -> Result<Metadata> {
     let mut length = [0; 8];
     source.read_exact(&mut length).map_err(damaged)?;
     let length = u64::from_le_bytes(length);
     if length > MAX_HEADER.min(size.saturating_sub(8)) {
-        return Err(damaged("its header is longer than it may be"));
+        return Err(match foreign(length.to_le_bytes()) {
+            Some(kind) => corrupt(kind),
+            None => damaged("its header is longer than it may be"),
+        });
     }
     let mut header = vec![0; length as usize];
     source.read_exact(&mut header).map_err(damaged)?;

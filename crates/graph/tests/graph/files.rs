@@ -65,6 +65,20 @@ fn an_existing_file_is_replaced_and_a_wrong_model_is_not_written() {
 }
 
 #[test]
+fn other_kinds_of_files_are_named_with_what_to_do() {
+    let kinds: [(&[u8], &str); 4] = [
+        (b"\x08\x08\x12\x07pytorch\x1a\x05", "an ONNX model: compile it first"),
+        (b"PK\x03\x04\x14\x00\x08\x08", "a zip archive or a pickle"),
+        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00", "unpack it first"),
+        (b"\x89HDF\r\n\x1a\n\x00", "not a Tacit model"),
+    ];
+    for (bytes, words) in kinds {
+        let refused = load_bytes(bytes).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+#[test]
 fn foreign_and_newer_files_are_named() {
     let bytes = bytes_of(&tiny());
     let refused = |edit: &dyn Fn(&str) -> String| {
