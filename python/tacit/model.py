@@ -39,6 +39,11 @@ class Model:
         """Shape of one input, without the batch."""
         return tuple(self.description["input"]["shape"])
 
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of one result, without the batch; `simulate` flattens its axes."""
+        return tuple(self.description["output"]["shape"])
+
     @cached_property
     def preprocessing(self) -> Preprocessing | None:
         """How pixels become inputs, when `compile --preprocess` said so."""

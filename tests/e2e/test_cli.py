@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from conftest import ASSETS
 from networks import Network
+from tacit.model import Model
+from tacit.session.client import Prediction
 
 COMMANDS = {
     "compile": [
@@ -114,6 +116,34 @@ def test_simulate(tacit, compiled, one_digit):
     assert content["output"] == [7]
     assert np.array(content["logits"]).shape == (1, 10)
     assert content["output_scale"] > 0
+
+
+@pytest.mark.parametrize(
+    ("filters", "dense", "said"),
+    [(2, None, "2x4x4 numbers from -"), (1, 1, "input 0: "), (1, 3, "class")],
+)
+def test_results_are_shown_as_what_they_are(tacit, tmp_path, filters, dense, said):
+    """An image, a number and classes: on the terminal, in JSON and in Python, in the clear and in private."""
+    rng = np.random.default_rng(1)
+    network = Network(("N", 1, 4, 4))
+    kernel = network.constant("w", rng.normal(size=(filters, 1, 3, 3)).astype(np.float32))
+    network.add("Conv", kernel, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    if dense:
+        network.add("Flatten")
+        network.add("MatMul", network.constant("d", rng.normal(size=(16, dense)).astype(np.float32)))
+    path, x = tmp_path / "x.tacit", tmp_path / "x.npy"
+    np.save(x, rng.random((2, 1, 4, 4)).astype(np.float32))
+    assert tacit("compile", network.save(tmp_path), "-o", path).code == 0
+    shown = tacit("run", path, x).out
+    assert said in shown
+    assert ("class" in shown) == (said == "class")
+    content = tacit("simulate", path, x, "--json").json
+    assert content["shape"] == list(Model(path).output_shape)
+    private = tacit("run", path, x, "--json").json
+    assert private["shape"] == content["shape"]
+    prediction = Prediction(np.array(private["logits"]), private)
+    assert prediction.results.shape == (2, *content["shape"])
+    np.testing.assert_array_equal(prediction.results.reshape(2, -1), prediction.logits)
 
 
 @pytest.mark.parametrize("reveal", ["output", "label"])

@@ -17,24 +17,38 @@ def show_results(
     labels: NDArray[np.int64],
     values: NDArray[np.float64] | None,
     names: list[str],
+    shape: tuple[int, ...],
     probabilities: NDArray[np.float64] | None = None,
 ) -> None:
-    """Embeddings of texts where the outputs (N, outputs) are that, else the best classes of each input."""
+    """Embeddings of texts where the outputs (N, outputs) are that; else the best classes of each input.
+
+    Results of several axes, or of a single number, are no classes.
+    """
     embeddings = None if text is None or values is None else text.embeddings(values, given.x)
-    if text is None or embeddings is None:
-        terminal.show_results(given.names, labels, values, names, probabilities)
-    else:
+    if text is not None and embeddings is not None:
         sentences.show(text, given, embeddings)
+    elif values is not None and not are_classes(shape):
+        terminal.show_values(given.names, values, shape)
+    else:
+        terminal.show_results(given.names, labels, values, names, probabilities)
+
+
+def are_classes(shape: tuple[int, ...]) -> bool:
+    """Whether a result is a score for each of several classes: one axis is longer than one."""
+    return sum(length > 1 for length in shape) == 1
 
 
 def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) -> None:
     """The results of a private run."""
     names = prediction.report.get("labels", [])
-    show_results(given, text, prediction.classes, prediction.logits, names, prediction.probabilities)
+    shape = prediction.shape
+    show_results(given, text, prediction.classes, prediction.logits, names, shape, prediction.probabilities)
 
 
 def logits(prediction: Prediction) -> dict[str, Any]:
-    """Integer logits when the server reveals them, null otherwise; probabilities when it reveals those."""
-    shown = {"logits": prediction.outputs.tolist() if prediction.reveals_logits else None}
+    """Integer logits and the shape of a result when the server reveals them; probabilities when it reveals those."""
+    revealed = prediction.reveals_logits
+    shown = {"logits": prediction.outputs.tolist() if revealed else None}
+    shown["shape"] = list(prediction.shape) if revealed else None
     probabilities = prediction.probabilities
     return shown if probabilities is None else {**shown, "probability": probabilities.tolist()}

@@ -21,6 +21,8 @@ def simulate(model: ModelFile, inputs: InputFiles = None, text: Texts = None, js
     if json:
         content = {"model": str(model), "inputs": len(given.x), "output": labels.tolist()}
         content |= {"logits": outputs.tolist(), "output_scale": compiled.output_scale}
+        content |= {"shape": list(compiled.output_shape)}
         terminal.emit_json({**content, **sentences.content(compiled.text, given, values)})
         return
-    show_results(given, compiled.text, labels, values, compiled.description.get("labels", []))
+    names = compiled.description.get("labels", [])
+    show_results(given, compiled.text, labels, values, names, compiled.output_shape)

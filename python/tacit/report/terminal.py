@@ -205,6 +205,16 @@ def show_results(
         console.print(result_table(sources, logits, names))
 
 
+def show_values(sources: list[str], values: NDArray[np.float64], shape: tuple[int, ...]) -> None:
+    """Results (N, outputs) that are no classes: a single number of each input, or the shape and the range of many."""
+    for source, row in zip(sources, values, strict=True):
+        said = f"{row[0]:.6g}"
+        if len(row) > 1:
+            sizes = "x".join(map(str, shape))
+            said = f"{sizes} numbers from {row.min():.4g} to {row.max():.4g}, {row.mean():.4g} on average"
+        console.print(f"{source}: {said}", highlight=False, markup=False)
+
+
 def result_table(sources: list[str], logits: NDArray[np.float64], names: list[str]) -> Table:
     """The largest outputs of each input, largest first; the smaller class number wins a tie."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -53,6 +53,18 @@ class Prediction:
         return np.multiply(self.outputs, scale, dtype=np.float64) if self.reveals_logits else None
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one result, without the batch; `outputs` and `logits` have its axes flattened."""
+        graph = self.report["plan"]["graph"]
+        return tuple(graph["tensors"][graph["output"]]["shape"])
+
+    @property
+    def results(self) -> NDArray[np.float64] | None:
+        """Real outputs (N, *shape), None when only labels are revealed."""
+        values = self.logits
+        return None if values is None else values.reshape(-1, *self.shape)
+
+    @property
     def probabilities(self) -> NDArray[np.float64] | None:
         """The probabilities of the classes (N,), right to four decimals; None unless the server reveals them."""
         if self.report["reveal"] != "probability":
