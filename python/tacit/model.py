@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit import _core
 from tacit.compile import metadata
 from tacit.data.preprocess import Preprocessing, from_json
+from tacit.data.ranges import Bounds
 from tacit.data.text import ENTRY, Text, stored
 from tacit.session.terms import Terms
 
@@ -38,6 +39,13 @@ class Model:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input, without the batch."""
         return tuple(self.description["input"]["shape"])
+
+    @property
+    def bounds(self) -> Bounds:
+        """The range of inputs, in their own units; values beside it are cut."""
+        entry = self.description["input"]
+        low, high = (float(end) * entry["scale"] for end in entry["range"])
+        return Bounds(low, high, float(entry["scale"]))
 
     @property
     def output_shape(self) -> tuple[int, ...]:

@@ -146,6 +146,25 @@ def test_results_are_shown_as_what_they_are(tacit, tmp_path, filters, dense, sai
     np.testing.assert_array_equal(prediction.results.reshape(2, -1), prediction.logits)
 
 
+@pytest.mark.parametrize("command", ["simulate", "run"])
+def test_inputs_beside_the_range_are_said_or_refused(tacit, compiled, tmp_path, command):
+    inside, outside = tmp_path / "inside.npy", tmp_path / "outside.npy"
+    x = np.linspace(0, 1, 784, dtype=np.float32).reshape(1, 28, 28)
+    np.save(inside, x)
+    x.flat[:196] = -2
+    np.save(outside, x)
+    path = compiled("exact")
+    quiet = tacit(command, path, inside, "--strict", "--json")
+    assert quiet.json["clipped"] == 0
+    assert "warning" not in quiet.err
+    loud = tacit(command, path, outside, "--json")
+    assert loud.json["clipped"] == 0.25
+    assert "warning: 25.00% of the input's values are outside of 0 to 1" in loud.err
+    refused = tacit(command, path, outside, "--strict")
+    assert refused.code == 1
+    assert "they go from -2 to 1; scale inputs as in training" in refused.err
+
+
 @pytest.mark.parametrize("reveal", ["output", "label"])
 def test_plan(tacit, compiled, reveal):
     content = tacit("plan", compiled("exact"), "--reveal", reveal, "--network", "20ms,100", "--json").json

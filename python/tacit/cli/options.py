@@ -78,6 +78,7 @@ Preprocess = Annotated[
         show_default=False,
     ),
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse inputs beside the range the model was calibrated for.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
 RevealTo = Annotated[
     Reveal,

@@ -1,6 +1,7 @@
 """`tacit run`."""
 
-from tacit.cli.options import AsJson, InputFiles, ModelFile, Texts
+from tacit.cli.clipping import check
+from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
 from tacit.cli.results import logits, show_prediction
 from tacit.data.inputs import read
@@ -13,6 +14,7 @@ def run(
     options: PlannedPairOptions,
     inputs: InputFiles = None,
     text: Texts = None,
+    strict: Strict = False,
     json: AsJson = False,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
@@ -21,11 +23,12 @@ def run(
     """
     compiled = Model(model)
     given = read(inputs or [], text, compiled.input_shape, compiled.preprocessing, compiled.text)
+    clipped = check(given.x, compiled.bounds, strict)
     with terminal.progress("running") as advance:
         done = options.planned(compiled).run(given.x, given.y, advance)
     if json:
         fields = sentences.content(compiled.text, given, done.prediction.logits)
-        terminal.emit_json({**done.report, **logits(done.prediction), **fields})
+        terminal.emit_json({**done.report, **logits(done.prediction), "clipped": clipped, **fields})
         return
     show_prediction(given, compiled.text, done.prediction)
     terminal.show_run(done.report)
