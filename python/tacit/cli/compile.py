@@ -122,6 +122,14 @@ class CompileOptions:
             metavar="X.tacit", help="Take the salt of this earlier file, so that the bytes are the same again."
         ),
     ] = None
+    result: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of an ONNX file, the output or inner tensor to compute; only what it needs is compiled. "
+            "Default: scores rather than labels and hidden states.",
+        ),
+    ] = None
     accept_leakage: AcceptLeakage = False
 
     @property
@@ -178,6 +186,8 @@ class CompileOptions:
             margin_bits=self.margin_bits,
             packing=self.packing,
             salt_of=self.salt_of,
+            result=self.result,
+            say=terminal.note,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,12 +14,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
-from tacit.importers.fold import infer_sizes, simplify
+from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
+from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
-from tacit.importers.source import Source
+from tacit.importers.source import WHOLE, Selection, Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
@@ -35,18 +37,25 @@ class Signature(NamedTuple):
     batched: bool
 
 
-def import_onnx(path: Path, sequence: int | None = None, public: bool = False) -> Source:
+def import_onnx(path: Path, sequence: int | None = None, public: bool = False, selection: Selection = WHOLE) -> Source:
     """Read an ONNX file, or a directory of Hugging Face for inputs of `sequence` tokens.
 
-    With `public` clients embed their tokens: the model begins after that.
+    With `public` clients embed their tokens: the model begins after that. `selection` says which part of a file is
+    wanted; what the importer chose by itself is in the `notes` of the source.
 
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    model = read(path, sequence, public)
+    notes: list[str] = []
+    model = read(path, sequence, public, selection, notes)
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
+    return replace(import_graph(path, model, signature, public), notes=tuple(notes), selection=selection)
+
+
+def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, public: bool) -> Source:
+    """The source graph of a model that is simplified already."""
     graph_name = model.graph.name or model_name(path)
     if not model.graph.node:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
@@ -85,16 +94,26 @@ def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants) -> bool:
     )
 
 
-def read(path: Path, sequence: int | None = None, public: bool = False) -> onnx.ModelProto:
+def read(
+    path: Path,
+    sequence: int | None = None,
+    public: bool = False,
+    selection: Selection = WHOLE,
+    notes: list[str] | None = None,
+) -> onnx.ModelProto:
     """Load and check a model for inputs of `sequence` tokens if it reads tokens.
 
-    It is a file, plain or compressed, or a directory; the opset must be one the converters were written for.
+    It is a file, plain or compressed, or a directory; the opset must be one the converters were written for. Of a
+    file only what `selection` needs is kept, and what was chosen without being asked for is added to `notes`.
     """
     if is_directory_of_model(path):
+        if selection != WHOLE:
+            raise MisuseError(f"{path} is a directory of Hugging Face, whose result is known: leave --result out")
         return read_directory(path, needed(path, sequence), public)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
+    select(model, selection, [] if notes is None else notes)
     return fix_tokens(model, needed(path, sequence or length_of(model))) if reads_tokens(model) else model
 
 
@@ -106,7 +125,7 @@ def needed(path: Path, sequence: int | None) -> int:
 
 
 def load(path: Path) -> onnx.ModelProto:
-    """Load and check a file."""
+    """Load and check a file, and give its nodes names that are unique."""
     try:
         model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path)
         onnx.checker.check_model(model)
@@ -119,6 +138,8 @@ def load(path: Path) -> onnx.ModelProto:
     if version not in OPSETS:
         advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"
         raise UnsupportedError(f"{path} uses opset {version}; {advice}")
+    for name, node in named(model.graph.node):
+        node.name = name
     return model
 
 
@@ -133,15 +154,17 @@ def sign(model: onnx.ModelProto) -> Signature:
     graph = model.graph
     stored = {tensor.name for tensor in graph.initializer}
     inputs = [entry for entry in graph.input if entry.name not in stored]
-    if len(inputs) != 1 or len(graph.output) != 1:
-        what = f"the model has {len(inputs)} inputs and {len(graph.output)} outputs"
-        raise UnsupportedError(f"{what}; export it with one input and one output")
+    if len(inputs) != 1:
+        names = ", ".join(f"`{entry.name}`" for entry in inputs)
+        what = f"the result needs {len(inputs)} inputs" + (f" ({names})" if names else "")
+        raise UnsupportedError(f"{what}; export the model with one input, or choose a result of one (--result NAME)")
     (entry,) = inputs
     tensor = entry.type.tensor_type
     for end in (entry, graph.output[0]):
         if end.type.tensor_type.elem_type != TensorProto.FLOAT:
             kind = TensorProto.DataType.Name(end.type.tensor_type.elem_type)
-            raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32")
+            advice = "; or choose another result (--result NAME)" if end is graph.output[0] else ""
+            raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32{advice}")
     dimensions = list(tensor.shape.dim)
     sizes = [d.dim_value if d.HasField("dim_value") else 0 for d in dimensions]
     if len(sizes) < 2 or sizes[0] not in (0, 1):
@@ -210,10 +233,14 @@ def text(value: Any) -> Any:
 
 
 def expose(
-    path: Path, tensors: Iterable[str], sequence: int | None = None, public: bool = False
+    path: Path,
+    tensors: Iterable[str],
+    sequence: int | None = None,
+    public: bool = False,
+    selection: Selection = WHOLE,
 ) -> tuple[bytes, Signature]:
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
-    model = read(path, sequence, public)
+    model = read(path, sequence, public, selection)
     signature = sign(model)
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]

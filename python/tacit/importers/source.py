@@ -32,12 +32,30 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer."""
+
+    result: str | None = None
+
+    @classmethod
+    def of(cls, noted: Mapping[str, Any]) -> "Selection":
+        """What the options say that a file was compiled with."""
+        result = noted.get("result")
+        return cls(result if isinstance(result, str) else None)
+
+
+WHOLE = Selection()
+"""Nobody asked for a part of the model."""
+
+
+@dataclass(frozen=True)
 class Source:
     """A float network with one input and one output; shapes leave the batch out.
 
     Tensors in `internal` are made by the import: the model itself does not compute them. The others are
     tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
-    the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask.
+    the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask. `notes`
+    tell people what the import chose for them, and `selection` is what they had asked for.
     """
 
     name: str
@@ -51,6 +69,8 @@ class Source:
     output_shape: tuple[int, ...] = ()
     model_output: str = ""
     masked: bool = False
+    notes: tuple[str, ...] = ()
+    selection: Selection = WHOLE
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""
