@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
+import typer
 from networks import Network
 from onnx import TensorProto, helper
 from tacit.cli import main
+from tacit.cli.options import shape as shape_of
 from tacit.compile.float_model import FloatModel
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
@@ -154,3 +157,61 @@ def test_the_command_line_says_what_was_chosen(tmp_path, capsys):
         ["evaluate", output, tmp_path / "data.npz", "--mode", "simulate", "--model", path, "--json"], capsys
     )
     assert (code, json.loads(out)["agreement"] > 0.8) == (0, True)
+
+
+def test_named_sizes(tmp_path):
+    path = Network(("N", 3, "H", "W")).conv((4, 3, 3, 3)).add("GlobalAveragePool").save(tmp_path)
+    for name in ("x", ""):
+        selection = Selection(shapes=((name, (1, 3, 9, 7)),))
+        source = import_onnx(path, selection=selection)
+        assert (source.input_shape, source.notes) == ((3, 9, 7), ())
+        assert source.nodes[-1].operation["kernel"] == [7, 5]
+        floats = FloatModel(path, selection=selection)
+        assert floats.signature.batched
+        assert floats(np.zeros((5, 3, 9, 7), np.float32)).shape == (5, 4)
+    assert import_onnx(path, selection=Selection(shapes=(("", (8, 3, 9, 7)),))).notes == (
+        "the batch of 8 in --input-shape is compiled as 1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("y", (1, 3, 9, 7), r"no input `y`; inputs are `x`"),
+        ("x", (1, 3, 9), r"shape \[N, 3, H, W\], which 1x3x9 does not fit"),
+        ("x", (1, 4, 9, 7), r"which 1x4x9x7 does not fit"),
+    ],
+)
+def test_shapes_that_do_not_fit(tmp_path, name, shape, message):
+    path = Network(("N", 3, "H", "W")).add("Relu").save(tmp_path)
+    with pytest.raises(MisuseError, match=message):
+        import_onnx(path, selection=Selection(shapes=((name, shape),)))
+
+
+def test_a_fixed_batch_becomes_one_example(tmp_path):
+    network = Network((8, 3, 4, 4)).conv((4, 3, 3, 3))
+    network.add("Reshape", network.constant("shape", np.array([8, 16], np.int64))).gemm(16, 2, "fc")
+    path = network.save(tmp_path)
+    source = import_onnx(path)
+    assert source.notes == ("input `x` has a fixed batch of 8, which is compiled as 1",)
+    assert [node.operation["op"] for node in source.nodes] == ["Conv", "Reshape", "Gemm"]
+    x = np.random.default_rng(0).random((8, 3, 4, 4), np.float32)
+    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(FloatModel(path)(x), session.run(None, {"x": x})[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["x=", "x=1", "x=1x0", "1xa", "x=-1x3", "x=1,3"])
+def test_texts_that_are_no_shapes(text):
+    with pytest.raises(typer.BadParameter):
+        shape_of(text)
+
+
+def test_shapes_on_the_command_line(tmp_path, capsys):
+    assert shape_of("a=b=1x3") == ("a=b", (1, 3))
+    path = Network(("N", 1, "H", "W")).conv((2, 1, 3, 3)).add("GlobalAveragePool").save(tmp_path)
+    output = tmp_path / "x.tacit"
+    code, _, errors = run(["compile", path, "-o", output], capsys)
+    assert (code, "--input-shape x=1x1x<H>x<W>" in errors) == (1, True)
+    code, _, errors = run(["compile", path, "-o", output, "--input-shape", "1x1x6x5"], capsys)
+    assert (code, Model(output).input_shape) == (0, (1, 6, 5))
+    assert Model(output).selection == Selection(shapes=(("", (1, 1, 6, 5)),))

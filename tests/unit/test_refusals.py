@@ -81,8 +81,10 @@ CASES = {
     ),
     "error function": (lambda: Network(("N", 8)).add("Erf", name="bad"), ["`bad`", "Erf", "formula"]),
     "old opset": (lambda: Network(opset=8).add("Relu"), ["opset 8", "from 9"]),
-    "fixed batch": (lambda: Network((8, 3, 8, 8)).add("Relu"), ["`x`", "batch"]),
-    "dynamic size": (lambda: Network(("N", 3, "H", "W")).add("Relu"), ["`x`", "fixed size"]),
+    "dynamic size": (
+        lambda: Network(("N", 3, "H", "W")).add("Relu"),
+        ["`x`", "[N, 3, H, W]", "fixed size", "--input-shape x=1x3x<H>x<W>"],
+    ),
     "no batch": (lambda: Network((3,)).add("Relu"), ["`x`", "batch"]),
 }
 

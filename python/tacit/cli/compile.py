@@ -8,7 +8,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, widths
+from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, shape, widths
 from tacit.data import corpus
 from tacit.data.examples import load
 from tacit.data.preprocess import Preprocessing, parse
@@ -130,6 +130,14 @@ class CompileOptions:
             "Default: scores rather than labels and hidden states.",
         ),
     ] = None
+    input_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]1x3x224x224",
+            help="Of an ONNX file with dynamic sizes: the shape of an input, the batch first; may be repeated. "
+            "Without NAME of the only input.",
+        ),
+    ] = None
     accept_leakage: AcceptLeakage = False
 
     @property
@@ -187,6 +195,7 @@ class CompileOptions:
             packing=self.packing,
             salt_of=self.salt_of,
             result=self.result,
+            input_shapes=tuple(shape(text) for text in self.input_shape or ()),
             say=terminal.note,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
+from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.operators import CONVERTERS
@@ -108,13 +109,21 @@ def read(
     """
     if is_directory_of_model(path):
         if selection != WHOLE:
-            raise MisuseError(f"{path} is a directory of Hugging Face, whose result is known: leave --result out")
+            raise MisuseError(
+                f"{path} is a directory of Hugging Face, whose result is known: leave --result and --input-shape out"
+            )
         return read_directory(path, needed(path, sequence), public)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
-    select(model, selection, [] if notes is None else notes)
-    return fix_tokens(model, needed(path, sequence or length_of(model))) if reads_tokens(model) else model
+    notes = [] if notes is None else notes
+    select(model, selection, notes)
+    if not reads_tokens(model):
+        fix_sizes(model, selection.shapes, notes)
+        return model
+    if selection.shapes:
+        raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")
+    return fix_tokens(model, needed(path, sequence or length_of(model)))
 
 
 def needed(path: Path, sequence: int | None) -> int:
@@ -167,12 +176,6 @@ def sign(model: onnx.ModelProto) -> Signature:
             raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32{advice}")
     dimensions = list(tensor.shape.dim)
     sizes = [d.dim_value if d.HasField("dim_value") else 0 for d in dimensions]
-    if len(sizes) < 2 or sizes[0] not in (0, 1):
-        what = f"input `{entry.name}` has shape {sizes}"
-        raise UnsupportedError(f"{what}; its first dimension must be the batch, dynamic or 1")
-    if min(sizes[1:]) < 1:
-        what = f"input `{entry.name}` has a dynamic size beside the batch"
-        raise UnsupportedError(f"{what}; export the model at the fixed size you will run")
     return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[0] == 0)
 
 

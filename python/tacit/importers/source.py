@@ -33,15 +33,19 @@ class Seen:
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer."""
+    """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer.
+
+    `shapes` are those of inputs by name, the batch first; without a name, of the only one.
+    """
 
     result: str | None = None
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
         """What the options say that a file was compiled with."""
-        result = noted.get("result")
-        return cls(result if isinstance(result, str) else None)
+        result, shapes = noted.get("result"), noted.get("input_shapes") or ()
+        return cls(result, tuple((str(name), tuple(map(int, shape))) for name, shape in shapes))
 
 
 WHOLE = Selection()
