@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
+from tacit.importers.casts import identify
+from tacit.importers.classical import rewrite
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
@@ -117,7 +119,10 @@ def read(
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
     notes = [] if notes is None else notes
+    rewrite(model)
+    identify(model)
     select(model, selection, notes)
+    rewrite(model, strict=True)
     if not reads_tokens(model):
         fix_sizes(model, selection.shapes, notes)
         return model
@@ -144,7 +149,7 @@ def load(path: Path) -> onnx.ModelProto:
         reason = str(error).strip().splitlines()
         raise MisuseError(f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}") from error
     version = opset_of(model)
-    if version not in OPSETS:
+    if version not in OPSETS and (version or any(not node.domain for node in model.graph.node)):
         advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"
         raise UnsupportedError(f"{path} uses opset {version}; {advice}")
     for name, node in named(model.graph.node):
@@ -204,8 +209,8 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     if others:
         which = "is one other node" if len(others) == 1 else f"are {len(others)} other nodes"
         what += f", nor {which} ({', '.join(f'{kind}: {count}' for kind, count in kinds.items())})"
-    advice = f"supported are {', '.join(sorted(known))}; rewrite the layer or simplify the export"
-    refuse(name, what, advice)
+    advice = "rewrite the layer, simplify the export, or choose an earlier result (--result NAME)"
+    refuse(name, what, f"supported are {', '.join(sorted(known))}; {advice}")
 
 
 def operator(node: onnx.NodeProto) -> str:
