@@ -4,7 +4,7 @@ They become operators of ONNX itself before anything else reads the model. Score
 function get the name of the output with `.logits` behind it, so that they can be the result.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -79,32 +79,41 @@ class Rewriting:
         return self.add("Gemm", [name, *stored], output, transB=1)
 
 
-def rewrite(model: onnx.ModelProto, strict: bool = False) -> None:
-    """Replace the nodes of `ai.onnx.ml` that have a converter, in place.
-
-    Those that cannot be expressed are left as they are, or, if `strict`, refused by an `UnsupportedError`.
-    """
+def rewrite(model: onnx.ModelProto) -> None:
+    """Replace the nodes of `ai.onnx.ml` that have a converter, in place; those that it refuses stay as they are."""
     if all(node.domain != DOMAIN for node in model.graph.node):
         return
-    makers = {name: node for node in model.graph.node for name in node.output if name}
     nodes: list[onnx.NodeProto] = []
-    for node in model.graph.node:
-        rewriting = Rewriting(node, makers.get(node.input[0]) if node.input else None) if convertible(node) else None
-        try:
-            if rewriting is not None:
-                CLASSICAL[node.op_type](rewriting)
-        except UnsupportedError:
-            if strict:
-                raise
-            rewriting = None
-        nodes += [node] if rewriting is None else rewriting.nodes
-        model.graph.initializer.extend([] if rewriting is None else rewriting.constants)
+    for node, found in rewritings(model):
+        nodes += found.nodes if isinstance(found, Rewriting) else [node]
+        model.graph.initializer.extend(found.constants if isinstance(found, Rewriting) else ())
     keep(model, nodes)
     versions = {entry.domain: entry.version for entry in model.opset_import}
     if not versions.keys() & {"", "ai.onnx"}:
         versions[""] = OWN_OPSET
     del model.opset_import[:]
     model.opset_import.extend(helper.make_opsetid(domain, version) for domain, version in versions.items())
+
+
+def refusals(model: onnx.ModelProto) -> list[UnsupportedError]:
+    """Why the nodes that have a converter and are still there cannot be expressed."""
+    return [found for _, found in rewritings(model) if isinstance(found, UnsupportedError)]
+
+
+def rewritings(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, Rewriting | UnsupportedError | None]]:
+    """What each node becomes, or why it does not; None for a node without a converter."""
+    makers = {name: node for node in model.graph.node for name in node.output if name}
+    for node in model.graph.node:
+        if not convertible(node):
+            yield node, None
+            continue
+        rewriting = Rewriting(node, makers.get(node.input[0]))
+        try:
+            CLASSICAL[node.op_type](rewriting)
+        except UnsupportedError as error:
+            yield node, error
+        else:
+            yield node, rewriting
 
 
 def convertible(node: onnx.NodeProto) -> bool:

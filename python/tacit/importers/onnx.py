@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import identify
-from tacit.importers.classical import rewrite
+from tacit.importers.classical import refusals, rewrite
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
@@ -28,6 +28,7 @@ from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
 OPSETS = range(9, 26)
+KNOWN = CONVERTERS.keys() | OPERATORS
 Constants = dict[str, NDArray[Any]]
 
 
@@ -122,7 +123,8 @@ def read(
     rewrite(model)
     identify(model)
     select(model, selection, notes)
-    rewrite(model, strict=True)
+    for error in refusals(model):
+        raise error
     if not reads_tokens(model):
         fix_sizes(model, selection.shapes, notes)
         return model
@@ -181,7 +183,7 @@ def sign(model: onnx.ModelProto) -> Signature:
             raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32{advice}")
     dimensions = list(tensor.shape.dim)
     sizes = [d.dim_value if d.HasField("dim_value") else 0 for d in dimensions]
-    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[0] == 0)
+    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[:1] == [0])
 
 
 def infer_shapes(model: onnx.ModelProto, signature: Signature) -> dict[str, Shape]:
@@ -199,8 +201,7 @@ def refuse(name: str, what: str, instead: str) -> NoReturn:
 
 def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     """Refuse the first node that no converter reads, and count the others by operator."""
-    known = CONVERTERS.keys() | OPERATORS
-    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in known]
+    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in KNOWN]
     if not unknown:
         return
     (name, first), *others = unknown
@@ -210,7 +211,7 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
         which = "is one other node" if len(others) == 1 else f"are {len(others)} other nodes"
         what += f", nor {which} ({', '.join(f'{kind}: {count}' for kind, count in kinds.items())})"
     advice = "rewrite the layer, simplify the export, or choose an earlier result (--result NAME)"
-    refuse(name, what, f"supported are {', '.join(sorted(known))}; {advice}")
+    refuse(name, what, f"supported are {', '.join(sorted(KNOWN))}; {advice}")
 
 
 def operator(node: onnx.NodeProto) -> str:
