@@ -78,7 +78,9 @@ def test_several_inputs_and_a_label(tmp_path):
     proto.graph.node[0].CopyFrom(helper.make_node("Equal", ["x", "y"], ["sum.out"], "sum"))
     proto.graph.output[0].type.tensor_type.elem_type = TensorProto.BOOL
     onnx.save(proto, tmp_path / "two.onnx")
-    assert "needs 2 inputs (`x`, `y`)" in str(check(tmp_path / "two.onnx").errors[0])
+    integers, inputs = map(str, check(tmp_path / "two.onnx").errors)
+    assert "needs 2 inputs (`x`, `y`)" in inputs
+    assert "`y` is of type INT64" in integers
 
 
 def test_files_that_are_no_models(tmp_path):

@@ -11,10 +11,10 @@ from onnx import numpy_helper
 
 from tacit.errors import MisuseError, TacitError, UnsupportedError
 from tacit.importers.call import Call, Shape
-from tacit.importers.casts import identify
+from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, rewrite
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
-from tacit.importers.fold import infer_sizes, named, simplify
+from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
     KNOWN,
@@ -99,12 +99,14 @@ def check(path: Path, sequence: int | None = None, public: bool = False, selecti
 def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems) -> None:
     """The ends, then the operators, then each node by itself."""
     rewrite(model)
-    identify(model)
+    as_float32(model)
     try:
         select(model, selection, problems.notes)
     except MisuseError as error:
         problems.add(error)
         select(model, WHOLE, [])
+    with problems.caught():
+        read_integers(model)
     with problems.caught():
         fix_sizes(model, selection.shapes, problems.notes)
     for entry in computed(model):
@@ -113,8 +115,6 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
     signature = None
     with problems.caught():
         signature = sign(model)
-    for name, node in named(model.graph.node):
-        node.name = name
     if signature is not None and not problems.errors:
         with problems.caught():
             simplify(model, signature.input_name)

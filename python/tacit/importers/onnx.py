@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
-from tacit.importers.casts import identify
+from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, rewrite
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
@@ -27,7 +27,7 @@ from tacit.importers.source import WHOLE, Selection, Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
-OPSETS = range(9, 26)
+OPSETS = range(7, 26)
 KNOWN = CONVERTERS.keys() | OPERATORS
 Constants = dict[str, NDArray[Any]]
 
@@ -121,10 +121,11 @@ def read(
     model = load(path)
     notes = [] if notes is None else notes
     rewrite(model)
-    identify(model)
+    as_float32(model)
     select(model, selection, notes)
     for error in refusals(model):
         raise error
+    read_integers(model)
     if not reads_tokens(model):
         fix_sizes(model, selection.shapes, notes)
         return model
