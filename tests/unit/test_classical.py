@@ -129,6 +129,14 @@ def test_norms_of_activations_are_refused_with_a_way_out(tmp_path):
         import_onnx(path)
 
 
+@pytest.mark.parametrize("places", [1, [0], [2, 0]])
+def test_features_by_their_places(tmp_path, places):
+    constants = [numpy_helper.from_array(np.array(places, np.int64), "places")]
+    chosen = helper.make_node("ArrayFeatureExtractor", ["raw", "places"], ["result"], "chosen", domain=ML)
+    path = save(tmp_path, classifier("NONE", 3, THREE, "x", "raw"), chosen, constants=constants)
+    assert agree(path)[0] == "Gemm"
+
+
 def test_casts_that_change_nothing(tmp_path):
     """A perceptron of two classes as it is exported: a Cast in front, and the share of the other class."""
     stored = {"w": RANDOM.normal(size=(4, 1)), "b": RANDOM.normal(size=1), "one": np.ones(1)}

@@ -25,10 +25,11 @@ Floats = NDArray[np.float32]
 
 @dataclass
 class Rewriting:
-    """One node, the node that writes its input, and what it becomes."""
+    """One node, the node that writes its first input, the model's constants, and what the node becomes."""
 
     node: onnx.NodeProto
     before: onnx.NodeProto | None
+    stored: Mapping[str, TensorProto]
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[TensorProto] = field(default_factory=list)
 
@@ -103,11 +104,12 @@ def refusals(model: onnx.ModelProto) -> list[UnsupportedError]:
 def rewritings(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, Rewriting | UnsupportedError | None]]:
     """What each node becomes, or why it does not; None for a node without a converter."""
     makers = {name: node for node in model.graph.node for name in node.output if name}
+    stored = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
-        if not convertible(node):
+        if not convertible(node) or node.input[0] in stored:
             yield node, None
             continue
-        rewriting = Rewriting(node, makers.get(node.input[0]))
+        rewriting = Rewriting(node, makers.get(node.input[0]), stored)
         try:
             CLASSICAL[node.op_type](rewriting)
         except UnsupportedError as error:
@@ -205,6 +207,15 @@ def normalizer(rewriting: Rewriting) -> None:
     rewriting.add("Identity", [name], rewriting.output)
 
 
+def extractor(rewriting: Rewriting) -> None:
+    """Some of the features, by constant places."""
+    name, places = rewriting.node.input
+    if places not in rewriting.stored:
+        rewriting.refuse("with computed places", "choose an earlier result (--result NAME)")
+    chosen = numpy_helper.to_array(rewriting.stored[places]).astype(np.int64).ravel()
+    rewriting.add("Gather", [name, rewriting.constant("places", chosen)], rewriting.output, axis=1)
+
+
 def sums_to_one(node: onnx.NodeProto) -> bool:
     """Whether a node writes positive numbers whose sum is 1: a softmax, or a logistic function and what it lacks."""
     given = attributes(node)
@@ -293,6 +304,7 @@ def pairs(coefficients: Floats, counts: Sequence[int]) -> Floats:
 
 
 CLASSICAL: Mapping[str, Callable[[Rewriting], None]] = {
+    "ArrayFeatureExtractor": extractor,
     "LinearClassifier": linear_classifier,
     "LinearRegressor": linear_regressor,
     "Normalizer": normalizer,
