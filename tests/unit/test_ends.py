@@ -72,7 +72,7 @@ def test_probabilities_rather_than_labels(tmp_path):
 def test_what_a_map_is_made_of(tmp_path):
     source = import_onnx(classifier(tmp_path, [LABEL, zipped()], [ZIPMAP]))
     assert source.model_output == "soft.out"
-    assert "which `zipped` is made of; left out: `label` (INT64), `zipped` (no tensor)" in source.notes[0]
+    assert "which `zipped` is made of; left out: `label` (INT64) (--result" in source.notes[0]
 
 
 def test_a_label_alone_gives_the_scores_before_the_softmax(tmp_path):

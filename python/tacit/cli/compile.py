@@ -215,13 +215,14 @@ def compile_command(
             show_default=False,
         ),
     ],
-    options: CompileOptions,
+    *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="X.tacit", help="File to write; required without --check.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing: say everything that keeps the model from being compiled.")
     ] = False,
+    options: CompileOptions,
     json: AsJson = False,
 ) -> None:
     """Quantise a trained ONNX model into a .tacit file that `serve` and `run` can use.

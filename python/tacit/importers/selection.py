@@ -93,11 +93,11 @@ def automatic(model: onnx.ModelProto, kinds: Mapping[str, int], notes: list[str]
     found = [candidate for name in outputs if (candidate := scores(name, kinds, makers)) is not None]
     direct = [candidate for candidate in found if candidate.name == candidate.instead]
     best = min(direct or found or [Candidate(outputs[0], outputs[0])], key=lambda candidate: candidate.rank)
-    others = [name for name in outputs if name != best.name]
-    if others:
-        listed = ", ".join(described(name, kinds) for name in others)
+    others = [described(name, kinds) for name in outputs if name not in (best.name, best.instead)]
+    if others or best.name != best.instead:
         place = "" if best.name == best.instead else f", which `{best.instead}` is made of"
-        notes.append(f"the result is `{best.name}`{place}; left out: {listed} (--result NAME chooses another)")
+        left = f"; left out: {', '.join(others)}" if others else ""
+        notes.append(f"the result is `{best.name}`{place}{left} (--result NAME chooses another)")
     return best.name
 
 
