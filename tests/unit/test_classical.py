@@ -111,6 +111,7 @@ def test_support_vector_machines(tmp_path, kernel, degree, count):
 REFUSED = {
     "RBF": ({"kernel_type": "RBF"}, "`svmregressor`: ai.onnx.ml.SVMRegressor with kernel RBF; use a linear"),
     "degree": ({"kernel_type": "POLY", "kernel_params": [1.0, 0.0, 5.0]}, "polynomial of degree 5"),
+    "too few numbers": ({"support_vectors": [1.0, 2.0, 3.0]}, "do not fit together .*; export the model again"),
     "one class": ({"one_class": 1}, "of one class"),
 }
 

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from tacit.errors import MisuseError, TacitError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
-from tacit.importers.classical import refusals, rewrite
+from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.huggingface import is_directory_of_model
@@ -39,7 +39,7 @@ from tacit.importers.tokens import reads_tokens
 MOST_NAMES = 5
 STATIC = {"Constant", "Shape", "Size"}
 """Operators whose results are known before there is an input."""
-REWRITE = "rewrite the layer, or choose an earlier result (--result NAME)"
+OTHERWISE = "rewrite the layer, or choose an earlier result (--result NAME)"
 REMEDIES: Mapping[str, str] = {
     "ArgMax": "leave it to the client: choose the scores it reads as the result (--result NAME)",
     "GRU": "use a network without recurrence",
@@ -98,7 +98,7 @@ def check(path: Path, sequence: int | None = None, public: bool = False, selecti
 
 def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems) -> None:
     """The ends, then the operators, then each node by itself."""
-    rewrite(model)
+    to_onnx(model)
     as_float32(model)
     try:
         select(model, selection, problems.notes)
@@ -149,7 +149,7 @@ def remedy(kind: str) -> str:
     """What to do about an operator."""
     if "TreeEnsemble" in kind:
         return "decision trees do not run: use a linear model, a perceptron or a support vector machine"
-    return REMEDIES.get(kind, REWRITE)
+    return REMEDIES.get(kind, OTHERWISE)
 
 
 def check_nodes(model: onnx.ModelProto, signature: Signature, problems: Problems) -> None:

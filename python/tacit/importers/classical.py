@@ -80,7 +80,7 @@ class Rewriting:
         return self.add("Gemm", [name, *stored], output, transB=1)
 
 
-def rewrite(model: onnx.ModelProto) -> None:
+def to_onnx(model: onnx.ModelProto) -> None:
     """Replace the nodes of `ai.onnx.ml` that have a converter, in place; those that it refuses stay as they are."""
     if all(node.domain != DOMAIN for node in model.graph.node):
         return
@@ -114,13 +114,17 @@ def rewritings(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, Rewriti
             CLASSICAL[node.op_type](rewriting)
         except UnsupportedError as error:
             yield node, error
+        except (ValueError, IndexError, KeyError) as error:
+            name = node.name or rewriting.output
+            what = f"node `{name}`: {DOMAIN}.{node.op_type} has attributes that do not fit together ({error})"
+            yield node, UnsupportedError(f"{what}; export the model again")
         else:
             yield node, rewriting
 
 
 def convertible(node: onnx.NodeProto) -> bool:
     """Whether there is a converter for it."""
-    return node.domain == DOMAIN and node.op_type in CLASSICAL
+    return node.domain == DOMAIN and node.op_type in CLASSICAL and bool(node.input)
 
 
 def attributes(node: onnx.NodeProto) -> dict[str, Any]:

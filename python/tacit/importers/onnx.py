@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
-from tacit.importers.classical import refusals, rewrite
+from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
@@ -120,7 +120,7 @@ def read(
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
     notes = [] if notes is None else notes
-    rewrite(model)
+    to_onnx(model)
     as_float32(model)
     select(model, selection, notes)
     for error in refusals(model):
