@@ -50,7 +50,7 @@ def test_nodes_are_refused_beside_unknown_operators(tmp_path):
 
 
 def test_nodes_of_sequences(tmp_path):
-    network = Network(("N", 3, 8, 8)).add("Softmax", axis=1, name="first")
+    network = Network(("N", 3, 8, 8)).add("Erf", name="first")
     network.add("Erf", inputs=["x"], name="second").add("Add", "first.out", name="sum")
     found = words(network, tmp_path)
     assert [text.split(":")[0] for text in found] == ["node `first`", "node `second`"]
