@@ -17,6 +17,7 @@ from tacit.compile import metadata
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.data.ranges import Bounds
 from tacit.data.text import ENTRY, Text, stored
+from tacit.importers.source import Selection
 from tacit.session.terms import Terms
 
 SIMULATION_BATCH = 32
@@ -65,6 +66,12 @@ class Model:
         _ = self.description  # a file that is no model is refused as such
         entries = metadata.entries(self.path)
         return stored(self.path, entries) if ENTRY in entries else None
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The part of the float model that was compiled."""
+        noted = metadata.noted(metadata.entries(self.path).get(metadata.OPTIONS)) or {}
+        return Selection.of(noted)
 
     @property
     def output_scale(self) -> float:

@@ -157,7 +157,7 @@ def test_missing_and_repeated_names_become_unique(tmp_path):
     assert names == ["Relu_0", "same_1", "same_2"]
 
 
-@pytest.mark.parametrize("opset", [OPSETS[0], 11, 13, 21, OPSETS[-1]])
+@pytest.mark.parametrize("opset", [OPSETS[0], 8, 11, 13, 21, OPSETS[-1]])
 def test_every_opset_in_range_imports(tmp_path, opset):
     network = Network((1, 3, 8, 8), opset=opset).conv((4, 3, 3, 3)).add("Relu")
     network.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).add("Flatten").gemm(36, 5)

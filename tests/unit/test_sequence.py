@@ -288,7 +288,10 @@ def test_directories_that_are_damaged(tmp_path):
 
 def test_inputs_beside_the_tokens(tmp_path):
     proto = Export().proto()
-    proto.graph.input.append(helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3]))
+    proto.graph.input.append(helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, 1]))
+    read = [proto.graph.output[0].name, "images"]
+    proto.graph.node.append(helper.make_node("MatMul", read, ["mixed"], name="mixed"))
+    proto.graph.output[0].name = "mixed"
     onnx.save(proto, tmp_path / "model.onnx")
     with pytest.raises(UnsupportedError, match="`images`"):
         import_onnx(tmp_path / "model.onnx", SEQUENCE)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, widths
+from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, shape, widths
 from tacit.data import corpus
 from tacit.data.examples import load
 from tacit.data.preprocess import Preprocessing, parse
@@ -18,6 +19,10 @@ from tacit.report import terminal
 if TYPE_CHECKING:
     from tacit.compile.compiler import Options
     from tacit.compile.reading import Reading
+    from tacit.importers.check import Problems
+
+PROBLEMS = 1
+"""Exit code of `--check` for a model that cannot be compiled."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,22 @@ class CompileOptions:
             metavar="X.tacit", help="Take the salt of this earlier file, so that the bytes are the same again."
         ),
     ] = None
+    result: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of an ONNX file, the output or inner tensor to compute; only what it needs is compiled. "
+            "Default: scores rather than labels and hidden states.",
+        ),
+    ] = None
+    input_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]1x3x224x224",
+            help="Of an ONNX file with dynamic sizes: the shape of an input, the batch first; may be repeated. "
+            "Without NAME of the only input.",
+        ),
+    ] = None
     accept_leakage: AcceptLeakage = False
 
     @property
@@ -178,6 +199,9 @@ class CompileOptions:
             margin_bits=self.margin_bits,
             packing=self.packing,
             salt_of=self.salt_of,
+            result=self.result,
+            input_shapes=tuple(shape(text) for text in self.input_shape or ()),
+            say=terminal.note,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )
 
@@ -191,7 +215,13 @@ def compile_command(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="X.tacit", help="File to write.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="X.tacit", help="File to write; required without --check.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: say everything that keeps the model from being compiled.")
+    ] = False,
     options: CompileOptions,
     json: AsJson = False,
 ) -> None:
@@ -201,8 +231,28 @@ def compile_command(
     with a hundred or so typical inputs: activations saturate at the ranges seen there. With
     --preprocess the model takes pictures too: `run`, `simulate` and `evaluate` prepare them. A model
     that reads text needs --sequence: all texts fill that many tokens, and servers learn nothing else
-    of their lengths. For its clients X.text is written too.
+    of their lengths. For its clients X.text is written too. With --check nothing is written: all problems
+    are listed, each with what to do about it, and the exit code is 1 if there are any.
     """
+    if check:
+        report(model, options, json)
+        return
+    if output is None:
+        raise typer.BadParameter("name the file to write: -o X.tacit", param_hint="'--output' / '-o'")
+    summary = {"file": str(output), **compiled(model, output, options)}
+    if json:
+        terminal.emit_json(summary)
+        return
+    terminal.console.print(terminal.model_table(summary))
+    terminal.console.print(f"wrote {output}", highlight=False)
+    if "plan" in summary:
+        terminal.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
+    if "text" in summary:
+        terminal.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)
+
+
+def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, Any]:
+    """Compile `model` into `output`, with a warning where nothing calibrates it; gives the summary of its layers."""
     from tacit.compile.compiler import compile_model
     from tacit.importers.quantised import is_quantised
 
@@ -216,13 +266,39 @@ def compile_command(
         terminal.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
         )
-    summary = {"file": str(output), **compile_model(model, output, x, options.bounds, options.options(model, reading))}
+    return compile_model(model, output, x, options.bounds, options.options(model, reading))
+
+
+def report(model: Path, options: CompileOptions, json: bool) -> None:
+    """Print everything that keeps `model` from being compiled; raises `Exit` with code 1 if there is anything."""
+    problems = found(model, options)
+    if not problems.errors:
+        with TemporaryDirectory() as folder, problems.caught():
+            compiled(model, Path(folder) / "checked.tacit", options)
+    else:
+        for note in problems.notes:
+            terminal.note(note)
     if json:
-        terminal.emit_json(summary)
-        return
-    terminal.console.print(terminal.model_table(summary))
-    terminal.console.print(f"wrote {output}", highlight=False)
-    if "plan" in summary:
-        terminal.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
-    if "text" in summary:
-        terminal.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)
+        terminal.emit_json({"model": str(model), "problems": problems.listed()})
+    else:
+        for error in problems.errors:
+            terminal.console.print(f"- {error}", highlight=False, markup=False, soft_wrap=True)
+        count = len(problems.errors)
+        summary = f"{count} problem{'s' * (count != 1)}" if count else "it compiles"
+        terminal.console.print(f"{model}: {summary}", highlight=False, markup=False, soft_wrap=True)
+    if problems.errors:
+        raise typer.Exit(PROBLEMS)
+
+
+def found(model: Path, options: CompileOptions) -> "Problems":
+    """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
+    from tacit.importers.check import Problems, check
+    from tacit.importers.quantised import is_quantised
+
+    trained = is_quantised(model)
+    if trained:
+        return Problems()
+    reading = options.reading() if options.reads_text(model, trained) else None
+    chosen = options.options(model, reading)
+    length, public = (None, False) if reading is None else (reading.sequence, reading.public_embedding)
+    return check(model, length, public, chosen.selection)

@@ -159,6 +159,18 @@ def interval(text: str) -> tuple[float, float]:
     return bounds
 
 
+def shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """`NAME=1x3x224x224` as the name of an input, empty if it is left out, and its shape."""
+    name, _, sizes = text.rpartition("=")
+    try:
+        found = tuple(int(size) for size in sizes.split("x"))
+    except ValueError:
+        raise typer.BadParameter(f"`{text}` is not of the form NAME=1x3x224x224") from None
+    if min(found) < 1 or len(found) < 2:
+        raise typer.BadParameter(f"`{text}` is no shape: name the batch and at least one size, all 1 or more")
+    return name, found
+
+
 def widths(text: str) -> tuple[int, ...]:
     """`B,B,..` as numbers of bits."""
     try:

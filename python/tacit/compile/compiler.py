@@ -1,6 +1,7 @@
 """From a float model to a .tacit file: import, calibrate, compile."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
+from tacit.importers.source import WHOLE, Selection
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -32,6 +34,10 @@ TRANSFERS_ACTIVATION_BITS = 6
 TRANSFERS_WEIGHT_BITS = 4
 
 
+def silent(_: str) -> None:
+    """Say nothing."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How to quantise. Widths in bits, 8 unless given, of weights of text 10; `labels` names the classes, or is empty.
@@ -43,6 +49,9 @@ class Options:
     means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
     `salt_of` is a model file whose salt this one shall have: from the same network it has the same bytes then.
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
+    `result` names the output of an ONNX file, or a tensor inside it, that is computed; without it the importer
+    chooses, and `say` gets what it chose, in words for people. `input_shapes` are pairs of an input's name (or nothing,
+    where there is one) and its shape, the batch first, for sizes that the file leaves open.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -64,6 +73,14 @@ class Options:
     packing: Packing | None = None
     disabled: tuple[str, ...] = ()
     salt_of: Path | None = None
+    result: str | None = None
+    input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    say: Callable[[str], None] = silent
+
+    @property
+    def selection(self) -> Selection:
+        """The part of the model that is compiled."""
+        return Selection(self.result, self.input_shapes)
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
@@ -74,6 +91,7 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
+        names += ["result", "input_shapes"]
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -108,9 +126,15 @@ def compile_model(
     _core.check_suite(options.suite, options.accept_leakage)
     check_passes(options)
     if is_quantised(source):
+        if options.selection != WHOLE:
+            raise MisuseError(
+                f"{source} was trained with few bits and has one result: leave --result and --input-shape out"
+            )
         return compile_quantised(source, output, options)
     reading, text = options.reading or Reading(), None
-    graph = import_onnx(source, reading.sequence, reading.public_embedding)
+    graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
+    for note in graph.notes:
+        options.say(note)
     if options.reading is not None or graph.reads_tokens:
         text = describe(source, graph, reading)
         options, x, input_range = of_text(options, graph, text, x)

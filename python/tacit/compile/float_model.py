@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import MisuseError
 from tacit.importers.onnx import expose
+from tacit.importers.source import WHOLE, Selection
 
 BATCH = 64
 BATCH_BYTES = 2**27
@@ -19,13 +20,18 @@ class FloatModel:
     """An ONNX model that gives its output and, on request, the tensors named in `tensors`."""
 
     def __init__(
-        self, path: Path, tensors: Sequence[str] = (), sequence: int | None = None, public: bool = False
+        self,
+        path: Path,
+        tensors: Sequence[str] = (),
+        sequence: int | None = None,
+        public: bool = False,
+        selection: Selection = WHOLE,
     ) -> None:
-        """Load the model, for inputs of `sequence` tokens if it reads text, embedded ones if `public`.
+        """Load what `selection` needs of the model, for inputs of `sequence` tokens if it reads text.
 
-        Raises errors as the importer does.
+        These are embedded if the embedding is `public`. Raises errors as the importer does.
         """
-        serialised, self.signature = expose(path, tensors, sequence, public)
+        serialised, self.signature = expose(path, tensors, sequence, public, selection)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         self.tensors = [*tensors] if tensors else [self.signature.output_name]

@@ -46,7 +46,7 @@ def calibrate(
     """
     seen = source.observed()
     tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
-    model = FloatModel(path, tensors, length(source), source.masked)
+    model = FloatModel(path, tensors, length(source), source.masked, source.selection)
     read = () if x is None else linear_inputs(source)
     if x is None:
         input_range = input_range or UNIT

@@ -93,7 +93,8 @@ def infer_sizes(model: onnx.ModelProto, input_name: str) -> Sizes:
     try:
         inferred = shape_inference.infer_shapes(single, strict_mode=True, data_prop=True).graph
     except shape_inference.InferenceError as error:
-        raise MisuseError(f"shapes of the model do not fit together: {str(error).strip()}") from error
+        advice = "name the sizes it was made for (--input-shape), or export it again"
+        raise MisuseError(f"shapes of the model do not fit together: {str(error).strip()}; {advice}") from error
     return known_sizes([*inferred.input, *inferred.value_info, *inferred.output])
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,17 +14,22 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
-from tacit.importers.fold import infer_sizes, simplify
+from tacit.importers.casts import as_float32, read_integers
+from tacit.importers.classical import refusals, to_onnx
+from tacit.importers.extents import fix_sizes
+from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
+from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
-from tacit.importers.source import Source
+from tacit.importers.source import WHOLE, Selection, Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
-OPSETS = range(9, 26)
+OPSETS = range(7, 26)
+KNOWN = CONVERTERS.keys() | OPERATORS
 Constants = dict[str, NDArray[Any]]
 
 
@@ -36,18 +42,25 @@ class Signature(NamedTuple):
     batched: bool
 
 
-def import_onnx(path: Path, sequence: int | None = None, public: bool = False) -> Source:
+def import_onnx(path: Path, sequence: int | None = None, public: bool = False, selection: Selection = WHOLE) -> Source:
     """Read an ONNX file, or a directory of Hugging Face for inputs of `sequence` tokens.
 
-    With `public` clients embed their tokens: the model begins after that.
+    With `public` clients embed their tokens: the model begins after that. `selection` says which part of a file is
+    wanted; what the importer chose by itself is in the `notes` of the source.
 
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    model = read(path, sequence, public)
+    notes: list[str] = []
+    model = read(path, sequence, public, selection, notes)
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
+    return replace(import_graph(path, model, signature, public), notes=tuple(notes), selection=selection)
+
+
+def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, public: bool) -> Source:
+    """The source graph of a model that is simplified already."""
     graph_name = model.graph.name or model_name(path)
     if not model.graph.node:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
@@ -86,17 +99,40 @@ def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants) -> bool:
     )
 
 
-def read(path: Path, sequence: int | None = None, public: bool = False) -> onnx.ModelProto:
+def read(
+    path: Path,
+    sequence: int | None = None,
+    public: bool = False,
+    selection: Selection = WHOLE,
+    notes: list[str] | None = None,
+) -> onnx.ModelProto:
     """Load and check a model for inputs of `sequence` tokens if it reads tokens.
 
-    It is a file, plain or compressed, or a directory; the opset must be one the converters were written for.
+    It is a file, plain or compressed, or a directory; the opset must be one the converters were written for. Of a
+    file only what `selection` needs is kept, and what was chosen without being asked for is added to `notes`.
     """
     if is_directory_of_model(path):
+        if selection != WHOLE:
+            raise MisuseError(
+                f"{path} is a directory of Hugging Face, whose result is known: leave --result and --input-shape out"
+            )
         return read_directory(path, needed(path, sequence), public)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
-    return fix_tokens(model, needed(path, sequence or length_of(model))) if reads_tokens(model) else model
+    notes = [] if notes is None else notes
+    to_onnx(model)
+    as_float32(model)
+    select(model, selection, notes)
+    for error in refusals(model):
+        raise error
+    read_integers(model)
+    if not reads_tokens(model):
+        fix_sizes(model, selection.shapes, notes)
+        return model
+    if selection.shapes:
+        raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")
+    return fix_tokens(model, needed(path, sequence or length_of(model)))
 
 
 def needed(path: Path, sequence: int | None) -> int:
@@ -107,7 +143,7 @@ def needed(path: Path, sequence: int | None) -> int:
 
 
 def load(path: Path) -> onnx.ModelProto:
-    """Load and check a file."""
+    """Load and check a file, and give its nodes names that are unique."""
     known = remedy(path) if path.exists() and not packed(path) else None
     if known:
         raise MisuseError(f"{path} {known}")
@@ -122,9 +158,11 @@ def load(path: Path) -> onnx.ModelProto:
         reason = str(error).strip().splitlines()
         raise MisuseError(f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}") from error
     version = opset_of(model)
-    if version not in OPSETS:
+    if version not in OPSETS and (version or any(not node.domain for node in model.graph.node)):
         advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"
         raise UnsupportedError(f"{path} uses opset {version}; {advice}")
+    for name, node in named(model.graph.node):
+        node.name = name
     return model
 
 
@@ -139,24 +177,20 @@ def sign(model: onnx.ModelProto) -> Signature:
     graph = model.graph
     stored = {tensor.name for tensor in graph.initializer}
     inputs = [entry for entry in graph.input if entry.name not in stored]
-    if len(inputs) != 1 or len(graph.output) != 1:
-        what = f"the model has {len(inputs)} inputs and {len(graph.output)} outputs"
-        raise UnsupportedError(f"{what}; export it with one input and one output")
+    if len(inputs) != 1:
+        names = ", ".join(f"`{entry.name}`" for entry in inputs)
+        what = f"the result needs {len(inputs)} inputs" + (f" ({names})" if names else "")
+        raise UnsupportedError(f"{what}; export the model with one input, or choose a result of one (--result NAME)")
     (entry,) = inputs
     tensor = entry.type.tensor_type
     for end in (entry, graph.output[0]):
         if end.type.tensor_type.elem_type != TensorProto.FLOAT:
             kind = TensorProto.DataType.Name(end.type.tensor_type.elem_type)
-            raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32")
+            advice = "; or choose another result (--result NAME)" if end is graph.output[0] else ""
+            raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32{advice}")
     dimensions = list(tensor.shape.dim)
     sizes = [d.dim_value if d.HasField("dim_value") else 0 for d in dimensions]
-    if len(sizes) < 2 or sizes[0] not in (0, 1):
-        what = f"input `{entry.name}` has shape {sizes}"
-        raise UnsupportedError(f"{what}; its first dimension must be the batch, dynamic or 1")
-    if min(sizes[1:]) < 1:
-        what = f"input `{entry.name}` has a dynamic size beside the batch"
-        raise UnsupportedError(f"{what}; export the model at the fixed size you will run")
-    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[0] == 0)
+    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[:1] == [0])
 
 
 def infer_shapes(model: onnx.ModelProto, signature: Signature) -> dict[str, Shape]:
@@ -174,8 +208,7 @@ def refuse(name: str, what: str, instead: str) -> NoReturn:
 
 def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     """Refuse the first node that no converter reads, and count the others by operator."""
-    known = CONVERTERS.keys() | OPERATORS
-    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in known]
+    unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in KNOWN]
     if not unknown:
         return
     (name, first), *others = unknown
@@ -184,8 +217,8 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     if others:
         which = "is one other node" if len(others) == 1 else f"are {len(others)} other nodes"
         what += f", nor {which} ({', '.join(f'{kind}: {count}' for kind, count in kinds.items())})"
-    advice = f"supported are {', '.join(sorted(known))}; rewrite the layer or simplify the export"
-    refuse(name, what, advice)
+    advice = "rewrite the layer, simplify the export, or choose an earlier result (--result NAME)"
+    refuse(name, what, f"supported are {', '.join(sorted(KNOWN))}; {advice}")
 
 
 def operator(node: onnx.NodeProto) -> str:
@@ -216,10 +249,14 @@ def text(value: Any) -> Any:
 
 
 def expose(
-    path: Path, tensors: Iterable[str], sequence: int | None = None, public: bool = False
+    path: Path,
+    tensors: Iterable[str],
+    sequence: int | None = None,
+    public: bool = False,
+    selection: Selection = WHOLE,
 ) -> tuple[bytes, Signature]:
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
-    model = read(path, sequence, public)
+    model = read(path, sequence, public, selection)
     signature = sign(model)
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]

@@ -44,18 +44,24 @@ def import_sequence(name: str, ends: Ends, calls: Sequence[Call], sizes: Mapping
 
     `sizes` have the batch of one. Raises `UnsupportedError` naming the node that cannot be run.
     """
+    weaver, calls = begin(ends, calls, sizes, opset)
+    for call in calls:
+        convert(weaver, call)
+    last = calls[-1]
+    result = weaver.stored(last, ends.output)
+    written = weaver.draft.straight(last, result, without_batch(result.places.shape))
+    return replace(weaver.draft.source(name, ends.input_name, written, ends.output), masked=ends.masked)
+
+
+def begin(ends: Ends, calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int) -> tuple[Weaver, list[Call]]:
+    """The state before the first node, and the nodes with formulas that are recognised as a whole in one."""
     input_name, shape, output, masked = ends
     calls = fuse(calls, [output])
     readers = Counter(read for call in calls for read in call.inputs) + Counter([output])
     draft = Draft({input_name: shape})
     weaver = Weaver(input_name, shape[-2:] if masked or looks_up(calls) else (0, 0), opset, sizes, readers, draft)
     weaver.values[input_name] = Stored(input_name, in_order((1, *shape)), input_name)
-    for call in calls:
-        convert(weaver, call)
-    last = calls[-1]
-    result = weaver.stored(last, output)
-    written = draft.straight(last, result, without_batch(result.places.shape))
-    return replace(draft.source(name, input_name, written, output), masked=masked)
+    return weaver, calls
 
 
 def looks_up(calls: Sequence[Call]) -> bool:

@@ -32,12 +32,34 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer.
+
+    `shapes` are those of inputs by name, the batch first; without a name, of the only one.
+    """
+
+    result: str | None = None
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, noted: Mapping[str, Any]) -> "Selection":
+        """What the options say that a file was compiled with."""
+        result, shapes = noted.get("result"), noted.get("input_shapes") or ()
+        return cls(result, tuple((str(name), tuple(map(int, shape))) for name, shape in shapes))
+
+
+WHOLE = Selection()
+"""Nobody asked for a part of the model."""
+
+
+@dataclass(frozen=True)
 class Source:
     """A float network with one input and one output; shapes leave the batch out.
 
     Tensors in `internal` are made by the import: the model itself does not compute them. The others are
     tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
-    the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask.
+    the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask. `notes`
+    tell people what the import chose for them, and `selection` is what they had asked for.
     """
 
     name: str
@@ -51,6 +73,8 @@ class Source:
     output_shape: tuple[int, ...] = ()
     model_output: str = ""
     masked: bool = False
+    notes: tuple[str, ...] = ()
+    selection: Selection = WHOLE
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""

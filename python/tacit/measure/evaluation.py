@@ -9,7 +9,6 @@ import numpy as np
 from tacit.data.corpus import Corpus, is_text
 from tacit.data.corpus import load as load_texts
 from tacit.data.examples import Examples, load
-from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.measure import similarity
 from tacit.measure.similarity import reader
@@ -45,15 +44,17 @@ def evaluate(
         return simulated(pair.model, given, source, progress)
     if source is None:
         raise MisuseError("--mode plain needs the float source: --model M.onnx")
-    return plain(source, given, pair.model.text)
+    return plain(source, given, pair.model)
 
 
-def plain(source: Path, examples: Examples, text: Text | None = None) -> dict[str, Any]:
-    """The float model under onnxruntime, for inputs as `text` makes them if it reads text."""
+def plain(source: Path, examples: Examples, compiled: Model) -> dict[str, Any]:
+    """The float model under onnxruntime: what was `compiled` of it, for inputs as that takes them."""
     from tacit.compile.float_model import FloatModel
 
     began = monotonic()
-    model = FloatModel(source) if text is None else FloatModel(source, (), text.sequence, text.embedding is not None)
+    text, selection = compiled.text, compiled.selection
+    length, public = (None, False) if text is None else (text.sequence, text.embedding is not None)
+    model = FloatModel(source, (), length, public, selection)
     outputs = model(examples.x).astype(np.float64)
     return {"mode": "plain", "model": str(source), **scored(outputs, examples, began)}
 
@@ -67,7 +68,7 @@ def simulated(
     content = {"mode": "simulate", "model": str(model.path), **scored(outputs, examples, began)}
     if source is None:
         return content
-    floats = plain(source, examples, model.text)
+    floats = plain(source, examples, model)
     compared = {f"float_{name}": value for name, value in floats.items() if name in ("top1", *MEASURES)}
     if not estimates(outputs):
         compared["agreement"] = float((np.array(content["output"]) == np.array(floats["output"])).mean())
