@@ -15,8 +15,10 @@ from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
+from tacit.importers.layout import MOST_AXES
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
+from tacit.importers.rewrite import REWRITES, rewrite, rewrites
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
@@ -47,12 +49,13 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False) -
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
+    rewrite(model, signature.input_name)
     graph_name = model.graph.name or model_name(path)
     if not model.graph.node:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
     constants: Constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
-    if is_sequence(model.graph.node, constants):
-        sizes = infer_sizes(model, signature.input_name)
+    sizes = infer_sizes(model, signature.input_name)
+    if is_sequence(model.graph.node, constants, sizes):
         calls = [called(node.name, node, sizes, constants) for node in model.graph.node]
         return import_sequence(graph_name, Ends(*signature[:3], public), calls, sizes, opset_of(model))
     return import_plain(graph_name, model, signature, constants)
@@ -77,10 +80,12 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
     return Source(graph_name, *signature[:3], tuple(nodes), weights, internal)
 
 
-def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants) -> bool:
-    """Whether a model has operators of transformers, or products of two activations."""
+def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape]) -> bool:
+    """Whether a model has operators of transformers, products of two activations, or tensors of many axes."""
     return any(
-        node.op_type not in CONVERTERS or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
+        node.op_type not in CONVERTERS
+        or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
+        or any(len(sizes.get(name, ())) > MOST_AXES + 1 for name in node.output)
         for node in nodes
     )
 
@@ -168,7 +173,7 @@ def refuse(name: str, what: str, instead: str) -> NoReturn:
 
 def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     """Refuse the first node that no converter reads, and count the others by operator."""
-    known = CONVERTERS.keys() | OPERATORS
+    known = CONVERTERS.keys() | OPERATORS | REWRITES.keys()
     unknown = [(node.name, operator(node)) for node in nodes if operator(node) not in known]
     if not unknown:
         return
@@ -215,6 +220,12 @@ def expose(
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
     model = read(path, sequence, public)
     signature = sign(model)
+    if rewrites(model.graph.node):
+        # What was computed from shapes holds for a batch of one.
+        shaped = any(node.op_type in ("Shape", "Size") for node in model.graph.node)
+        simplify(model, signature.input_name)
+        rewrite(model, signature.input_name)
+        signature = signature._replace(batched=signature.batched and not shaped)
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]
     model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in added)

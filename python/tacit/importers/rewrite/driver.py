@@ -1,0 +1,92 @@
+"""Rewrites a model until no node is left that a rewriting wants.
+
+A rewriting is one function and one registration. It gets a `Writer`, writes nodes that the importer knows or that
+another rewriting knows, and gives the name of their result; None leaves the node to the importer. All of it stays
+ONNX, so that calibration runs the same nodes as the import reads, and sees the range of every tensor.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from tacit.importers.call import Call
+from tacit.importers.fold import infer_sizes
+from tacit.importers.rewrite.arrangements import ARRANGEMENTS
+from tacit.importers.rewrite.norms import NORMS
+from tacit.importers.rewrite.pointwise import POINTWISE
+from tacit.importers.rewrite.products import PRODUCTS
+from tacit.importers.rewrite.reductions import REDUCTIONS
+from tacit.importers.rewrite.sampling import SAMPLING
+from tacit.importers.rewrite.windows import WINDOWS
+from tacit.importers.rewrite.writer import Writer
+
+REWRITES: Mapping[str, Callable[[Writer], str | None]] = {
+    **ARRANGEMENTS,
+    **NORMS,
+    **POINTWISE,
+    **PRODUCTS,
+    **REDUCTIONS,
+    **SAMPLING,
+    **WINDOWS,
+}
+MOST_ROUNDS = 8
+"""Rounds after which rewritings of rewritings must have come to an end."""
+
+
+def rewrites(nodes: Iterable[onnx.NodeProto]) -> bool:
+    """Whether one of the nodes may be rewritten."""
+    return any(node.op_type in REWRITES and node.domain in ("", "ai.onnx") for node in nodes)
+
+
+def rewrite(model: onnx.ModelProto, input_name: str) -> None:
+    """Rewrite a model, whose constants are computed already, in place.
+
+    Raises `UnsupportedError` naming the node for attributes that no rewriting expresses.
+    """
+    for _ in range(MOST_ROUNDS):
+        if not rewrites(model.graph.node) or not rewrite_once(model, input_name):
+            return
+
+
+def rewrite_once(model: onnx.ModelProto, input_name: str) -> bool:
+    """Rewrite each node at most once; tells whether any was."""
+    sizes = infer_sizes(model, input_name)
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    shapes = {name: size[1:] for name, size in sizes.items() if name not in constants and size[:1] == (1,)}
+    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    nodes: list[onnx.NodeProto] = []
+    changed = False
+    for node in model.graph.node:
+        written = None
+        if rewrites([node]) and any(name not in constants for name in node.input if name):
+            written = written_instead(node, Writer(called(node, shapes, constants), opset), model)
+        nodes.extend([node] if written is None else written)
+        changed |= written is not None
+    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del model.graph.node[:]
+    model.graph.node.extend(kept)
+    return changed
+
+
+def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[str, NDArray[Any]]) -> Call:
+    """The node without classes of ONNX."""
+    values = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    attributes = {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+    return Call(node.name, node.op_type, list(node.input), attributes, shapes, constants, list(node.output))
+
+
+def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
+    """The nodes that take the place of `node`, the last of which writes its output; None if it stays."""
+    result = REWRITES[node.op_type](writer)
+    if result is None:
+        return None
+    if not any(result in written.output for written in writer.nodes):
+        result = writer.put("Identity", result)
+    for written in writer.nodes:
+        if result in written.output:
+            written.output[0] = node.output[0]
+    model.graph.initializer.extend(writer.constants)
+    return writer.nodes
