@@ -18,7 +18,7 @@ from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.layout import MOST_AXES
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
-from tacit.importers.rewrite import REWRITES, rewrite, rewrites
+from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
@@ -220,8 +220,10 @@ def expose(
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
     model = read(path, sequence, public)
     signature = sign(model)
-    if rewrites(model.graph.node):
-        # What was computed from shapes holds for a batch of one.
+    known = {signature.input_name, *(name for node in model.graph.node for name in node.output)}
+    tensors = list(tensors)
+    if not known.issuperset(tensors):
+        # The import rewrote nodes. What it computed from shapes holds for a batch of one.
         shaped = any(node.op_type in ("Shape", "Size") for node in model.graph.node)
         simplify(model, signature.input_name)
         rewrite(model, signature.input_name)

@@ -5,7 +5,7 @@ another rewriting knows, and gives the name of their result; None leaves the nod
 ONNX, so that calibration runs the same nodes as the import reads, and sees the range of every tensor.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import onnx
@@ -36,9 +36,9 @@ MOST_ROUNDS = 8
 """Rounds after which rewritings of rewritings must have come to an end."""
 
 
-def rewrites(nodes: Iterable[onnx.NodeProto]) -> bool:
-    """Whether one of the nodes may be rewritten."""
-    return any(node.op_type in REWRITES and node.domain in ("", "ai.onnx") for node in nodes)
+def rewrites(node: onnx.NodeProto) -> bool:
+    """Whether a node may be rewritten."""
+    return node.op_type in REWRITES and node.domain in ("", "ai.onnx")
 
 
 def rewrite(model: onnx.ModelProto, input_name: str) -> None:
@@ -47,7 +47,7 @@ def rewrite(model: onnx.ModelProto, input_name: str) -> None:
     Raises `UnsupportedError` naming the node for attributes that no rewriting expresses.
     """
     for _ in range(MOST_ROUNDS):
-        if not rewrites(model.graph.node) or not rewrite_once(model, input_name):
+        if not any(rewrites(node) for node in model.graph.node) or not rewrite_once(model, input_name):
             return
 
 
@@ -61,14 +61,16 @@ def rewrite_once(model: onnx.ModelProto, input_name: str) -> bool:
     changed = False
     for node in model.graph.node:
         written = None
-        if rewrites([node]) and any(name not in constants for name in node.input if name):
+        if rewrites(node) and any(name not in constants for name in node.input if name):
             written = written_instead(node, Writer(called(node, shapes, constants), opset), model)
         nodes.extend([node] if written is None else written)
         changed |= written is not None
+    if not changed:
+        return False
     kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del model.graph.node[:]
     model.graph.node.extend(kept)
-    return changed
+    return True
 
 
 def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[str, NDArray[Any]]) -> Call:

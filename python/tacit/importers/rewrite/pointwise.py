@@ -25,9 +25,9 @@ def absolute(w: Writer) -> str:
 def prelu(w: Writer) -> str:
     """PRelu: `slope*x + (1 - slope)*relu(x)`, with one slope, or one per channel or element."""
     slope = w.call.required(1, "slope")
-    positive = w.put("Relu", w.x)
     if (slope == 1).all():
         return w.x
+    positive = w.put("Relu", w.x)
     if (slope == 0).all():
         return positive
     rest = w.put("Mul", w.x, w.call.inputs[1])
