@@ -90,6 +90,40 @@ def decoder() -> Network:
     return network.add("Resize", "", floats(network, [1, 1, 2, 2]), mode="nearest").add("MaxPool", kernel_shape=[2, 2])
 
 
+def rms_formula(*, reciprocal: str) -> Callable[[], Network]:
+    """A norm by the root of the mean square, as arithmetic."""
+
+    def build() -> Network:
+        network = Network(("N", 5, 16))
+        network.add("Pow", floats(network, 2.0)).add("ReduceMean", axes=[-1]).add("Add", floats(network, 1e-5))
+        if reciprocal == "Pow":
+            network.add("Pow", floats(network, -0.5))
+        else:
+            network.add("Sqrt")
+        if reciprocal == "Reciprocal":
+            network.add("Reciprocal")
+        if reciprocal == "Div":
+            network.add("Div", inputs=[floats(network, 1.0), network.last])
+        network.add("Div" if reciprocal == "" else "Mul", inputs=["x", network.last])
+        return network.add("Mul", floats(network, np.linspace(0.5, 1.5, 16)))
+
+    return build
+
+
+def unit_length() -> Network:
+    """What a framework makes of a normalisation to length 1."""
+    network = Network((1, 16)).add("ReduceL2", axes=[1], keepdims=1)
+    network.add("Clip", floats(network, 1e-12)).add("Expand", ints(network, 1, 16))
+    return network.add("Div", inputs=["x", network.last])
+
+
+def unit_length_by_sums() -> Network:
+    """The same with a sum of squares."""
+    network = Network(("N", 3, 16)).add("Mul", inputs=["x", "x"])
+    network.add("ReduceSum", ints(network, -1)).add("Add", floats(network, 1e-6)).add("Sqrt")
+    return network.add("Div", inputs=["x", network.last])
+
+
 def then_relu(build: Callable[[], Network]) -> Callable[[], Network]:
     """The operator with a ReLU after it."""
     return lambda: build().add("Relu")
@@ -220,6 +254,15 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     ),
     "layer norm of one row": with_constants("LayerNormalization", *constants(24)[:2], shape=("N", 24)),
     "rms norm": with_constants("RMSNormalization", *constants(16)[:1], shape=("N", 5, 16), opset=23),
+    "rms norm as a quotient": rms_formula(reciprocal=""),
+    "rms norm by a reciprocal": rms_formula(reciprocal="Reciprocal"),
+    "rms norm by one over a root": rms_formula(reciprocal="Div"),
+    "rms norm by a power": rms_formula(reciprocal="Pow"),
+    "unit length": unit_length,
+    "unit length by sums": unit_length_by_sums,
+    "softmax over channels": one("Softmax", axis=1),
+    "softmax over rows": one("Softmax", axis=2),
+    "softmax of opset 11": one("Softmax", ("N", 3, 4), opset=11),
     "l2 normalisation": one("LpNormalization", ("N", 5, 16), p=2, axis=-1),
     "batch norm alone": with_constants("BatchNormalization", *constants(4)),
     "batch norm of features": with_constants("BatchNormalization", *constants(12), shape=("N", 12)),

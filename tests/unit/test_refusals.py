@@ -57,10 +57,6 @@ CASES = {
         ["`bad`", "MaxPool", "dilations"],
     ),
     "double weights": (lambda: constant_of(np.float64), ["MatMul", "float32"]),
-    "softmax over rows": (
-        lambda: Network(("N", 3, 8, 8)).add("Softmax", axis=1, name="bad"),
-        ["`bad`", "Softmax", "transpose"],
-    ),
     "quotient of activations": (
         lambda: Network(("N", 3, 8, 8)).add("Softmax", name="s").add("Div", inputs=["x", "s.out"], name="bad"),
         ["`bad`", "Div", "Softmax"],

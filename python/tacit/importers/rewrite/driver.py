@@ -6,6 +6,7 @@ ONNX, so that calibration runs the same nodes as the import reads, and sees the 
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import onnx
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from tacit.importers.call import Call
-from tacit.importers.fold import infer_sizes
+from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
+from tacit.importers.rewrite.formulas import FORMULAS
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
@@ -25,6 +27,7 @@ from tacit.importers.rewrite.writer import Writer
 
 REWRITES: Mapping[str, Callable[[Writer], str | None]] = {
     **ARRANGEMENTS,
+    **FORMULAS,
     **NORMS,
     **POINTWISE,
     **PRODUCTS,
@@ -57,19 +60,19 @@ def rewrite_once(model: onnx.ModelProto, input_name: str) -> bool:
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     shapes = {name: size[1:] for name, size in sizes.items() if name not in constants and size[:1] == (1,)}
     opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    writers = {name: partial(called, node, shapes, constants) for node in model.graph.node for name in node.output}
     nodes: list[onnx.NodeProto] = []
     changed = False
     for node in model.graph.node:
         written = None
         if rewrites(node) and any(name not in constants for name in node.input if name):
-            written = written_instead(node, Writer(called(node, shapes, constants), opset), model)
+            written = written_instead(node, Writer(called(node, shapes, constants), opset, writers), model)
         nodes.extend([node] if written is None else written)
         changed |= written is not None
     if not changed:
         return False
-    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del model.graph.node[:]
-    model.graph.node.extend(kept)
+    keep(model, nodes)
+    keep(model, live(model))
     return True
 
 

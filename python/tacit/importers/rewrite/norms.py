@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from tacit.importers.rearrange import axis_of
 from tacit.importers.rewrite.writer import Writer
 
+SINGLE_SINCE = 13
+"""The opset since which a softmax is along one axis."""
+
 
 def normalised(w: Writer, x: str, epsilon: float) -> str:
     """Write `x` with mean 0 and variance 1 along its last axis, of two; at any opset."""
@@ -60,13 +63,14 @@ def layer_normalization(w: Writer) -> str | None:
     return w.reshape(w.put("LayerNormalization", rows, *flat, axis=-1, epsilon=epsilon), *w.shape)
 
 
-def root_mean_square(w: Writer, axis: int, epsilon: float) -> str:
-    """Write the input divided by the root of its mean square over the axes from `axis` on, as rows.
+def root_mean_square(w: Writer, x: str, axis: int, epsilon: float) -> str:
+    """Write `x` divided by the root of its mean square over the axes from `axis` on, as rows.
 
-    What is normalised is the input beside its negative: that has mean 0, and the same mean square.
+    What is normalised is `x` beside its negative: that has mean 0, and the same mean square.
     """
-    count = math.prod(w.shape[axis:])
-    rows = w.reshape(w.x, math.prod(w.shape[:axis]), count)
+    shape = w.shape_of(x)
+    count = math.prod(shape[axis:])
+    rows = w.reshape(x, math.prod(shape[:axis]), count)
     both = w.put("Concat", rows, w.put("Neg", rows), axis=2)
     return w.slice(normalised(w, both, epsilon), 1, 0, count)
 
@@ -74,7 +78,7 @@ def root_mean_square(w: Writer, axis: int, epsilon: float) -> str:
 def rms_normalization(w: Writer) -> str:
     """RMSNormalization over the last axes."""
     axis = axis_of(w.call, int(w.call.attributes.get("axis", -1)), len(w.shape))
-    rows = root_mean_square(w, axis, float(w.call.attributes.get("epsilon", 1e-5)))
+    rows = root_mean_square(w, w.x, axis, float(w.call.attributes.get("epsilon", 1e-5)))
     factor = w.call.required(1, "scale")
     done = w.reshape(rows, *w.shape)
     return done if (factor == 1).all() else w.put("Mul", done, w.constant(factor))
@@ -87,8 +91,21 @@ def lp_normalization(w: Writer) -> str:
         w.call.refuse("with p=1", "use p=2")
     if axis != len(w.shape) - 1:
         w.call.refuse("along another axis than the last", "transpose it first")
-    rows = root_mean_square(w, axis, 0.0)
+    rows = root_mean_square(w, w.x, axis, 0.0)
     return w.scale(w.reshape(rows, *w.shape), 1 / math.sqrt(w.shape[axis]))
+
+
+def softmax(w: Writer) -> str | None:
+    """Softmax along another axis than the last; before opset 13 along all axes from one on."""
+    axis = axis_of(w.call, int(w.call.attributes.get("axis", -1 if w.opset >= SINGLE_SINCE else 1)), len(w.shape))
+    last, shape = len(w.shape) - 1, w.shape
+    if axis == last or w.x not in w.call.shapes:
+        return None
+    outer, length, inner = (math.prod(part) for part in (shape[:axis], shape[axis : axis + 1], shape[axis + 1 :]))
+    if w.opset < SINGLE_SINCE:
+        return w.reshape(w.put("Softmax", w.reshape(w.x, outer, length * inner), axis=2), *shape)
+    turned = w.transpose(w.reshape(w.x, outer, length, inner), 0, 2, 1)
+    return w.reshape(w.transpose(w.put("Softmax", turned, axis=-1), 0, 2, 1), *shape)
 
 
 NORMS: Mapping[str, Callable[[Writer], str | None]] = {
@@ -97,4 +114,5 @@ NORMS: Mapping[str, Callable[[Writer], str | None]] = {
     "LayerNormalization": layer_normalization,
     "LpNormalization": lp_normalization,
     "RMSNormalization": rms_normalization,
+    "Softmax": softmax,
 }

@@ -8,6 +8,7 @@ import numpy as np
 from tacit.importers.rewrite.writer import Writer
 
 SELU_ALPHA, SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+ROOT = -0.5
 MOST_PRODUCTS = 8
 """Largest exponent of a power, which products compute."""
 
@@ -81,6 +82,8 @@ def shrink(w: Writer) -> str:
 def power(w: Writer) -> str | None:
     """Pow with a small whole exponent, by products."""
     exponent = w.call.required(1, "exponent")
+    if exponent.size == 1 and exponent.item() == ROOT:
+        return None  # part of a norm, or refused by the importer
     whole = exponent.size == 1 and float(exponent.item()).is_integer()
     if not whole or not 1 <= exponent.item() <= MOST_PRODUCTS:
         what = f"{exponent.item():g}" if exponent.size == 1 else "that varies"

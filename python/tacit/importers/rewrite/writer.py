@@ -1,7 +1,7 @@
 """What a rewriting writes with: nodes and constants of ONNX at the opset of the model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ class Writer:
 
     call: Call
     opset: int
+    writers: Mapping[str, Callable[[], Call]] = field(default_factory=dict)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
 
@@ -34,6 +35,10 @@ class Writer:
     def shape(self) -> Shape:
         """The shape of the first input."""
         return self.shape_of(self.x)
+
+    def written(self, name: str) -> Call | None:
+        """The node of the model that writes a tensor."""
+        return self.writers[name]() if name in self.writers else None
 
     def shape_of(self, name: str) -> Shape:
         """The shape of an activation of the model; one without a batch is refused."""
