@@ -6,6 +6,7 @@ from networks import Network
 from operators import floats, one, two, weights, with_constants
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
+from tacit.importers.rewrite import rewrite
 
 CASES = {
     "jump of a threshold": (one("ThresholdedRelu", name="bad", alpha=0.5), ["ThresholdedRelu", "jump", "use Relu"]),
@@ -67,3 +68,11 @@ def test_a_constant_slope_is_needed_once(tmp_path):
     network = Network()
     network.add("PRelu", floats(network, [1.0]))
     assert [node.operation["op"] for node in import_onnx(network.save(tmp_path)).nodes] == ["Identity"]
+
+
+def test_all_refusals_can_be_had_at_once():
+    network = Network(opset=18).add("Abs").add("Shrink", name="first", lambd=1.0).add("Celu", name="second", alpha=-1.0)
+    model, refused = network.proto(), []
+    rewrite(model, "x", refused)
+    assert [error.node for error in refused] == ["first", "second"]
+    assert [node.op_type for node in model.graph.node] == ["Relu", "Mul", "Sub", "Shrink", "Celu"]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -80,7 +81,9 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
     return Source(graph_name, *signature[:3], tuple(nodes), weights, internal)
 
 
-def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape]) -> bool:
+def is_sequence(
+    nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape] = MappingProxyType({})
+) -> bool:
     """Whether a model has operators of transformers, products of two activations, or tensors of many axes."""
     return any(
         node.op_type not in CONVERTERS

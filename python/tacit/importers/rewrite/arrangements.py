@@ -9,6 +9,8 @@ from tacit.importers.call import Shape
 from tacit.importers.rearrange import axis_of, integers
 from tacit.importers.rewrite.writer import Writer
 
+EXPANDED_SINCE = 8
+"""The opset since which there is Expand."""
 MOST_PIECES = 64
 """Evenly spaced runs of which a choice of elements may be put together."""
 
@@ -67,7 +69,10 @@ def chosen(w: Writer, x: str, shape: Shape, axis: int, indices: Sequence[int]) -
 
 def repeated(w: Writer, x: str, outer: int, times: int, inner: int) -> str:
     """(outer, inner) as (outer, times, inner)."""
-    return w.put("Expand", w.reshape(x, outer, 1, inner), w.numbers(1, outer, times, inner))
+    rows = w.reshape(x, outer, 1, inner)
+    if w.opset < EXPANDED_SINCE:
+        return w.put("Concat", *[rows] * times, axis=2)
+    return w.put("Expand", rows, w.numbers(1, outer, times, inner))
 
 
 def gather(w: Writer) -> str | None:

@@ -13,6 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from tacit.errors import UnsupportedError
 from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
@@ -44,29 +45,37 @@ def rewrites(node: onnx.NodeProto) -> bool:
     return node.op_type in REWRITES and node.domain in ("", "ai.onnx")
 
 
-def rewrite(model: onnx.ModelProto, input_name: str) -> None:
+def rewrite(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None = None) -> None:
     """Rewrite a model, whose constants are computed already, in place.
 
-    Raises `UnsupportedError` naming the node for attributes that no rewriting expresses.
+    Raises `UnsupportedError` naming the node for attributes that no rewriting expresses. With a list `refused` the
+    error is appended to it instead, and the node stays as it is.
     """
     for _ in range(MOST_ROUNDS):
-        if not any(rewrites(node) for node in model.graph.node) or not rewrite_once(model, input_name):
+        if not any(rewrites(node) for node in model.graph.node) or not rewrite_once(model, input_name, refused):
             return
 
 
-def rewrite_once(model: onnx.ModelProto, input_name: str) -> bool:
+def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None) -> bool:
     """Rewrite each node at most once; tells whether any was."""
     sizes = infer_sizes(model, input_name)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     shapes = {name: size[1:] for name, size in sizes.items() if name not in constants and size[:1] == (1,)}
     opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
     writers = {name: partial(called, node, shapes, constants) for node in model.graph.node for name in node.output}
+    left = {error.node for error in refused or []}
     nodes: list[onnx.NodeProto] = []
     changed = False
     for node in model.graph.node:
         written = None
-        if rewrites(node) and any(name not in constants for name in node.input if name):
-            written = written_instead(node, Writer(called(node, shapes, constants), opset, writers), model)
+        if rewrites(node) and node.name not in left and any(name not in constants for name in node.input if name):
+            writer = Writer(called(node, shapes, constants), opset, writers)
+            try:
+                written = written_instead(node, writer, model)
+            except UnsupportedError as error:
+                if refused is None:
+                    raise
+                refused.append(error)
         nodes.extend([node] if written is None else written)
         changed |= written is not None
     if not changed:

@@ -34,8 +34,9 @@ def resize(w: Writer) -> str:
 
 
 def upsample(w: Writer) -> str:
-    """Upsample, which Resize took the place of."""
-    factors = w.call.constant(1, "scales")
+    """Upsample, which Resize took the place of; before opset 9 its factors are an attribute."""
+    listed = w.call.attributes.get("scales")
+    factors = w.call.constant(1, "scales") if listed is None else np.array(listed, np.float32)
     mode = w.call.attributes.get("mode", "nearest")
     own = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return sampled(w, own, factors)
