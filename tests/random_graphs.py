@@ -1,8 +1,8 @@
 """Small random networks under a seed, of every kind of operator that is supported.
 
 A `Growth` is a network with the shape of its last tensor; a kind is a function that appends an
-operator or a few to one, or leaves it alone where none fits. `KINDS` are supported, `REFUSED` valid
-ONNX that the importer must refuse by name.
+operator or a few to one, or leaves it alone where none fits. `KINDS` are supported, `REWRITTEN`
+too, by other operators, and `REFUSED` are valid ONNX that the importer must refuse by name.
 """
 
 from collections.abc import Callable
@@ -333,7 +333,8 @@ KINDS: dict[str, Kind] = {
     "reduce_mean": reduce_mean,
     "matmul_rows": matmul_rows,
 }
-REFUSED: dict[str, Kind] = {"average_pool_border": average_pool_border}
+REWRITTEN: dict[str, Kind] = {"average_pool_border": average_pool_border}
+REFUSED: dict[str, Kind] = {"sign": unary("Sign")}
 
 
 def grow(seed: int, kinds: dict[str, Kind] = KINDS) -> Growth:

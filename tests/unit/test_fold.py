@@ -70,14 +70,14 @@ def test_dead_nodes_may_be_of_any_kind(tmp_path):
 
 
 def test_unknown_operators_are_counted(tmp_path):
-    network = Network().add("Det", name="first").add("Relu", domain="com.example").add("Celu").add("Celu")
-    network.last = "celu3.out"
-    network.nodes[0] = helper.make_node("Celu", ["x"], ["first.out"], name="first")
+    network = Network().add("Det", name="first").add("Relu", domain="com.example").add("Hardmax").add("Hardmax")
+    network.last = "hardmax3.out"
+    network.nodes[0] = helper.make_node("Hardmax", ["x"], ["first.out"], name="first")
     with pytest.raises(UnsupportedError) as caught:
         imported(network, tmp_path)
     words = str(caught.value)
-    assert "node `first`: operator Celu is not supported, nor are 3 other nodes" in words
-    assert "com.example.Relu: 1, Celu: 2" in words
+    assert "node `first`: operator Hardmax is not supported, nor are 3 other nodes" in words
+    assert "com.example.Relu: 1, Hardmax: 2" in words
     assert caught.value.node == "first"
 
 

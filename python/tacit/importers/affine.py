@@ -29,7 +29,7 @@ def in_place(weaver: Weaver, call: Call, name: str, operation: Callable[[Call], 
     if isinstance(converted, dict):
         return weaver.written(call, [stored.name], converted, shape, stored.places)
     for node in converted:
-        draft.put(node, shape)
+        draft.put(node, tuple(node.operation.get("shape", draft.shapes[node.inputs[0]])))
     draft.weights.update(call.weights)
     draft.seen[output] = Seen(output)
     return weaver.followed(call, Stored(output, stored.places, output))

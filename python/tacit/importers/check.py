@@ -31,6 +31,7 @@ from tacit.importers.onnx import (
     sign,
 )
 from tacit.importers.operators import CONVERTERS
+from tacit.importers.rewrite import rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import Ends, begin, convert
 from tacit.importers.source import WHOLE, Selection
@@ -122,6 +123,11 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
     for refusal in [*refusals(model), *unsupported(model)]:
         problems.add(refusal)
     if signature is not None and whole:
+        refused: list[UnsupportedError] = []
+        with problems.caught():
+            rewrite(model, signature.input_name, refused)
+        for refusal in refused:
+            problems.add(refusal)
         check_nodes(model, signature, problems)
 
 
@@ -161,7 +167,7 @@ def check_nodes(model: onnx.ModelProto, signature: Signature, problems: Problems
         sizes = infer_sizes(model, signature.input_name)
     if sizes is None or not known:
         return
-    if not is_sequence(known, constants):
+    if not is_sequence(known, constants, sizes):
         check_plain(model, signature, constants, problems)
     elif len(known) == len(model.graph.node):
         calls = [called(node.name, node, sizes, constants) for node in known]

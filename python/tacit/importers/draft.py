@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.importers.call import Call, Operation, Shape
-from tacit.importers.layout import Places, Stored, channel_axis, channels_first, split_axes, strides_of
+from tacit.importers.layout import Places, Stored, channel_axis, channels_first, in_order, without_batch
 from tacit.importers.source import Node, Seen, Source
+from tacit.importers.views import views
 
 LINEAR = ("Conv", "Gemm")
 
@@ -46,7 +47,7 @@ class Draft:
         return int(np.prod(self.shapes[stored.name]))
 
     def arranged(self, call: Call, stored: Stored, places: Places) -> str:
-        """A tensor that has `places` of what `stored` lies in, in their shape; at most two nodes write it."""
+        """A tensor that has `places` of what `stored` lies in, in their shape."""
         shape, flat = tuple(places.shape), places.ravel()
         straight = flat.size == self.size(stored) and (flat == np.arange(flat.size)).all()
         if straight and shape == self.shapes[stored.name]:
@@ -61,17 +62,15 @@ class Draft:
         return self.forms[key]
 
     def viewed(self, call: Call, stored: Stored, places: Places) -> str:
-        """A View with the elements at `places`, in their shape or another one."""
-        shape, strides = tuple(places.shape), strides_of(places)
-        if strides is None:
-            axes = split_axes(places.ravel())
-            if axes is None:
-                call.refuse("reads elements in an order without fixed distances", "simplify the export")
-            shape, strides = tuple(axes), strides_of(places.reshape(axes))
-        start = int(places.flat[0])
-        return self.local(
-            stored.name, "view", {"op": "View", "shape": list(shape), "start": start, "strides": strides}, shape
-        )
+        """A View, or several, with the elements at `places`, in their shape or another one."""
+        found = views(places, self.size(stored))
+        if found is None:
+            call.refuse("reads elements in an order without fixed distances", "simplify the export")
+        name = stored.name
+        for shape, start, strides in found:
+            operation = {"op": "View", "shape": list(shape), "start": start, "strides": strides}
+            name = self.local(name, "view", operation, shape)
+        return name
 
     def local(self, name: str, suffix: str, operation: Operation, shape: Shape) -> str:
         """A node of one input that the model does not have."""
@@ -99,10 +98,20 @@ class Draft:
         """`stored` in the model's own order and in `shape`."""
         return self.arranged(call, stored, stored.places.reshape(shape))
 
+    def unmoved(self, call: Call, stored: Stored) -> Stored:
+        """`stored` in the model's own order, from where what no view shows can be rearranged further."""
+        places = stored.places
+        if np.array_equal(places.ravel(), np.arange(self.size(stored))):
+            return stored
+        name = self.straight(call, stored, without_batch(places.shape))
+        return Stored(name, in_order(places.shape), stored.tensor)
+
     def own_form(self, call: Call, stored: Stored) -> Stored:
         """`stored` where it lies if it is all of what lies there, and else in a tensor of its own."""
         if stored.whole(self.size(stored)):
             return stored
+        if len(np.unique(stored.places)) < stored.places.size:
+            return self.unmoved(call, stored)
         places = channels_first(stored.places)
         name = self.arranged(call, stored, places)
         return Stored(name, from_form(stored.places, places), stored.tensor)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.importers.call import Call, Operation, spread
-from tacit.importers.rearrange import broadcast
+from tacit.importers.rearrange import MOST_AXES, broadcast
 from tacit.importers.source import Node
 
 # Beyond this a bound is none.
@@ -81,16 +81,35 @@ def divide(call: Call) -> Operation | list[Node]:
     return times(call, (1.0 / constant.astype(np.float64)).astype(constant.dtype))
 
 
-def times(call: Call, constant: NDArray[Any]) -> Operation:
-    """One public factor, or one secret factor per channel."""
+def times(call: Call, constant: NDArray[Any]) -> Operation | list[Node]:
+    """One public factor, or one secret factor per channel, position or element."""
     shape = call.output_shape
     value = spread(call, constant, shape)
     channel = value.reshape(shape[0], -1)
     if (value == value.flat[0]).all() and value.flat[0] != 0:
         return scale(float(value.flat[0]))
-    if not (channel == channel[:, :1]).all():
-        call.refuse("by a constant that varies inside a channel", "use one factor per channel")
-    factor = np.ascontiguousarray(channel[:, 0])
+    even = bool((channel == channel[:, :1]).all())
+    if even and len(shape) != MOST_AXES - 1:
+        return factors(call, channel[:, 0])
+    [name] = [name for name in call.inputs if name and name not in call.constants]
+    rows, columns = channel.shape
+    if not even and (channel == channel[:1]).all():
+        turned = {"op": "View", "shape": [columns, rows, 1], "start": 0, "strides": [1, columns, 0]}
+        nodes = [call.step("turned", [name], turned)]
+        nodes.append(call.step("product", [nodes[-1].output], factors(call, channel[0])))
+        back = {"op": "View", "shape": [rows, columns, 1], "start": 0, "strides": [1, rows, 0]}
+        nodes.append(call.step("back", [nodes[-1].output], back))
+    else:
+        flat = [rows, columns, 1] if even else [value.size, 1, 1]
+        nodes = [call.step("flat", [name], {"op": "Reshape", "shape": flat})]
+        values = channel[:, 0] if even else value.ravel()
+        nodes.append(call.step("product", [nodes[-1].output], factors(call, values)))
+    return [*nodes, call.last([nodes[-1].output], {"op": "Reshape", "shape": list(shape)})]
+
+
+def factors(call: Call, values: NDArray[Any]) -> Operation:
+    """A secret factor per channel."""
+    factor = np.ascontiguousarray(values)
     zero, one = np.zeros_like(factor), np.ones_like(factor)
     roles = {"scale": factor, "bias": zero, "mean": zero, "variance": one}
     stored = {role: call.store(role, values) for role, values in roles.items()}

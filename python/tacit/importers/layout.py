@@ -82,11 +82,11 @@ def strides_of(places: Places) -> list[int] | None:
     return strides if min(strides, default=0) >= 0 and (places == expected).all() else None
 
 
-def split_axes(flat: Places) -> list[int] | None:
-    """Lengths of at most `MOST_AXES` axes along which places of a vector are evenly spaced; None if there are none."""
+def split_axes(flat: Places, most: int = MOST_AXES) -> list[int] | None:
+    """Lengths of at most `most` axes along which places of a vector are evenly spaced; None if there are none."""
     lengths: list[int] = []
     while len(flat) > 1:
-        if len(lengths) == MOST_AXES:
+        if len(lengths) == most:
             return None
         uneven = np.flatnonzero(np.diff(flat) != flat[1] - flat[0])
         longest = int(uneven[0]) + 1 if len(uneven) else len(flat)

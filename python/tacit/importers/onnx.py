@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,8 +21,10 @@ from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
+from tacit.importers.layout import MOST_AXES
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
+from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import WHOLE, Selection, Source
@@ -29,7 +32,7 @@ from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
 OPSETS = range(7, 26)
-KNOWN = CONVERTERS.keys() | OPERATORS
+KNOWN = CONVERTERS.keys() | OPERATORS | REWRITES.keys()
 Constants = dict[str, NDArray[Any]]
 
 
@@ -56,6 +59,7 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
+    rewrite(model, signature.input_name)
     return replace(import_graph(path, model, signature, public), notes=tuple(notes), selection=selection)
 
 
@@ -65,8 +69,8 @@ def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, publi
     if not model.graph.node:
         raise UnsupportedError("the model computes nothing; give a model with at least one operator")
     constants: Constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
-    if is_sequence(model.graph.node, constants):
-        sizes = infer_sizes(model, signature.input_name)
+    sizes = infer_sizes(model, signature.input_name)
+    if is_sequence(model.graph.node, constants, sizes):
         calls = [called(node.name, node, sizes, constants) for node in model.graph.node]
         return import_sequence(graph_name, Ends(*signature[:3], public), calls, sizes, opset_of(model))
     return import_plain(graph_name, model, signature, constants)
@@ -91,10 +95,14 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
     return Source(graph_name, *signature[:3], tuple(nodes), weights, internal)
 
 
-def is_sequence(nodes: Iterable[onnx.NodeProto], constants: Constants) -> bool:
-    """Whether a model has operators of transformers, or products of two activations."""
+def is_sequence(
+    nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape] = MappingProxyType({})
+) -> bool:
+    """Whether a model has operators of transformers, products of two activations, or tensors of many axes."""
     return any(
-        node.op_type not in CONVERTERS or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
+        node.op_type not in CONVERTERS
+        or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
+        or any(len(sizes.get(name, ())) > MOST_AXES + 1 for name in node.output)
         for node in nodes
     )
 
@@ -258,6 +266,14 @@ def expose(
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
     model = read(path, sequence, public, selection)
     signature = sign(model)
+    known = {signature.input_name, *(name for node in model.graph.node for name in node.output)}
+    tensors = list(tensors)
+    if not known.issuperset(tensors):
+        # The import rewrote nodes. What it computed from shapes holds for a batch of one.
+        shaped = any(node.op_type in ("Shape", "Size") for node in model.graph.node)
+        simplify(model, signature.input_name)
+        rewrite(model, signature.input_name)
+        signature = signature._replace(batched=signature.batched and not shaped)
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]
     model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in added)

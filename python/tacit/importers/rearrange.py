@@ -168,6 +168,14 @@ def reduce_mean(call: Call) -> list[Node]:
     return [image, mean, call.last([mean.output], {"op": "Reshape", "shape": list(call.output_shape or (1,))})]
 
 
+def expand(call: Call) -> Operation:
+    """Expand to a constant shape: axes of length one, and new ones in front, repeat what is there."""
+    call.required(1, "shape")
+    have, shape = call.shapes[call.activation(0)], call.output_shape
+    padded = places((1,) * (len(shape) - len(have)) + have)
+    return view(call, np.broadcast_to(padded, shape), padded.size)
+
+
 def broadcast(call: Call, names: Sequence[str]) -> tuple[list[Node], list[str]]:
     """Views that bring activations to the output's shape where they are smaller, and the names to read."""
     shape = call.output_shape
@@ -186,6 +194,7 @@ def broadcast(call: Call, names: Sequence[str]) -> tuple[list[Node], list[str]]:
 
 REARRANGING: Mapping[str, Callable[[Call], Any]] = {
     "Concat": concat,
+    "Expand": expand,
     "Flatten": flatten,
     "Pad": pad,
     "ReduceMean": reduce_mean,

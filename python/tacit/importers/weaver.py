@@ -7,6 +7,7 @@ from tacit.importers.call import Call, Operation, Shape
 from tacit.importers.draft import Draft
 from tacit.importers.layout import Masked, Places, Stored
 from tacit.importers.masks import BITWISE, REARRANGING, Value, is_row, masked, moved, of_bits
+from tacit.importers.views import is_shown
 
 Values = dict[str, Value]
 
@@ -39,6 +40,9 @@ class Weaver:
         if not isinstance(stored, Stored):
             return False
         parts = moved(call, stored.places, self.opset)
+        if not all(is_shown(places, self.draft.size(stored)) for places in parts):
+            stored = self.draft.unmoved(call, stored)
+            parts = moved(call, stored.places, self.opset)
         for output, places in zip(call.outputs, parts, strict=True):
             alone = stored.exclusive and len(parts) == 1 and self.readers.get(output, 0) == 1
             self.values[output] = Stored(stored.name, places, output, alone)

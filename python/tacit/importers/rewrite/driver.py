@@ -1,0 +1,106 @@
+"""Rewrites a model until no node is left that a rewriting wants.
+
+A rewriting is one function and one registration. It gets a `Writer`, writes nodes that the importer knows or that
+another rewriting knows, and gives the name of their result; None leaves the node to the importer. All of it stays
+ONNX, so that calibration runs the same nodes as the import reads, and sees the range of every tensor.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from tacit.errors import UnsupportedError
+from tacit.importers.call import Call
+from tacit.importers.fold import infer_sizes, keep, live
+from tacit.importers.rewrite.arrangements import ARRANGEMENTS
+from tacit.importers.rewrite.formulas import FORMULAS
+from tacit.importers.rewrite.norms import NORMS
+from tacit.importers.rewrite.pointwise import POINTWISE
+from tacit.importers.rewrite.products import PRODUCTS
+from tacit.importers.rewrite.reductions import REDUCTIONS
+from tacit.importers.rewrite.sampling import SAMPLING
+from tacit.importers.rewrite.windows import WINDOWS
+from tacit.importers.rewrite.writer import Writer
+
+REWRITES: Mapping[str, Callable[[Writer], str | None]] = {
+    **ARRANGEMENTS,
+    **FORMULAS,
+    **NORMS,
+    **POINTWISE,
+    **PRODUCTS,
+    **REDUCTIONS,
+    **SAMPLING,
+    **WINDOWS,
+}
+MOST_ROUNDS = 8
+"""Rounds after which rewritings of rewritings must have come to an end."""
+
+
+def rewrites(node: onnx.NodeProto) -> bool:
+    """Whether a node may be rewritten."""
+    return node.op_type in REWRITES and node.domain in ("", "ai.onnx")
+
+
+def rewrite(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None = None) -> None:
+    """Rewrite a model, whose constants are computed already, in place.
+
+    Raises `UnsupportedError` naming the node for attributes that no rewriting expresses. With a list `refused` the
+    error is appended to it instead, and the node stays as it is.
+    """
+    for _ in range(MOST_ROUNDS):
+        if not any(rewrites(node) for node in model.graph.node) or not rewrite_once(model, input_name, refused):
+            return
+
+
+def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None) -> bool:
+    """Rewrite each node at most once; tells whether any was."""
+    sizes = infer_sizes(model, input_name)
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    shapes = {name: size[1:] for name, size in sizes.items() if name not in constants and size[:1] == (1,)}
+    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    writers = {name: partial(called, node, shapes, constants) for node in model.graph.node for name in node.output}
+    left = {error.node for error in refused or []}
+    nodes: list[onnx.NodeProto] = []
+    changed = False
+    for node in model.graph.node:
+        written = None
+        if rewrites(node) and node.name not in left and any(name not in constants for name in node.input if name):
+            writer = Writer(called(node, shapes, constants), opset, writers)
+            try:
+                written = written_instead(node, writer, model)
+            except UnsupportedError as error:
+                if refused is None:
+                    raise
+                refused.append(error)
+        nodes.extend([node] if written is None else written)
+        changed |= written is not None
+    if not changed:
+        return False
+    keep(model, nodes)
+    keep(model, live(model))
+    return True
+
+
+def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[str, NDArray[Any]]) -> Call:
+    """The node without classes of ONNX."""
+    values = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    attributes = {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+    return Call(node.name, node.op_type, list(node.input), attributes, shapes, constants, list(node.output))
+
+
+def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
+    """The nodes that take the place of `node`, the last of which writes its output; None if it stays."""
+    result = REWRITES[node.op_type](writer)
+    if result is None:
+        return None
+    if not any(result in written.output for written in writer.nodes):
+        result = writer.put("Identity", result)
+    for written in writer.nodes:
+        if result in written.output:
+            written.output[0] = node.output[0]
+    model.graph.initializer.extend(writer.constants)
+    return writer.nodes
