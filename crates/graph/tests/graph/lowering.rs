@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use tacit_graph::ops::{
     Concat, Extend, MaxPool, Pad, Relu, Requantize, Reshape, Sum, SumPool, View,
 };
-use tacit_graph::source::ops::{Add, AveragePool, Conv};
-use tacit_graph::source::{self, Program};
+use tacit_graph::source::ops::{Add, AveragePool, Conv, LayerNorm};
+use tacit_graph::source::{self, FloatTensor, Program};
 use tacit_graph::{
     Error, Graph, Linear, Model, Options, Ranges, Rounding, argmax, digest, interpret,
     interpret_batch, lower, trace, verify_model,
@@ -324,6 +324,23 @@ fn padded_averages_that_change_the_divisor_are_refused() {
     let ranges = Ranges::from([("x".into(), (0.0, 1.0)), ("t3".into(), (-1.0, 1.0))]);
     let error = compile(&program, &ranges, &Options::default()).unwrap_err();
     assert!(matches!(&error, Error::Unsupported { node, .. } if node == "n1"), "{error}");
+}
+
+/// Factors of a norm of a vector have no layer to go to, and are not left out.
+#[test]
+fn factors_of_a_norm_that_nothing_takes_over_are_refused() {
+    for factors in [false, true] {
+        let mut builder = Builder::new(1, &[6]);
+        let scale = FloatTensor { shape: vec![6], data: vec![2.0; 6] };
+        let scale = factors.then(|| builder.store(scale));
+        builder.push(&["x"], LayerNorm { epsilon: 1e-5, scale, bias: None }, vec![6]);
+        let program = builder.finish();
+        let ranges = Ranges::from([("x".into(), (-1.0, 1.0)), ("t1".into(), (-3.0, 3.0))]);
+        let compiled = compile(&program, &ranges, &Options::default());
+        let error = compiled.err().map(|error| error.to_string());
+        assert_eq!(error.is_some(), factors, "{error:?}");
+        assert!(error.is_none_or(|error| error.contains("no layer behind it takes over")));
+    }
 }
 
 #[test]

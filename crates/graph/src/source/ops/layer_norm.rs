@@ -68,6 +68,12 @@ impl SourceOperator for LayerNorm {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        if !self.floats().is_empty() {
+            let what = "has factors that no layer behind it takes over";
+            return Err(
+                step.refuse(what, "normalise an image of channels, or multiply and add after it")
+            );
+        }
         // A table's values are what they are.
         if !step.values().is_looked_up(0) {
             let bits = step.values().activation_bits() + HIDDEN_BITS + 1;
