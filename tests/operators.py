@@ -49,6 +49,13 @@ def weights(*shape: int, seed: int = 0) -> np.ndarray:
     return Network(seed=seed).normal(*shape)
 
 
+def logarithm() -> Network:
+    """Of positive values."""
+    network = Network(IMAGE, opset=18)
+    network.add("Mul", inputs=["x", "x"]).add("Add", floats(network, 0.5))
+    return network.add("Log")
+
+
 def two(operator: str, shape: Sequence[int | str] = IMAGE, **attributes: Any) -> Callable[[], Network]:
     """The operator on two activations."""
 
@@ -148,6 +155,11 @@ def half(values: Sequence[float]) -> np.ndarray:
 NOTHING = np.zeros(0, np.float32)
 
 OPERATORS: dict[str, Callable[[], Network]] = {
+    "cosine": one("Cos"),
+    "exponential": one("Exp"),
+    "logarithm": logarithm,
+    "sine": one("Sin"),
+    "softsign": one("Softsign"),
     "conv 1-D": with_constants("Conv", weights(5, 4, 3), weights(5, 4)[:, 0], shape=ROW, pads=[1, 2], strides=[2]),
     "conv 1-D, grouped and dilated": with_constants("Conv", weights(4, 2, 3), shape=ROW, group=2, dilations=[2]),
     "conv 1-D, auto_pad": with_constants("Conv", weights(4, 4, 4), shape=ROW, auto_pad="SAME_UPPER", strides=[2]),

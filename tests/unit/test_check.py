@@ -34,15 +34,15 @@ def test_a_model_without_problems(tmp_path):
 
 
 def test_operators_are_listed_with_their_nodes(tmp_path):
-    network = Network().add("Sin", name="one").add("Det", name="other").add("Sin", name="third")
-    network.nodes[1] = helper.make_node("Cos", network.nodes[1].input, network.nodes[1].output, "other")
+    network = Network().add("Atan", name="one").add("Det", name="other").add("Atan", name="third")
+    network.nodes[1] = helper.make_node("Tan", network.nodes[1].input, network.nodes[1].output, "other")
     one, other = words(network, tmp_path)
-    assert one.startswith("nodes `one`, `third`: operator Sin is not supported; ")
-    assert other.startswith("node `other`: operator Cos is not supported; ")
+    assert one.startswith("nodes `one`, `third`: operator Atan is not supported; ")
+    assert other.startswith("node `other`: operator Tan is not supported; ")
 
 
 def test_nodes_are_refused_beside_unknown_operators(tmp_path):
-    network = Network().add("Transpose", name="turned", perm=[1, 0, 2, 3]).add("Sin", name="wave")
+    network = Network().add("Transpose", name="turned", perm=[1, 0, 2, 3]).add("Atan", name="wave")
     network.add("MaxPool", inputs=["x"], name="pool", kernel_shape=[2, 2], dilations=[2, 2])
     network.add("GlobalAveragePool").add("Add", "wave.out", name="late")
     found = words(network, tmp_path)
@@ -57,10 +57,10 @@ def test_nodes_of_sequences(tmp_path):
 
 
 def test_ends_and_operators_together(tmp_path):
-    network = Network(("N", 3, "H", "W")).add("Sin", name="wave")
+    network = Network(("N", 3, "H", "W")).add("Atan", name="wave")
     sizes, operator = words(network, tmp_path)
     assert "--input-shape x=1x3x<H>x<W>" in sizes
-    assert "operator Sin" in operator
+    assert "operator Atan" in operator
     name, again, third = words(network, tmp_path, Selection("nothing"))
     assert (name.startswith("no node"), again, third) == (True, sizes, operator)
     assert words(network, tmp_path, Selection("wave.out", (("", (1, 3, 8, 8)),))) == [operator]
@@ -88,9 +88,9 @@ def test_files_that_are_no_models(tmp_path):
 
 
 def test_the_command(tmp_path, capsys):
-    path = Network(("N", 4)).gemm(4, 3).add("Sin", name="wave").save(tmp_path)
+    path = Network(("N", 4)).gemm(4, 3).add("Atan", name="wave").save(tmp_path)
     code, out, _ = run(["compile", path, "--check"], capsys)
-    assert (code, "- node `wave`: operator Sin" in out, "1 problem" in out) == (1, True, True)
+    assert (code, "- node `wave`: operator Atan" in out, "1 problem" in out) == (1, True, True)
     code, out, _ = run(["compile", path, "--check", "--json"], capsys)
     (problem,) = json.loads(out)["problems"]
     assert (code, problem["node"]) == (1, "wave")

@@ -35,7 +35,7 @@ def reshaped(shape, **attributes):
 
 
 CASES = {
-    "unknown operator": (lambda: Network().add("Sin", name="bad"), ["`bad`", "Sin", "supported are"]),
+    "unknown operator": (lambda: Network().add("Atan", name="bad"), ["`bad`", "Atan", "supported are"]),
     "foreign domain": (
         lambda: Network().add("Relu", name="bad", domain="com.example"),
         ["`bad`", "com.example.Relu"],

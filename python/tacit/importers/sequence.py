@@ -21,7 +21,10 @@ from tacit.importers.source import Seen, Source
 from tacit.importers.unified import relu_softmax, smooth_maximum
 from tacit.importers.weaver import Values, Weaver
 
-IN_PLACE = {"Clip", "Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Neg", "Pow", "Relu", "Sigmoid", "Softplus", "Tanh"}
+IN_PLACE = {
+    *("Clip", "Cos", "Elu", "Exp", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Neg", "Pow", "Relu"),
+    *("Sigmoid", "Sin", "Softplus", "Softsign", "Tanh"),
+}
 """Operators of one activation that work element by element, wherever these lie."""
 FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
 """Operators of formulas that are recognised as a whole."""

@@ -19,6 +19,16 @@ pub enum Function {
     Softplus,
     /// `x`, below 0 `alpha * x`.
     LeakyRelu,
+    /// `exp(x)`.
+    Exp,
+    /// The natural logarithm, minus infinity at 0 and below.
+    Log,
+    /// The sine.
+    Sin,
+    /// The cosine.
+    Cos,
+    /// `x / (1 + |x|)`.
+    Softsign,
 }
 
 impl Function {
@@ -44,6 +54,11 @@ impl Function {
                     x
                 }
             }
+            Self::Exp => x.exp(),
+            Self::Log => x.max(0.0).ln(),
+            Self::Sin => x.sin(),
+            Self::Cos => x.cos(),
+            Self::Softsign => x / (1.0 + x.abs()),
         }
     }
 }

@@ -192,6 +192,10 @@ impl Builder {
             (Function::Elu, 1.0),
             (Function::Softplus, 0.0),
             (Function::LeakyRelu, 0.1),
+            (Function::Exp, 0.0),
+            (Function::Sin, 0.0),
+            (Function::Cos, 0.0),
+            (Function::Softsign, 0.0),
         ];
         let (function, alpha) = functions[self.numbers.below(functions.len())];
         self.same_shape(Table { function, alpha, beta: 0.0 });

@@ -72,8 +72,12 @@ impl SourceOperator for Table {
         };
         step.clip_to(0, "clip", range, bits)?;
         let to = step.scale()?;
+        let (least, most) = around_zero(step.values().output_range()?);
         let at = |x: i64| self.function.at((low + x) as f64 * scale, self.alpha, self.beta);
-        let values: Vec<i64> = (0..1i64 << bits).map(|x| (at(x) / to).round() as i64).collect();
+        // The function may have a pole at an argument that calibration has not shown.
+        let bounded = |y: f64| if y.is_finite() { y } else { y.clamp(least, most) };
+        let value = |x| (bounded(at(x)) / to).round() as i64;
+        let values: Vec<i64> = (0..1i64 << bits).map(value).collect();
         let signed = values.iter().any(|value| *value < 0);
         step.write(Box::new(Lookup { low, values }), to, signed)
     }
