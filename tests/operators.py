@@ -155,6 +155,7 @@ def half(values: Sequence[float]) -> np.ndarray:
 NOTHING = np.zeros(0, np.float32)
 
 OPERATORS: dict[str, Callable[[], Network]] = {
+    "a transposition alone": one("Transpose", perm=[0, 2, 3, 1]),
     "cosine": one("Cos"),
     "exponential": one("Exp"),
     "logarithm": logarithm,

@@ -49,7 +49,8 @@ class FloatModel:
         start, size = 0, 1
         while start < len(x):
             part = x[start : start + size]
-            values = self.session.run(computed, {self.signature.input_name: part})
+            # Asked for nothing, onnxruntime gives everything.
+            values = self.session.run(computed, {self.signature.input_name: part}) if computed else []
             start, size = start + size, self.batch(sum(value.nbytes for value in values) // size)
             yield {self.signature.input_name: part} | dict(zip(computed, values, strict=True))
 
