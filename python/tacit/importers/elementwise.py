@@ -182,6 +182,7 @@ def table(function: str, **defaults: float) -> Callable[[Call], Operation]:
         parameters = {name: float(call.attributes.get(name, default)) for name, default in defaults.items()}
         return {"op": "Table", "function": function, **parameters}
 
+    convert.__doc__ = f"{function}, looked up in a table of at most 256 values."
     return convert
 
 
