@@ -45,8 +45,7 @@ class Model:
     def bounds(self) -> Bounds:
         """The range of inputs, in their own units; values beside it are cut."""
         entry = self.description["input"]
-        low, high = (float(end) * entry["scale"] for end in entry["range"])
-        return Bounds(low, high, float(entry["scale"]))
+        return Bounds.of(entry["range"], float(entry["scale"]))
 
     @property
     def output_shape(self) -> tuple[int, ...]:

@@ -42,6 +42,16 @@ def test_clients_without_a_model_file(tacit, server, one_digit):
         assert content["plan"]
 
 
+def test_clients_are_told_of_inputs_beside_the_range(tacit, server, tmp_path):
+    _, address, pin = server
+    x = np.zeros((1, 28, 28), np.float32)
+    x[0, :7] = 3
+    np.save(tmp_path / "x.npy", x)
+    done = tacit("predict", "--server", address, "--pin", pin, tmp_path / "x.npy", "--json")
+    assert done.json["clipped"] == 0.25
+    assert "25.00% of the input's values are outside of 0 to 1" in done.err
+
+
 def test_both_sides_report_the_same_traffic(tacit, server):
     process, address, pin = server
     mine = tacit("predict", "--server", address, "--pin", pin, DIGITS, "--json").json

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import passphrase
+from tacit.cli.clipping import check
 from tacit.cli.options import (
     AcceptLeakage,
     AsJson,
@@ -125,8 +126,10 @@ def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -
     given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
     with terminal.progress("predicting") as advance:
         prediction = client.predict(given.x, advance, terminal.Notices())
+    clipped = check(given.x, prediction.bounds)
     if json:
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
+        content["clipped"] = clipped
         terminal.emit_json({**content, **logits(prediction), **sentences.content(reading, given, prediction.logits)})
         return
     if "card" in prediction.report:

@@ -1,6 +1,7 @@
 """Inputs beside the range that a model was calibrated for: their values are cut to it."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,12 @@ class Bounds(NamedTuple):
     low: float
     high: float
     step: float
+
+    @classmethod
+    def of(cls, ends: Sequence[int], scale: float) -> Self:
+        """From both ends in integers, and the real value of one."""
+        low, high = (float(end) * scale for end in ends)
+        return cls(low, high, scale)
 
     def clipped(self, x: NDArray[np.float32]) -> float:
         """Share of the values of `x` (any shape) that are cut by more than half a step, 0 to 1."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
+from tacit.data.ranges import Bounds
 from tacit.errors import MisuseError
 from tacit.model import Progress
 
@@ -57,6 +58,12 @@ class Prediction:
         """Shape of one result, without the batch; `outputs` and `logits` have its axes flattened."""
         graph = self.report["plan"]["graph"]
         return tuple(graph["tensors"][graph["output"]]["shape"])
+
+    @property
+    def bounds(self) -> Bounds:
+        """The range of inputs that the server's model tells apart; values beside it were cut."""
+        graph = self.report["plan"]["graph"]
+        return Bounds.of(graph["input_range"], graph["tensors"][graph["input"]]["format"]["scale"])
 
     @property
     def results(self) -> NDArray[np.float64] | None:
