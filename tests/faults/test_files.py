@@ -315,7 +315,7 @@ def test_the_same_error_with_and_without_json(tacit, job):
 def test_json_names_the_node(tacit, tmp_path):
     from networks import Network
 
-    model = Network().add("Sin", name="squash").save(tmp_path)
+    model = Network().add("Atan", name="squash").save(tmp_path)
     done = tacit("compile", model, "-o", tmp_path / "x.tacit", "--json")
     assert (done.code, done.json["error"]["kind"], done.json["error"]["node"]) == (1, "unsupported", "squash")
 
