@@ -158,7 +158,7 @@ def cancelling(count: int, k: int) -> float:
 
 
 def random_distance(n: int, k: int) -> int:
-    """The same as `distance` for a random code (Gilbert and Varshamov)."""
+    """The weight below which no word of the dual of a random code is expected (Gilbert and Varshamov)."""
     low, high = 1, n // 2
     while high - low > 1:
         weight = (low + high) // 2

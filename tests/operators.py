@@ -50,7 +50,7 @@ def weights(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def logarithm() -> Network:
-    """Of positive values."""
+    """A logarithm, whose argument is a square and a half, and so never near the pole."""
     network = Network(IMAGE, opset=18)
     network.add("Mul", inputs=["x", "x"]).add("Add", floats(network, 0.5))
     return network.add("Log")

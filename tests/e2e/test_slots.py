@@ -34,7 +34,7 @@ def test_one_prediction_costs_what_the_plan_says(tacit, compiled, one_digit, sui
 
 
 def test_the_perceptron_takes_less_than_four_fifths_of_a_megabyte(tacit, compiled, one_digit):
-    """Its first layer would need 109 bits of modulus at N = 4096, which has 128 bits of security up to 106."""
+    """The first layer takes N = 8192: it needs 109 bits of modulus, and N = 4096 has 128 bits of security up to 106."""
     run = tacit("run", compiled("stochastic", "gala", "mnist_mlp"), one_digit, "--json").json
     assert sum(sum(run["phases"][phase]["bytes"].values()) for phase in ("offline", "online")) <= 800_000
     assert "N = 8192" in json.dumps(run["layers"])

@@ -9,13 +9,15 @@ from tacit.report import terminal
 
 
 def check(x: NDArray[np.float32], bounds: Bounds, strict: bool = False) -> float:
-    """Share of the values of `x` that are cut, 0 to 1; warns of any, or with `strict` raises `MisuseError`."""
+    """Share of the values of `x` that are cut, 0 to 1; warns of any, or with `strict` raises `MisuseError`.
+
+    Inputs are private and errors end in logs, so that no value is named.
+    """
     share = bounds.clipped(x)
     if share:
         said = (
             f"{share:.2%} of the input's values are outside of {bounds.low:g} to {bounds.high:g}, for which the model "
-            f"was calibrated, and are cut: they go from {x.min():g} to {x.max():g}; scale inputs as in training, or "
-            "compile with inputs like these (--calibrate)"
+            "was calibrated, and are cut; scale inputs as in training, or compile with inputs like these (--calibrate)"
         )
         if strict:
             raise MisuseError(said)

@@ -64,7 +64,7 @@ def widen(model: onnx.ModelProto, kind: int) -> None:
 
 
 def widen_tensor(tensor: onnx.TensorProto, kind: int) -> None:
-    """The same numbers as float32."""
+    """Store a tensor of type `kind` as float32, in place; other tensors stay as they are."""
     if tensor.data_type == kind:
         with np.errstate(over="ignore"):
             value = numpy_helper.to_array(tensor).astype(np.float32)

@@ -49,7 +49,7 @@ class Rewriting:
         return np.asarray(self.attributes.get(name, ()), np.float32)
 
     def transform(self) -> str:
-        """What is done to the scores at the end."""
+        """The function that the node applies to its scores, as ONNX names it; NONE by default."""
         return str(self.attributes.get("post_transform", "NONE"))
 
     def constant(self, role: str, value: Any) -> str:

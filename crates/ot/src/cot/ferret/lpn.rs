@@ -1,4 +1,4 @@
-//! The code: every sample adds six pseudo-random positions of the secret and four samples before it.
+//! The code: a row is six pseudo-random positions of the secret and four rows before it.
 //!
 //! Rows are public. A row of a sparse matrix has [`WEIGHT`] indices, all of one AES block, under a key
 //! that hashes session, direction and refill, so that no search in the code serves two refills. They are 21 bits each,
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Of the 2^21 indices 3 or 4 stand for a position of the longest secret.
+    /// In each group of rows, 3 or 4 of the 2^21 indices stand for a position of the longest secret.
     #[test]
     fn every_position_comes_equally_often() {
         const INDICES: usize = 1 << 21;

@@ -6,11 +6,12 @@
 //! security of each set against each attack; docs/protocols/ferret.md discusses them.
 //! The handshake names the table, so that both parties use the same one.
 
-/// Secret positions that are added up for each sample.
+/// Positions of the secret that are added up for each row of the code.
 pub(crate) const WEIGHT: usize = 6;
 
-/// Samples before it that are added to each sample, by their distance. No two distances differ by the same
-/// number as two others, so that two rows without their convolution have one sample in common at most.
+/// Distances of the rows before it in the same block that are added to each row of the code. No two of 0 and
+/// these differ by the same number as two others, so that the relations of two rows (docs/protocols/ferret.md) have one
+/// sample in common at most.
 pub(crate) const TAPS: [usize; 4] = [3, 4, 9, 11];
 
 /// One refill.
@@ -67,7 +68,7 @@ impl Set {
 mod tests {
     use super::*;
 
-    /// Two rows without their convolution have one sample in common at most.
+    /// The relations of two rows have one sample in common at most.
     #[test]
     fn no_two_differences_of_taps_are_alike() {
         let places = [[0].as_slice(), &TAPS].concat();
