@@ -59,6 +59,7 @@ fn model() -> Model {
         input_range: [-127, 127],
         input_rows: vec![],
         exact: None,
+        states: vec![],
         tensors: vec![tensor("input", 24), tensor("output", 16)],
         nodes: vec![node],
         input: 0,

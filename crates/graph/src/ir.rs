@@ -56,6 +56,19 @@ pub enum Packing {
     Sparse,
 }
 
+/// Two tensors of one shape and format: what the second is after an input, the first is before
+/// the next input of the same session, as shares that no party opens. It is 0 before the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Index of the tensor that nodes read; no node writes it.
+    pub before: usize,
+    /// Index of the tensor that a node writes.
+    pub after: usize,
+    /// Smallest and largest integer of both, with 0 between them.
+    pub range: [i64; 2],
+}
+
 /// Marks a graph of integers that are never rescaled. Tensors and accumulators have the width
 /// [`Unscaled::WIDTH`], which says nothing: values between input and output may be of any size,
 /// since they are known modulo more than twice the largest output.
@@ -99,7 +112,10 @@ pub struct Graph {
     /// What a graph of integers that are never rescaled says of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Unscaled>,
-    /// All tensors, each written by one node or provided by the client.
+    /// What is kept from one input of a session to the next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<State>,
+    /// All tensors, each written by one node, kept as a state, or provided by the client.
     pub tensors: Vec<Tensor>,
     /// All nodes in topological order.
     pub nodes: Vec<Node>,

@@ -31,7 +31,7 @@ pub use file::{Inspection, inspect, load, load_committed, save, save_with};
 pub use interpret::{argmax, interpret, interpret_batch, trace};
 pub use ir::{
     Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
-    Packing, Rounding, Tensor, Unscaled, VERSION, View, Window,
+    Packing, Rounding, State, Tensor, Unscaled, VERSION, View, Window,
 };
 pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
 pub use model::verify_model;
@@ -40,7 +40,7 @@ pub use ops::{WeightBits, Winograd, choice, winograd};
 pub use source::shapes;
 pub use source::{
     Calibration, FloatTensor, Floats, Function, Means, Ranges, Source, SourceInput, SourceNode,
-    SourceOp,
+    SourceOp, SourceState,
 };
 pub use verify::verify;
 

@@ -27,6 +27,12 @@ pub fn verify_model(model: &Model) -> Result<()> {
             .and_then(|()| check_readers(graph, node, &inputs))
             .map_err(|why| Error::invalid("verify", &node.name, why))?;
     }
+    for state in &graph.states {
+        if !of(&state.range).holds(ranges[state.after].range) {
+            let why = "leaves its range from one input to the next";
+            return Err(Error::invalid("verify", &graph.tensors[state.before].name, why));
+        }
+    }
     for (index, tensor) in graph.tensors.iter().enumerate() {
         let need = width_of_values(graph, index, ranges[index].range);
         if need > tensor.format.bits {
@@ -72,6 +78,9 @@ pub(crate) fn ranges(model: &Model) -> Vec<Known> {
     let graph = &model.graph;
     let mut ranges = vec![Known::from(Range::ZERO); graph.tensors.len()];
     ranges[graph.input] = input(graph);
+    for state in &graph.states {
+        ranges[state.before] = of(&state.range).into();
+    }
     for (index, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<Known> = node.inputs.iter().map(|i| ranges[*i].clone()).collect();
         ranges[node.output] = node.op.output(&model.site(index), &inputs);
@@ -79,9 +88,12 @@ pub(crate) fn ranges(model: &Model) -> Vec<Known> {
     ranges
 }
 
+fn of([low, high]: &[i64; 2]) -> Range {
+    Range::new((*low).into(), (*high).into())
+}
+
 /// The facts that are known about the values of the graph's input.
 fn input(graph: &Graph) -> Known {
-    let of = |[low, high]: &[i64; 2]| Range::new((*low).into(), (*high).into());
     let part = |range: &[i64; 2]| Part { length: 1, range: of(range), norm: None };
     let parts = graph.input_rows.iter().map(part).collect();
     Known::in_parts(of(&graph.input_range), parts)

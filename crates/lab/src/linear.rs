@@ -174,6 +174,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         input_range: [-bound, bound - 1],
         input_rows: vec![],
         exact: None,
+        states: vec![],
         tensors: vec![
             tensor("input", sides, accumulator_bits),
             tensor("output", results, accumulator_bits - shift),

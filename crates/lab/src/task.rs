@@ -258,6 +258,7 @@ fn empty(name: &str, suite: &str, input: &Input) -> Graph {
         input_range: [0, 1],
         input_rows: vec![],
         exact: None,
+        states: vec![],
         tensors: vec![tensor],
         nodes: Vec::new(),
         input: 0,

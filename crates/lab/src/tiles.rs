@@ -264,6 +264,7 @@ impl Layer {
             input_range: self.range(),
             input_rows: vec![],
             exact: None,
+            states: vec![],
             tensors,
             input: 0,
             output: last,

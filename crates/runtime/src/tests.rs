@@ -12,6 +12,7 @@ mod ot_layers;
 mod packed;
 mod planned;
 mod slices;
+mod states;
 mod transformer;
 mod widths;
 

@@ -23,27 +23,38 @@ pub fn interpret(model: &Model, input: &[i64]) -> Result<Vec<i64>> {
     Ok(std::mem::take(&mut tensors[model.graph.output]))
 }
 
-/// [`interpret`] for many inputs, in parallel on rayon's current pool.
+/// [`interpret`] for many inputs, in parallel on rayon's current pool. Of a model with states they
+/// are the inputs of one session, in order.
 ///
 /// # Errors
 /// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
 pub fn interpret_batch(model: &Model, inputs: &[Vec<i64>]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
     let kernels = kernels(model);
-    let one = |input: &Vec<i64>| {
-        let mut tensors = run(model, &kernels, input)?;
+    let one = |input: &Vec<i64>, states: &mut Vec<Vec<i64>>| {
+        let mut tensors = run(model, &kernels, input, states)?;
+        *states = model.graph.states.iter().map(|state| tensors[state.after].clone()).collect();
         Ok(std::mem::take(&mut tensors[model.graph.output]))
     };
-    inputs.par_iter().map(one).collect()
+    if model.graph.states.is_empty() {
+        return inputs.par_iter().map(|input| one(input, &mut vec![])).collect();
+    }
+    let mut states = first_states(&model.graph);
+    inputs.iter().map(|input| one(input, &mut states)).collect()
 }
 
-/// Returns the values of every tensor, by its index in the graph.
+/// The states before the first input of a session.
+fn first_states(graph: &Graph) -> Vec<Vec<i64>> {
+    graph.states.iter().map(|state| vec![0; graph.tensors[state.before].len()]).collect()
+}
+
+/// Returns the values of every tensor, by its index in the graph, for the first input of a session.
 ///
 /// # Errors
 /// [`Error::Misuse`] and [`Error::Invalid`] as of [`interpret`].
 pub fn trace(model: &Model, input: &[i64]) -> Result<Vec<Vec<i64>>> {
     verify_shapes(model)?;
-    run(model, &kernels(model), input)
+    run(model, &kernels(model), input, &first_states(&model.graph))
 }
 
 /// Returns the index of the first largest value; 0 for an empty slice.
@@ -58,7 +69,12 @@ fn kernels(model: &Model) -> Vec<Option<Kernel<'_>>> {
 }
 
 /// The model's shapes were verified.
-fn run(model: &Model, kernels: &[Option<Kernel<'_>>], input: &[i64]) -> Result<Vec<Vec<i64>>> {
+fn run(
+    model: &Model,
+    kernels: &[Option<Kernel<'_>>],
+    input: &[i64],
+    states: &[Vec<i64>],
+) -> Result<Vec<Vec<i64>>> {
     let graph = &model.graph;
     check_input(graph, input)?;
     if let Some(exact) = &graph.exact {
@@ -66,6 +82,9 @@ fn run(model: &Model, kernels: &[Option<Kernel<'_>>], input: &[i64]) -> Result<V
     }
     let mut tensors = vec![Vec::new(); graph.tensors.len()];
     tensors[graph.input] = input.to_vec();
+    for (state, values) in graph.states.iter().zip(states) {
+        tensors[state.before].clone_from(values);
+    }
     for (index, (node, kernel)) in graph.nodes.iter().zip(kernels).enumerate() {
         let inputs: Vec<&[i64]> = node.inputs.iter().map(|i| tensors[*i].as_slice()).collect();
         let fast = kernel.as_ref().and_then(|kernel| kernel(&inputs));

@@ -47,6 +47,7 @@ pub(super) fn build(
         input_range,
         input_rows: scales.input_rows()?,
         exact: None,
+        states: vec![],
         tensors: vec![],
         nodes: vec![],
         input: 0,
@@ -59,8 +60,10 @@ pub(super) fn build(
         Builder { scales, options, means, graph, weights, index, parts: BTreeMap::new() };
     let input = Format { bits: 1, scale, signed: input_range[0] < 0 };
     builder.tensor(&source.input.name, &source.input.shape, input);
+    builder.states_before()?;
     builder.nodes(&fused_sums(program))?;
     builder.graph.output = builder.index[&source.output];
+    builder.states_after()?;
     Ok(Model { graph: builder.graph, weights: builder.weights })
 }
 

@@ -57,7 +57,7 @@ impl Scales<'_> {
     fn rows_of_input(&self, tensor: &str) -> Option<Range<usize>> {
         let input = &self.program.source.input;
         let Some(node) = self.writer(tensor) else {
-            return Some(0..input.shape[0]);
+            return (tensor == input.name).then_some(0..input.shape[0]);
         };
         let shown = node.op.shown()?;
         if node.inputs.first() != Some(&input.name) {

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 /// ratio of its scale to its parent's.
 pub(super) struct Links<'a> {
     parents: BTreeMap<&'a str, (&'a str, f64)>,
-    /// The graph's input, whose scale nothing else may choose.
-    fixed: &'a str,
+    /// The graph's input and its states, whose scales nothing else may choose.
+    fixed: Vec<&'a str>,
 }
 
 impl<'a> Links<'a> {
     pub(super) fn new(program: &'a Program, activation_bits: u32) -> Self {
-        let mut links = Self { parents: BTreeMap::new(), fixed: &program.source.input.name };
+        let states = program.source.states.iter().map(|state| state.name.as_str());
+        let fixed = [program.source.input.name.as_str()].into_iter().chain(states).collect();
+        let mut links = Self { parents: BTreeMap::new(), fixed };
         for node in &program.source.nodes {
             let dropped = dropped(program, node, activation_bits);
             let ratio = dropped.map(|bits| f64::from(bits).exp2()).or_else(|| node.op.ratio());
@@ -40,9 +42,10 @@ impl<'a> Links<'a> {
         (name, ratio)
     }
 
-    /// Whether the class of `tensor` is that of the graph's input.
-    pub(super) fn is_fixed(&self, tensor: &str) -> bool {
-        self.root(tensor).0 == self.root(self.fixed).0
+    /// The first of the graph's input and its states that is in the class of `tensor`.
+    pub(super) fn fixed(&self, tensor: &str) -> Option<&'a str> {
+        let root = self.root(tensor).0;
+        self.fixed.iter().copied().find(|fixed| self.root(fixed).0 == root)
     }
 
     /// Makes the scale of `b` that of `a` times `ratio`.

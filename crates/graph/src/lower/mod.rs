@@ -9,6 +9,7 @@ mod links;
 mod options;
 mod rounding;
 mod scale;
+mod states;
 mod step;
 mod unfused;
 mod unscaled;
@@ -41,6 +42,7 @@ pub fn lower(
 ) -> Result<Model> {
     options.check()?;
     let program = passes::run(Program { source, floats })?;
+    states::check(&program, options)?;
     let mut model = if options.exact {
         unscaled::build(&program, calibration, options)?
     } else if options.ot_products {

@@ -56,9 +56,12 @@ impl<'a> Scales<'a> {
     /// the ranges of what linear nodes and sums compute.
     pub(super) fn of(&self, tensor: &str) -> Result<f64> {
         let (root, ratio) = self.links.root(tensor);
-        if self.links.is_fixed(tensor) {
-            let input = &self.program.source.input.name;
-            return Ok(self.input()?.0 * ratio / self.links.root(input).1);
+        if let Some(fixed) = self.links.fixed(tensor) {
+            let scale = match fixed == self.program.source.input.name {
+                true => self.input()?.0,
+                false => self.state(fixed)?.0,
+            };
+            return Ok(scale * ratio / self.links.root(fixed).1);
         }
         let nodes = || self.program.source.nodes.iter();
         let mut demanded: Option<f64> = None;

@@ -58,6 +58,7 @@ pub(super) fn build(
         input_range,
         input_rows: vec![],
         exact: Some(exact),
+        states: vec![],
         tensors: vec![],
         nodes: vec![],
         input: 0,

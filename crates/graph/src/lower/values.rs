@@ -67,7 +67,7 @@ impl Values for Around<'_> {
     }
 
     fn is_known(&self, place: usize) -> bool {
-        self.place(place).is_some_and(|input| self.scales.origin(input).is_none())
+        self.place(place).is_some_and(|input| self.scales.is_known(input))
     }
 
     fn is_shared(&self, place: usize) -> bool {
@@ -89,14 +89,14 @@ impl Values for Around<'_> {
 
     fn is_read_apart(&self) -> bool {
         let mut readers = self.scales.readers(&self.node.output);
-        let opened = self.scales.program.source.output == self.node.output;
+        let opened = self.scales.program.source.is_kept(&self.node.output);
         !opened && readers.all(|reader| reader.op.reads_mask_apart())
     }
 
     fn is_only_summed(&self) -> bool {
         let source = &self.scales.program.source;
         let mut readers = self.scales.readers(&self.node.output);
-        source.output != self.node.output && readers.all(|reader| reader.op.is::<Add>())
+        !source.is_kept(&self.node.output) && readers.all(|reader| reader.op.is::<Add>())
     }
 
     fn is_rescaled_by_sums(&self) -> bool {
@@ -117,6 +117,18 @@ impl Scales<'_> {
             node = self.writer(node.inputs.first()?)?;
         }
         Some(node)
+    }
+
+    /// Whether the client knows `tensor`: it shows the graph's input in some order.
+    fn is_known(&self, tensor: &str) -> bool {
+        let mut name = tensor;
+        while let Some(node) = self.writer(name) {
+            match (node.op.shows_input(), node.inputs.first()) {
+                (true, Some(shown)) => name = shown,
+                _ => return false,
+            }
+        }
+        name == self.program.source.input.name
     }
 
     /// Whether a dense layer of a norm's result wrote `tensor`.
@@ -144,6 +156,6 @@ impl Scales<'_> {
                 None => reader.op.is::<Add>() && !reader.inputs.iter().any(product),
             }
         };
-        source.output != tensor && self.readers(tensor).all(summed)
+        !source.is_kept(tensor) && self.readers(tensor).all(summed)
     }
 }

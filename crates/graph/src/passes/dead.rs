@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 pub(super) fn run(mut program: Program) -> Result<Program> {
     let source = &mut program.source;
     let mut needed = BTreeSet::from([source.output.clone()]);
+    needed.extend(source.states.iter().map(|state| state.after.clone()));
     for node in source.nodes.iter().rev() {
         if needed.contains(&node.output) {
             needed.extend(node.inputs.iter().cloned());

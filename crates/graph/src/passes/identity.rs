@@ -9,7 +9,9 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
     while let Some(index) = source.nodes.iter().position(|n| n.op.is::<Identity>()) {
         let removed = source.nodes.remove(index);
         let readers = source.nodes.iter_mut().flat_map(|n| &mut n.inputs);
-        for name in readers.chain([&mut source.output]).filter(|name| **name == removed.output) {
+        let states = source.states.iter_mut().map(|state| &mut state.after);
+        let readers = readers.chain(states).chain([&mut source.output]);
+        for name in readers.filter(|name| **name == removed.output) {
             name.clone_from(&removed.inputs[0]);
         }
     }

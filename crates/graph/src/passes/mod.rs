@@ -70,7 +70,10 @@ pub(crate) mod tests {
     pub(crate) fn program(shape: &[usize], nodes: Vec<SourceNode>, floats: Floats) -> Program {
         let output = nodes.last().unwrap().output.clone();
         let input = SourceInput { name: "x".into(), shape: shape.to_vec() };
-        Program { source: Source { name: "test".into(), input, output, nodes }, floats }
+        Program {
+            source: Source { name: "test".into(), input, states: vec![], output, nodes },
+            floats,
+        }
     }
 
     /// A node named after its output.

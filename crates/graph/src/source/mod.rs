@@ -37,6 +37,9 @@ pub struct Source {
     pub name: String,
     /// The input.
     pub input: SourceInput,
+    /// What is kept from one input of a session to the next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<SourceState>,
     /// Name of the tensor that the client learns.
     pub output: String,
     /// Operators in topological order.
@@ -51,6 +54,18 @@ pub struct SourceInput {
     pub name: String,
     /// `[channels, height, width]` or `[length]`, without the batch axis.
     pub shape: Vec<usize>,
+}
+
+/// A tensor that is kept, shared, from one input of a session to the next; 0 before the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceState {
+    /// Name of the tensor that nodes read.
+    pub name: String,
+    /// Its shape, without the batch axis.
+    pub shape: Vec<usize>,
+    /// Name of the tensor, of the same shape, that it is before the next input.
+    pub after: String,
 }
 
 /// What passes rewrite: a source graph with its weights.
@@ -71,10 +86,15 @@ impl Source {
         serde_json::from_str(text).map_err(|e| Error::Misuse(format!("source graph: {e}")))
     }
 
-    /// How often `tensor` is read; being the graph's output counts as one.
+    /// How often `tensor` is read; being kept after the last node counts as one.
     pub(crate) fn uses(&self, tensor: &str) -> usize {
         let reads = self.nodes.iter().flat_map(|n| &n.inputs).filter(|i| *i == tensor).count();
-        reads + usize::from(self.output == tensor)
+        reads + usize::from(self.is_kept(tensor))
+    }
+
+    /// Whether `tensor` is needed after the last node: as the output or as a state.
+    pub(crate) fn is_kept(&self, tensor: &str) -> bool {
+        self.output == tensor || self.states.iter().any(|state| state.after == tensor)
     }
 
     /// Index of the node that writes `tensor`.
@@ -112,6 +132,7 @@ impl Source {
             .nodes
             .iter()
             .flat_map(|n| [n.name.as_str(), n.output.as_str()])
+            .chain(self.states.iter().map(|state| state.name.as_str()))
             .chain([self.input.name.as_str()])
             .collect();
         lengthen(base, |name| taken.contains(name))

@@ -21,6 +21,12 @@ impl Program {
         let input = &source.input;
         elements(&input.shape).map_err(|why| invalid(&input.name, why))?;
         shapes.insert(input.name.clone(), input.shape.clone());
+        for state in &source.states {
+            elements(&state.shape).map_err(|why| invalid(&state.name, why))?;
+            if shapes.insert(state.name.clone(), state.shape.clone()).is_some() {
+                return Err(invalid(&state.name, "an input or another state has this name"));
+            }
+        }
         for node in &source.nodes {
             let shape = self.infer(node, &shapes).map_err(|why| invalid(&node.name, why))?;
             if !names.insert(&node.name) {
@@ -28,6 +34,14 @@ impl Program {
             }
             if shapes.insert(node.output.clone(), shape).is_some() {
                 return Err(invalid(&node.name, format!("tensor `{}` exists", node.output)));
+            }
+        }
+        for state in &source.states {
+            let made = source.producer(&state.after).is_some();
+            if !made || shapes.get(&state.after) != Some(&state.shape) {
+                let why =
+                    format!("no node writes its next value `{}`, or not in its shape", state.after);
+                return Err(invalid(&state.name, why));
             }
         }
         match source.producer(&source.output) {

@@ -1,6 +1,7 @@
 //! Invariants of the public graph. A client runs these on the plan of a server
 //! it does not trust, so nothing here panics or allocates by what it reads.
 
+mod states;
 mod unscaled;
 
 use crate::error::{Check, Error, Result};
@@ -37,6 +38,7 @@ pub fn verify(graph: &Graph) -> Result<()> {
         }
     }
     input(graph).map_err(|why| invalid("input", why))?;
+    states::check(graph)?;
     nodes(graph)?;
     last_rounding(graph)?;
     unscaled::check(graph)?;
@@ -49,13 +51,22 @@ pub(crate) fn opened(graph: &Graph) -> Vec<bool> {
     let mut opened = vec![false; graph.tensors.len()];
     opened[graph.output] = true;
     let known = graph.known();
-    for node in graph.nodes.iter().rev() {
-        if opened[node.output] {
-            let multiplied = node.op.multiplied(&known_inputs(node, &known));
-            node.inputs.iter().skip(multiplied).for_each(|input| opened[*input] = true);
+    loop {
+        for node in graph.nodes.iter().rev() {
+            if opened[node.output] {
+                let multiplied = node.op.multiplied(&known_inputs(node, &known));
+                node.inputs.iter().skip(multiplied).for_each(|input| opened[*input] = true);
+            }
         }
+        // What a state is after one input, the next input's results may show.
+        let shown = graph.states.iter().filter(|state| opened[state.before]);
+        let hidden: Vec<usize> =
+            shown.map(|state| state.after).filter(|after| !opened[*after]).collect();
+        if hidden.is_empty() {
+            return opened;
+        }
+        hidden.into_iter().for_each(|after| opened[after] = true);
     }
-    opened
 }
 
 /// A result that was rounded locally would tell the client about noise and weights.
@@ -100,8 +111,9 @@ fn header(graph: &Graph) -> Check<()> {
     let tried = |node: &&Node| node.op.is_tried();
     let tried = graph.nodes.iter().filter(tried).count();
     ensure(tried <= MAX_TRIED, || format!("{tried} functions by Newton's iteration"))?;
-    ensure(graph.tensors.len() == nodes + 1, || {
-        format!("{} tensors for {nodes} nodes and one input", graph.tensors.len())
+    let states = graph.states.len();
+    ensure(states <= MAX_NODES && graph.tensors.len() == nodes + 1 + states, || {
+        format!("{} tensors for {nodes} nodes, {states} states and one input", graph.tensors.len())
     })
 }
 
@@ -136,6 +148,7 @@ fn labels(graph: &Graph) -> Check<()> {
 fn nodes(graph: &Graph) -> Result<()> {
     let mut written = vec![false; graph.tensors.len()];
     written[graph.input] = true;
+    graph.states.iter().for_each(|state| written[state.before] = true);
     let mut names = BTreeSet::new();
     let mut listed = 0usize;
     let known = graph.known();
@@ -149,7 +162,16 @@ fn nodes(graph: &Graph) -> Result<()> {
             .and_then(|()| check_listed(graph, node, &mut listed))
             .map_err(|why| invalid(&label, why))?;
     }
-    let output = written.get(graph.output).copied() == Some(true) && graph.output != graph.input;
+    let given = |tensor: usize| {
+        tensor == graph.input || graph.states.iter().any(|state| state.before == tensor)
+    };
+    let made = |tensor: usize| written.get(tensor).copied() == Some(true) && !given(tensor);
+    for state in &graph.states {
+        let why = || "no node writes what it is after an input".into();
+        let label = shown(&graph.tensors[state.before].name, state.before);
+        ensure(made(state.after), why).map_err(|why| invalid(&label, why))?;
+    }
+    let output = made(graph.output);
     ensure(output, || "no node writes it".into()).map_err(|why| invalid("output", why))
 }
 

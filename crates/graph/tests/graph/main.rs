@@ -15,6 +15,7 @@ mod numbers;
 mod operators;
 mod registered;
 mod sources;
+mod states;
 mod transformer;
 mod widths;
 mod winograd;

@@ -184,6 +184,7 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         input_range: [0, 255],
         input_rows: vec![],
         exact: None,
+        states: vec![],
         tensors,
         nodes: vec![
             node("requantize", Op::from(Requantize { drop: 8 - activation_bits }), vec![0], 1),

@@ -29,6 +29,12 @@ pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
             _ => Err(Error::misuse(format!("a batch of {batch} inputs; at most {MOST_SLOTS}"))),
         };
     }
+    if batch > 1 && !graph.states.is_empty() {
+        return Err(Error::misuse(
+            "a batch of inputs of a model that keeps a state from one input to the next; serve \
+             it without --batch",
+        ));
+    }
     if batch > MOST_INPUTS {
         return Err(Error::misuse(format!("a batch of {batch} inputs; use at most {MOST_INPUTS}")));
     }

@@ -32,18 +32,32 @@ fn input_of(party: &Party<'_>, plan: &Plan) -> Result<Share> {
     Ok(Share::known(known, input.len() * plan.settings().batch(), input.format.bits))
 }
 
+/// This party's shares of the states before the first input of a session: of zeros.
+pub(crate) fn first_states(plan: &Plan) -> Result<Vec<Share>> {
+    let graph = plan.graph();
+    let states = graph.states.iter().map(|state| {
+        let tensor = graph.tensors.get(state.before).ok_or_else(|| missing(state.before))?;
+        Ok(Share::known(None, tensor.len(), tensor.format.bits))
+    });
+    states.collect()
+}
+
 /// Runs all steps of one run: on what was `preprocessed` for it, else each segment after its
-/// preprocessing. The client gets the opened words, the server nothing. `watch` sees this party's
-/// share after each step.
+/// preprocessing. The client gets the opened words, the server nothing. `states` are this party's
+/// shares of the states before the run, and those after it. `watch` sees its share after each step.
 pub(crate) fn run(
     end: &mut Endpoint<'_>,
     plan: &Plan,
+    states: &mut Vec<Share>,
     preprocessed: Option<Inference>,
     watch: Watch<'_>,
 ) -> Result<Vec<u64>> {
     let input = input_of(&end.party, plan)?;
-    let mut results = Tensors::new(plan, vec![(plan.graph().input, input)]);
+    let kept = plan.graph().states.iter().map(|state| state.before).zip(states.drain(..));
+    let shares = [(plan.graph().input, input)].into_iter().chain(kept).collect();
+    let mut results = Tensors::new(plan, shares);
     run_on(end, plan, &mut results, preprocessed, watch)?;
+    *states = results.states(plan)?;
     Ok(results.into_opened())
 }
 

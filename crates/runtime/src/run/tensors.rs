@@ -26,6 +26,7 @@ impl Tensors {
         for (index, step) in plan.steps().iter().enumerate() {
             last_use.extend(step.reads.iter().map(|tensor| (*tensor, index)));
         }
+        last_use.extend(plan.graph().states.iter().map(|state| (state.after, usize::MAX)));
         let shares = shares.into_iter().collect();
         Self { shares, last_use, last: None, opened: Vec::new() }
     }
@@ -53,6 +54,18 @@ impl Tensors {
         }
         self.shares.insert(step.writes, share);
         self.last = Some(step.writes);
+    }
+
+    /// This party's shares of what the graph keeps for the next run, in the order of its states.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for one that no step wrote.
+    pub(crate) fn states(&self, plan: &Plan) -> Result<Vec<Share>> {
+        let kept = plan.graph().states.iter().map(|state| {
+            let share = self.shares.get(&state.after).cloned();
+            share.ok_or_else(|| missing(state.after))
+        });
+        kept.collect()
     }
 
     /// What the client was shown.

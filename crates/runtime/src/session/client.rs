@@ -116,7 +116,7 @@ impl Client {
         if let (Some(keys), Some(kept)) = (asking.keys, kept) {
             keys.put(kept);
         }
-        let course = Course::new(&plan, agreed.inputs);
+        let course = Course::new(&plan, agreed.inputs)?;
         let (offered, plan) = (Offered::new(&plan, &provenance), Arc::new(plan));
         let done = 0;
         Ok(Self { plan, provenance, offered, keys, source, rng, course, done, threads, resumed })

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use mpc::Share;
 use wire::{Error, Result};
 
 use crate::plan::Plan;
@@ -14,13 +15,18 @@ use crate::step::context::Endpoint;
 pub(crate) struct Course {
     turns: Turns,
     store: VecDeque<Inference>,
+    /// This party's shares of what the graph keeps from one run to the next.
+    states: Vec<Share>,
 }
 
 impl Course {
     /// The course of a session with `inputs` inputs.
-    pub(crate) fn new(plan: &Plan, inputs: usize) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a plan whose graph lacks a state.
+    pub(crate) fn new(plan: &Plan, inputs: usize) -> Result<Self> {
         let turns = turns(plan.runs(inputs), plan.settings().store());
-        Self { turns, store: VecDeque::new() }
+        Ok(Self { turns, store: VecDeque::new(), states: run::first_states(plan)? })
     }
 
     /// Runs that are over.
@@ -63,7 +69,7 @@ impl Course {
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
-        let words = run::run(end, plan, self.store.pop_front(), &mut |_| {})?;
+        let words = run::run(end, plan, &mut self.states, self.store.pop_front(), &mut |_| {})?;
         self.turns.next();
         Ok(words)
     }

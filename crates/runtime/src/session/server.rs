@@ -208,7 +208,7 @@ fn attend<'a>(
     let source = &mut source;
     progress(Progress::SetUp);
     let party = Party::Server { keys: &keys, weights: encoded.weights(), threads };
-    let mut course = Course::new(plan, agreed.inputs);
+    let mut course = Course::new(plan, agreed.inputs)?;
     let end = &mut Endpoint { channel, party, source, rng: &mut rng };
     while !course.is_over() {
         let done = |course: &Course| (course.done() * batch).min(agreed.inputs);

@@ -84,7 +84,7 @@ fn client(
     let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = run::run(end, &plan, None, &mut watch)?;
+    let opened = run::run(end, &plan, &mut vec![], None, &mut watch)?;
     // The last share is what was opened.
     shares.pop();
     Ok((opened, shares))
@@ -105,7 +105,7 @@ fn server(
     let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    run::run(end, plan, None, &mut watch)?;
+    run::run(end, plan, &mut vec![], None, &mut watch)?;
     shares.pop();
     Ok(shares)
 }

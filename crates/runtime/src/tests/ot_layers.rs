@@ -128,6 +128,7 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
         input_range: [-128, 127],
         input_rows: vec![],
         exact: None,
+        states: vec![],
         tensors,
         nodes,
         input: 0,

@@ -125,6 +125,11 @@ impl Needs {
                     bits[node.output] = out.max(bits[node.inputs[0]] + 1);
                 }
             }
+            for state in &graph.states {
+                // Shares of one become shares of the other.
+                let widest = bits[state.before].max(bits[state.after]);
+                (bits[state.before], bits[state.after]) = (widest, widest);
+            }
             if *bits == before || bits.iter().any(|bits| *bits > 2 * WIDEST_LOCAL) {
                 break;
             }

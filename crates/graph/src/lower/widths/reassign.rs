@@ -100,6 +100,9 @@ impl Stripped {
             node.output = moved(node.output);
         }
         (self.graph.input, self.graph.output) = (moved(self.graph.input), moved(self.graph.output));
+        for state in &mut self.graph.states {
+            (state.before, state.after) = (moved(state.before), moved(state.after));
+        }
         let Needs { ranges, accumulators, products } = &mut self.needs;
         ranges.remove(gone);
         for bits in [accumulators, products] {
@@ -135,6 +138,9 @@ pub(crate) fn without_widths(graph: &Graph) -> Graph {
     let moved = |tensor: usize| place[origin[tensor]];
     bare.tensors = tensors;
     (bare.input, bare.output) = (moved(graph.input), moved(graph.output));
+    for state in &mut bare.states {
+        (state.before, state.after) = (moved(state.before), moved(state.after));
+    }
     for node in &mut bare.nodes {
         node.inputs.iter_mut().for_each(|input| *input = moved(*input));
         node.output = moved(node.output);

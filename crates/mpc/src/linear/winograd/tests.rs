@@ -186,6 +186,7 @@ fn model(conv: &Conv, choice: &WeightBits, weight: Vec<i32>) -> graph::Model {
         input_range: [-32, 31],
         input_rows: vec![],
         exact: None,
+        states: vec![],
         tensors: vec![
             tensor("x", [conv.in_channels, conv.in_height, conv.in_width]),
             tensor("y", [conv.out_channels, conv.out_height(), conv.out_width()]),

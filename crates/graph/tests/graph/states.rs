@@ -1,0 +1,114 @@
+//! Tensors that are kept from one input to the next.
+
+use tacit_graph::{
+    Error, FloatTensor, Floats, Model, Nonlinear, Options, Ranges, Rounding, Source, digest,
+    interpret, interpret_batch, lower, variants, verify_model,
+};
+
+/// A running mean: `after = x / 2 + before / 2`, of which the client learns twice.
+const MEAN: &str = r#"{"name":"mean","input":{"name":"x","shape":[2]},"output":"y",
+  "states":[{"name":"before","shape":[2],"after":"after"}],"nodes":[
+  {"name":"half","op":"Gemm","inputs":["x"],"output":"a","weight":"w","bias":null},
+  {"name":"kept","op":"Gemm","inputs":["before"],"output":"b","weight":"w","bias":null},
+  {"name":"sum","op":"Add","inputs":["a","b"],"output":"after"},
+  {"name":"twice","op":"Gemm","inputs":["after"],"output":"y","weight":"v","bias":null}]}"#;
+
+fn floats() -> Floats {
+    let matrix =
+        |factor: f32| FloatTensor { shape: vec![2, 2], data: vec![factor, 0., 0., factor] };
+    Floats::from([("w".into(), matrix(0.5)), ("v".into(), matrix(2.0))])
+}
+
+fn ranges() -> Ranges {
+    let sides = [("x", 1.0), ("before", 1.0), ("a", 0.5), ("b", 0.5), ("after", 1.0), ("y", 2.0)];
+    sides.into_iter().map(|(name, side)| (name.into(), (-side, side))).collect()
+}
+
+fn mean(options: &Options) -> Result<Model, Error> {
+    lower(Source::from_json(MEAN).unwrap(), floats(), &ranges().into(), options)
+}
+
+#[test]
+fn results_follow_the_float_recurrence() {
+    let model = mean(&Options::default()).unwrap();
+    let real: Vec<Vec<f32>> =
+        (0..8).map(|i: i32| vec![(i as f32 * 0.7).sin(), (i as f32).cos()]).collect();
+    let inputs: Vec<Vec<i64>> =
+        real.iter().map(|x| model.graph.quantize_input(x).unwrap()).collect();
+    let outputs = interpret_batch(&model, &inputs).unwrap();
+    let mut state = [0.0f64; 2];
+    for (x, output) in real.iter().zip(&outputs) {
+        let got = model.graph.dequantize_output(output);
+        for place in 0..2 {
+            state[place] = (state[place] + f64::from(x[place])) / 2.0;
+            assert!((got[place] - 2.0 * state[place]).abs() < 0.06, "{got:?} for {state:?}");
+        }
+    }
+    // The first result is that of zeros before it, and so is that of a single input.
+    assert_eq!(interpret(&model, &inputs[0]).unwrap(), outputs[0]);
+    assert_ne!(interpret(&model, &inputs[7]).unwrap(), outputs[7]);
+}
+
+#[test]
+fn a_state_that_the_next_result_shows_rounds_exactly() {
+    let rounding = |shown: &str| {
+        let source = format!(
+            r#"{{"name":"last","input":{{"name":"x","shape":[2]}},"output":"y",
+            "states":[{{"name":"before","shape":[2],"after":"a"}}],"nodes":[
+            {{"name":"half","op":"Gemm","inputs":["x"],"output":"a","weight":"w","bias":null}},
+            {shown}]}}"#
+        );
+        let source = Source::from_json(&source).unwrap();
+        let model = lower(source, floats(), &ranges().into(), &Options::default()).unwrap();
+        let half = model.graph.nodes.iter().find(|node| node.name == "half").unwrap();
+        half.op.accumulator().unwrap().rounding
+    };
+    let plain = r#"{"name":"show","op":"Relu","inputs":["before"],"output":"y","maximum":null}"#;
+    assert_eq!(rounding(plain), Rounding::Exact);
+    // A product between them hides how the last places were rounded.
+    let product =
+        r#"{"name":"show","op":"Gemm","inputs":["before"],"output":"y","weight":"v","bias":null}"#;
+    assert_eq!(rounding(product), Rounding::Stochastic);
+}
+
+#[test]
+fn all_choices_of_widths_keep_the_state() {
+    let model = mean(&Options::default()).unwrap();
+    for graph in variants(&model) {
+        let [state] = &graph.states[..] else { panic!("one state") };
+        let bits = [state.before, state.after].map(|tensor| graph.tensors[tensor].format.bits);
+        assert_eq!(bits[0], bits[1]);
+        assert_eq!(digest(&graph), digest(&model.graph));
+    }
+    let mut model = model;
+    model.graph.states[0].range = [-1, 1];
+    let error = verify_model(&model).unwrap_err();
+    assert!(error.to_string().contains("leaves its range"), "{error}");
+}
+
+#[test]
+fn suites_without_states_refuse_them() {
+    let circuits = Options { nonlinear: Nonlinear::Gc, ..Options::default() };
+    for options in [
+        Options { exact: true, ..Options::default() },
+        Options { ot_products: true, ..Options::default() },
+        circuits,
+    ] {
+        let error = mean(&options).unwrap_err();
+        assert!(error.to_string().contains("compile for suite auto"), "{error}");
+    }
+}
+
+#[test]
+fn a_state_without_a_next_value_is_refused() {
+    for (from, to) in [
+        ("\"after\":\"after\"", "\"after\":\"gone\""),
+        ("\"before\",\"shape\":[2]", "\"before\",\"shape\":[1]"),
+    ] {
+        let text = MEAN.replacen(from, to, 1);
+        assert_ne!(text, MEAN);
+        let (source, floats) = (Source::from_json(&text).unwrap(), floats());
+        let error = lower(source, floats, &ranges().into(), &Options::default()).unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    }
+}
