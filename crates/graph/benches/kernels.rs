@@ -60,6 +60,8 @@ fn model() -> Model {
         input_rows: vec![],
         exact: None,
         states: vec![],
+        inputs: vec![],
+        outputs: vec![],
         tensors: vec![tensor("input", 24), tensor("output", 16)],
         nodes: vec![node],
         input: 0,

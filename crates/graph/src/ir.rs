@@ -6,7 +6,7 @@
 
 use crate::ops::Site;
 pub use crate::ops::{Conv, Embedding, Linear, MatMul, Op, Rounding, View, Window};
-pub use crate::tensor::{Format, NodeWeights, Tensor};
+pub use crate::tensor::{Format, NodeWeights, Part, Tensor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -121,8 +121,15 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Tensor that the client provides.
     pub input: usize,
+    /// The inputs that the client's tensor is made of, where it is more than one tensor in the
+    /// imported model, or has another shape there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Part>,
     /// Tensor that the client learns.
     pub output: usize,
+    /// The results that the learnt tensor is made of, as [`Graph::inputs`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Part>,
     /// Name of each output element, or empty.
     pub labels: Vec<String>,
 }
@@ -131,6 +138,17 @@ impl Graph {
     /// Returns the tensor that a node writes.
     pub fn output_of(&self, node: &Node) -> &Tensor {
         &self.tensors[node.output]
+    }
+
+    /// Returns the shape of one input as the client has it; several inputs lie flattened one after
+    /// another.
+    pub fn input_shape(&self) -> &[usize] {
+        shape_of(&self.inputs, self.tensors.get(self.input))
+    }
+
+    /// Returns the shape of one result, as [`Graph::input_shape`].
+    pub fn output_shape(&self) -> &[usize] {
+        shape_of(&self.outputs, self.tensors.get(self.output))
     }
 
     /// For each tensor whether the client knows its values: the input, and what it shows
@@ -166,6 +184,14 @@ impl Graph {
     /// Returns the `index`-th tensor that a node reads.
     pub fn input_of(&self, node: &Node, index: usize) -> &Tensor {
         &self.tensors[node.inputs[index]]
+    }
+}
+
+fn shape_of<'a>(parts: &'a [Part], tensor: Option<&'a Tensor>) -> &'a [usize] {
+    match (parts, tensor) {
+        ([only], _) => &only.shape,
+        (_, Some(tensor)) => &tensor.shape,
+        (_, None) => &[],
     }
 }
 

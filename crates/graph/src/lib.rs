@@ -28,10 +28,10 @@ pub use canonical::canonical_filters;
 pub use digest::digest;
 pub use error::{Check, Error, Result};
 pub use file::{Inspection, inspect, load, load_committed, save, save_with};
-pub use interpret::{argmax, interpret, interpret_batch, trace};
+pub use interpret::{argmax, interpret, interpret_batch, interpret_stochastic, trace};
 pub use ir::{
     Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
-    Packing, Rounding, State, Tensor, Unscaled, VERSION, View, Window,
+    Packing, Part, Rounding, State, Tensor, Unscaled, VERSION, View, Window,
 };
 pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
 pub use model::verify_model;

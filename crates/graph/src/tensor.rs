@@ -41,6 +41,41 @@ impl Tensor {
     }
 }
 
+/// One of several inputs or results that lie, flattened, one after another in a tensor; or the only
+/// one, in a shape of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Name in the imported model; unique among its parts.
+    pub name: String,
+    /// Shape without the batch axis, of any rank; a single number has none.
+    pub shape: Vec<usize>,
+    /// What 1 in the tensor's real values is in those of the part.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub unit: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(unit: &f64) -> bool {
+    *unit == 1.0
+}
+
+impl Part {
+    /// Returns the number of elements; 0 where they are too many to count.
+    pub fn len(&self) -> usize {
+        self.shape.iter().try_fold(1usize, |all, side| all.checked_mul(*side)).unwrap_or(0)
+    }
+
+    /// Returns whether there are no elements; false in every verified graph.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// The server's integers of one node that has weights. `Debug` shows lengths only; the
 /// contents are erased on drop.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]

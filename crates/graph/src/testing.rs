@@ -136,7 +136,15 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     let output = builder.reshape(&sum, &[hidden]);
     let input = SourceInput { name: "x".into(), shape: vec![2, length] };
     let name = "encoder".into();
-    let source = Source { name, input, states: vec![], output, nodes: builder.nodes };
+    let source = Source {
+        name,
+        input,
+        inputs: vec![],
+        outputs: vec![],
+        states: vec![],
+        output,
+        nodes: builder.nodes,
+    };
     Program { source, floats: builder.floats }
 }
 

@@ -175,6 +175,8 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         input_rows: vec![],
         exact: None,
         states: vec![],
+        inputs: vec![],
+        outputs: vec![],
         tensors: vec![
             tensor("input", sides, accumulator_bits),
             tensor("output", results, accumulator_bits - shift),

@@ -259,6 +259,8 @@ fn empty(name: &str, suite: &str, input: &Input) -> Graph {
         input_rows: vec![],
         exact: None,
         states: vec![],
+        inputs: vec![],
+        outputs: vec![],
         tensors: vec![tensor],
         nodes: Vec::new(),
         input: 0,

@@ -265,6 +265,8 @@ impl Layer {
             input_rows: vec![],
             exact: None,
             states: vec![],
+            inputs: vec![],
+            outputs: vec![],
             tensors,
             input: 0,
             output: last,

@@ -82,16 +82,19 @@ pub(crate) fn inspect(py: Python<'_>, path: &str) -> PyResult<String> {
     json(&py.detach(|| tacit::inspect(path)).map_err(raise)?)
 }
 
-/// Runs the integers of the model in the clear on `x` (N, *shape).
+/// Runs the integers of the model in the clear on `x` (N, *shape); with a `seed` stochastic rounding
+/// is drawn from it.
 #[pyfunction]
+#[pyo3(signature = (path, x, seed=None))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     path: &str,
     x: PyReadonlyArrayDyn<'py, f32>,
+    seed: Option<u64>,
 ) -> PyResult<Bound<'py, PyArray2<i64>>> {
     let model = open(path)?;
     let (values, shape) = inputs(&x)?;
-    let outputs = py.detach(|| tacit::simulate(&model, &values, &shape)).map_err(raise)?;
+    let outputs = py.detach(|| tacit::simulate(&model, &values, &shape, seed)).map_err(raise)?;
     rows(py, &outputs)
 }
 

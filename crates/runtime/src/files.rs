@@ -40,7 +40,7 @@ pub fn public_plan(graph: Graph) -> Result<String> {
 pub fn planned_shape(offer: &str) -> Result<Vec<usize>> {
     let plan = Plan::from_offer(offer)?;
     let graph = plan.graph();
-    Ok(graph.tensors.get(graph.input).map(|t| t.shape.clone()).unwrap_or_default())
+    Ok(graph.input_shape().to_vec())
 }
 
 /// Fresh keys for a public plan.

@@ -99,8 +99,15 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         suite: graph.suite.clone(),
         public_digest: hexadecimal(&graph::digest(graph)),
         commitment: about.commitment.as_ref().map(hexadecimal),
-        input: TensorDescription { range: Some(graph.input_range), ..tensor(graph, graph.input) },
-        output: tensor(graph, graph.output),
+        input: TensorDescription {
+            range: Some(graph.input_range),
+            shape: graph.input_shape().to_vec(),
+            ..tensor(graph, graph.input)
+        },
+        output: TensorDescription {
+            shape: graph.output_shape().to_vec(),
+            ..tensor(graph, graph.output)
+        },
         labels: graph.labels.len(),
         nodes: graph.nodes.len(),
         operators,

@@ -2,7 +2,7 @@
 
 use graph::ops::{Linear, Sum, Winograd};
 use graph::source::ops::{Gelu, Softmax};
-use graph::{Calibration, Floats, Graph, Model, Options, Rounding, Source};
+use graph::{Calibration, Floats, Graph, Model, Options, Part, Rounding, Source};
 use std::collections::BTreeMap;
 
 use runtime::planner::{self, Alternative, Planning, Rates, Widths};
@@ -26,6 +26,9 @@ pub struct Description {
     pub input: InputDescription,
     /// What comes out.
     pub output: OutputDescription,
+    /// Names of the tensors that stay shared from one input of a session to the next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<String>,
     /// Names of the outputs, or empty.
     pub labels: Vec<String>,
     /// A row per node.
@@ -35,8 +38,11 @@ pub struct Description {
 /// What goes in.
 #[derive(Clone, Debug, Serialize)]
 pub struct InputDescription {
-    /// Shape of one input.
+    /// Shape of one input; several inputs lie flattened one after another.
     pub shape: Vec<usize>,
+    /// The inputs that it is made of, where they are several or have another shape.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Smallest and largest integer after quantisation; beyond it inputs saturate.
     pub range: [i64; 2],
     /// Real value of one unit.
@@ -46,8 +52,11 @@ pub struct InputDescription {
 /// What comes out.
 #[derive(Clone, Debug, Serialize)]
 pub struct OutputDescription {
-    /// Shape of one output.
+    /// Shape of one output; several results lie flattened one after another.
     pub shape: Vec<usize>,
+    /// The results that it is made of, where they are several or have another shape.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Real value of one unit.
     pub scale: f64,
 }
@@ -129,7 +138,7 @@ fn unified(source: &Source) -> Result<()> {
 pub fn describe(model: &Model) -> Description {
     let graph = &model.graph;
     let tensor = |index: usize| graph.tensors.get(index);
-    let shape = |index: usize| tensor(index).map(|t| t.shape.clone()).unwrap_or_default();
+    let name = |index: usize| tensor(index).map(|t| t.name.clone()).unwrap_or_default();
     let scale = |index: usize| tensor(index).map_or(1.0, |t| t.format.scale);
     let digest = hexadecimal(&graph::digest(graph));
     Description {
@@ -137,11 +146,17 @@ pub fn describe(model: &Model) -> Description {
         suite: graph.suite.clone(),
         digest,
         input: InputDescription {
-            shape: shape(graph.input),
+            shape: graph.input_shape().to_vec(),
+            parts: graph.inputs.clone(),
             range: graph.input_range,
             scale: scale(graph.input),
         },
-        output: OutputDescription { shape: shape(graph.output), scale: scale(graph.output) },
+        output: OutputDescription {
+            shape: graph.output_shape().to_vec(),
+            parts: graph.outputs.clone(),
+            scale: scale(graph.output),
+        },
+        states: graph.states.iter().map(|state| name(state.before)).collect(),
         labels: graph.labels.clone(),
         layers: layers(graph),
     }
@@ -175,13 +190,24 @@ fn layers(graph: &Graph) -> Vec<LayerDescription> {
 
 /// Runs the model's integers in the clear: the oracle that private runs equal.
 /// `values` holds one input of the model's shape, or several with a leading axis,
-/// in model units.
+/// in model units. With a `seed` stochastic rounding is drawn from it as the protocols round;
+/// without one every rescale goes to the nearest integer. Inputs of a model with states are those
+/// of one session, in order.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the inputs do not fit or are not finite.
-pub fn simulate(model: &Model, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
+pub fn simulate(
+    model: &Model,
+    values: &[f32],
+    shape: &[usize],
+    seed: Option<u64>,
+) -> Result<Vec<Vec<i64>>> {
     let inputs = runtime::quantize(&model.graph, values, shape)?;
-    graph::interpret_batch(model, &inputs).map_err(refused)
+    let outputs = match seed {
+        Some(seed) => graph::interpret_stochastic(model, &inputs, seed),
+        None => graph::interpret_batch(model, &inputs),
+    };
+    outputs.map_err(refused)
 }
 
 /// How to plan.

@@ -4,12 +4,16 @@
 //! `unscaled.rs`. In a model that [`crate::verify_model`] accepts nothing ever wraps, because
 //! every accumulator fits its width.
 
+mod stochastic;
 pub(crate) mod unscaled;
+
+pub use stochastic::interpret_stochastic;
 
 use crate::error::{Error, Result};
 use crate::ir::{Graph, Model};
 use crate::model::verify_shapes;
 use crate::ops::Kernel;
+use crate::tensor::Part;
 use rayon::prelude::*;
 use ring::Fixed;
 
@@ -75,6 +79,20 @@ fn run(
     input: &[i64],
     states: &[Vec<i64>],
 ) -> Result<Vec<Vec<i64>>> {
+    run_rounded(model, kernels, input, states, &mut |_, _| {})
+}
+
+/// What is done to the results of each node, by its index.
+type Rounded<'a> = &'a mut dyn FnMut(usize, &mut [i64]);
+
+/// [`run`] with the results of each node `rounded`.
+fn run_rounded(
+    model: &Model,
+    kernels: &[Option<Kernel<'_>>],
+    input: &[i64],
+    states: &[Vec<i64>],
+    rounded: Rounded<'_>,
+) -> Result<Vec<Vec<i64>>> {
     let graph = &model.graph;
     check_input(graph, input)?;
     if let Some(exact) = &graph.exact {
@@ -88,11 +106,12 @@ fn run(
     for (index, (node, kernel)) in graph.nodes.iter().zip(kernels).enumerate() {
         let inputs: Vec<&[i64]> = node.inputs.iter().map(|i| tensors[*i].as_slice()).collect();
         let fast = kernel.as_ref().and_then(|kernel| kernel(&inputs));
-        let output = match fast {
+        let mut output = match fast {
             Some(output) => output,
             None => (node.op.interpret(&model.site(index), &inputs))
                 .map_err(|why| Error::internal(&node.name, why))?,
         };
+        rounded(index, &mut output);
         tensors[node.output] = output;
     }
     Ok(tensors)
@@ -121,6 +140,12 @@ fn ranges_of_input(graph: &Graph) -> impl Iterator<Item = [i64; 2]> {
     rows.iter().flat_map(move |range| std::iter::repeat_n(*range, each))
 }
 
+/// The unit of each element of parts; 1 where there are none.
+fn units(parts: &[Part]) -> impl Iterator<Item = f64> {
+    let named = parts.iter().flat_map(|part| std::iter::repeat_n(part.unit, part.len()));
+    named.chain(std::iter::repeat(1.0))
+}
+
 impl Graph {
     /// Returns the client's integers: nearest, halves away from zero, clipped to
     /// [`Graph::input_range`].
@@ -130,25 +155,27 @@ impl Graph {
     pub fn quantize_input(&self, values: &[f32]) -> Result<Vec<i64>> {
         let tensor = &self.tensors[self.input];
         if values.len() != tensor.len() {
-            let shape = &tensor.shape;
+            let shape = self.input_shape();
             return Err(Error::Misuse(format!(
                 "input has {} values, needs {shape:?}",
                 values.len()
             )));
         }
         let ranges = ranges_of_input(self);
-        let encode = |((index, value), range): ((usize, &f32), [i64; 2])| {
+        let encode = |(((index, value), range), unit): (((usize, &f32), [i64; 2]), f64)| {
             let fixed = Fixed { scale: tensor.format.scale, range };
-            let integer = fixed.encode(f64::from(*value));
+            let integer = fixed.encode(f64::from(*value) / unit);
             let why = || Error::Misuse(format!("input value {index} is not a finite number"));
             integer.ok_or_else(why)
         };
-        values.iter().enumerate().zip(ranges).map(encode).collect()
+        let units = units(&self.inputs);
+        values.iter().enumerate().zip(ranges).zip(units).map(encode).collect()
     }
 
     /// Returns real values of output integers.
     pub fn dequantize_output(&self, values: &[i64]) -> Vec<f64> {
         let scale = self.tensors[self.output].format.scale;
-        values.iter().map(|v| *v as f64 * scale).collect()
+        let units = units(&self.outputs);
+        values.iter().zip(units).map(|(v, unit)| *v as f64 * scale * unit).collect()
     }
 }

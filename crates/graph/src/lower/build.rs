@@ -51,7 +51,9 @@ pub(super) fn build(
         tensors: vec![],
         nodes: vec![],
         input: 0,
+        inputs: source.inputs.clone(),
         output: 0,
+        outputs: source.outputs.clone(),
         labels: options.labels.clone(),
     };
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());

@@ -62,7 +62,9 @@ pub(super) fn build(
         tensors: vec![],
         nodes: vec![],
         input: 0,
+        inputs: source.inputs.clone(),
         output: 0,
+        outputs: source.outputs.clone(),
         labels: options.labels.clone(),
     };
     let (weights, index, shapes) = (BTreeMap::new(), BTreeMap::new(), program.shapes()?);

@@ -71,7 +71,15 @@ pub(crate) mod tests {
         let output = nodes.last().unwrap().output.clone();
         let input = SourceInput { name: "x".into(), shape: shape.to_vec() };
         Program {
-            source: Source { name: "test".into(), input, states: vec![], output, nodes },
+            source: Source {
+                name: "test".into(),
+                input,
+                inputs: vec![],
+                outputs: vec![],
+                states: vec![],
+                output,
+                nodes,
+            },
             floats,
         }
     }

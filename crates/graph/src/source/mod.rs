@@ -26,6 +26,7 @@ pub use registry::register;
 pub use values::Values;
 
 use crate::error::{Error, Result};
+use crate::tensor::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -37,6 +38,12 @@ pub struct Source {
     pub name: String,
     /// The input.
     pub input: SourceInput,
+    /// The inputs that the client's tensor is made of; see [`crate::Graph::inputs`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Part>,
+    /// The results that the learnt tensor is made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Part>,
     /// What is kept from one input of a session to the next.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<SourceState>,

@@ -9,7 +9,7 @@ use crate::ir::{Graph, Node, VERSION};
 use crate::ops::geometry::elements;
 use crate::ops::relu::MAX_SATURATE;
 use crate::ops::{Rounding, ensure};
-use crate::tensor::Tensor;
+use crate::tensor::{Part, Tensor};
 use std::collections::BTreeSet;
 
 /// A client looks for the packing of every linear node it is offered.
@@ -21,6 +21,8 @@ const MAX_LISTED: usize = 1 << 24;
 /// Functions that are tried for all their arguments.
 const MAX_TRIED: usize = 512;
 const MAX_NAME: usize = 256;
+/// Most axes of an input or a result as the client has it.
+const MAX_AXES: usize = 16;
 
 /// Checks structure, shapes and widths.
 ///
@@ -41,6 +43,8 @@ pub fn verify(graph: &Graph) -> Result<()> {
     states::check(graph)?;
     nodes(graph)?;
     last_rounding(graph)?;
+    parts(&graph.inputs, &graph.tensors[graph.input]).map_err(|why| invalid("input", why))?;
+    parts(&graph.outputs, &graph.tensors[graph.output]).map_err(|why| invalid("output", why))?;
     unscaled::check(graph)?;
     labels(graph).map_err(|why| invalid("labels", why))
 }
@@ -137,6 +141,23 @@ fn input(graph: &Graph) -> Check<()> {
     let inside = rows.iter().all(|[a, b]| low <= *a && *a <= 0 && 0 <= *b && *b <= high);
     let fits = rows.is_empty() || rows.len() == tensor.shape[0];
     ensure(inside && fits, || "ranges of its rows do not fit it".into())
+}
+
+/// Parts are named, sized and scaled, and fill their tensor.
+fn parts(parts: &[Part], tensor: &Tensor) -> Check<()> {
+    let mut names = BTreeSet::new();
+    let mut total = 0usize;
+    for part in parts {
+        check_name(&part.name)?;
+        let scaled = part.unit.is_finite() && part.unit > 0.0;
+        ensure(scaled && part.shape.len() <= MAX_AXES && !part.is_empty(), || {
+            format!("its part `{}` has no possible shape or unit", part.name)
+        })?;
+        ensure(names.insert(&part.name), || format!("two parts are called `{}`", part.name))?;
+        total = total.saturating_add(part.len());
+    }
+    let have = tensor.len();
+    ensure(parts.is_empty() || total == have, || format!("its parts have {total} of {have} values"))
 }
 
 fn labels(graph: &Graph) -> Check<()> {

@@ -215,8 +215,15 @@ impl Builder {
     pub(crate) fn finish(self) -> Program {
         let output = self.tensors.last().unwrap().0.clone();
         let input = SourceInput { name: "x".into(), shape: self.tensors[0].1.clone() };
-        let source =
-            Source { name: "random".into(), input, states: vec![], output, nodes: self.nodes };
+        let source = Source {
+            name: "random".into(),
+            input,
+            inputs: vec![],
+            outputs: vec![],
+            states: vec![],
+            output,
+            nodes: self.nodes,
+        };
         Program { source, floats: self.floats }
     }
 }

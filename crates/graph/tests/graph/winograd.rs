@@ -185,6 +185,8 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         input_rows: vec![],
         exact: None,
         states: vec![],
+        inputs: vec![],
+        outputs: vec![],
         tensors,
         nodes: vec![
             node("requantize", Op::from(Requantize { drop: 8 - activation_bits }), vec![0], 1),

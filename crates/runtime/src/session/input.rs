@@ -19,16 +19,16 @@ pub fn random() -> Result<Random> {
 /// finite.
 pub fn quantize(graph: &Graph, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
     let input = graph.tensors.get(graph.input).ok_or_else(|| Error::misuse("no input"))?;
+    let own = graph.input_shape();
     let count = match shape.split_first() {
-        _ if shape == input.shape => 1,
-        Some((count, rest)) if rest == input.shape => *count,
+        _ if shape == own => 1,
+        Some((count, rest)) if rest == own => *count,
         _ => 0,
     };
     let fits = input.len().checked_mul(count) == Some(values.len());
     if count == 0 || input.is_empty() || !fits {
-        let wanted = &input.shape;
         return Err(Error::misuse(format!(
-            "the model takes one input of shape {wanted:?}, or N of them with a leading axis; \
+            "the model takes one input of shape {own:?}, or N of them with a leading axis; \
              this one has shape {shape:?}"
         )));
     }

@@ -129,6 +129,8 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
         input_rows: vec![],
         exact: None,
         states: vec![],
+        inputs: vec![],
+        outputs: vec![],
         tensors,
         nodes,
         input: 0,

@@ -187,6 +187,8 @@ fn model(conv: &Conv, choice: &WeightBits, weight: Vec<i32>) -> graph::Model {
         input_rows: vec![],
         exact: None,
         states: vec![],
+        inputs: vec![],
+        outputs: vec![],
         tensors: vec![
             tensor("x", [conv.in_channels, conv.in_height, conv.in_width]),
             tensor("y", [conv.out_channels, conv.out_height(), conv.out_width()]),
