@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from tacit import _core
 from tacit.compile import metadata
+from tacit.data.parts import unit_of_each
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.data.ranges import Bounds
 from tacit.data.text import ENTRY, Text, stored
-from tacit.importers.source import Selection
+from tacit.importers.source import Part, Selection
 from tacit.session.terms import Terms
 
 SIMULATION_BATCH = 32
@@ -45,7 +47,7 @@ class Model:
     def bounds(self) -> Bounds:
         """The range of inputs, in their own units; values beside it are cut."""
         entry = self.description["input"]
-        return Bounds.of(entry["range"], float(entry["scale"]))
+        return Bounds.of(entry["range"], float(entry["scale"]), self.inputs)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -74,8 +76,28 @@ class Model:
 
     @property
     def output_scale(self) -> float:
-        """Real value of one last place of the output."""
+        """Real value of one last place of the output; of several results, before their units."""
         return float(self.description["output"]["scale"])
+
+    @cached_property
+    def inputs(self) -> tuple[Part, ...]:
+        """The inputs, where they are several or have more axes than the engine has."""
+        return tuple(map(Part.of, self.description["input"].get("parts", ())))
+
+    @cached_property
+    def outputs(self) -> tuple[Part, ...]:
+        """The results, where they are several or have more axes than the engine has."""
+        return tuple(map(Part.of, self.description["output"].get("parts", ())))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Tensors that stay shared from one input of a session to the next."""
+        return tuple(self.description.get("states", ()))
+
+    def real(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Real values (N, outputs) of integers (N, outputs)."""
+        values: NDArray[np.float64] = outputs * np.float64(self.output_scale) * unit_of_each(self.outputs)
+        return values
 
     def plan(self, terms: Terms | None = None, *, explain: bool = False) -> dict[str, Any]:
         """The public plan of a session and its predicted cost: bytes and rounds exactly, seconds about.
@@ -101,11 +123,23 @@ class Model:
         found["options"] = metadata.noted(found["options"])
         return found
 
-    def simulate(self, x: NDArray[np.float32], progress: Progress | None = None) -> NDArray[np.int64]:
-        """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape), on all processors."""
-        _ = self.description  # a file that is no model is refused before any thread starts
+    def simulate(
+        self, x: NDArray[np.float32], progress: Progress | None = None, seed: int | None = None
+    ) -> NDArray[np.int64]:
+        """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape), on all processors.
+
+        With a `seed` stochastic rounding is drawn from it, as the default protocols round. Inputs of a model with
+        states are those of one session, in order.
+        """
+        if self.states:
+            return np.asarray(_core.simulate(str(self.path), x, seed))
         with ThreadPoolExecutor(processors(), "tacit-simulate") as pool:
-            running = [pool.submit(_core.simulate, str(self.path), part) for part in parts(x)]
+            starts = accumulate((len(part) for part in parts(x)), initial=0)
+            seeds = [None if seed is None else seed + start for start in starts]
+            running = [
+                pool.submit(_core.simulate, str(self.path), part, drawn)
+                for part, drawn in zip(parts(x), seeds, strict=False)
+            ]
             try:
                 return np.concatenate(list(finished(running, len(x), progress)))
             finally:

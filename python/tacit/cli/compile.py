@@ -9,9 +9,20 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, shape, widths
+from tacit.cli.options import (
+    AcceptLeakage,
+    AsJson,
+    Preprocess,
+    Suite,
+    Switch,
+    class_names,
+    interval,
+    pair,
+    shape,
+    widths,
+)
 from tacit.data import corpus
-from tacit.data.examples import load
+from tacit.data.examples import by_name, load
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import LONGEST_SEQUENCE
 from tacit.report import terminal
@@ -131,8 +142,8 @@ class CompileOptions:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of an ONNX file, the output or inner tensor to compute; only what it needs is compiled. "
-            "Default: scores rather than labels and hidden states.",
+            help="Of an ONNX file, the outputs or inner tensors to compute, NAME,NAME for several; only what they need "
+            "is compiled. Default: scores rather than labels and hidden states.",
         ),
     ] = None
     input_shape: Annotated[
@@ -141,6 +152,14 @@ class CompileOptions:
             metavar="[NAME=]1x3x224x224",
             help="Of an ONNX file with dynamic sizes: the shape of an input, the batch first; may be repeated. "
             "Without NAME of the only input.",
+        ),
+    ] = None
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IN=OUT",
+            help="Keep a state from one input of a session to the next, shared so that nobody sees it: what output OUT "
+            "is after an input, input IN is before the next. Sessions begin with zeros. May be repeated.",
         ),
     ] = None
     accept_leakage: AcceptLeakage = False
@@ -172,10 +191,13 @@ class CompileOptions:
         texts, pairs = lines.inputs(False), lines.inputs(True)
         return Reading(self.sequence, self.tokenizer, texts, pairs, public_embedding=self.public_embedding)
 
-    def inputs(self) -> NDArray[np.float32] | None:
-        """Example inputs to calibrate with, unless they are texts or there are none."""
+    def inputs(self) -> NDArray[np.float32] | dict[str, NDArray[np.float32]] | None:
+        """Example inputs to calibrate with, by name where there are several; None for texts, and without any."""
         if self.calibrate is None or self.texts is not None:
             return None
+        named = by_name(self.calibrate)
+        if named is not None:
+            return {name: array for name, array in named.items() if name != "y"}
         return load(self.calibrate, None, self.preprocessing()).x
 
     def options(self, model: Path, reading: "Reading | None") -> "Options":
@@ -201,6 +223,7 @@ class CompileOptions:
             salt_of=self.salt_of,
             result=self.result,
             input_shapes=tuple(shape(text) for text in self.input_shape or ()),
+            states=tuple(pair(text) for text in self.state or ()),
             say=terminal.note,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )

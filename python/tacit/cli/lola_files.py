@@ -9,7 +9,7 @@ import typer
 from tacit.cli import passphrase
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Threads
 from tacit.cli.passphrase import PassphraseFile
-from tacit.data.inputs import read
+from tacit.data.inputs import Wanted, read
 from tacit.errors import MisuseError
 from tacit.report import terminal
 from tacit.session import lola_files
@@ -65,7 +65,7 @@ def encrypt(
 ) -> None:
     """Encrypt inputs into a request that `evaluate-encrypted` answers."""
     public = lola_files.read_plan(plan)
-    given = read(inputs or [], None, public.input_shape, public.preprocessing, None)
+    given = read(inputs or [], None, Wanted(public.input_shape), public.preprocessing, None)
     text = passphrase.of(keys, passphrase_file)
     output.write_bytes(lola_files.encrypt(public, keys, given.x, threads or 1, text))
     wrote(output, len(given.x), json)

@@ -171,6 +171,14 @@ def shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, found
 
 
+def pair(text: str) -> tuple[str, str]:
+    """`IN=OUT` as two names."""
+    before, sign, after = text.partition("=")
+    if not (before and sign and after):
+        raise typer.BadParameter(f"`{text}` is not of the form IN=OUT")
+    return before, after
+
+
 def widths(text: str) -> tuple[int, ...]:
     """`B,B,..` as numbers of bits."""
     try:

@@ -23,7 +23,9 @@ from tacit.cli.options import (
 )
 from tacit.cli.passphrase import PassphraseFile
 from tacit.cli.results import logits, show_prediction
-from tacit.data.inputs import read
+from tacit.data.examples import by_name
+from tacit.data.inputs import Inputs, read
+from tacit.data.parts import joined
 from tacit.data.preprocess import parse
 from tacit.data.text import read as read_text
 from tacit.report import sentences, terminal
@@ -123,9 +125,17 @@ def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -
     client = server.client()
     reading = None if inputs.tokenizer is None else read_text(inputs.tokenizer)
     preprocessing = None if inputs.preprocess is None else parse(inputs.preprocess)
-    given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
-    with terminal.progress("predicting") as advance:
-        prediction = client.predict(given.x, advance, terminal.Notices())
+    named = by_name(Path(inputs.inputs[0])) if inputs.inputs and len(inputs.inputs) == 1 else None
+    if named is not None:
+        with terminal.progress("predicting") as advance:
+            prediction = client.predict({name: array for name, array in named.items() if name != "y"}, advance)
+        count = len(prediction.outputs)
+        x = joined(prediction.parts("inputs"), named) if prediction.parts("inputs") else next(iter(named.values()))
+        given = Inputs(x, None, [f"input {index}" for index in range(count)])
+    else:
+        given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
+        with terminal.progress("predicting") as advance:
+            prediction = client.predict(given.x, advance, terminal.Notices())
     clipped = check(given.x, prediction.bounds)
     if json:
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}

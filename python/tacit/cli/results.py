@@ -1,12 +1,15 @@
 """How commands show the results of a run."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.inputs import Inputs
+from tacit.data.parts import apart
 from tacit.data.text import Text
+from tacit.importers.source import Part
 from tacit.report import sentences, terminal
 from tacit.session.client import Prediction
 
@@ -19,11 +22,18 @@ def show_results(
     names: list[str],
     shape: tuple[int, ...],
     probabilities: NDArray[np.float64] | None = None,
+    parts: Sequence[Part] = (),
 ) -> None:
     """Embeddings of texts where the outputs (N, outputs) are that; else the best classes of each input.
 
-    Results of several axes, or of a single number, are no classes.
+    Results of several axes, or of a single number, are no classes. Each of several results, `parts`, is shown alone.
     """
+    if values is not None and len(parts) > 1:
+        for part, own in zip(parts, apart(parts, values).values(), strict=True):
+            terminal.show_part(part.name)
+            flat = own.reshape(len(own), -1)
+            show_results(given, None, flat.argmax(axis=1), flat, [], part.shape)
+        return
     embeddings = None if text is None or values is None else text.embeddings(values, given.x)
     if text is not None and embeddings is not None:
         sentences.show(text, given, embeddings)
@@ -42,7 +52,13 @@ def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) ->
     """The results of a private run."""
     names = prediction.report.get("labels", [])
     shape = prediction.shape
-    show_results(given, text, prediction.classes, prediction.logits, names, shape, prediction.probabilities)
+    parts = prediction.parts("outputs")
+    show_results(given, text, prediction.classes, prediction.logits, names, shape, prediction.probabilities, parts)
+
+
+def by_name(results: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """Several results in real units, by their names; nothing for a single one."""
+    return {"results": {name: values.tolist() for name, values in results.items()}} if results else {}
 
 
 def logits(prediction: Prediction) -> dict[str, Any]:
@@ -50,5 +66,6 @@ def logits(prediction: Prediction) -> dict[str, Any]:
     revealed = prediction.reveals_logits
     shown = {"logits": prediction.outputs.tolist() if revealed else None}
     shown["shape"] = list(prediction.shape) if revealed else None
+    shown |= by_name(prediction.named)
     probabilities = prediction.probabilities
     return shown if probabilities is None else {**shown, "probability": probabilities.tolist()}

@@ -1,11 +1,14 @@
 """`tacit simulate`."""
 
-import numpy as np
+from typing import Annotated, Literal
+
+import typer
 
 from tacit.cli.clipping import check
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
-from tacit.cli.results import show_results
-from tacit.data.inputs import read
+from tacit.cli.results import by_name, show_results
+from tacit.data.inputs import Wanted, read
+from tacit.data.parts import apart
 from tacit.model import Model
 from tacit.report import sentences, terminal
 from tacit.session.client import classes
@@ -16,21 +19,36 @@ def simulate(
     inputs: InputFiles = None,
     text: Texts = None,
     strict: Strict = False,
+    rounding: Annotated[
+        Literal["exact", "stochastic"],
+        typer.Option(
+            help="exact: to nearest, which a model compiled with --rounding exact equals in every bit. stochastic: up "
+            "or down by chance where the default protocols do."
+        ),
+    ] = "exact",
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Of --rounding stochastic: what chance begins at.")
+    ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Run the integer interpreter in the clear: the result a private run must give."""
+    """Run the integer interpreter in the clear: the result a private run must give.
+
+    Inputs of a model with states are those of one stream, in order.
+    """
     compiled = Model(model)
-    given = read(inputs or [], text, compiled.input_shape, compiled.preprocessing, compiled.text)
+    wanted = Wanted(compiled.input_shape, compiled.inputs)
+    given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)
     clipped = check(given.x, compiled.bounds, strict)
     with terminal.progress("simulating") as advance:
-        outputs = compiled.simulate(given.x, advance)
-    values = np.multiply(outputs, compiled.output_scale, dtype=np.float64)
+        outputs = compiled.simulate(given.x, advance, seed if rounding == "stochastic" else None)
+    values = compiled.real(outputs)
     labels = classes(outputs)
     if json:
         content = {"model": str(model), "inputs": len(given.x), "output": labels.tolist()}
         content |= {"logits": outputs.tolist(), "output_scale": compiled.output_scale}
         content |= {"shape": list(compiled.output_shape), "clipped": clipped}
+        content |= by_name(apart(compiled.outputs, values)) if len(compiled.outputs) > 1 else {}
         terminal.emit_json({**content, **sentences.content(compiled.text, given, values)})
         return
     names = compiled.description.get("labels", [])
-    show_results(given, compiled.text, labels, values, names, compiled.output_shape)
+    show_results(given, compiled.text, labels, values, names, compiled.output_shape, parts=compiled.outputs)

@@ -1,7 +1,7 @@
 """From a float model to a .tacit file: import, calibrate, compile."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit import _core
 from tacit.compile import metadata
+from tacit.compile.parts import needs_units, one_array, units
 from tacit.compile.quantize import calibrate
 from tacit.compile.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
@@ -52,6 +53,9 @@ class Options:
     `result` names the output of an ONNX file, or a tensor inside it, that is computed; without it the importer
     chooses, and `say` gets what it chose, in words for people. `input_shapes` are pairs of an input's name (or nothing,
     where there is one) and its shape, the batch first, for sizes that the file leaves open.
+    Several results have commas between. `states` are pairs of an input and an output: what the output is after one
+    input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
+    of several inputs or results, by name; unless given they follow from the calibration.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -75,12 +79,14 @@ class Options:
     salt_of: Path | None = None
     result: str | None = None
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    states: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, float], ...] = ()
     say: Callable[[str], None] = silent
 
     @property
     def selection(self) -> Selection:
         """The part of the model that is compiled."""
-        return Selection(self.result, self.input_shapes)
+        return Selection(self.result, self.input_shapes, self.states, self.units)
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
@@ -91,7 +97,7 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
-        names += ["result", "input_shapes"]
+        names += ["result", "input_shapes", "states", "units"]
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -110,15 +116,16 @@ class Options:
 def compile_model(
     source: Path,
     output: Path,
-    x: NDArray[np.float32] | None = None,
+    x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]] | None = None,
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> dict[str, Any]:
     """Compile an ONNX file, or a directory of Hugging Face, into `output` and return the summary of its layers.
 
     A directory of a network that was trained with few bits is compiled as it is, for suite ufo.
-    `x` (N, *shape) calibrates the activations; without it, random inputs in `input_range` do, and no
-    bias is corrected. A model of text needs `options.reading`, and its texts calibrate it unless `x` does;
+    `x` (N, *shape) calibrates the activations, of a model with several inputs one array a name; without it, random
+    inputs in `input_range` do, and no bias is corrected. A model of text needs `options.reading`, and its texts
+    calibrate it unless `x` does;
     what clients need is written beside `output`, with the ending .text.
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
@@ -135,11 +142,16 @@ def compile_model(
     graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
     for note in graph.notes:
         options.say(note)
+    x = one_array(graph, x)
+    if needs_units(graph, options.units):
+        options = replace(options, units=units(source, graph, x))
+        graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
     if options.reading is not None or graph.reads_tokens:
         text = describe(source, graph, reading)
         options, x, input_range = of_text(options, graph, text, x)
+    x = None if x is None else x.reshape(-1, *graph.input_shape) if x.shape[1:] == graph.example_shape else x
     if x is not None and x.shape[1:] != graph.input_shape:
-        wanted = ["N", *graph.input_shape]
+        wanted = ["N", *graph.example_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
     seen = calibrate(source, graph, x, input_range, options.clip_percentile)

@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from tacit.data.parts import unit_of_each
 from tacit.errors import MisuseError
 from tacit.importers.onnx import expose
 from tacit.importers.source import WHOLE, Selection
@@ -41,10 +42,18 @@ class FloatModel:
             raise MisuseError(f"onnxruntime cannot load {path}: {error}") from error
 
     def batches(self, x: NDArray[np.float32]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        """Values of the requested tensors for inputs (N, *shape), batch by batch; the first is one example."""
+        """Values of the requested tensors for inputs (N, *shape), batch by batch; the first is one example.
+
+        Where inputs or results have units, `x` has none of them and the tensors have.
+        """
         shape = self.signature.input_shape
         if x.shape[1:] != shape:
             raise MisuseError(f"input has shape {list(x.shape)}; the model takes {['N', *shape]}")
+        if self.signature.inputs:
+            x = (x / unit_of_each(self.signature.inputs)).astype(np.float32)
+        if self.signature.states:
+            yield from self.stream(x)
+            return
         computed = [name for name in self.tensors if name != self.signature.input_name]
         start, size = 0, 1
         while start < len(x):
@@ -54,6 +63,20 @@ class FloatModel:
             start, size = start + size, self.batch(sum(value.nbytes for value in values) // size)
             yield {self.signature.input_name: part} | dict(zip(computed, values, strict=True))
 
+    def stream(self, x: NDArray[np.float32]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        """Values for the inputs (N, *shape) of one stream, one after another: states begin with zeros."""
+        befores = [before for before, _ in self.signature.states]
+        afters = [after for _, after in self.signature.states]
+        given = {self.signature.input_name, *befores}
+        computed = [name for name in dict.fromkeys([*self.tensors, *afters]) if name not in given]
+        shapes = {entry.name: entry.shape for entry in self.session.get_inputs()}
+        states = {name: np.zeros(shapes[name], np.float32) for name in befores}
+        for part in x:
+            feeds = {self.signature.input_name: part[None], **states}
+            values = dict(zip(computed, self.session.run(computed, feeds), strict=True))
+            yield feeds | values
+            states = {before: values[after] for before, after in self.signature.states}
+
     def batch(self, example: int) -> int:
         """How many examples make a batch when the tensors of one take `example` bytes."""
         return max(1, min(BATCH, BATCH_BYTES // max(example, 1))) if self.signature.batched else 1
@@ -62,4 +85,5 @@ class FloatModel:
         """The output, flattened to (N, outputs)."""
         name = self.signature.output_name
         outputs = [values[name].reshape(len(values[name]), -1) for values in self.batches(x)]
-        return np.concatenate(outputs)
+        units = unit_of_each(self.signature.outputs)
+        return (np.concatenate(outputs) * units).astype(np.float32)

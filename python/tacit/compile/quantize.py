@@ -53,6 +53,10 @@ def calibrate(
         x = synthetic(source, input_range)
     observer = Observer(model, x, vocabulary(source), source.masked)
     ranges, means = observed(observer, seen, read)
+    for state in source.states:
+        # What a state is after the last example, it might have been before another one.
+        last = ranges.get(state.after, ranges[state.name])
+        ranges[state.name] = (min(ranges[state.name][0], last[0]), max(ranges[state.name][1], last[1]))
     if percentile is not None:
         inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
         ranges |= clipped(observer, {name: ranges[name] for name in inner}, seen, percentile)

@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data import claims
+from tacit.data.parts import joined
 from tacit.data.pictures import is_picture, pixels
 from tacit.data.preprocess import Pixels, Preprocessing
 from tacit.errors import MisuseError
+from tacit.importers.source import Part
 
 ARRAYS = ("x", "y")
 """What is read of a .npz file."""
+MOST_ARRAYS = 256
+"""Most inputs of one model in a file."""
 # What numpy and zipfile raise for damaged or hostile files.
 UNREADABLE = (
     OSError,
@@ -40,16 +44,28 @@ class Examples(NamedTuple):
     scores: NDArray[np.float64] | None = None
 
 
-def load(path: Path, shape: tuple[int, ...] | None = None, preprocessing: Preprocessing | None = None) -> Examples:
+def load(
+    path: Path,
+    shape: tuple[int, ...] | None = None,
+    preprocessing: Preprocessing | None = None,
+    parts: Sequence[Part] = (),
+) -> Examples:
     """Read `x` and `y` of a .npz file, the one array of a .npy file, or a picture.
+
+    A .npz file may have an array for each of several `parts` of the input instead, by their names.
 
     `shape` is the model's input without batch: the array is then (N, *shape), a single input
     becoming a batch of one. With `preprocessing`, uint8 arrays and pictures go through it; float32
     arrays are inputs as they are. Raises `MisuseError` for an unreadable file, another dtype,
     another shape, an empty batch, NaN or infinity, or labels that do not fit.
     """
-    arrays: dict[str, NDArray[Any]] = {"x": picture(path, preprocessing)} if is_picture(path) else read(path)
-    x = arrays["x"]
+    named = None if is_picture(path) else by_name(path)
+    if named is not None and parts:
+        arrays: dict[str, NDArray[Any]] = {name: named[name] for name in ("y",) if name in named}
+        arrays["x"] = joined(parts, {name: array for name, array in named.items() if name != "y"})
+    else:
+        arrays = {"x": picture(path, preprocessing)} if is_picture(path) else read(path)
+    x: NDArray[Any] = arrays["x"]
     if x.dtype == np.uint8 and preprocessing is not None and x.size:
         x = preprocessing.inputs(channels_last(path, x, preprocessing.channels))
     if x.dtype != np.float32:
@@ -65,20 +81,41 @@ def load(path: Path, shape: tuple[int, ...] | None = None, preprocessing: Prepro
     return Examples(np.ascontiguousarray(x), labels(path, arrays.get("y"), len(x)))
 
 
+def by_name(path: Path) -> dict[str, NDArray[Any]] | None:
+    """All arrays of a .npz file without an array `x`: several inputs by their names. None for any other file."""
+    if path.suffix != ".npz" or not path.is_file() or not zipfile.is_zipfile(path):
+        return None
+    try:
+        with path.open("rb") as file:
+            with zipfile.ZipFile(file) as archive:
+                names = [name.removesuffix(".npy") for name in archive.namelist()]
+            if "x" in names or not 1 <= len(names) <= MOST_ARRAYS:
+                return None
+            file.seek(0)
+            claims.check(path, file, names)
+            content = np.load(file, allow_pickle=False)
+            return {name: content[name] for name in names}
+    except UNREADABLE:
+        return None  # the plain reader says what is wrong
+
+
 def load_all(
-    paths: Sequence[Path], shape: tuple[int, ...] | None = None, preprocessing: Preprocessing | None = None
+    paths: Sequence[Path],
+    shape: tuple[int, ...] | None = None,
+    preprocessing: Preprocessing | None = None,
+    parts: Sequence[Part] = (),
 ) -> Examples:
     """Read several files like `load`, one after another; all of one shape, with labels if each has them."""
-    parts = [load(path, shape, preprocessing) for path in paths]
-    if len(parts) == 1:
-        return parts[0]
-    for path, part in zip(paths, parts, strict=True):
-        if part.x.shape[1:] != parts[0].x.shape[1:]:
-            shapes = f"{list(part.x.shape)} and not {['N', *parts[0].x.shape[1:]]}"
+    read = [load(path, shape, preprocessing, parts) for path in paths]
+    if len(read) == 1:
+        return read[0]
+    for path, part in zip(paths, read, strict=True):
+        if part.x.shape[1:] != read[0].x.shape[1:]:
+            shapes = f"{list(part.x.shape)} and not {['N', *read[0].x.shape[1:]]}"
             raise MisuseError(f"{path} has shape {shapes} like {paths[0]}; each of several files needs a batch axis")
-    known = [part.y for part in parts if part.y is not None]
-    y = np.concatenate(known) if len(known) == len(parts) else None
-    return Examples(np.concatenate([part.x for part in parts]), y)
+    known = [part.y for part in read if part.y is not None]
+    y = np.concatenate(known) if len(known) == len(read) else None
+    return Examples(np.concatenate([part.x for part in read]), y)
 
 
 def origins(paths: Sequence[Path], count: int) -> list[str]:

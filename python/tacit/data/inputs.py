@@ -12,6 +12,7 @@ from tacit.data.examples import load_all, origins
 from tacit.data.preprocess import Preprocessing
 from tacit.data.text import Text
 from tacit.errors import MisuseError
+from tacit.importers.source import Part
 from tacit.report import terminal
 
 ARRAYS = {".npy", ".npz"}
@@ -26,14 +27,23 @@ class Inputs(NamedTuple):
     lengths: NDArray[np.int64] | None = None
 
 
+class Wanted(NamedTuple):
+    """The shape of one input, and the parts that it is made of; a .npz file may have an array for each part."""
+
+    shape: tuple[int, ...] | None
+    parts: Sequence[Part] = ()
+
+
 def read(
     given: Sequence[str],
     texts: Sequence[str] | None,
-    shape: tuple[int, ...] | None,
+    wanted: Wanted | None,
     preprocessing: Preprocessing | None,
     text: Text | None,
 ) -> Inputs:
     """Inputs from arguments: files, or texts themselves for a model of `text`; `texts` are those of --text.
+
+    `wanted` is what the model takes, where that is known.
 
     Warns of texts that are cut. Raises `MisuseError` for none, and for what `data` and `corpus` refuse.
     """
@@ -42,8 +52,8 @@ def read(
     if text is None and texts:
         raise MisuseError("--text is for models that read text; name the tokenizer's file (--tokenizer X.text)")
     if text is None or (given and not texts and all(is_array(name) for name in given)):
-        paths = [Path(name) for name in given]
-        examples = load_all(paths, shape, preprocessing)
+        paths, (shape, parts) = [Path(name) for name in given], wanted or Wanted(None)
+        examples = load_all(paths, shape, preprocessing, parts)
         return Inputs(examples.x, examples.y, origins(paths, len(examples.x)))
     classifies = text.pooling == "classes"
     sentences = [*given, *(line for value in texts or () for line in lines(value, classifies))]

@@ -13,6 +13,7 @@ from tacit.errors import MisuseError, TacitError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
+from tacit.importers.ends import flatten_states, join
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.huggingface import is_directory_of_model
@@ -109,13 +110,18 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
     with problems.caught():
         read_integers(model)
     with problems.caught():
-        fix_sizes(model, selection.shapes, problems.notes)
+        flatten_states(model, selection)
+    states = {before for before, _ in selection.states}
+    with problems.caught():
+        fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], problems.notes)
     for entry in computed(model):
         with problems.caught():
             demand_sizes(entry)
     signature = None
     with problems.caught():
-        signature = sign(model)
+        if not problems.errors:
+            join(model, selection, problems.notes)
+        signature = sign(model, selection)
     if signature is not None and not problems.errors:
         with problems.caught():
             simplify(model, signature.input_name)
@@ -171,7 +177,7 @@ def check_nodes(model: onnx.ModelProto, signature: Signature, problems: Problems
         check_plain(model, signature, constants, problems)
     elif len(known) == len(model.graph.node):
         calls = [called(node.name, node, sizes, constants) for node in known]
-        check_sequence(calls, Ends(*signature[:3]), sizes, opset_of(model), problems)
+        check_sequence(calls, Ends(*signature[:3], states=signature.states), sizes, opset_of(model), problems)
 
 
 def check_plain(model: onnx.ModelProto, signature: Signature, constants: Constants, problems: Problems) -> None:

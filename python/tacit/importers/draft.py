@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.importers.call import Call, Operation, Shape
 from tacit.importers.layout import Places, Stored, channel_axis, channels_first, in_order, without_batch
-from tacit.importers.source import Node, Seen, Source
+from tacit.importers.source import Node, Seen, Source, State
 from tacit.importers.views import views
 
 LINEAR = ("Conv", "Gemm")
@@ -192,9 +192,11 @@ class Draft:
             name = node.inputs[0]
         return None
 
-    def source(self, name: str, input_name: str, output: str, model_output: str) -> Source:
-        """The finished graph: nodes that `output`, the model's `model_output`, depends on."""
-        needed, kept = {output}, []
+    def source(
+        self, name: str, input_name: str, output: str, model_output: str, states: Sequence[State] = ()
+    ) -> Source:
+        """The finished graph: nodes that `output`, the model's `model_output`, and `states` depend on."""
+        needed, kept = {output, *(state.after for state in states)}, []
         for node in reversed(self.nodes.values()):
             if node.output in needed:
                 needed.update(node.inputs)
@@ -204,7 +206,8 @@ class Draft:
         internal = frozenset(node.output for node in nodes) - seen.keys()
         ends = (input_name, self.shapes[input_name], output)
         weights = used(nodes, self.weights)
-        return Source(name, *ends, nodes, weights, internal, seen, self.shapes[output], model_output)
+        source = Source(name, *ends, nodes, weights, internal, seen, self.shapes[output], model_output)
+        return replace(source, states=tuple(states))
 
 
 def reading(node: Node, old: str, new: str) -> Node:

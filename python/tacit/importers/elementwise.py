@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.importers.call import Call, Operation, spread
-from tacit.importers.rearrange import MOST_AXES, broadcast
-from tacit.importers.source import Node
+from tacit.importers.rearrange import broadcast
+from tacit.importers.source import MOST_AXES, Node
 
 # Beyond this a bound is none.
 UNBOUNDED = 3e38

@@ -26,7 +26,7 @@ def fix_sizes(model: onnx.ModelProto, shapes: Iterable[tuple[str, Sizes]], notes
             notes.append(f"the batch of {shape[0]} in --input-shape is compiled as 1")
     for entry in entries:
         single_batch(model, entry, notes)
-        demand_sizes(entry)
+        demand_sizes(entry, len(entries) > 1)
 
 
 def computed(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -60,7 +60,8 @@ def single_batch(model: onnx.ModelProto, entry: onnx.ValueInfoProto, notes: list
     if len(size) < 2 or size[0] < 2:
         return
     entry.type.tensor_type.shape.dim[0].dim_value = 1
-    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
     del model.graph.value_info[:]
     shapes = constants(model)
     for node in model.graph.node:
@@ -88,8 +89,11 @@ def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     }
 
 
-def demand_sizes(entry: onnx.ValueInfoProto) -> None:
-    """Raise `UnsupportedError` for an input without a batch, or with a size beside it that is not known."""
+def demand_sizes(entry: onnx.ValueInfoProto, among: bool = False) -> None:
+    """Raise `UnsupportedError` for an input without a batch, or with a size beside it that is not known.
+
+    An input `among` others may be a state.
+    """
     size, shown = sizes(entry), declared_shape(entry)
     advice = f"pass the fixed size that you will run: --input-shape {entry.name}="
     if len(size) < 2:
@@ -98,8 +102,9 @@ def demand_sizes(entry: onnx.ValueInfoProto) -> None:
         example = written(
             [1, *(length or f"<{name}>" for length, name in zip(size[1:], names(entry)[1:], strict=True))]
         )
+        kept = f"; or keep it from one input to the next: --state {entry.name}=OUTPUT" if among else ""
         raise UnsupportedError(
-            f"input `{entry.name}` has shape {shown}, with a dynamic size beside the batch; {advice}{example}"
+            f"input `{entry.name}` has shape {shown}, with a dynamic size beside the batch; {advice}{example}{kept}"
         )
 
 

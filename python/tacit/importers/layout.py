@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.importers.call import Shape
+from tacit.importers.source import MOST_AXES
 
 Places = NDArray[np.int64]
-MOST_AXES = 3
 """Axes of a tensor without its batch that the engine has."""
 
 

@@ -17,17 +17,17 @@ from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
+from tacit.importers.ends import RESULTS, flatten_states, input_parts, join, kept, result_parts
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
-from tacit.importers.layout import MOST_AXES
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
-from tacit.importers.source import WHOLE, Selection, Source
+from tacit.importers.source import MOST_AXES, WHOLE, Part, Selection, Source, State
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
@@ -37,12 +37,19 @@ Constants = dict[str, NDArray[Any]]
 
 
 class Signature(NamedTuple):
-    """The model's single input and output; `batched` is false when the file fixes the batch at 1."""
+    """The model's single input and output; `batched` is false when the file fixes the batch at 1.
+
+    `states` are pairs: a further input, which is kept from one example to the next, and the output that it is then.
+    `inputs` and `outputs` are the parts that have units, where there are any.
+    """
 
     input_name: str
     input_shape: Shape
     output_name: str
     batched: bool
+    states: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[Part, ...] = ()
+    outputs: tuple[Part, ...] = ()
 
 
 def import_onnx(path: Path, sequence: int | None = None, public: bool = False, selection: Selection = WHOLE) -> Source:
@@ -56,11 +63,36 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     """
     notes: list[str] = []
     model = read(path, sequence, public, selection, notes)
-    signature = sign(model)
+    signature = sign(model, selection)
     simplify(model, signature.input_name)
+    ends = parts(model, signature, selection)
     refuse_unknown(model.graph.node)
     rewrite(model, signature.input_name)
-    return replace(import_graph(path, model, signature, public), notes=tuple(notes), selection=selection)
+    source = import_graph(path, model, signature, public)
+    inputs, outputs = ends
+    if not outputs and source.output_shape and len(model_shape(model, signature)) > MOST_AXES:
+        outputs = (Part(signature.output_name, model_shape(model, signature)),)
+    return replace(source, notes=tuple(notes), selection=selection, inputs=inputs, outputs=outputs)
+
+
+def parts(
+    model: onnx.ModelProto, signature: Signature, selection: Selection
+) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """The inputs and the results that were joined into one."""
+    shapes = infer_sizes(model, signature.input_name)
+    for before, after in selection.states:
+        have, want = shapes.get(after, ()), shapes.get(before, ())
+        if have and np.prod(have) != np.prod(want):
+            shown = f"`{after}` of shape {list(have)}"
+            raise MisuseError(f"{shown} is no next value of state `{before}` {list(want)}; name another (--state)")
+    joined = [node for node in model.graph.node if node.output[0] == RESULTS]
+    names = [name.removeprefix(f"{RESULTS}.").removesuffix(".scaled") for node in joined for name in node.input]
+    return input_parts(shapes, selection), result_parts(names, shapes, selection)
+
+
+def model_shape(model: onnx.ModelProto, signature: Signature) -> Shape:
+    """Shape of the result without its batch, as far as it is known."""
+    return infer_sizes(model, signature.input_name).get(signature.output_name, ())[1:]
 
 
 def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, public: bool) -> Source:
@@ -72,7 +104,8 @@ def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, publi
     sizes = infer_sizes(model, signature.input_name)
     if is_sequence(model.graph.node, constants, sizes):
         calls = [called(node.name, node, sizes, constants) for node in model.graph.node]
-        return import_sequence(graph_name, Ends(*signature[:3], public), calls, sizes, opset_of(model))
+        ends = Ends(*signature[:3], public, signature.states)
+        return import_sequence(graph_name, ends, calls, sizes, opset_of(model))
     return import_plain(graph_name, model, signature, constants)
 
 
@@ -92,7 +125,8 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
         for unused in set(node.output) - written:
             shapes.pop(unused, None)
     internal = frozenset(node.output for node in nodes) - shapes.keys()
-    return Source(graph_name, *signature[:3], tuple(nodes), weights, internal)
+    states = tuple(State(before, shapes[before], after) for before, after in signature.states)
+    return Source(graph_name, *signature[:3], tuple(nodes), weights, internal, states=states)
 
 
 def is_sequence(
@@ -136,7 +170,10 @@ def read(
         raise error
     read_integers(model)
     if not reads_tokens(model):
-        fix_sizes(model, selection.shapes, notes)
+        flatten_states(model, selection)
+        states = {before for before, _ in selection.states}
+        fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], notes)
+        join(model, selection, notes)
         return model
     if selection.shapes:
         raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")
@@ -180,11 +217,11 @@ def opset_of(model: onnx.ModelProto) -> int:
     return int(versions.get("", versions.get("ai.onnx", 0)))
 
 
-def sign(model: onnx.ModelProto) -> Signature:
-    """The one float32 input (batch first, dynamic or 1) and the one output."""
-    graph = model.graph
-    stored = {tensor.name for tensor in graph.initializer}
-    inputs = [entry for entry in graph.input if entry.name not in stored]
+def sign(model: onnx.ModelProto, selection: Selection = WHOLE) -> Signature:
+    """The one float32 input (batch first, dynamic or 1) and the one output, and the states."""
+    graph, states = model.graph, kept(selection)
+    apart = {tensor.name for tensor in graph.initializer} | {before for before, _ in states}
+    inputs = [entry for entry in graph.input if entry.name not in apart]
     if len(inputs) != 1:
         names = ", ".join(f"`{entry.name}`" for entry in inputs)
         what = f"the result needs {len(inputs)} inputs" + (f" ({names})" if names else "")
@@ -198,7 +235,8 @@ def sign(model: onnx.ModelProto) -> Signature:
             raise UnsupportedError(f"`{end.name}` is of type {kind}; export the model in float32{advice}")
     dimensions = list(tensor.shape.dim)
     sizes = [d.dim_value if d.HasField("dim_value") else 0 for d in dimensions]
-    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, sizes[:1] == [0])
+    batched = sizes[:1] == [0] and not states
+    return Signature(entry.name, tuple(sizes[1:]), graph.output[0].name, batched, states)
 
 
 def infer_shapes(model: onnx.ModelProto, signature: Signature) -> dict[str, Shape]:
@@ -265,8 +303,14 @@ def expose(
 ) -> tuple[bytes, Signature]:
     """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
     model = read(path, sequence, public, selection)
-    signature = sign(model)
-    known = {signature.input_name, *(name for node in model.graph.node for name in node.output)}
+    signature = sign(model, selection)
+    known = {signature.input_name, *(before for before, _ in signature.states)}
+    known.update(name for node in model.graph.node for name in node.output)
+    if selection.units:
+        single = onnx.ModelProto.FromString(model.SerializeToString())
+        simplify(single, signature.input_name)
+        inputs, outputs = parts(single, signature, selection)
+        signature = signature._replace(inputs=inputs, outputs=outputs)
     tensors = list(tensors)
     if not known.issuperset(tensors):
         # The import rewrote nodes. What it computed from shapes holds for a batch of one.
@@ -274,7 +318,7 @@ def expose(
         simplify(model, signature.input_name)
         rewrite(model, signature.input_name)
         signature = signature._replace(batched=signature.batched and not shaped)
-    present = {signature.input_name, signature.output_name}
+    present = {signature.input_name, signature.output_name, *(name for pair in signature.states for name in pair)}
     added = [name for name in tensors if name not in present]
     model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in added)
     return model.SerializeToString(), signature

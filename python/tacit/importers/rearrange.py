@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.importers.call import Call, Operation, Shape
-from tacit.importers.source import Node
-
-# Axes of a tensor without its batch that the engine has.
-MOST_AXES = 3
+from tacit.importers.source import MOST_AXES, Node
 
 
 def places(shape: Shape) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Which part of an ONNX model is compiled: its result, the nodes that this needs, and the inputs that these read."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -43,25 +43,35 @@ class Candidate:
 
 
 def select(model: onnx.ModelProto, selection: Selection, notes: list[str]) -> None:
-    """Let the result be the model's only output, and leave out what it does not need, in place.
+    """Let the results, and what states are after an example, be the only outputs; leave out what they do not need.
 
     What was chosen without being asked for is added to `notes`. Raises `MisuseError` for a result that no node writes.
     """
-    kinds = types(model)
-    chosen = selection.result
-    if chosen is None:
-        chosen = automatic(model, kinds, notes)
-    elif chosen not in written(model):
-        raise MisuseError(unknown(model, chosen, kinds))
+    kinds, afters = types(model), [after for _, after in selection.states]
+    makers = written(model)
+    chosen = named(selection.result, makers)
+    for name in (*chosen, *afters):
+        if name not in makers:
+            raise MisuseError(unknown(model, name, kinds))
+    if not chosen:
+        chosen = [automatic(model, kinds, afters, notes)]
     declared = {entry.name: entry for entry in model.graph.output}
-    output = onnx.ValueInfoProto()
-    output.CopyFrom(
-        declared.get(chosen) or helper.make_tensor_value_info(chosen, kinds.get(chosen, TensorProto.FLOAT), None)
-    )
+    outputs = [
+        declared.get(name) or helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), None)
+        for name in dict.fromkeys([*chosen, *afters])
+    ]
+    outputs = [onnx.ValueInfoProto.FromString(output.SerializeToString()) for output in outputs]
     del model.graph.output[:]
-    model.graph.output.append(output)
+    model.graph.output.extend(outputs)
     keep(model, live(model))
     drop_inputs(model)
+
+
+def named(result: str | None, makers: Container[str]) -> list[str]:
+    """The results that a text names, with commas between; a name of the model may have a comma itself."""
+    if result is None:
+        return []
+    return [result] if result in makers else [name.strip() for name in result.split(",")]
 
 
 def types(model: onnx.ModelProto) -> dict[str, int]:
@@ -84,9 +94,12 @@ def written(model: onnx.ModelProto) -> dict[str, onnx.NodeProto]:
     return {name: node for node in model.graph.node for name in node.output if name}
 
 
-def automatic(model: onnx.ModelProto, kinds: Mapping[str, int], notes: list[str]) -> str:
-    """The output that is most likely the result: floats rather than labels, scores rather than hidden states."""
-    outputs = [entry.name for entry in model.graph.output]
+def automatic(model: onnx.ModelProto, kinds: Mapping[str, int], afters: Container[str], notes: list[str]) -> str:
+    """The output that is most likely the result: floats rather than labels, scores rather than hidden states.
+
+    What a state is after an example, one of `afters`, is none.
+    """
+    outputs = [entry.name for entry in model.graph.output if entry.name not in afters]
     if not outputs:
         raise MisuseError("the model has no output; name the tensor that is its result (--result NAME)")
     makers = written(model)

@@ -17,7 +17,7 @@ from tacit.importers.fuse import fuse
 from tacit.importers.layout import Stored, in_order, without_batch
 from tacit.importers.masks import BITWISE, REARRANGING
 from tacit.importers.operators import CONVERTERS
-from tacit.importers.source import Seen, Source
+from tacit.importers.source import Seen, Source, State
 from tacit.importers.unified import relu_softmax, smooth_maximum
 from tacit.importers.weaver import Values, Weaver
 
@@ -33,13 +33,15 @@ FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
 class Ends(NamedTuple):
     """Input, its shape without the batch, and output of a model.
 
-    A `masked` input is hidden states (H, S) above a mask (1, S).
+    A `masked` input is hidden states (H, S) above a mask (1, S). `states` are pairs: a further input, a vector, and
+    the tensor that it is after an example.
     """
 
     input_name: str
     shape: Shape
     output: str
     masked: bool = False
+    states: tuple[tuple[str, str], ...] = ()
 
 
 def import_sequence(name: str, ends: Ends, calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int) -> Source:
@@ -53,17 +55,25 @@ def import_sequence(name: str, ends: Ends, calls: Sequence[Call], sizes: Mapping
     last = calls[-1]
     result = weaver.stored(last, ends.output)
     written = weaver.draft.straight(last, result, without_batch(result.places.shape))
-    return replace(weaver.draft.source(name, ends.input_name, written, ends.output), masked=ends.masked)
+    states = []
+    for before, after in ends.states:
+        shape = weaver.draft.shapes[before]
+        states.append(State(before, shape, weaver.draft.straight(last, weaver.stored(last, after), shape)))
+    source = weaver.draft.source(name, ends.input_name, written, ends.output, states)
+    return replace(source, masked=ends.masked)
 
 
 def begin(ends: Ends, calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int) -> tuple[Weaver, list[Call]]:
     """The state before the first node, and the nodes with formulas that are recognised as a whole in one."""
-    input_name, shape, output, masked = ends
-    calls = fuse(calls, [output])
-    readers = Counter(read for call in calls for read in call.inputs) + Counter([output])
-    draft = Draft({input_name: shape})
+    input_name, shape, output, masked, states = ends
+    needed = [output, *(after for _, after in states)]
+    calls = fuse(calls, needed)
+    readers = Counter(read for call in calls for read in call.inputs) + Counter(needed)
+    draft = Draft({input_name: shape} | {before: sizes[before][1:] for before, _ in states})
     weaver = Weaver(input_name, shape[-2:] if masked or looks_up(calls) else (0, 0), opset, sizes, readers, draft)
     weaver.values[input_name] = Stored(input_name, in_order((1, *shape)), input_name)
+    for before, _ in states:
+        weaver.values[before] = Stored(before, in_order(sizes[before]), before)
     return weaver, calls
 
 
@@ -89,6 +99,11 @@ def other(weaver: Weaver, call: Call) -> Values:
         return in_place(weaver, call, call.inputs[0], CONVERTERS[call.operator])
     names = [name for name in call.inputs if name and name not in call.constants]
     shapes = {name: size[1:] for name, size in weaver.sizes.items() if size[:1] == (1,)}
+    if call.operator == "Concat" and not all(name in shapes for name in (*names, call.outputs[0])):
+        # The first axis is no batch: all of them count, behind a batch that the model does not have.
+        axis = int(call.attributes["axis"])
+        call = replace(call, attributes={**call.attributes, "axis": axis + (axis >= 0)})
+        shapes = dict(weaver.sizes)
     read = {}
     for name in names:
         if name not in shapes:

@@ -31,21 +31,66 @@ class Seen:
     channel: int | None = 0
 
 
+MOST_AXES = 3
+"""Axes of a tensor without its batch that the engine has."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several inputs or results, or the only one, under its name in the model.
+
+    `shape` leaves the batch out. Its values are those of the joined tensor times `unit`, above 0.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    unit: float = 1.0
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> "Part":
+        """A part as the core describes it."""
+        return cls(content["name"], tuple(content["shape"]), float(content.get("unit", 1.0)))
+
+    def content(self) -> dict[str, Any]:
+        """The part as the core reads it."""
+        return {"name": self.name, "shape": list(self.shape), "unit": self.unit}
+
+
+@dataclass(frozen=True)
+class State:
+    """A tensor that is kept between the inputs of a session: `after` one it is what `name` is before the next."""
+
+    name: str
+    shape: tuple[int, ...]
+    after: str
+
+
 @dataclass(frozen=True)
 class Selection:
     """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer.
 
-    `shapes` are those of inputs by name, the batch first; without a name, of the only one.
+    Several results have commas between. `shapes` are those of inputs by name, the batch first; without a name, of the
+    only one. `states` are pairs: an input that is kept from one example to the next, and the output that it is then.
+    `units` say for inputs and results, where there are several, how large 1 is in the tensor that they share.
     """
 
     result: str | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    states: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
         """What the options say that a file was compiled with."""
-        result, shapes = noted.get("result"), noted.get("input_shapes") or ()
-        return cls(result, tuple((str(name), tuple(map(int, shape))) for name, shape in shapes))
+        shapes = tuple((str(name), tuple(map(int, shape))) for name, shape in noted.get("input_shapes") or ())
+        states = tuple((str(before), str(after)) for before, after in noted.get("states") or ())
+        units = tuple((str(name), float(unit)) for name, unit in noted.get("units") or ())
+        return cls(noted.get("result"), shapes, states, units)
 
 
 WHOLE = Selection()
@@ -59,7 +104,9 @@ class Source:
     Tensors in `internal` are made by the import: the model itself does not compute them. The others are
     tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
     the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask. `notes`
-    tell people what the import chose for them, and `selection` is what they had asked for.
+    tell people what the import chose for them, and `selection` is what they had asked for. `inputs` and `outputs` are
+    the parts of the input and of the output, where they are several or have more axes than the engine has; `states` are
+    kept from one example to the next.
     """
 
     name: str
@@ -75,6 +122,14 @@ class Source:
     masked: bool = False
     notes: tuple[str, ...] = ()
     selection: Selection = WHOLE
+    inputs: tuple[Part, ...] = ()
+    outputs: tuple[Part, ...] = ()
+    states: tuple[State, ...] = ()
+
+    @property
+    def example_shape(self) -> tuple[int, ...]:
+        """Shape of one input as clients have it."""
+        return self.inputs[0].shape if len(self.inputs) == 1 else self.input_shape
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""
@@ -87,13 +142,17 @@ class Source:
             "input": {"name": self.input_name, "shape": list(self.input_shape)},
             "output": self.output,
             "nodes": nodes,
+            "inputs": [part.content() for part in self.inputs],
+            "outputs": [part.content() for part in self.outputs],
+            "states": [{"name": s.name, "shape": list(s.shape), "after": s.after} for s in self.states],
         }
         return json.dumps(graph)
 
     def tensor_names(self) -> list[str]:
         """The input and every tensor that the model computes, in order: what calibration observes."""
         outputs = (node.output for node in self.nodes)
-        return [self.input_name, *(name for name in outputs if name not in self.internal)]
+        states = (state.name for state in self.states)
+        return [self.input_name, *states, *(name for name in outputs if name not in self.internal)]
 
     @property
     def reads_tokens(self) -> bool:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.importers.call import Shape
-from tacit.importers.layout import MOST_AXES, Places, split_axes, strides_of
+from tacit.importers.layout import Places, split_axes, strides_of
+from tacit.importers.source import MOST_AXES
 
 MOST_LENGTHS = 12
 """Evenly spaced axes that an order of elements may have."""

@@ -23,7 +23,7 @@ MEASURES = ("f1", "matthews", "pearson", "spearman")
 def read(model: Model, data: Path, limit: int | None = None) -> Examples | Corpus:
     """The first `limit` examples of a file; texts of an encoder stay texts."""
     if not is_text(data):
-        examples = load(data, model.input_shape, model.preprocessing)
+        examples = load(data, model.input_shape, model.preprocessing, model.inputs)
         return Examples(examples.x[:limit], None if examples.y is None else examples.y[:limit])
     corpus = load_texts(data, model.description.get("labels", ())).first(limit)
     text = reader(model)
@@ -64,7 +64,7 @@ def simulated(
 ) -> dict[str, Any]:
     """The integer interpreter in this process; with the float `source`, its `float_top1` and their `agreement`."""
     began = monotonic()
-    outputs = np.multiply(model.simulate(examples.x, progress), model.output_scale, dtype=np.float64)
+    outputs = model.real(model.simulate(examples.x, progress))
     content = {"mode": "simulate", "model": str(model.path), **scored(outputs, examples, began)}
     if source is None:
         return content

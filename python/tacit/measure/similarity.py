@@ -69,7 +69,7 @@ def simulated(
     model: Model, text: Text, x: NDArray[np.float32], progress: Progress | None
 ) -> tuple[dict[str, Any], Embeddings]:
     """Embeddings of the interpreter."""
-    outputs = np.multiply(model.simulate(x, progress), model.output_scale, dtype=np.float64)
+    outputs = model.real(model.simulate(x, progress))
     return {"model": str(model.path)}, embedded(text, outputs, x)
 
 

@@ -215,6 +215,11 @@ def show_values(sources: list[str], values: NDArray[np.float64], shape: tuple[in
         console.print(f"{source}: {said}", highlight=False, markup=False)
 
 
+def show_part(name: str) -> None:
+    """The name of one of several results, above it."""
+    console.print(f"{name}", style="bold", highlight=False, markup=False)
+
+
 def result_table(sources: list[str], logits: NDArray[np.float64], names: list[str]) -> Table:
     """The largest outputs of each input, largest first; the smaller class number wins a tie."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -1,7 +1,7 @@
 """The client: it holds the input, talks to a server, and alone learns the result."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
+from tacit.data.parts import apart, joined, unit_of_each
 from tacit.data.ranges import Bounds
 from tacit.errors import MisuseError
+from tacit.importers.source import Part
 from tacit.model import Progress
 
 CONNECT_SECONDS = 10.0
@@ -50,26 +52,39 @@ class Prediction:
     @property
     def logits(self) -> NDArray[np.float64] | None:
         """Real outputs (N, outputs), None when only labels are revealed."""
-        scale = np.float64(self.report["output_scale"])
-        return np.multiply(self.outputs, scale, dtype=np.float64) if self.reveals_logits else None
+        if not self.reveals_logits:
+            return None
+        values: NDArray[np.float64] = self.outputs * np.float64(self.report["output_scale"])
+        return values * unit_of_each(self.parts("outputs"))
+
+    def parts(self, end: str) -> tuple[Part, ...]:
+        """The parts of an end, "inputs" or "outputs": where they are several, or have axes that the engine lacks."""
+        return tuple(map(Part.of, self.report["plan"]["graph"].get(end, ())))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one result, without the batch; `outputs` and `logits` have its axes flattened."""
-        graph = self.report["plan"]["graph"]
-        return tuple(graph["tensors"][graph["output"]]["shape"])
+        graph, parts = self.report["plan"]["graph"], self.parts("outputs")
+        return parts[0].shape if len(parts) == 1 else tuple(graph["tensors"][graph["output"]]["shape"])
 
     @property
     def bounds(self) -> Bounds:
         """The range of inputs that the server's model tells apart; values beside it were cut."""
         graph = self.report["plan"]["graph"]
-        return Bounds.of(graph["input_range"], graph["tensors"][graph["input"]]["format"]["scale"])
+        scale = graph["tensors"][graph["input"]]["format"]["scale"]
+        return Bounds.of(graph["input_range"], scale, self.parts("inputs"))
 
     @property
     def results(self) -> NDArray[np.float64] | None:
-        """Real outputs (N, *shape), None when only labels are revealed."""
+        """Real outputs (N, *shape), None when only labels are revealed; of several results see `named`."""
         values = self.logits
         return None if values is None else values.reshape(-1, *self.shape)
+
+    @property
+    def named(self) -> dict[str, NDArray[np.float64]]:
+        """Each of several results by its name, (N, *shape); empty for one alone, and when only labels are revealed."""
+        values, parts = self.logits, self.parts("outputs")
+        return apart(parts, values) if values is not None and len(parts) > 1 else {}
 
     @property
     def probabilities(self) -> NDArray[np.float64] | None:
@@ -151,17 +166,39 @@ class Client:
         return json.dumps({**options, **leaking, **retrying, "timeouts": timeouts(self)})
 
     def predict(
-        self, x: NDArray[np.float32], progress: Progress | None = None, notice: Notice | None = None
+        self,
+        x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]],
+        progress: Progress | None = None,
+        notice: Notice | None = None,
     ) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
+
+        Of a model with several inputs it is a mapping from their names to arrays (N, *shape); or an array (N, values)
+        in which they lie flattened one after another, in the model's order. Inputs of a model with states are those of
+        one stream, in order.
 
         `notice` is called with ("waiting", sessions before this one, None) while the server is busy, and with
         ("retrying", seconds, why) before another attempt. Raises `MisuseError`, `PeerError` or `TransportError`
         (`BusyError` of a server that is full or about to stop), naming the guilty side.
         """
+        if isinstance(x, Mapping):
+            return self.predict_named(x, progress)
         kept = self.kept if self.keep_keys else None
         outputs, report = _core.predict(self.server, floats(x), self.options_json(), progress, notice, kept)
         return Prediction(outputs, json.loads(report))
+
+    def predict_named(self, x: Mapping[str, NDArray[np.float32]], progress: Progress | None = None) -> Prediction:
+        """Run one session over several inputs by their names, in the order that the server's plan says."""
+        counts = [len(array) for array in x.values() if array.ndim]
+        predictions: list[Prediction] = []
+        with self.session(max(1, min(counts, default=1))) as session:
+            rows = session.joined(x)
+            for row in rows:
+                predictions.append(session.predict(row))
+                if progress is not None:
+                    progress(len(predictions), len(rows))
+        outputs = np.concatenate([prediction.outputs for prediction in predictions])
+        return Prediction(outputs, {**predictions[-1].report, **session.report})
 
     def session(self, inputs: int) -> "Session":
         """Open a session of at most `inputs` inputs (1 to 1,000,000) that need not exist yet.
@@ -203,15 +240,25 @@ class Session:
         else:
             self.core.abandon()
 
-    def predict(self, x: NDArray[np.float32]) -> Prediction:
+    def joined(self, x: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Arrays by the names of the model's inputs as one array (N, values), as the server's plan wants it."""
+        graph = self.report["plan"]["graph"]
+        tensor = graph["tensors"][graph["input"]]
+        parts = graph.get("inputs") or [{"name": tensor["name"], "shape": tensor["shape"]}]
+        return joined(tuple(map(Part.of, parts)), x)
+
+    def predict(self, x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]]) -> Prediction:
         """Run one input `x`, (*shape) or (1, *shape), after what is being prepared.
+
+        Of a model with several inputs `x` may be a mapping from their names to arrays. What a model with states keeps
+        of an input stays shared between both parties until the next one.
 
         With a server that runs with `--batch B`, up to B inputs (N, *shape): they share one run.
         The prediction's report is that of the session so far. Raises `MisuseError` for an input
         that does not fit or is one too many (nothing is sent, the session goes on), `PeerError` or
         `TransportError`, also for what went wrong in the background since the last call.
         """
-        outputs, report = self.core.predict(floats(x))
+        outputs, report = self.core.predict(floats(self.joined(x) if isinstance(x, Mapping) else x))
         return Prediction(outputs, json.loads(report))
 
     @property

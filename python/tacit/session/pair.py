@@ -187,6 +187,6 @@ def uncertainty(model: Model, expected: NDArray[np.int64], prediction: Predictio
     got = prediction.probabilities
     if got is None:
         return {}
-    logits = expected * model.output_scale
+    logits = model.real(expected)
     top = np.exp(logits - logits.max(axis=1, keepdims=True))
     return {"max_probability_error": float(np.abs(got - 1.0 / top.sum(axis=1)).max())}
