@@ -98,12 +98,12 @@ def test_transposed_activation(tmp_path):
     assert "`bad`" in words
 
 
-def test_two_inputs_and_no_operator(tmp_path):
+def test_a_second_input_that_is_no_number(tmp_path):
     network = Network(("N", 4)).add("Add", inputs=["x", "y"])
     proto = network.proto()
-    proto.graph.input.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4]))
+    proto.graph.input.append(helper.make_tensor_value_info("y", TensorProto.BOOL, ["N", 4]))
     onnx.save(proto, tmp_path / "two.onnx")
-    with pytest.raises(UnsupportedError, match="needs 2 inputs"):
+    with pytest.raises(UnsupportedError, match=r"needs 2 inputs, and `y` is \[N, 4\] of type BOOL"):
         import_onnx(tmp_path / "two.onnx")
 
 
