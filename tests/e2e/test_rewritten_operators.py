@@ -4,16 +4,19 @@ import numpy as np
 import onnxruntime
 import pytest
 from operators import OPERATORS
+from recurrences import RECURRENT, classifier
 from tacit.compile import Options, compile_model
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
+from tacit.session.pair import Pair
 
 EXAMPLES = 48
+CASES = {**OPERATORS, **RECURRENT}
 
 
-@pytest.mark.parametrize("case", OPERATORS)
+@pytest.mark.parametrize("case", CASES)
 def test_integers_are_near_the_operator(case, tmp_path):
-    path = OPERATORS[case]().save(tmp_path)
+    path = CASES[case]().save(tmp_path)
     shape = (EXAMPLES, *import_onnx(path).input_shape)
     x = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
     compile_model(path, tmp_path / "x.tacit", x, options=Options(rounding="exact"))
@@ -25,3 +28,10 @@ def test_integers_are_near_the_operator(case, tmp_path):
     spread = np.abs(expected).max()
     assert difference.mean() < 0.02 * spread
     assert difference.max() < 0.08 * spread
+
+
+def test_a_recurrent_network_runs_as_the_interpreter_says(tmp_path):
+    path = classifier().save(tmp_path)
+    x = np.random.default_rng(2).uniform(-1, 1, (EXAMPLES, 3, 4)).astype(np.float32)
+    compile_model(path, tmp_path / "x.tacit", x, options=Options(rounding="exact"))
+    assert Pair(Model(tmp_path / "x.tacit")).run(x[:2], None).report["max_error"] == 0

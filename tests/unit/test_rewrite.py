@@ -4,7 +4,10 @@ import numpy as np
 import onnxruntime
 import pytest
 from operators import OPERATORS
+from recurrences import RECURRENT
 from tacit.importers.onnx import expose, import_onnx
+
+CASES = {**OPERATORS, **RECURRENT}
 
 
 def run(model: bytes, name: str, x: np.ndarray) -> np.ndarray:
@@ -15,9 +18,9 @@ def run(model: bytes, name: str, x: np.ndarray) -> np.ndarray:
     return np.asarray(session.run(None, {name: x})[0])
 
 
-@pytest.mark.parametrize("case", OPERATORS)
+@pytest.mark.parametrize("case", CASES)
 def test_rewritten_models_compute_the_same(case, tmp_path):
-    path = OPERATORS[case]().save(tmp_path)
+    path = CASES[case]().save(tmp_path)
     source = import_onnx(path)
     rewritten, signature = expose(path, {seen.tensor for seen in source.observed().values()})
     count = 3 if signature.batched else 1

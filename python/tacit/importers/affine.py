@@ -61,13 +61,15 @@ def negated(weaver: Weaver, call: Call, read: str) -> str:
     """A node that negates an activation; gives the name of its value."""
     name = f"{call.name}.negated"
     step = replace(call, name=name, inputs=[read], outputs=[name], weights={})
-    weaver.values.update(in_place(weaver, step, read, lambda _: scale(-1.0)))
+    (value,) = in_place(weaver, step, read, lambda _: scale(-1.0)).values()
+    weaver.values[name] = replace(value, tensor=read) if isinstance(value, Stored) else value
     weaver.draft.seen[name] = Seen(read, -1.0, weaver.draft.seen[name].channel)
     return name
 
 
 def added(weaver: Weaver, call: Call, name: str, value: NDArray[Any]) -> Values:
     """A constant added; a linear layer that nothing else reads takes it into its bias."""
+    call, name = widened(weaver, call, name, value)
     stored = weaver.draft.own_form(call, weaver.stored(call, name))
     moved_value = constant_at(weaver, call, stored, value)
     node = weaver.draft.nodes.get(stored.name)
@@ -80,6 +82,17 @@ def added(weaver: Weaver, call: Call, name: str, value: NDArray[Any]) -> Values:
         weaver.draft.add_again(stored.name, call.outputs[0], moved_value)
         return weaver.followed(call, replace(stored, name=call.outputs[0]))
     return in_place(weaver, call, name, lambda local: plus(local, moved_value[None], "addend"))
+
+
+def widened(weaver: Weaver, call: Call, name: str, value: NDArray[Any]) -> tuple[Call, str]:
+    """The node and the activation it reads, with axes of length 1 in front if only the constant has them."""
+    stored = weaver.stored(call, name)
+    shape = np.broadcast_shapes(stored.places.shape, value.shape)
+    if len(shape) == stored.places.ndim or np.prod(shape) != stored.places.size:
+        return call, name
+    wide = f"{call.name}.wide"
+    weaver.values[wide] = replace(stored, places=stored.places.reshape(shape))
+    return replace(call, inputs=[wide if read == name else read for read in call.inputs]), wide
 
 
 def constant_at(weaver: Weaver, call: Call, stored: Stored, value: NDArray[Any]) -> NDArray[Any]:

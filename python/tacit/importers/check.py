@@ -36,6 +36,7 @@ from tacit.importers.rewrite import rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import Ends, begin, convert
 from tacit.importers.source import WHOLE, Selection
+from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import reads_tokens
 
 MOST_NAMES = 5
@@ -44,14 +45,11 @@ STATIC = {"Constant", "Shape", "Size"}
 OTHERWISE = "rewrite the layer, or choose an earlier result (--result NAME)"
 REMEDIES: Mapping[str, str] = {
     "ArgMax": "leave it to the client: choose the scores it reads as the result (--result NAME)",
-    "GRU": "use a network without recurrence",
     "If": "trace the model for one size, so that it has no control flow",
-    "LSTM": "use a network without recurrence",
     "Loop": "trace the model for one size, so that it has no control flow",
     "NonMaxSuppression": "leave it to the client: choose the boxes and scores it reads as the result (--result NAME)",
     "QLinearConv": "export the model before it was quantised: Tacit rounds it itself",
     "QLinearMatMul": "export the model before it was quantised: Tacit rounds it itself",
-    "RNN": "use a network without recurrence",
     "Scan": "trace the model for one size, so that it has no control flow",
     "TopK": "leave it to the client: choose the scores it reads as the result (--result NAME)",
 }
@@ -107,6 +105,8 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
     except MisuseError as error:
         problems.add(error)
         select(model, WHOLE, [])
+    for refusal in time_in_front(model):
+        problems.add(refusal)
     with problems.caught():
         read_integers(model)
     with problems.caught():

@@ -103,7 +103,12 @@ def split_axes(flat: Places, most: int = MOST_AXES) -> list[int] | None:
 
 
 def channel_axis(places: Places, shape: Shape) -> int | None:
-    """The axis of a model's tensor, batch left out, that is the first axis of what is stored in `shape`."""
+    """The axis of a model's tensor, batch left out, that is the first axis of what is stored in `shape`.
+
+    A tensor whose first axis is not the batch has none.
+    """
+    if places.shape[:1] > (1,):
+        return None
     index = places // max(1, int(np.prod(shape[1:])))
     for axis in range(1, places.ndim):
         if places.shape[axis] == shape[0]:

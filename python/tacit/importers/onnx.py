@@ -1,7 +1,7 @@
 """ONNX to the source graph; with `fold`, the only module that imports `onnx`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import MOST_AXES, WHOLE, Part, Selection, Source, State
+from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
@@ -132,13 +133,21 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
 def is_sequence(
     nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape] = MappingProxyType({})
 ) -> bool:
-    """Whether a model has operators of transformers, products of two activations, or tensors of many axes."""
-    return any(
+    """Whether a model has operators of transformers, products of two activations, tensors of many axes, or time."""
+    nodes = list(nodes)
+    return has_time_in_front(nodes, sizes) or any(
         node.op_type not in CONVERTERS
         or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
         or any(len(sizes.get(name, ())) > MOST_AXES + 1 for name in node.output)
         for node in nodes
     )
+
+
+def has_time_in_front(nodes: Sequence[onnx.NodeProto], sizes: Mapping[str, Shape]) -> bool:
+    """Whether the batch is not the first axis somewhere, as around recurrent layers, but of the result it is."""
+    result = sizes.get(nodes[-1].output[0], ()) if nodes else ()
+    moves = (list(entry.ints) for node in nodes if node.op_type == "Transpose" for entry in node.attribute)
+    return result[:1] == (1,) and any(order[0] != 0 for order in moves)
 
 
 def read(
@@ -166,7 +175,7 @@ def read(
     to_onnx(model)
     as_float32(model)
     select(model, selection, notes)
-    for error in refusals(model):
+    for error in [*refusals(model), *time_in_front(model)]:
         raise error
     read_integers(model)
     if not reads_tokens(model):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from tacit.importers.affine import add, gelu, in_place, multiply
 from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax, where
 from tacit.importers.call import Call, Shape
@@ -109,6 +111,8 @@ def other(weaver: Weaver, call: Call) -> Values:
         if name not in shapes:
             call.refuse(f"on `{name}`, which is no activation of shape (batch, ...)", "keep the batch apart")
         read[name] = weaver.draft.straight(call, weaver.stored(call, name), shapes[name] or (1,))
+    if any(name not in shapes for name in call.outputs if name):
+        call.refuse("gives a tensor without the batch in front", "keep the batch as the first dimension")
     shapes |= {read[name]: shapes[name] for name in names}
     local = replace(call, inputs=[read.get(name, name) for name in call.inputs], shapes=shapes)
     converted = CONVERTERS[call.operator](local)
@@ -122,8 +126,21 @@ def other(weaver: Weaver, call: Call) -> Values:
     return {name: Stored(name, in_order(weaver.sizes[name]), name, alone[name]) for name in made}
 
 
+def concat(weaver: Weaver, call: Call) -> Values:
+    """Concat, also of tensors whose first axis is not the batch."""
+    shape, axis = weaver.sizes[call.outputs[0]], int(call.attributes["axis"])
+    if shape[:1] == (1,) and axis % len(shape):
+        return other(weaver, call)
+    parts = [weaver.stored(call, name) for name in call.inputs]
+    read = [weaver.draft.straight(call, part, (part.places.size,)) for part in parts]
+    starts = np.cumsum([0, *(part.places.size for part in parts)])
+    places = [start + in_order(part.places.shape) for start, part in zip(starts, parts, strict=False)]
+    return weaver.written(call, read, {"op": "Concat"}, (int(starts[-1]),), np.concatenate(places, axis))
+
+
 CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "Add": add,
+    "Concat": concat,
     "Div": multiply,
     "Gather": gather,
     "Gelu": gelu,

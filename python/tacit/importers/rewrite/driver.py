@@ -1,8 +1,8 @@
 """Rewrites a model until no node is left that a rewriting wants.
 
 A rewriting is one function and one registration. It gets a `Writer`, writes nodes that the importer knows or that
-another rewriting knows, and gives the name of their result; None leaves the node to the importer. All of it stays
-ONNX, so that calibration runs the same nodes as the import reads, and sees the range of every tensor.
+another rewriting knows, and gives the name of their result, or of each output; None leaves the node to the importer.
+All of it stays ONNX, so that calibration runs the same nodes as the import reads, and sees the range of every tensor.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,17 +21,19 @@ from tacit.importers.rewrite.formulas import FORMULAS
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
+from tacit.importers.rewrite.recurrent import RECURRENT
 from tacit.importers.rewrite.reductions import REDUCTIONS
 from tacit.importers.rewrite.sampling import SAMPLING
 from tacit.importers.rewrite.windows import WINDOWS
 from tacit.importers.rewrite.writer import Writer
 
-REWRITES: Mapping[str, Callable[[Writer], str | None]] = {
+REWRITES: Mapping[str, Callable[[Writer], str | tuple[str, ...] | None]] = {
     **ARRANGEMENTS,
     **FORMULAS,
     **NORMS,
     **POINTWISE,
     **PRODUCTS,
+    **RECURRENT,
     **REDUCTIONS,
     **SAMPLING,
     **WINDOWS,
@@ -69,7 +71,7 @@ def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[Unsuppor
     for node in model.graph.node:
         written = None
         if rewrites(node) and node.name not in left and any(name not in constants for name in node.input if name):
-            writer = Writer(called(node, shapes, constants), opset, writers)
+            writer = Writer(called(node, shapes, constants), opset, writers, sizes)
             try:
                 written = written_instead(node, writer, model)
             except UnsupportedError as error:
@@ -93,14 +95,22 @@ def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[s
 
 
 def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
-    """The nodes that take the place of `node`, the last of which writes its output; None if it stays."""
-    result = REWRITES[node.op_type](writer)
-    if result is None:
+    """The nodes that take the place of `node`, which write its outputs; None if it stays."""
+    results = REWRITES[node.op_type](writer)
+    if results is None:
         return None
-    if not any(result in written.output for written in writer.nodes):
+    for output, result in zip(node.output, (results,) if isinstance(results, str) else results, strict=False):
+        if output:
+            name_output(writer, result, output)
+    model.graph.initializer.extend(writer.constants)
+    return writer.nodes
+
+
+def name_output(writer: Writer, result: str, output: str) -> None:
+    """Let a node of the writer's write a result under the name `output`."""
+    made = any(result in written.output for written in writer.nodes)
+    if not made or any(result in written.input for written in writer.nodes):
         result = writer.put("Identity", result)
     for written in writer.nodes:
         if result in written.output:
-            written.output[0] = node.output[0]
-    model.graph.initializer.extend(writer.constants)
-    return writer.nodes
+            written.output[0] = output

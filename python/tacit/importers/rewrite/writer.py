@@ -18,11 +18,15 @@ LISTED_SINCE = {"Pad": 11, "Slice": 10, "ReduceMean": 18, "Clip": 11}
 
 @dataclass
 class Writer:
-    """The node that is rewritten, and the nodes that take its place; axes and shapes leave the batch out."""
+    """The node that is rewritten, and the nodes that take its place; axes and shapes leave the batch out.
+
+    `sizes` are the shapes of all tensors with the batch of one, wherever that is.
+    """
 
     call: Call
     opset: int
     writers: Mapping[str, Callable[[], Call]] = field(default_factory=dict)
+    sizes: Mapping[str, Shape] = field(default_factory=dict)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
 
