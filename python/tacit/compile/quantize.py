@@ -42,17 +42,20 @@ def calibrate(
     under a fixed seed, which bounds the input but only guesses at the activations. With it, a
     given `input_range` widens the range of the input, as examples need not reach its ends. With
     `percentile` (above 50, below 100) the ranges between input and output leave out what lies
-    above it or below 100 less it. What fills texts up does not count. A batch at a time is in memory.
+    above it or below 100 less it. Ranges that the model itself states take the place of guesses, and are the most that
+    others may be. What fills texts up does not count. A batch at a time is in memory.
     """
     seen = source.observed()
     tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
     model = FloatModel(path, tensors, length(source), source.masked, source.selection)
     read = () if x is None else linear_inputs(source)
+    guessed = x is None
     if x is None:
-        input_range = input_range or UNIT
+        input_range = input_range or source.bounds.get(source.input_name, UNIT)
         x = synthetic(source, input_range)
     observer = Observer(model, x, vocabulary(source), source.masked)
     ranges, means = observed(observer, seen, read)
+    ranges |= stated(ranges, seen, source.bounds, guessed)
     if percentile is not None:
         inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
         ranges |= clipped(observer, {name: ranges[name] for name in inner}, seen, percentile)
@@ -128,6 +131,15 @@ def observed(observer: Observer, seen: Mapping[str, Seen], read: tuple[str, ...]
             sums[name] = sums.get(name, np.float64(0)) + total
     ranges = {name: scaled(limits[where.tensor], where.factor) for name, where in seen.items()}
     return ranges, {name: (total / len(observer.x)).tolist() for name, total in sums.items()}
+
+
+def stated(ranges: Ranges, seen: Mapping[str, Seen], bounds: Mapping[str, tuple[float, float]], guess: bool) -> Ranges:
+    """The ranges of tensors whose bounds the model states: as stated where others are a guess, else what both have."""
+    known = {name: scaled(bounds[where.tensor], where.factor) for name, where in seen.items() if where.tensor in bounds}
+    if guess:
+        return known
+    both = {name: (max(ranges[name][0], low), min(ranges[name][1], high)) for name, (low, high) in known.items()}
+    return {name: ends if ends[0] <= ends[1] else known[name] for name, ends in both.items()}
 
 
 def scaled(bounds: tuple[float, float], factor: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
+from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
     KNOWN,
@@ -34,7 +35,7 @@ from tacit.importers.operators import CONVERTERS
 from tacit.importers.rewrite import rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import Ends, begin, convert
-from tacit.importers.source import WHOLE, Selection
+from tacit.importers.source import WHOLE, Remarks, Selection
 from tacit.importers.tokens import reads_tokens
 
 MOST_NAMES = 5
@@ -48,8 +49,6 @@ REMEDIES: Mapping[str, str] = {
     "LSTM": "use a network without recurrence",
     "Loop": "trace the model for one size, so that it has no control flow",
     "NonMaxSuppression": "leave it to the client: choose the boxes and scores it reads as the result (--result NAME)",
-    "QLinearConv": "export the model before it was quantised: Tacit rounds it itself",
-    "QLinearMatMul": "export the model before it was quantised: Tacit rounds it itself",
     "RNN": "use a network without recurrence",
     "Scan": "trace the model for one size, so that it has no control flow",
     "TopK": "leave it to the client: choose the scores it reads as the result (--result NAME)",
@@ -106,6 +105,8 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
     except MisuseError as error:
         problems.add(error)
         select(model, WHOLE, [])
+    with problems.caught():
+        plain(model, Remarks(problems.notes))
     with problems.caught():
         read_integers(model)
     with problems.caught():

@@ -19,6 +19,7 @@ from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
+from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
 from tacit.importers.layout import MOST_AXES
@@ -27,7 +28,7 @@ from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
-from tacit.importers.source import WHOLE, Selection, Source
+from tacit.importers.source import WHOLE, Remarks, Selection, Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
@@ -54,13 +55,14 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    notes: list[str] = []
-    model = read(path, sequence, public, selection, notes)
+    remarks = Remarks()
+    model = read(path, sequence, public, selection, remarks)
     signature = sign(model)
     simplify(model, signature.input_name)
     refuse_unknown(model.graph.node)
     rewrite(model, signature.input_name)
-    return replace(import_graph(path, model, signature, public), notes=tuple(notes), selection=selection)
+    source = import_graph(path, model, signature, public)
+    return replace(source, notes=tuple(remarks.notes), selection=selection, bounds=remarks.bounds)
 
 
 def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, public: bool) -> Source:
@@ -112,12 +114,13 @@ def read(
     sequence: int | None = None,
     public: bool = False,
     selection: Selection = WHOLE,
-    notes: list[str] | None = None,
+    remarks: Remarks | None = None,
 ) -> onnx.ModelProto:
     """Load and check a model for inputs of `sequence` tokens if it reads tokens.
 
     It is a file, plain or compressed, or a directory; the opset must be one the converters were written for. Of a
-    file only what `selection` needs is kept, and what was chosen without being asked for is added to `notes`.
+    file only what `selection` needs is kept, and what was chosen without being asked for, and what the file states
+    of its tensors, is added to `remarks`.
     """
     if is_directory_of_model(path):
         if selection != WHOLE:
@@ -128,15 +131,16 @@ def read(
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
-    notes = [] if notes is None else notes
+    remarks = remarks or Remarks()
     to_onnx(model)
     as_float32(model)
-    select(model, selection, notes)
+    select(model, selection, remarks.notes)
+    plain(model, remarks)
     for error in refusals(model):
         raise error
     read_integers(model)
     if not reads_tokens(model):
-        fix_sizes(model, selection.shapes, notes)
+        fix_sizes(model, selection.shapes, remarks.notes)
         return model
     if selection.shapes:
         raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")

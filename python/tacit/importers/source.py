@@ -48,6 +48,14 @@ class Selection:
         return cls(result, tuple((str(name), tuple(map(int, shape))) for name, shape in shapes))
 
 
+@dataclass
+class Remarks:
+    """What reading a file tells beside the model: `notes` for people, and `bounds` that it states for its tensors."""
+
+    notes: list[str] = field(default_factory=list)
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
 WHOLE = Selection()
 """Nobody asked for a part of the model."""
 
@@ -59,7 +67,8 @@ class Source:
     Tensors in `internal` are made by the import: the model itself does not compute them. The others are
     tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
     the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask. `notes`
-    tell people what the import chose for them, and `selection` is what they had asked for.
+    tell people what the import chose for them, and `selection` is what they had asked for. `bounds` are the smallest
+    and the largest value that tensors of the model can have, where a quantised model says it.
     """
 
     name: str
@@ -75,6 +84,7 @@ class Source:
     masked: bool = False
     notes: tuple[str, ...] = ()
     selection: Selection = WHOLE
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The graph without its weights, as `_core.compile` reads it."""
