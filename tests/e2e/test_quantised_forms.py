@@ -58,6 +58,17 @@ def test_the_bounds_of_a_quantised_file_reach_calibration(tmp_path):
     assert guess["x"] == pytest.approx((-1.0, 1.0), abs=0.01)
 
 
+@pytest.mark.parametrize(("limit", "said"), [(0.1, True), (9.0, False)])
+def test_it_says_where_the_quantised_model_cuts_and_this_one_does_not(limit, said, tmp_path):
+    network = Quantised((1, 8), opset=13)
+    network.gemm(8, 6, name="dense").around(network.form(-limit, limit))
+    path, notes = network.save(tmp_path), []
+    x = np.random.default_rng(2).uniform(-1, 1, (EXAMPLES, 8)).astype(np.float32)
+    compile_model(path, tmp_path / "x.tacit", x, options=Options(say=notes.append))
+    assert any("`dense.out` reaches" in note for note in notes) == said
+    assert any("QDQKeepRemovableActivations" in note for note in notes) == said
+
+
 def test_an_input_of_integers_is_read(tmp_path):
     network = Quantised((1, 3, 6, 6), opset=13)
     network.add("DequantizeLinear", network.number(1 / 64), network.number(100, np.uint8))

@@ -143,6 +143,12 @@ def compile_model(
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
     seen = calibrate(source, graph, x, input_range, options.clip_percentile)
+    for name, (low, high) in seen.beyond.items():
+        least, most = graph.bounds[name]
+        options.say(
+            f"`{name}` reaches {low:.3g} to {high:.3g}, where the quantised model cuts it to {least:.3g} to {most:.3g} and "
+            "this one does not; if an activation was left out of it, quantise again with QDQKeepRemovableActivations"
+        )
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
     options = with_widths(options)

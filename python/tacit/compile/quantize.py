@@ -16,6 +16,8 @@ SYNTHETIC_INPUTS = 64
 BINS = 1 << 14
 UNIT = (0.0, 1.0)
 LINEAR = ("Conv", "Gemm")
+BEYOND = 0.1
+"""Part of the range that a quantised model states by which examples may leave it unnoticed."""
 SETTLED = 1e-5
 """A value that moves by less than this part of the largest one does not depend on what was changed."""
 Tensors = dict[str, NDArray[np.float32]]
@@ -23,10 +25,14 @@ Tensors = dict[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Smallest and largest value of tensors, and the mean of each channel of those that linear layers read."""
+    """Smallest and largest value of tensors, and the mean of each channel of those that linear layers read.
+
+    `beyond` are what was seen of tensors that a quantised model cuts to less, where this one does not.
+    """
 
     ranges: Ranges
     means: Means = field(default_factory=dict)
+    beyond: Ranges = field(default_factory=dict)
 
 
 def calibrate(
@@ -55,6 +61,7 @@ def calibrate(
         x = synthetic(source, input_range)
     observer = Observer(model, x, vocabulary(source), source.masked)
     ranges, means = observed(observer, seen, read)
+    beyond = {} if guessed else uncut(source, ranges)
     ranges |= stated(ranges, seen, source.bounds, guessed)
     if percentile is not None:
         inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
@@ -62,7 +69,7 @@ def calibrate(
     if input_range is not None:
         low, high = ranges[source.input_name]
         ranges[source.input_name] = (min(low, input_range[0]), max(high, input_range[1]))
-    return Calibration(ranges, means)
+    return Calibration(ranges, means, beyond)
 
 
 def linear_inputs(source: Source) -> tuple[str, ...]:
@@ -140,6 +147,18 @@ def stated(ranges: Ranges, seen: Mapping[str, Seen], bounds: Mapping[str, tuple[
         return known
     both = {name: (max(ranges[name][0], low), min(ranges[name][1], high)) for name, (low, high) in known.items()}
     return {name: ends if ends[0] <= ends[1] else known[name] for name, ends in both.items()}
+
+
+def uncut(source: Source, ranges: Ranges) -> Ranges:
+    """The ranges of tensors that leave the bounds that the model states for them, and no activation cuts."""
+    found = {}
+    for node in source.nodes:
+        low, high = ranges.get(node.output, (0.0, 0.0))
+        least, most = source.bounds.get(node.output, (-np.inf, np.inf))
+        room = BEYOND * (most - least)
+        if node.operation["op"] not in ("Relu", "Clip") and (low < least - room or high > most + room):
+            found[node.output] = (low, high)
+    return found
 
 
 def scaled(bounds: tuple[float, float], factor: float) -> tuple[float, float]:
