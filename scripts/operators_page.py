@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.importers.classical import CLASSICAL
+from tacit.importers.forms.defuse import RULES
 from tacit.importers.forms.dequantise import QUANTISED
+from tacit.importers.forms.graph import EXTRA
 from tacit.importers.onnx import OPSETS
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.rewrite import REWRITES
@@ -36,6 +38,12 @@ QUANTISED_FORMS = """## Quantised models
 
 Read back as the floats that they round, in ONNX's own domain and in `com.microsoft`. Operators that move integers about
 (Concat, Flatten, Gather, MaxPool, Pad, Reshape, Slice, Split, Transpose and others) may stand between them.
+"""
+
+FUSED_FORMS = """## Fused operators
+
+What onnxruntime's optimiser writes (domain `com.microsoft`) becomes the operators that it was made of; so do
+some of ONNX's own of opset 23.
 """
 
 
@@ -62,6 +70,9 @@ def page() -> str:
     lines = [INTRODUCTION, "| operator | |", "|---|---|", *rows(), ""]
     lines += ["## ai.onnx.ml", "", "What scikit-learn exports.", "", "| operator | |", "|---|---|"]
     lines += [f"| {name} | {sentence(CLASSICAL[name])} |" for name in sorted(CLASSICAL)]
+    lines += ["", FUSED_FORMS, "| operator | |", "|---|---|"]
+    fused = [(f"{domain}.{name}".lstrip("."), rule) for domain in ("", EXTRA) for name, rule in RULES[domain].items()]
+    lines += [f"| {name} | {sentence(rule)} |" for name, rule in sorted(fused)]
     lines += ["", QUANTISED_FORMS, "| operator | |", "|---|---|"]
     lines += [f"| {name} | {sentence(QUANTISED[name]).removeprefix(f'{name}: ')} |" for name in sorted(QUANTISED)]
     return "\n".join(lines) + "\n"

@@ -19,6 +19,7 @@ from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
+from tacit.importers.forms.fused import adopt
 from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
@@ -161,6 +162,7 @@ def load(path: Path) -> onnx.ModelProto:
         raise MisuseError(f"{path} {known}")
     try:
         model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path, format="protobuf")
+        adopt(model)
         onnx.checker.check_model(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None

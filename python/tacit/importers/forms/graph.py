@@ -54,6 +54,15 @@ class Graph:
         self.nodes.append(helper.make_node(operator, list(inputs), [output or name], name, **settings))
         return output or name
 
+    def put_all(
+        self, node: onnx.NodeProto, operator: str, inputs: Sequence[str], outputs: int, **settings: Any
+    ) -> list[str]:
+        """Write a node of several outputs in the place of `node`; gives their names."""
+        name = f"{node.name}.{operator.lower()}{len(self.nodes)}"
+        names = [f"{name}.{index}" for index in range(outputs)]
+        self.nodes.append(helper.make_node(operator, list(inputs), names, name, **settings))
+        return names
+
     def keep(self, node: onnx.NodeProto) -> None:
         """Write a node as it is."""
         self.nodes.append(node)
@@ -87,12 +96,14 @@ def stored(node: onnx.NodeProto) -> TensorProto | None:
         return None
     (entry,) = node.attribute
     if entry.name == "value":
-        return entry.t
+        held: TensorProto = entry.t
+        return held
     kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     if entry.name not in kinds:
         return None
     value = np.array(helper.get_attribute_value(entry), kinds[entry.name])
-    return numpy_helper.from_array(value, node.output[0])
+    tensor: TensorProto = numpy_helper.from_array(value, node.output[0])
+    return tensor
 
 
 def given(node: onnx.NodeProto, index: int) -> str:

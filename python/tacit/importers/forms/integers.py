@@ -8,7 +8,7 @@ import onnx
 from numpy.typing import NDArray
 
 from tacit.importers.forms.codes import Codes, Reals, Sum, dequantised
-from tacit.importers.forms.graph import given, settings
+from tacit.importers.forms.graph import EXTRA, given, settings
 
 Rule = Callable[[Reals, onnx.NodeProto], None]
 LAST = -1
@@ -211,6 +211,17 @@ def to_float(graph: Reals, node: onnx.NodeProto, x: str, factors: NDArray[np.flo
     graph.put(node, "Add", [product, graph.real(node.input[bias])], node.output[0])
 
 
+def quantised_attention(graph: Reals, node: onnx.NodeProto) -> None:
+    """Attention whose projection is a product of integers by constant integers."""
+    known = graph.codes.get(node.input[0])
+    if given(node, 8):
+        graph.refuse(node, "with states of earlier tokens", "export the model without a cache")
+    x = known.real if known is not None and known.symbol == node.input[3] else graph.operand(node, 0, 3, 6)
+    factors = graph.floats(node, weight(graph, node, (1, 4, 7), LAST))
+    inputs = [x, factors, graph.real(node.input[2]), given(node, 5)]
+    graph.put(node, "Attention", inputs, node.output[0], domain=EXTRA, **settings(node))
+
+
 def matmul_bits(graph: Reals, node: onnx.NodeProto) -> None:
     """A product of floats by constants of few bits, in blocks with a scale each."""
     attributes: Mapping[str, Any] = settings(node)
@@ -244,6 +255,7 @@ INTEGERS: Mapping[str, Rule] = {
     "MatMulInteger": integer_product,
     "MatMulIntegerToFloat": matmul_to_float,
     "MatMulNBits": matmul_bits,
+    "QAttention": quantised_attention,
     "QGemm": qgemm,
     "QLinearAdd": binary("Add"),
     "QLinearAveragePool": unary("AveragePool"),

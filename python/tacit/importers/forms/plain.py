@@ -3,6 +3,7 @@
 import onnx
 
 from tacit.importers.casts import as_float32
+from tacit.importers.forms.defuse import defuse
 from tacit.importers.forms.dequantise import dequantise
 from tacit.importers.source import Remarks
 
@@ -13,4 +14,5 @@ def plain(model: onnx.ModelProto, remarks: Remarks) -> None:
     Raises `UnsupportedError` naming the node.
     """
     dequantise(model, remarks)
+    defuse(model)
     as_float32(model)
