@@ -34,6 +34,8 @@ from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
 OPSETS = range(7, 26)
+BLOCKED = "com.microsoft.nchwc."
+"""The domain of operators that onnxruntime writes at ORT_ENABLE_ALL, for the processor that it runs on."""
 KNOWN = CONVERTERS.keys() | OPERATORS | REWRITES.keys()
 Constants = dict[str, NDArray[Any]]
 
@@ -226,6 +228,8 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     if not unknown:
         return
     (name, first), *others = unknown
+    if first.startswith(BLOCKED):
+        refuse(name, f"operator {first} is made for one processor", "save the model at ORT_ENABLE_EXTENDED instead")
     kinds = Counter(kind for _, kind in others)
     what = f"operator {first} is not supported"
     if others:

@@ -21,13 +21,16 @@ LIMITS = {
 }
 """The smallest and the largest integer of a type."""
 NARROW = {"int4", "uint4", "int8", "uint8", "int16", "uint16"}
-POSITIVE = {"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus", "Sqrt"}
-"""Operators whose results are never below zero."""
-KEEPING = {
-    *("Add", "AveragePool", "Concat", "Dropout", "Flatten", "GlobalAveragePool", "GlobalMaxPool", "Identity"),
-    *("MaxPool", "Mul", "ReduceMean", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+LEAST = {
+    **dict.fromkeys(("Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus", "Sqrt"), 0.0),
+    **dict.fromkeys(("Erf", "Tanh"), -1.0),
 }
-"""Operators whose results are not below zero where none of what they read is."""
+"""Bounds that results of operators are never below."""
+KEEPING = {
+    *("AveragePool", "Concat", "Dropout", "Flatten", "GlobalAveragePool", "GlobalMaxPool", "Identity"),
+    *("MaxPool", "ReduceMean", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+}
+"""Operators whose results are not below the least of what they read, if that is above zero."""
 Bounds = tuple[float, float]
 
 
@@ -50,6 +53,10 @@ class Codes:
             return self.symbol == other.symbol
         pairs = ((self.scale, other.scale), (self.zero, other.zero))
         return all(a is not None and b is not None and np.array_equal(a.ravel(), b.ravel()) for a, b in pairs)
+
+    def cuts(self) -> bool:
+        """Whether numbers below zero become zero: how quantisers write a ReLU."""
+        return self.zero is not None and bool((self.zero == self.limits[0]).all())
 
     def bounds(self) -> Bounds | None:
         """The smallest and the largest number that they can stand for."""
@@ -81,7 +88,8 @@ class Reals(Graph):
         self.factors: dict[str, tuple[str, NDArray[np.float64]]] = {}
         self.sums: dict[str, Sum] = {}
         self.accumulated: set[str] = set()
-        self.positive: set[str] = set()
+        self.chosen: dict[str, onnx.NodeProto] = {}
+        self.least: dict[str, float] = {}
         self.fixed = set(self.tensors)
         self.weights = 0
         self.entries = {entry.name for entry in model.graph.input} - self.fixed
@@ -94,7 +102,7 @@ class Reals(Graph):
         """Write a node as it is, reading the floats behind what it read; a ReLU that changes nothing is none."""
         for index, name in enumerate(node.input):
             node.input[index] = self.real(name)
-        if node.op_type == "Relu" and node.input[0] in self.positive:
+        if node.op_type == "Relu" and self.bound(node.input[0]) >= 0:
             node.op_type = "Identity"
         super().keep(node)
         self.follow_sign(node)
@@ -106,17 +114,27 @@ class Reals(Graph):
         return name
 
     def follow_sign(self, node: onnx.NodeProto) -> None:
-        """Note results that are never below zero, and those that constants decide."""
+        """Note what results are never below, and which results constants decide."""
         read = [name for name in node.input if name]
         if read and all(name in self.fixed for name in read):
             self.fixed.update(node.output)
         data = [name for name in read if name not in self.fixed]
-        keeps = node.op_type in KEEPING and bool(data) and all(name in self.positive for name in data)
-        if node.op_type in ("Add", "Concat", "Mul"):
-            keeps = keeps and len(data) == len(read)
         fused = any(entry.name == "activation" and entry.s == b"Relu" for entry in node.attribute)
-        if node.op_type in POSITIVE or keeps or fused:
-            self.positive.update(node.output)
+        least = LEAST.get(node.op_type, 0.0 if fused else -np.inf)
+        if node.op_type in ("Add", "Mul"):
+            bounds = [self.bound(name) for name in read]
+            least = sum(bounds) if node.op_type == "Add" else 0.0 if min(bounds) >= 0 else -np.inf
+        elif node.op_type in KEEPING and data:
+            least = min(self.bound(name) for name in (read if node.op_type == "Concat" else data))
+        for name in node.output:
+            self.least[name] = least
+
+    def bound(self, name: str) -> float:
+        """What a tensor is never below."""
+        value = self.value(name)
+        if value is not None and value.size and value.dtype.kind == "f":
+            return float(value.min())
+        return self.least.get(name, -np.inf)
 
     def form(self, node: onnx.NodeProto, scale: str, zero: str, kind: int = 0) -> Codes:
         """How integers stand for numbers, by the names of scale and zero point; `kind` is the type if nothing else."""
@@ -190,21 +208,19 @@ class Reals(Graph):
         """Write what computes the only output of `node`, integers of a `form`, as floats of the same name."""
         output = node.output[0]
         ends = form.bounds()
-        if self.cut(form):
-            x = self.put(node, operator, inputs, **settings)
-            if x not in self.positive:
-                self.positive.add(self.clip(node, x, *(ends or (0.0, np.inf)), output))
-            else:
-                self.put(node, "Identity", [x], output)
+        x = self.put(node, operator, inputs, **settings)
+        if self.needs_cut(x, form) and ends is not None:
+            self.least[self.clip(node, x, *ends, output)] = 0.0
         else:
-            self.put(node, operator, inputs, output, **settings)
+            self.nodes[-1].output[0] = output
+            self.least[output] = self.bound(x)
         self.became(output, output, form)
         if ends is not None:
             self.bounds[output] = ends
 
-    def cut(self, form: Codes) -> bool:
-        """Whether numbers below zero become zero: how quantisers write a ReLU."""
-        return form.zero is not None and bool((form.zero == form.limits[0]).all())
+    def needs_cut(self, x: str, form: Codes) -> bool:
+        """Whether a tensor may be below zero, by more than rounding hides, where integers of a form cut it there."""
+        return form.cuts() and form.scale is not None and self.bound(x) < -form.scale.max() / 2
 
     def became(self, name: str, real: str, form: Codes) -> None:
         """Note that the integers `name` round `real`."""

@@ -14,7 +14,7 @@ from tacit.importers.fold import keep
 from tacit.importers.forms.codes import Reals
 from tacit.importers.forms.graph import EXTRA, OWN
 from tacit.importers.forms.integers import INTEGERS, scale_product, sum_cast
-from tacit.importers.forms.linear import LINEAR, MOVES, SHAPES
+from tacit.importers.forms.linear import LINEAR, MOVES, SHAPES, choose
 from tacit.importers.source import Remarks
 
 QUANTISED: Mapping[str, Callable[[Reals, onnx.NodeProto], None]] = {**INTEGERS, **LINEAR}
@@ -48,11 +48,13 @@ def convert(graph: Reals, node: onnx.NodeProto) -> None:
     read = set(node.input)
     if node.op_type in QUANTISED and node.domain in (*OWN, EXTRA):
         QUANTISED[node.op_type](graph, node)
+    elif node.op_type == "Gather" and integral(graph, node.input[0]) and node.input[1] not in graph.fixed:
+        choose(graph, node)
     elif node.op_type == "Mul" and scale_product(graph, node):
         return
     elif node.op_type == "Cast" and node.input[0] in graph.accumulated:
         sum_cast(graph, node)
-    elif read & (graph.sums.keys() | graph.factors.keys() | graph.accumulated):
+    elif read & (graph.sums.keys() | graph.factors.keys() | graph.chosen.keys() | graph.accumulated):
         graph.refuse(node, "computes with sums of integers before they are scaled", "export the float model")
     elif read & graph.codes.keys() and node.op_type not in SHAPES:
         move = MOVES.get(node.op_type) if node.op_type in ("Cast", "Concat") or node.input[0] in graph.codes else None
@@ -60,7 +62,14 @@ def convert(graph: Reals, node: onnx.NodeProto) -> None:
             graph.refuse(node, "computes with quantised integers", "export the model before it was quantised")
         move(graph, node)
     else:
+        if node.op_type == "Identity" and graph.real(node.input[0]) in graph.tensors:
+            graph.alias[node.output[0]] = graph.real(node.input[0])
         graph.keep(node)
+
+
+def integral(graph: Reals, name: str) -> bool:
+    """Whether it is a constant of integers of few bits."""
+    return name in graph.tensors and graph.tensors[name].data_type in (TensorProto.INT8, TensorProto.UINT8)
 
 
 def share(graph: Reals, others: set[str]) -> None:

@@ -52,16 +52,24 @@ def attended(graph: Plain, node: onnx.NodeProto, heads: Heads, added: list[str],
 
 def padding(graph: Plain, node: onnx.NodeProto, mask: str, hiding: float) -> str:
     """Write what a mask of positions adds to scores: nothing where it is 1."""
-    mask = graph.masks.get(mask, mask)
-    if graph.rank(node, mask) != 2:
+    mask = graph.masks.get(mask) or counted(graph, mask) or mask
+    rank = graph.rank(node, mask)
+    if rank not in (2, 3):
         graph.refuse(node, "with a mask that is not of positions: (batch, positions)", BEFORE)
     rows = graph.put(node, "Cast", [mask], to=TensorProto.FLOAT)
+    axes = [1, 2] if rank == 2 else [1]
     if graph.opset >= 13:
-        rows = graph.put(node, "Unsqueeze", [rows, graph.numbers(node, 1, 2)])
+        rows = graph.put(node, "Unsqueeze", [rows, graph.numbers(node, *axes)])
     else:
-        rows = graph.put(node, "Unsqueeze", [rows], axes=[1, 2])
+        rows = graph.put(node, "Unsqueeze", [rows], axes=axes)
     absent = graph.put(node, "Sub", [graph.floats(node, 1.0), rows])
     return graph.put(node, "Mul", [absent, graph.floats(node, hiding)])
+
+
+def counted(graph: Plain, lengths: str) -> str | None:
+    """The mask whose ones were counted to say how many positions there are; the others are behind them."""
+    makers = [node for node in graph.nodes if lengths in node.output and node.op_type == "ReduceSum"]
+    return makers[0].input[0] if makers else None
 
 
 def causal(graph: Plain, node: onnx.NodeProto, scores_like: tuple[str, str], hiding: float) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 
 from tacit.importers.forms.codes import Codes, Reals, dequantised
 from tacit.importers.forms.graph import given, settings
@@ -21,16 +22,22 @@ CHANNEL_AXIS = 1
 def quantize(graph: Reals, node: onnx.NodeProto) -> None:
     """QuantizeLinear of an activation, whose range is noted; where it cuts off what is below zero, a ReLU does."""
     x, output = graph.real(node.input[0]), node.output[0]
+    kind = int(settings(node).get("output_dtype", 0))
+    form = graph.form(node, node.input[1], given(node, 2), kind)
+    if x in graph.tensors:
+        integers = rounded(graph.array(graph.tensors[x]), form, int(settings(node).get("axis", CHANNEL_AXIS)))
+        graph.tensors[output] = numpy_helper.from_array(integers, output)
+        graph.model.graph.initializer.append(graph.tensors[output])
+        graph.fixed.add(output)
+        return
     if x in graph.fixed:
         graph.keep(node)
         return
-    kind = int(settings(node).get("output_dtype", 0))
-    form = graph.form(node, node.input[1], given(node, 2), kind)
     if settings(node).get("block_size", 0):
         graph.refuse(node, "of an activation in blocks", "quantise activations per tensor")
     ends = form.bounds()
-    if graph.cut(form) and x not in graph.positive and x not in graph.entries and ends is not None:
-        graph.positive.add(graph.clip(node, x, *ends, output))
+    if graph.needs_cut(x, form) and x not in graph.entries and ends is not None:
+        graph.least[graph.clip(node, x, *ends, output)] = 0.0
         graph.became(output, output, form)
         graph.bounds[output] = ends
         return
@@ -38,6 +45,17 @@ def quantize(graph: Reals, node: onnx.NodeProto) -> None:
     graph.became(output, x, form)
     if ends is not None:
         graph.quantised.setdefault(x, []).append(ends)
+
+
+def rounded(value: NDArray[np.float64], form: Codes, axis: int) -> NDArray[np.int32]:
+    """The integers that stand for constant numbers, with one scale or one for each place of an axis."""
+    assert form.scale is not None
+    assert form.zero is not None
+    shape = [1] * value.ndim
+    if form.scale.size > 1:
+        shape[axis] = -1
+    scale, zero = (part.reshape(shape if part.size > 1 else ()) for part in (form.scale, form.zero))
+    return np.asarray(np.clip(np.round(value / scale) + zero, *form.limits)).astype(np.int32)
 
 
 def dynamic(graph: Reals, node: onnx.NodeProto) -> None:
@@ -69,6 +87,12 @@ def dequantize(graph: Reals, node: onnx.NodeProto) -> None:
     elif name in graph.fixed:
         graph.keep(node)
         return
+    elif name in graph.chosen:
+        chosen = graph.chosen[name]
+        form = graph.form(node, node.input[1], given(node, 2))
+        table = graph.meaning(node, chosen.input[0], form)
+        graph.weights += 1
+        x = graph.put(node, "Gather", [table, graph.real(chosen.input[1])], **settings(chosen))
     else:
         x = graph.meaning(node, name, graph.form(node, node.input[1], given(node, 2), graph.kind(name)))
     graph.put(node, "Identity", [x], output)
@@ -84,6 +108,11 @@ def move(graph: Reals, node: onnx.NodeProto) -> None:
     for output in node.output:
         if output:
             graph.became(output, output, known)
+
+
+def choose(graph: Reals, node: onnx.NodeProto) -> None:
+    """Gather from a table of integers, which are read as numbers where they are scaled."""
+    graph.chosen[node.output[0]] = node
 
 
 def pad(graph: Reals, node: onnx.NodeProto) -> None:
