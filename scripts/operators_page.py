@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.importers.classical import CLASSICAL
+from tacit.importers.forms.defuse import RULES
+from tacit.importers.forms.dequantise import QUANTISED
+from tacit.importers.forms.graph import EXTRA
 from tacit.importers.onnx import OPSETS
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.rewrite import REWRITES
@@ -29,6 +32,18 @@ products of two activations is a sequence, and some operators are read otherwise
 what is recognised as a whole: norms, GELU, masks and positions; alone such an operator is refused, unless constants
 decide it. What constants decide is computed when the model is compiled, whatever operators that takes.
 [Why is my layer slow?](../guides/why-slow.md) says what each kind of layer costs.
+"""
+
+QUANTISED_FORMS = """## Quantised models
+
+Read back as the floats that they round, in ONNX's own domain and in `com.microsoft`. Operators that move integers about
+(Concat, Flatten, Gather, MaxPool, Pad, Reshape, Slice, Split, Transpose and others) may stand between them.
+"""
+
+FUSED_FORMS = """## Fused operators
+
+What onnxruntime's optimiser writes (domain `com.microsoft`) becomes the operators that it was made of; so do
+some of ONNX's own of opset 23.
 """
 
 
@@ -55,6 +70,11 @@ def page() -> str:
     lines = [INTRODUCTION, "| operator | |", "|---|---|", *rows(), ""]
     lines += ["## ai.onnx.ml", "", "What scikit-learn exports.", "", "| operator | |", "|---|---|"]
     lines += [f"| {name} | {sentence(CLASSICAL[name])} |" for name in sorted(CLASSICAL)]
+    lines += ["", FUSED_FORMS, "| operator | |", "|---|---|"]
+    fused = [(f"{domain}.{name}".lstrip("."), rule) for domain in ("", EXTRA) for name, rule in RULES[domain].items()]
+    lines += [f"| {name} | {sentence(rule)} |" for name, rule in sorted(fused)]
+    lines += ["", QUANTISED_FORMS, "| operator | |", "|---|---|"]
+    lines += [f"| {name} | {sentence(QUANTISED[name]).removeprefix(f'{name}: ')} |" for name in sorted(QUANTISED)]
     return "\n".join(lines) + "\n"
 
 

@@ -75,6 +75,11 @@ class Network:
             self.constants,
         )
         imports = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.example", 1)]
+        imports += (
+            [helper.make_opsetid("com.microsoft", 1)]
+            if any(node.domain == "com.microsoft" for node in self.nodes)
+            else []
+        )
         proto = helper.make_model(graph, opset_imports=imports, ir_version=8)
         inferred = shape_inference.infer_shapes(proto).graph.output[0]
         if inferred.type.tensor_type.HasField("shape"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from encoders import write_tokenizer
 from tacit.data import corpus, text
-from tacit.data.inputs import read
+from tacit.data.inputs import Wanted, read
 from tacit.data.text import Text, bucket, cosines, rank, spearman
 from tacit.errors import MisuseError
 
@@ -175,7 +175,7 @@ def test_inputs_are_texts_or_files(reading, tmp_path, capsys):
     assert given.x.shape == (4, 2, 8)
     assert "text 4 has 11 tokens" in capsys.readouterr().err
     np.save(tmp_path / "x.npy", given.x[:2])
-    array = read([str(tmp_path / "x.npy")], None, (2, 8), None, reading)
+    array = read([str(tmp_path / "x.npy")], None, Wanted((2, 8)), None, reading)
     assert array.lengths is None
     np.testing.assert_array_equal(array.x, given.x[:2])
     with pytest.raises(MisuseError, match="no input"):

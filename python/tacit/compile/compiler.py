@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit import _core
 from tacit.compile import metadata
 from tacit.compile.parts import needs_units, one_array, units
+from tacit.compile.penalties import soften
 from tacit.compile.quantize import calibrate
 from tacit.compile.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
@@ -155,12 +156,19 @@ def compile_model(
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
     seen = calibrate(source, graph, x, input_range, options.clip_percentile)
+    for name, (low, high) in seen.beyond.items():
+        least, most = graph.bounds[name]
+        options.say(
+            f"`{name}` reaches {low:.3g} to {high:.3g}; the quantised model cuts it to {least:.3g} to {most:.3g}, "
+            "and this one does not; if it left an activation out, quantise again with QDQKeepRemovableActivations"
+        )
+    weights, ranges = soften(graph, seen.ranges)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
     options = with_widths(options)
     entries = options.entries(source, text, x is not None)
     summary: dict[str, Any] = json.loads(
-        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output), entries)
+        _core.compile(graph.to_json(), weights, ranges, means, options.to_json(), str(output), entries)
     )
     if exact:
         summary["plan"] = str(write_plan(output))

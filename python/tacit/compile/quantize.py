@@ -16,6 +16,8 @@ SYNTHETIC_INPUTS = 64
 BINS = 1 << 14
 UNIT = (0.0, 1.0)
 LINEAR = ("Conv", "Gemm")
+BEYOND = 0.1
+"""Part of the range that a quantised model states by which examples may leave it unnoticed."""
 SETTLED = 1e-5
 """A value that moves by less than this part of the largest one does not depend on what was changed."""
 Tensors = dict[str, NDArray[np.float32]]
@@ -23,10 +25,14 @@ Tensors = dict[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Smallest and largest value of tensors, and the mean of each channel of those that linear layers read."""
+    """Smallest and largest value of tensors, and the mean of each channel of those that linear layers read.
+
+    `beyond` are what was seen of tensors that a quantised model cuts to less, where this one does not.
+    """
 
     ranges: Ranges
     means: Means = field(default_factory=dict)
+    beyond: Ranges = field(default_factory=dict)
 
 
 def calibrate(
@@ -42,14 +48,16 @@ def calibrate(
     under a fixed seed, which bounds the input but only guesses at the activations. With it, a
     given `input_range` widens the range of the input, as examples need not reach its ends. With
     `percentile` (above 50, below 100) the ranges between input and output leave out what lies
-    above it or below 100 less it. What fills texts up does not count. A batch at a time is in memory.
+    above it or below 100 less it. Ranges that the model itself states take the place of guesses, and are the most that
+    others may be. What fills texts up does not count. A batch at a time is in memory.
     """
     seen = source.observed()
     tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
     model = FloatModel(path, tensors, length(source), source.masked, source.selection)
     read = () if x is None else linear_inputs(source)
+    guessed = x is None
     if x is None:
-        input_range = input_range or UNIT
+        input_range = input_range or source.bounds.get(source.input_name, UNIT)
         x = synthetic(source, input_range)
     observer = Observer(model, x, vocabulary(source), source.masked)
     ranges, means = observed(observer, seen, read)
@@ -57,13 +65,15 @@ def calibrate(
         # What a state is after the last example, it might have been before another one.
         last = ranges.get(state.after, ranges[state.name])
         ranges[state.name] = (min(ranges[state.name][0], last[0]), max(ranges[state.name][1], last[1]))
+    beyond = {} if guessed else uncut(source, ranges)
+    ranges |= stated(ranges, seen, source.bounds, guessed)
     if percentile is not None:
         inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
         ranges |= clipped(observer, {name: ranges[name] for name in inner}, seen, percentile)
     if input_range is not None:
         low, high = ranges[source.input_name]
         ranges[source.input_name] = (min(low, input_range[0]), max(high, input_range[1]))
-    return Calibration(ranges, means)
+    return Calibration(ranges, means, beyond)
 
 
 def linear_inputs(source: Source) -> tuple[str, ...]:
@@ -132,6 +142,27 @@ def observed(observer: Observer, seen: Mapping[str, Seen], read: tuple[str, ...]
             sums[name] = sums.get(name, np.float64(0)) + total
     ranges = {name: scaled(limits[where.tensor], where.factor) for name, where in seen.items()}
     return ranges, {name: (total / len(observer.x)).tolist() for name, total in sums.items()}
+
+
+def stated(ranges: Ranges, seen: Mapping[str, Seen], bounds: Mapping[str, tuple[float, float]], guess: bool) -> Ranges:
+    """The ranges of tensors whose bounds the model states: as stated where others are a guess, else what both have."""
+    known = {name: scaled(bounds[where.tensor], where.factor) for name, where in seen.items() if where.tensor in bounds}
+    if guess:
+        return known
+    both = {name: (max(ranges[name][0], low), min(ranges[name][1], high)) for name, (low, high) in known.items()}
+    return {name: ends if ends[0] <= ends[1] else known[name] for name, ends in both.items()}
+
+
+def uncut(source: Source, ranges: Ranges) -> Ranges:
+    """The ranges of tensors that leave the bounds that the model states for them, and no activation cuts."""
+    found = {}
+    for node in source.nodes:
+        low, high = ranges.get(node.output, (0.0, 0.0))
+        least, most = source.bounds.get(node.output, (-np.inf, np.inf))
+        room = BEYOND * (most - least)
+        if node.operation["op"] not in ("Relu", "Clip") and (low < least - room or high > most + room):
+            found[node.output] = (low, high)
+    return found
 
 
 def scaled(bounds: tuple[float, float], factor: float) -> tuple[float, float]:

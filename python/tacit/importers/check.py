@@ -16,6 +16,7 @@ from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.ends import flatten_states, join
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
+from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
     KNOWN,
@@ -35,7 +36,7 @@ from tacit.importers.operators import CONVERTERS
 from tacit.importers.rewrite import rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import Ends, begin, convert
-from tacit.importers.source import WHOLE, Selection
+from tacit.importers.source import WHOLE, Remarks, Selection
 from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import reads_tokens
 
@@ -48,8 +49,6 @@ REMEDIES: Mapping[str, str] = {
     "If": "trace the model for one size, so that it has no control flow",
     "Loop": "trace the model for one size, so that it has no control flow",
     "NonMaxSuppression": "leave it to the client: choose the boxes and scores it reads as the result (--result NAME)",
-    "QLinearConv": "export the model before it was quantised: Tacit rounds it itself",
-    "QLinearMatMul": "export the model before it was quantised: Tacit rounds it itself",
     "Scan": "trace the model for one size, so that it has no control flow",
     "TopK": "leave it to the client: choose the scores it reads as the result (--result NAME)",
 }
@@ -107,6 +106,8 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
         select(model, WHOLE, [])
     for refusal in time_in_front(model):
         problems.add(refusal)
+    with problems.caught():
+        plain(model, Remarks(problems.notes))
     with problems.caught():
         read_integers(model)
     with problems.caught():

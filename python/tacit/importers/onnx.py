@@ -20,6 +20,8 @@ from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.ends import RESULTS, flatten_states, input_parts, join, kept, result_parts
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
+from tacit.importers.forms.fused import adopt
+from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
 from tacit.importers.operators import CONVERTERS
@@ -27,12 +29,14 @@ from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.selection import select
 from tacit.importers.sequence import OPERATORS, Ends, import_sequence
-from tacit.importers.source import MOST_AXES, WHOLE, Part, Selection, Source, State
+from tacit.importers.source import MOST_AXES, WHOLE, Part, Remarks, Selection, Source, State
 from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
 
 OPSETS = range(7, 26)
+BLOCKED = "com.microsoft.nchwc."
+"""The domain of operators that onnxruntime writes at ORT_ENABLE_ALL, for the processor that it runs on."""
 KNOWN = CONVERTERS.keys() | OPERATORS | REWRITES.keys()
 Constants = dict[str, NDArray[Any]]
 
@@ -62,8 +66,8 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     Raises `MisuseError` when the file is no valid ONNX model and `UnsupportedError`, naming the
     node and the operator, when it holds something Tacit cannot run.
     """
-    notes: list[str] = []
-    model = read(path, sequence, public, selection, notes)
+    remarks = Remarks()
+    model = read(path, sequence, public, selection, remarks)
     signature = sign(model, selection)
     simplify(model, signature.input_name)
     ends = parts(model, signature, selection)
@@ -73,7 +77,8 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     inputs, outputs = ends
     if not outputs and source.output_shape and len(model_shape(model, signature)) > MOST_AXES:
         outputs = (Part(signature.output_name, model_shape(model, signature)),)
-    return replace(source, notes=tuple(notes), selection=selection, inputs=inputs, outputs=outputs)
+    source = replace(source, inputs=inputs, outputs=outputs)
+    return replace(source, notes=tuple(remarks.notes), selection=selection, bounds=remarks.bounds)
 
 
 def parts(
@@ -155,12 +160,13 @@ def read(
     sequence: int | None = None,
     public: bool = False,
     selection: Selection = WHOLE,
-    notes: list[str] | None = None,
+    remarks: Remarks | None = None,
 ) -> onnx.ModelProto:
     """Load and check a model for inputs of `sequence` tokens if it reads tokens.
 
     It is a file, plain or compressed, or a directory; the opset must be one the converters were written for. Of a
-    file only what `selection` needs is kept, and what was chosen without being asked for is added to `notes`.
+    file only what `selection` needs is kept, and what was chosen without being asked for, and what the file states
+    of its tensors, is added to `remarks`.
     """
     if is_directory_of_model(path):
         if selection != WHOLE:
@@ -171,18 +177,19 @@ def read(
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
-    notes = [] if notes is None else notes
+    remarks = remarks or Remarks()
     to_onnx(model)
     as_float32(model)
-    select(model, selection, notes)
+    select(model, selection, remarks.notes)
+    plain(model, remarks)
     for error in [*refusals(model), *time_in_front(model)]:
         raise error
     read_integers(model)
     if not reads_tokens(model):
         flatten_states(model, selection)
         states = {before for before, _ in selection.states}
-        fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], notes)
-        join(model, selection, notes)
+        fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], remarks.notes)
+        join(model, selection, remarks.notes)
         return model
     if selection.shapes:
         raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")
@@ -203,6 +210,7 @@ def load(path: Path) -> onnx.ModelProto:
         raise MisuseError(f"{path} {known}")
     try:
         model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path, format="protobuf")
+        adopt(model)
         onnx.checker.check_model(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
@@ -267,6 +275,8 @@ def refuse_unknown(nodes: Iterable[onnx.NodeProto]) -> None:
     if not unknown:
         return
     (name, first), *others = unknown
+    if first.startswith(BLOCKED):
+        refuse(name, f"operator {first} is made for one processor", "save the model at ORT_ENABLE_EXTENDED instead")
     kinds = Counter(kind for _, kind in others)
     what = f"operator {first} is not supported"
     if others:

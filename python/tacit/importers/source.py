@@ -93,6 +93,14 @@ class Selection:
         return cls(noted.get("result"), shapes, states, units)
 
 
+@dataclass
+class Remarks:
+    """What reading a file tells beside the model: `notes` for people, and `bounds` that it states for its tensors."""
+
+    notes: list[str] = field(default_factory=list)
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
 WHOLE = Selection()
 """Nobody asked for a part of the model."""
 
@@ -106,7 +114,8 @@ class Source:
     the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask. `notes`
     tell people what the import chose for them, and `selection` is what they had asked for. `inputs` and `outputs` are
     the parts of the input and of the output, where they are several or have more axes than the engine has; `states` are
-    kept from one example to the next.
+    kept from one example to the next. `bounds` are the smallest and the largest value that tensors of the model can
+    have, where a quantised model says it.
     """
 
     name: str
@@ -122,6 +131,7 @@ class Source:
     masked: bool = False
     notes: tuple[str, ...] = ()
     selection: Selection = WHOLE
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     inputs: tuple[Part, ...] = ()
     outputs: tuple[Part, ...] = ()
     states: tuple[State, ...] = ()
