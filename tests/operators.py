@@ -56,6 +56,19 @@ def logarithm() -> Network:
     return network.add("Log")
 
 
+def of_a_square(operator: str, plus: float = 0.0) -> Callable[[], Network]:
+    """The operator on a square and a constant: never below it."""
+
+    def build() -> Network:
+        network = Network(IMAGE, opset=18)
+        network.add("Mul", inputs=["x", "x"])
+        if plus:
+            network.add("Add", floats(network, plus))
+        return network.add(operator)
+
+    return build
+
+
 def two(operator: str, shape: Sequence[int | str] = IMAGE, **attributes: Any) -> Callable[[], Network]:
     """The operator on two activations."""
 
@@ -157,6 +170,10 @@ NOTHING = np.zeros(0, np.float32)
 OPERATORS: dict[str, Callable[[], Network]] = {
     "a transposition alone": one("Transpose", perm=[0, 2, 3, 1]),
     "cosine": one("Cos"),
+    "error function": one("Erf"),
+    "reciprocal": of_a_square("Reciprocal", 0.5),
+    "square root": of_a_square("Sqrt"),
+    "square root far from 0": of_a_square("Sqrt", 1.0),
     "exponential": one("Exp"),
     "logarithm": logarithm,
     "sine": one("Sin"),

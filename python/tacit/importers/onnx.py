@@ -28,7 +28,7 @@ from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
 from tacit.importers.rewrite import REWRITES, rewrite
 from tacit.importers.selection import select
-from tacit.importers.sequence import OPERATORS, Ends, import_sequence
+from tacit.importers.sequence import FORMULAS, OPERATORS, Ends, import_sequence
 from tacit.importers.source import MOST_AXES, WHOLE, Part, Remarks, Selection, Source, State
 from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
@@ -141,7 +141,8 @@ def is_sequence(
     """Whether a model has operators of transformers, products of two activations, tensors of many axes, or time."""
     nodes = list(nodes)
     return has_time_in_front(nodes, sizes) or any(
-        node.op_type not in CONVERTERS
+        node.op_type in FORMULAS
+        or node.op_type not in CONVERTERS
         or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
         or any(len(sizes.get(name, ())) > MOST_AXES + 1 for name in node.output)
         for node in nodes

@@ -24,12 +24,26 @@ from tacit.importers.unified import relu_softmax, smooth_maximum
 from tacit.importers.weaver import Values, Weaver
 
 IN_PLACE = {
-    *("Clip", "Cos", "Elu", "Exp", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Neg", "Pow", "Relu"),
-    *("Sigmoid", "Sin", "Softplus", "Softsign", "Tanh"),
+    *(
+        "Ceil",
+        "Clip",
+        "Cos",
+        "Elu",
+        "Erf",
+        "Exp",
+        "Floor",
+        "HardSigmoid",
+        "HardSwish",
+        "LeakyRelu",
+        "Log",
+        "Neg",
+        "Pow",
+    ),
+    *("Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh"),
 }
 """Operators of one activation that work element by element, wherever these lie."""
 FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
-"""Operators of formulas that are recognised as a whole."""
+"""Operators of formulas that are recognised as a whole; alone, most of them are tables."""
 
 
 class Ends(NamedTuple):

@@ -196,6 +196,9 @@ impl Builder {
             (Function::Sin, 0.0),
             (Function::Cos, 0.0),
             (Function::Softsign, 0.0),
+            (Function::Sqrt, 0.0),
+            (Function::Erf, 0.0),
+            (Function::Round, 0.0),
         ];
         let (function, alpha) = functions[self.numbers.below(functions.len())];
         self.same_shape(Table { function, alpha, beta: 0.0 });

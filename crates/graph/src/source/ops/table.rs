@@ -2,10 +2,10 @@
 
 use super::checks::one;
 use crate::error::{Check, Result};
-use crate::ops::Lookup;
+use crate::ops::{Lookup, Relu};
 use crate::source::floats::Floats;
 use crate::source::function::Function;
-use crate::source::lowering::Lowering;
+use crate::source::lowering::{IntegerNode, Lowering};
 use crate::source::operator::{Place, SourceOperator};
 use crate::source::scaling::{Clipped, around_zero, levels, positive, window};
 use crate::source::values::Values;
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// Most bits of a table's argument.
 const TABLE_BITS: u32 = 8;
+/// How many times finer a second table is where a function is steep, in bits.
+const FINE_BITS: u32 = 5;
 
 /// A smooth function, by a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,9 +46,12 @@ impl SourceOperator for Table {
         let (from, to) = values.output_range()?;
         let levels = levels(values.activation_bits());
         let side = if from < 0.0 { levels / 2.0 } else { levels };
-        let inputs = (1u32 << bits(values)) - 1;
+        let mut inputs = f64::from((1u32 << bits(values)) - 1);
+        if self.is_steep_on((low, high)) {
+            inputs *= f64::from(FINE_BITS).exp2();
+        }
         Ok(vec![
-            (Place::Input(0), positive(high - low) / f64::from(inputs)),
+            (Place::Input(0), positive(high - low) / inputs),
             (Place::Output, positive(to.max(-from)) / side),
         ])
     }
@@ -58,6 +63,9 @@ impl SourceOperator for Table {
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
         let bits = bits(&*step.values());
         let range = around_zero(step.values().range(0)?);
+        if self.is_steep_on(range) && step.input(0)?.format.scale * levels(bits) * 2.0 <= range.1 {
+            return self.lower_in_two(step, bits, range.1);
+        }
         let mut scale = step.input(0)?.format.scale;
         let fits = |scale| window(range, bits, scale).filter(|window| window.bits == bits);
         let mut window = fits(scale);
@@ -80,6 +88,43 @@ impl SourceOperator for Table {
         let values: Vec<i64> = (0..1i64 << bits).map(value).collect();
         let signed = values.iter().any(|value| *value < 0);
         step.write(Box::new(Lookup { low, values }), to, signed)
+    }
+}
+
+impl Table {
+    /// Whether a fine table beside a coarse one is worth its cost on values in `range`.
+    fn is_steep_on(&self, range: (f64, f64)) -> bool {
+        self.function.is_steep() && range.0 >= 0.0
+    }
+
+    /// `f(x) = f(max(x, m)) + (f(min(x, m)) - f(m))` by two tables: of all arguments up to `most`, and
+    /// of those up to the last one, `m`, that so many bits hold in the input's own scale.
+    fn lower_in_two(&self, step: &mut dyn Lowering, bits: u32, most: f64) -> Result<()> {
+        let (to, scale) = (step.scale()?, step.input(0)?.format.scale);
+        let last = levels(bits) * scale;
+        let (least, largest) = around_zero(step.values().output_range()?);
+        let at = |x: f64| {
+            let y = self.function.at(x, self.alpha, self.beta);
+            if y.is_finite() { y } else { y.clamp(least, largest) }
+        };
+        let rows = |value: &dyn Fn(i64) -> f64| -> Vec<i64> {
+            (0..1i64 << bits).map(|x| (value(x) / to).round() as i64).collect()
+        };
+        let signed = |values: &[i64]| values.iter().any(|value| *value < 0);
+        let clipped = IntegerNode::new(Relu { saturate: bits, low: 0 }, &[0], scale, false);
+        let fine = step.before("small", clipped)?;
+        let values = rows(&|x| at(x as f64 * scale) - at(last));
+        let sign = signed(&values);
+        let fine =
+            step.before("fine", IntegerNode::new(Lookup { low: 0, values }, &[fine], to, sign))?;
+        let wide = most / levels(bits);
+        step.rescale(0, "rescaled", wide)?;
+        step.clip_to(0, "clip", (0.0, most), bits)?;
+        let values = rows(&|x| at((x as f64 * wide).max(last)));
+        let sign = signed(&values);
+        let coarse =
+            step.before("coarse", IntegerNode::new(Lookup { low: 0, values }, &[0], to, sign))?;
+        step.sum([coarse, fine], [1.0, 1.0], to)
     }
 }
 
