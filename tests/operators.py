@@ -69,6 +69,20 @@ def of_a_square(operator: str, plus: float = 0.0) -> Callable[[], Network]:
     return build
 
 
+def gated(*gate: str, scaled: float | None = None) -> Callable[[], Network]:
+    """The input times a gate of it, as exporters write SiLU and Mish."""
+
+    def build() -> Network:
+        network = Network(IMAGE, opset=18)
+        if scaled is not None:
+            network.add("Mul", inputs=["x", floats(network, scaled)])
+        for operator in gate:
+            network.add(operator)
+        return network.add("Mul", inputs=["x", network.last])
+
+    return build
+
+
 def two(operator: str, shape: Sequence[int | str] = IMAGE, **attributes: Any) -> Callable[[], Network]:
     """The operator on two activations."""
 
@@ -169,6 +183,9 @@ NOTHING = np.zeros(0, np.float32)
 
 OPERATORS: dict[str, Callable[[], Network]] = {
     "a transposition alone": one("Transpose", perm=[0, 2, 3, 1]),
+    "silu in two steps": gated("Sigmoid"),
+    "silu of another slope": gated("Sigmoid", scaled=1.702),
+    "mish in three steps": gated("Softplus", "Tanh"),
     "cosine": one("Cos"),
     "error function": one("Erf"),
     "reciprocal": of_a_square("Reciprocal", 0.5),

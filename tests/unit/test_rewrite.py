@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from networks import Network
 from operators import OPERATORS
 from recurrences import RECURRENT
 from tacit.importers.onnx import expose, import_onnx
@@ -27,3 +28,19 @@ def test_rewritten_models_compute_the_same(case, tmp_path):
     x = np.random.default_rng(0).uniform(-1, 1, (count, *source.input_shape)).astype(np.float32)
     expected = run(path.read_bytes(), signature.input_name, x)
     np.testing.assert_allclose(run(rewritten, signature.input_name, x), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("case", "function"),
+    [("silu in two steps", "Silu"), ("silu of another slope", "Silu"), ("mish in three steps", "Mish")],
+)
+def test_a_gate_of_the_input_itself_is_one_table(case, function, tmp_path):
+    source = import_onnx(OPERATORS[case]().save(tmp_path))
+    assert [node.operation.get("function") for node in source.nodes] == [function]
+
+
+def test_a_gate_of_something_else_stays_a_product(tmp_path):
+    network = Network(("N", 4, 6, 6), opset=18).add("Relu")
+    gate = network.add("Sigmoid").last
+    source = import_onnx(network.add("Mul", inputs=["x", gate]).save(tmp_path))
+    assert "Multiply" in [node.operation["op"] for node in source.nodes]

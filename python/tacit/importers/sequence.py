@@ -24,22 +24,9 @@ from tacit.importers.unified import relu_softmax, smooth_maximum
 from tacit.importers.weaver import Values, Weaver
 
 IN_PLACE = {
-    *(
-        "Ceil",
-        "Clip",
-        "Cos",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Floor",
-        "HardSigmoid",
-        "HardSwish",
-        "LeakyRelu",
-        "Log",
-        "Neg",
-        "Pow",
-    ),
-    *("Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh"),
+    *("Ceil", "Clip", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish"),
+    *("Neg", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Silu", "Sin", "Softplus", "Softsign", "Sqrt"),
+    "Tanh",
 }
 """Operators of one activation that work element by element, wherever these lie."""
 FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}

@@ -43,6 +43,10 @@ pub enum Function {
     Ceil,
     /// The nearest integer, the even one of two.
     Round,
+    /// `x / (1 + exp(-alpha * x))`.
+    Silu,
+    /// `x * tanh(ln(1 + exp(x)))`.
+    Mish,
 }
 
 impl Function {
@@ -85,6 +89,8 @@ impl Function {
             Self::Floor => x.floor(),
             Self::Ceil => x.ceil(),
             Self::Round => x.round_ties_even(),
+            Self::Silu => x / (1.0 + (-alpha * x).exp()),
+            Self::Mish => x * Self::Softplus.at(x, 0.0, 0.0).tanh(),
         }
     }
 }
@@ -125,6 +131,8 @@ mod tests {
         }
         near(Function::Erf, 5.9, 1.0);
         near(Function::Erf, 7.0, 1.0);
+        near(Function::Mish, 1.0, 0.865_098_388_267);
+        assert!((Function::Silu.at(1.0, 2.0, 0.0) - 0.880_797_077_978).abs() < 1e-12);
         near(Function::Sqrt, 2.25, 1.5);
         near(Function::Sqrt, -1.0, 0.0);
         near(Function::Reciprocal, -0.25, -4.0);

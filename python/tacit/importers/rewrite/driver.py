@@ -18,6 +18,7 @@ from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
+from tacit.importers.rewrite.gates import GATES, define
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
@@ -27,9 +28,24 @@ from tacit.importers.rewrite.sampling import SAMPLING
 from tacit.importers.rewrite.windows import WINDOWS
 from tacit.importers.rewrite.writer import Writer
 
-REWRITES: Mapping[str, Callable[[Writer], str | tuple[str, ...] | None]] = {
+Rewriting = Callable[[Writer], str | tuple[str, ...] | None]
+
+
+def either(first: Rewriting, second: Rewriting) -> Rewriting:
+    """The first of two rewritings that wants a node."""
+
+    def chosen(w: Writer) -> str | tuple[str, ...] | None:
+        found = first(w)
+        return second(w) if found is None else found
+
+    chosen.__doc__ = second.__doc__
+    return chosen
+
+
+REWRITES: Mapping[str, Rewriting] = {
     **ARRANGEMENTS,
     **FORMULAS,
+    **GATES,
     **NORMS,
     **POINTWISE,
     **PRODUCTS,
@@ -37,6 +53,7 @@ REWRITES: Mapping[str, Callable[[Writer], str | tuple[str, ...] | None]] = {
     **REDUCTIONS,
     **SAMPLING,
     **WINDOWS,
+    "Mul": either(FORMULAS["Mul"], GATES["Mul"]),
 }
 MOST_ROUNDS = 8
 """Rounds after which rewritings of rewritings must have come to an end."""
@@ -84,6 +101,7 @@ def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[Unsuppor
         return False
     keep(model, nodes)
     keep(model, live(model))
+    define(model)
     return True
 
 

@@ -50,19 +50,6 @@ def celu(w: Writer) -> str:
     return w.scale(w.put("Elu", w.scale(w.x, 1.0 / alpha), alpha=1.0), alpha)
 
 
-def mish(w: Writer) -> str:
-    """Mish: `x*tanh(softplus(x))`."""
-    return w.put("Mul", w.x, w.put("Tanh", w.put("Softplus", w.x)))
-
-
-def swish(w: Writer) -> str:
-    """Swish: `x*sigmoid(alpha*x)`."""
-    alpha = attribute(w, "alpha", 1.0)
-    if alpha == 0:
-        return w.scale(w.x, 0.5)
-    return w.put("Mul", w.x, w.put("Sigmoid", w.scale(w.x, alpha)))
-
-
 def thresholded_relu(w: Writer) -> str:
     """ThresholdedRelu of threshold 0, which is a ReLU."""
     alpha = attribute(w, "alpha", 1.0)
@@ -142,12 +129,10 @@ POINTWISE: Mapping[str, Callable[[Writer], str | None]] = {
     "Max": extreme,
     "Mean": mean,
     "Min": extreme,
-    "Mish": mish,
     "PRelu": prelu,
     "Pow": power,
     "Selu": selu,
     "Shrink": shrink,
     "Sum": total,
-    "Swish": swish,
     "ThresholdedRelu": thresholded_relu,
 }
