@@ -18,6 +18,7 @@ from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
+from tacit.importers.rewrite.magnitude import MAGNITUDE
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
@@ -30,6 +31,7 @@ from tacit.importers.rewrite.writer import Writer
 REWRITES: Mapping[str, Callable[[Writer], str | tuple[str, ...] | None]] = {
     **ARRANGEMENTS,
     **FORMULAS,
+    **MAGNITUDE,
     **NORMS,
     **POINTWISE,
     **PRODUCTS,
