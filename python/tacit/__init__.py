@@ -23,7 +23,7 @@ from tacit.session.client import Client, Prediction, Session
 from tacit.session.server import Listening, Server
 
 if TYPE_CHECKING:
-    from tacit.compile.compiler import compile_model
+    from tacit.compiler.compiler import compile_model
 
 __all__ = [
     "BusyError",
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     `text` is the module with which clients turn text into inputs.
     """
     if name == "compile_model":
-        from tacit.compile.compiler import compile_model
+        from tacit.compiler.compiler import compile_model
 
         return compile_model
     if name == "text":

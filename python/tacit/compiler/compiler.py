@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
-from tacit.compile import metadata
-from tacit.compile.quantize import calibrate
-from tacit.compile.reading import Reading, describe, of_text
+from tacit.compiler import metadata
+from tacit.compiler.quantize import calibrate
+from tacit.compiler.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
