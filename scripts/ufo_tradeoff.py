@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 from tacit.model import Model
 
 OUTPUT = Path("bench/results/papers/ufo-tradeoff.json")

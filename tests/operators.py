@@ -158,6 +158,18 @@ def unit_length_by_sums() -> Network:
     return network.add("Div", inputs=["x", network.last])
 
 
+def spectrum() -> Network:
+    """Magnitudes of complex numbers, the real parts of which are in front of the imaginary ones."""
+    network = Network(("N", 1, 12), opset=13)
+    network.add("Conv", floats(network, weights(6, 1, 4)), strides=[2], name="conv")
+    for name, start in (("real", 0), ("imaginary", 3)):
+        ends = ints(network, start), ints(network, start + 3), ints(network, 1)
+        network.add("Slice", *ends, inputs=["conv.out", *ends], name=name)
+    network.add("Pow", inputs=["real.out", floats(network, 2.0)], name="a")
+    network.add("Mul", inputs=["imaginary.out", "imaginary.out"]).add("Add", inputs=["a.out", network.last])
+    return network.add("Add", floats(network, 1e-8)).add("Sqrt")
+
+
 def then_relu(build: Callable[[], Network]) -> Callable[[], Network]:
     """The operator with a ReLU after it."""
     return lambda: build().add("Relu")
@@ -331,6 +343,9 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "slice backwards": with_constants("Slice", np.array([-1]), np.array([-100]), np.array([3]), np.array([-1])),
     "pad with a number": with_constants("Pad", np.array([0, 0, 1, 2, 0, 0, 0, 1]), np.float32(0.7)),
     "pad by reflection": with_constants("Pad", np.array([0, 0, 1, 2, 0, 0, 2, 1]), mode="reflect"),
+    "pad by the reflection of much": with_constants(
+        "Pad", np.array([0, 0, 37, 0, 0, 70]), mode="reflect", shape=("N", 2, 80)
+    ),
     "pad by the edge": with_constants("Pad", np.array([0, 0, 1, 2, 0, 0, 2, 1]), mode="edge"),
     "pad with less": with_constants("Pad", np.array([0, 0, -1, 0, 0, 0, -2, 1])),
     "concat of a constant": token,

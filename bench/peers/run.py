@@ -21,7 +21,7 @@ import ratios
 import theirs
 from ratios import MODES, Cost
 from tacit import _core
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 from works import NETWORKS, OPERATORS

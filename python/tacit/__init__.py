@@ -3,7 +3,9 @@
 A client holds an input, a server holds the weights; the client learns the result, the server
 learns nothing, and neither learns the other's data.
 
-    from tacit import Client, Listening, Model, Server, compile_model
+    import tacit
+
+    model = tacit.compile(module, examples, output="model.tacit")  # of PyTorch, scikit-learn or ONNX
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,8 @@ from tacit.session.client import Client, Prediction, Session
 from tacit.session.server import Listening, Server
 
 if TYPE_CHECKING:
-    from tacit.compile.compiler import compile_model
+    from tacit.compiler.compiler import Options, compile_model
+    from tacit.compiler.objects import compile_object as compile  # noqa: A004 (`tacit.compile`, as other packages have it)
 
 __all__ = [
     "BusyError",
@@ -31,6 +34,7 @@ __all__ = [
     "Listening",
     "MisuseError",
     "Model",
+    "Options",
     "PeerError",
     "Prediction",
     "RefusedError",
@@ -40,6 +44,7 @@ __all__ = [
     "TransportError",
     "UnsupportedError",
     "__version__",
+    "compile",
     "compile_model",
 ]
 
@@ -49,10 +54,14 @@ def __getattr__(name: str) -> Any:
 
     `text` is the module with which clients turn text into inputs.
     """
-    if name == "compile_model":
-        from tacit.compile.compiler import compile_model
+    if name == "compile":
+        from tacit.compiler.objects import compile_object
 
-        return compile_model
+        return compile_object
+    if name in ("Options", "compile_model"):
+        from tacit.compiler import compiler
+
+        return getattr(compiler, name)
     if name == "text":
         from tacit.data import text
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
-from tacit.compile import metadata
+from tacit.compiler import metadata
 from tacit.data.parts import unit_of_each
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.data.ranges import Bounds

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from conftest import ASSETS, DATA
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 from tacit.model import Model
 from tacit.session.pair import Pair
 from tacit_lab.reproduce.falcon import cifar

@@ -3,7 +3,7 @@
 import few_bits
 import numpy as np
 import pytest
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 from tacit.model import Model
 
 SWITCHES = ("fusion", "residual", "sign")

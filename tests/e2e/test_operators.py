@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from networks import Network
-from tacit.compile import Options, compile_model
-from tacit.compile.float_model import FloatModel
+from tacit.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model

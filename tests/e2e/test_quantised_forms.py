@@ -6,8 +6,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto
 from quantised_forms import FORMS, Quantised, qdq
-from tacit.compile import Options, compile_model
-from tacit.compile.quantize import calibrate
+from tacit.compiler import Options, compile_model
+from tacit.compiler.quantize import calibrate
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model

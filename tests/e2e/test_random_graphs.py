@@ -12,9 +12,9 @@ import onnx
 import onnxruntime
 import pytest
 from random_graphs import KINDS, REFUSED, REWRITTEN, Growth, grow
-from tacit.compile import Options, compile_model
-from tacit.compile.float_model import FloatModel
-from tacit.compile.quantize import calibrate
+from tacit.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
+from tacit.compiler.quantize import calibrate
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model

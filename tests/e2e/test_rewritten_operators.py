@@ -3,15 +3,15 @@
 import numpy as np
 import onnxruntime
 import pytest
-from operators import OPERATORS
+from operators import OPERATORS, spectrum
 from recurrences import RECURRENT, classifier
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
 from tacit.session.pair import Pair
 
 EXAMPLES = 48
-CASES = {**OPERATORS, **RECURRENT}
+CASES = {**OPERATORS, **RECURRENT, "spectrum": spectrum}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -4,7 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from streams import chunks, examples_of_two, heard, recurrent, two_of_each
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.session.client import Client

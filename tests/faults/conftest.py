@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from networks import Network
 from tacit import Model
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 
 from faults.parties import IDLE, ServerProcess, ask
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tacit import Model
-from tacit.compile import Options, compile_model
+from tacit.compiler import Options, compile_model
 
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import TO_SERVER, Relay

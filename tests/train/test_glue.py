@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from encoders import WORDS, write
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.data.corpus import load as load_texts
 from tacit.data.text import Text
 from tacit_lab.glue import TASKS

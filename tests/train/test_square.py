@@ -10,7 +10,7 @@ from onnxruntime import InferenceSession
 
 torch = pytest.importorskip("torch")
 
-from tacit.compile import Options, compile_model  # noqa: E402
+from tacit.compiler import Options, compile_model  # noqa: E402
 from tacit.data.examples import Examples  # noqa: E402
 from tacit.measure.evaluation import simulated  # noqa: E402
 from tacit.model import Model  # noqa: E402

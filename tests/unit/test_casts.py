@@ -6,8 +6,8 @@ import onnxruntime
 import pytest
 from networks import Network
 from onnx import TensorProto, helper, numpy_helper
-from tacit.compile import Options, compile_model
-from tacit.compile.float_model import FloatModel
+from tacit.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import OPSETS, import_onnx
 from tacit.model import Model

@@ -5,8 +5,8 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tacit.compile import Options, compile_model
-from tacit.compile.float_model import FloatModel
+from tacit.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Selection

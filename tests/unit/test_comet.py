@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from encoders import LAYERS, tokens, weights, write
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit_lab.comet.clear import Clear

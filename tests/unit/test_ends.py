@@ -11,7 +11,7 @@ from networks import Network
 from onnx import TensorProto, helper
 from tacit.cli import main
 from tacit.cli.options import shape as shape_of
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Selection

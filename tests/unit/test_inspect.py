@@ -8,7 +8,7 @@ from networks import Network
 from sealed import edit
 from tacit import _core
 from tacit.cli import main
-from tacit.compile import Options, compile_model, metadata
+from tacit.compiler import Options, compile_model, metadata
 from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
 from tacit.model import Model

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from networks import Network
 from sealed import edit
-from tacit.compile import Options, compile_model, metadata
+from tacit.compiler import Options, compile_model, metadata
 from tacit.data.preprocess import PRESETS, Preprocessing
 from tacit.errors import MisuseError
 from tacit.model import Model

@@ -6,7 +6,7 @@ import lzma
 import numpy as np
 import pytest
 from networks import Network
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.errors import MisuseError
 from tacit.importers import packed
 from tacit.importers.onnx import import_onnx

@@ -8,8 +8,8 @@ from onnx import helper
 from streams import chunks, examples_of_two, heard, recurrent, saved, two_of_each, value, weights
 from tacit import _core
 from tacit.cli.options import pair
-from tacit.compile import Options, compile_model
-from tacit.compile.float_model import FloatModel
+from tacit.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
 from tacit.data.examples import load
 from tacit.data.parts import apart, joined, unit_of_each
 from tacit.errors import MisuseError, UnsupportedError

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from networks import Network
-from tacit.compile import Options, compile_model, float_model
-from tacit.compile.float_model import FloatModel
-from tacit.compile.quantize import calibrate
+from tacit.compiler import Options, compile_model, float_model
+from tacit.compiler.float_model import FloatModel
+from tacit.compiler.quantize import calibrate
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model

@@ -4,9 +4,10 @@ import numpy as np
 import onnxruntime
 import pytest
 from networks import Network
-from operators import OPERATORS
+from operators import OPERATORS, spectrum
 from recurrences import RECURRENT
 from tacit.importers.onnx import expose, import_onnx
+from tacit.importers.rewrite.magnitude import ERROR
 
 CASES = {**OPERATORS, **RECURRENT}
 
@@ -44,3 +45,13 @@ def test_a_gate_of_something_else_stays_a_product(tmp_path):
     gate = network.add("Sigmoid").last
     source = import_onnx(network.add("Mul", inputs=["x", gate]).save(tmp_path))
     assert "Multiply" in [node.operation["op"] for node in source.nodes]
+
+
+def test_magnitudes_are_within_a_quarter_of_a_percent(tmp_path):
+    path = spectrum().save(tmp_path)
+    rewritten, signature = expose(path, {seen.tensor for seen in import_onnx(path).observed().values()})
+    x = np.random.default_rng(0).uniform(-1, 1, (200, 1, 12)).astype(np.float32)
+    ratio = run(rewritten, signature.input_name, x) / run(path.read_bytes(), signature.input_name, x)
+    assert np.abs(ratio - 1).max() < ERROR + 1e-4
+    assert np.abs(ratio - 1).max() > 0.9 * ERROR
+    assert 0.0024 < ERROR < 0.00242

@@ -18,7 +18,7 @@ import result_tables
 from onnx import numpy_helper
 from PIL import Image
 from source_run import evaluate
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.importers.onnx import import_onnx
 
 SCRIPTS = Path(prepare_data.__file__).parent

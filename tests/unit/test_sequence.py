@@ -13,8 +13,8 @@ from encoders import HEADS, HIDDEN, LAYERS, VOCABULARY, Export, tokens, weights,
 from networks import Network
 from onnx import TensorProto, helper
 from source_run import evaluate
-from tacit.compile.float_model import FloatModel
-from tacit.compile.quantize import calibrate
+from tacit.compiler.float_model import FloatModel
+from tacit.compiler.quantize import calibrate
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Source

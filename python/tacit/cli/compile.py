@@ -28,8 +28,8 @@ from tacit.data.text import LONGEST_SEQUENCE
 from tacit.report import terminal
 
 if TYPE_CHECKING:
-    from tacit.compile.compiler import Options
-    from tacit.compile.reading import Reading
+    from tacit.compiler.compiler import Options
+    from tacit.compiler.reading import Reading
     from tacit.importers.check import Problems
 
 PROBLEMS = 1
@@ -185,7 +185,7 @@ class CompileOptions:
 
     def reading(self) -> "Reading":
         """What the compiler needs of a model that reads text."""
-        from tacit.compile.reading import Reading
+        from tacit.compiler.reading import Reading
 
         lines = corpus.Corpus(()) if self.texts is None else corpus.load(self.texts)
         texts, pairs = lines.inputs(False), lines.inputs(True)
@@ -202,8 +202,8 @@ class CompileOptions:
 
     def options(self, model: Path, reading: "Reading | None") -> "Options":
         """The options as the compiler reads them."""
-        from tacit.compile.compiler import Options
-        from tacit.compile.reading import own_labels
+        from tacit.compiler.compiler import Options
+        from tacit.compiler.reading import own_labels
 
         return Options(
             suite=str(self.suite),
@@ -276,7 +276,7 @@ def compile_command(
 
 def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, Any]:
     """Compile `model` into `output`, with a warning where nothing calibrates it; gives the summary of its layers."""
-    from tacit.compile.compiler import compile_model
+    from tacit.compiler.compiler import compile_model
     from tacit.importers.quantised import is_quantised
 
     trained = is_quantised(model)

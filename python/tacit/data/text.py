@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compile import metadata
+from tacit.compiler import metadata
 from tacit.data import embedding
 from tacit.data.corpus import PAIR
 from tacit.data.embedding import Embedding

@@ -34,7 +34,7 @@ def digits() -> Examples:
 
 def build_model(path: Path) -> Model:
     """Compile the shipped MNIST network into `path`."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     path.parent.mkdir(parents=True, exist_ok=True)
     calibration = load(asset("mnist_calibration.npz")).x

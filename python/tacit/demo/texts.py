@@ -37,8 +37,8 @@ def minilm() -> Path:
 
 def prepare(folder: Path, source: Path, sequence: int = SEQUENCE) -> Model:
     """The compiled model in `folder`, made of `source` unless it is there."""
-    from tacit.compile.compiler import Options, compile_model
-    from tacit.compile.reading import Reading
+    from tacit.compiler.compiler import Options, compile_model
+    from tacit.compiler.reading import Reading
 
     compiled = folder / f"minilm-{sequence}.tacit"
     if not compiled.exists():

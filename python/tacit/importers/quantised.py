@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compile.quantize import Ranges
+from tacit.compiler.quantize import Ranges
 from tacit.data import claims
 from tacit.errors import MisuseError
 from tacit.importers.source import Node, Source

@@ -49,7 +49,7 @@ def evaluate(
 
 def plain(source: Path, examples: Examples, compiled: Model) -> dict[str, Any]:
     """The float model under onnxruntime: what was `compiled` of it, for inputs as that takes them."""
-    from tacit.compile.float_model import FloatModel
+    from tacit.compiler.float_model import FloatModel
 
     began = monotonic()
     text, selection = compiled.text, compiled.selection

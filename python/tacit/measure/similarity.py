@@ -60,7 +60,7 @@ def needed(source: Path | None) -> Path:
 
 def plain(text: Text, source: Path, ids: NDArray[np.float32]) -> Embeddings:
     """Embeddings of the float model under onnxruntime for tokens above their mask."""
-    from tacit.compile.float_model import FloatModel
+    from tacit.compiler.float_model import FloatModel
 
     return embedded(text, FloatModel(source, (), text.sequence)(ids).astype(np.float64), ids)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
-from tacit.compile import metadata
+from tacit.compiler import metadata
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.errors import MisuseError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.data import corpus
 from tacit.data.text import Text
 from tacit.errors import MisuseError

@@ -143,7 +143,7 @@ CIFAR = Network("CIFAR-10", 1194, 265, 7.20, 2.88, 81.61, 81.61)
 
 def mnist(folder: Path, data: Path, images: int | None) -> tuple[Model, Examples, Path]:
     """The shipped network of MiniONN's shape, compiled; test digits; its float source."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     source, path, tests = asset("mnist.onnx"), folder / "mnist.tacit", folder / "digits.npz"
     write_test_set(tests, data / "mnist" / "mnist.npz")
@@ -159,7 +159,7 @@ def mnist(folder: Path, data: Path, images: int | None) -> tuple[Model, Examples
 
 def cifar(folder: Path, data: Path, images: int | None) -> tuple[Model, Examples, Path]:
     """MiniONN's CIFAR-10 network, compiled; test images; its float source."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     archive = data / "cifar10" / "cifar10_test.npz"
     if not archive.exists():

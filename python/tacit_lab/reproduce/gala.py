@@ -254,7 +254,7 @@ def gala_accuracy(full: bool, data: Path) -> dict[str, Any]:
 
 def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -> dict[str, Any]:
     """Accuracy of the integers and of the float model on the first test images of CIFAR-10."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     def examples(archive: str, count: int | None) -> Examples:
         x, y = pixels(data / "cifar10" / archive)

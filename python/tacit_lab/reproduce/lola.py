@@ -67,7 +67,7 @@ def images(data: Path, part: str, count: int | None) -> Examples:
 
 def compiled(network: Network, data: Path, folder: Path) -> Model:
     """The network for suite lola."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     source = asset("lola_small.onnx") if network.model is None else data / "models" / network.model
     options = Options(suite="lola", layer_bits=network.layer_bits, packing=network.packing)
@@ -146,8 +146,8 @@ def last_layer(source: Path) -> tuple[str, Any]:
 def deep_features(data: Path, full: bool) -> tuple[Rows, dict[str, Any]]:
     """The last layer of ResNet-20 on what the layers before make of CIFAR-10, which the client computes."""
     import onnx
-    from tacit.compile.compiler import Options, compile_model
-    from tacit.compile.float_model import FloatModel
+    from tacit.compiler.compiler import Options, compile_model
+    from tacit.compiler.float_model import FloatModel
 
     source = data / "models" / "resnet20_cifar10.onnx"
     tensor, head = last_layer(source)
@@ -194,7 +194,7 @@ def table_3(full: bool, data: Path) -> dict[str, Any]:
 
 def cifar(data: Path) -> tuple[Rows, dict[str, Any]]:
     """LoLa's network for CIFAR-10, trained by `tacit_lab.train.lola_cifar`."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     def part(name: str, count: int | None) -> Examples:
         x, y = pixels(data / "cifar10" / name)

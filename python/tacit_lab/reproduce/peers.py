@@ -171,7 +171,7 @@ def resnet(depth: int) -> Callable[[Path, Path], Given]:
     """A ResNet for CIFAR-10."""
 
     def build(folder: Path, data: Path) -> Given:
-        from tacit.compile.compiler import compile_model
+        from tacit.compiler.compiler import compile_model
 
         path = folder / f"resnet{depth}.tacit"
         images, _ = pixels(data / "cifar10" / "cifar10_train_50k.npz")
@@ -184,7 +184,7 @@ def resnet(depth: int) -> Callable[[Path, Path], Given]:
 
 def squeezenet(folder: Path, data: Path) -> Given:
     """SqueezeNet at 227x227, calibrated with a few photographs: traffic does not depend on them."""
-    from tacit.compile.compiler import compile_model
+    from tacit.compiler.compiler import compile_model
 
     path, photographs = folder / "squeezenet.tacit", sorted((data / "imagenet" / "free_images").glob("*.jpg"))
     seen = load_all(photographs, (3, 227, 227), PRESETS["caffe-squeezenet"]).x
@@ -194,8 +194,8 @@ def squeezenet(folder: Path, data: Path) -> Given:
 
 def encoder(folder: Path, _data: Path) -> Given:
     """MiniLM with a public embedding, as the others had none."""
-    from tacit.compile.compiler import Options, compile_model
-    from tacit.compile.reading import Reading
+    from tacit.compiler.compiler import Options, compile_model
+    from tacit.compiler.reading import Reading
     from tacit.measure.bench import random_examples
 
     path = folder / "minilm.tacit"

@@ -91,7 +91,7 @@ def table_4(_full: bool, _data: Path) -> dict[str, Any]:
 @contextmanager
 def compiled(source: Path, x: NDArray[np.float32] | None = None, **options: Any) -> Iterator[Model]:
     """A model for suite ufo."""
-    from tacit.compile.compiler import Options, compile_model
+    from tacit.compiler.compiler import Options, compile_model
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.tacit"

@@ -62,9 +62,48 @@ def chosen(w: Writer, x: str, shape: Shape, axis: int, indices: Sequence[int]) -
         return w.reshape(repeated(w, x, outer, repeats, inner), *after)
     pieces = runs(indices)
     if len(pieces) > MOST_PIECES:
+        pieces = both_ways(indices)
+    if len(pieces) > MOST_PIECES:
         return None
-    parts = [w.slice(x, axis, piece[0], piece[-1] + 1, piece.step) for piece in pieces]
+    parts = [run(w, x, shape, axis, piece) for piece in pieces]
     return parts[0] if len(parts) == 1 else w.put("Concat", *parts, axis=axis + 1)
+
+
+def both_ways(indices: Sequence[int]) -> list[range]:
+    """Indices as evenly spaced ranges that go up, and others that go down by one."""
+    found: list[range] = []
+    for piece in runs(indices):
+        down = found and len(piece) == 1 and piece[0] == found[-1][-1] - 1
+        if down and (found[-1].step == -1 or len(found[-1]) == 1):
+            found[-1] = range(found[-1][0], piece[0] - 1, -1)
+        else:
+            found.append(piece)
+    return found
+
+
+def run(w: Writer, x: str, shape: Shape, axis: int, piece: range) -> str:
+    """Write the elements of `x` at evenly spaced places of an axis, upwards or down by one."""
+    if piece.step > 0:
+        return w.slice(x, axis, piece[0], piece[-1] + 1, piece.step)
+    part = w.slice(x, axis, piece[-1], piece[0] + 1)
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    return w.reshape(backwards(w, part, outer, len(piece), inner), *shape[:axis], len(piece), *shape[axis + 1 :])
+
+
+def backwards(w: Writer, x: str, outer: int, length: int, inner: int) -> str:
+    """(outer, length, inner) with the middle axis in reverse: both halves swapped, then each of them reversed."""
+    if length < 2:
+        return x
+    half = length // 2
+    rows = w.reshape(x, outer, length * inner)
+    first, last = (w.slice(rows, 1, place * inner, (place + half) * inner) for place in (0, length - half))
+    if length % 2 == 0:
+        swapped = w.reshape(w.put("Concat", last, first, axis=2), 2 * outer, half * inner)
+        return backwards(w, swapped, 2 * outer, half, inner)
+    middle = w.slice(rows, 1, half * inner, (half + 1) * inner)
+    ends = (w.reshape(backwards(w, end, outer, half, inner), outer, half * inner) for end in (last, first))
+    turned_last, turned_first = ends
+    return w.put("Concat", turned_last, middle, turned_first, axis=2)
 
 
 def repeated(w: Writer, x: str, outer: int, times: int, inner: int) -> str:

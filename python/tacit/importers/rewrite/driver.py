@@ -19,6 +19,7 @@ from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
 from tacit.importers.rewrite.gates import GATES, define
+from tacit.importers.rewrite.magnitude import MAGNITUDE
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
@@ -46,6 +47,7 @@ REWRITES: Mapping[str, Rewriting] = {
     **ARRANGEMENTS,
     **FORMULAS,
     **GATES,
+    **MAGNITUDE,
     **NORMS,
     **POINTWISE,
     **PRODUCTS,

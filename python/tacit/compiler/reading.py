@@ -23,7 +23,7 @@ from tacit.importers.huggingface import (
 from tacit.importers.source import Source
 
 if TYPE_CHECKING:
-    from tacit.compile.compiler import Options
+    from tacit.compiler.compiler import Options
 
 TEXT_BITS = 8
 TEXT_WEIGHT_BITS = 10

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compile.quantize import Ranges
+from tacit.compiler.quantize import Ranges
 from tacit.importers.source import Node, Source
 
 HIDDEN = -1000.0

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compile.float_model import FloatModel
-from tacit.compile.quantize import synthetic
+from tacit.compiler.float_model import FloatModel
+from tacit.compiler.quantize import synthetic
 from tacit.data.parts import joined
 from tacit.importers.source import Part, Source
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
-from tacit.compile import metadata
-from tacit.compile.parts import needs_units, one_array, units
-from tacit.compile.penalties import soften
-from tacit.compile.quantize import calibrate
-from tacit.compile.reading import Reading, describe, of_text
+from tacit.compiler import metadata
+from tacit.compiler.parts import needs_units, one_array, units
+from tacit.compiler.penalties import soften
+from tacit.compiler.quantize import calibrate
+from tacit.compiler.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compile.float_model import FloatModel
+from tacit.compiler.float_model import FloatModel
 from tacit.importers.source import Seen, Source
 
 Ranges = dict[str, tuple[float, float]]
