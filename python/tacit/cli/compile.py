@@ -9,7 +9,18 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from tacit.cli.options import AcceptLeakage, AsJson, Preprocess, Suite, Switch, class_names, interval, shape, widths
+from tacit.cli.options import (
+    AcceptLeakage,
+    AsJson,
+    Preprocess,
+    Suite,
+    Switch,
+    assigned,
+    class_names,
+    interval,
+    shape,
+    widths,
+)
 from tacit.data import corpus
 from tacit.data.examples import load
 from tacit.data.preprocess import Preprocessing, parse
@@ -143,6 +154,14 @@ class CompileOptions:
             "Without NAME of the only input.",
         ),
     ] = None
+    input_value: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Of an ONNX file with an input that is a single number and no secret, such as a sampling rate: "
+            "its value, the same for everybody; may be repeated.",
+        ),
+    ] = None
     accept_leakage: AcceptLeakage = False
 
     @property
@@ -201,6 +220,7 @@ class CompileOptions:
             salt_of=self.salt_of,
             result=self.result,
             input_shapes=tuple(shape(text) for text in self.input_shape or ()),
+            input_values=tuple(assigned(text) for text in self.input_value or ()),
             say=terminal.note,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )

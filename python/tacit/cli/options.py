@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -169,6 +170,18 @@ def shape(text: str) -> tuple[str, tuple[int, ...]]:
     if min(found) < 1 or len(found) < 2:
         raise typer.BadParameter(f"`{text}` is no shape: name the batch and at least one size, all 1 or more")
     return name, found
+
+
+def assigned(text: str) -> tuple[str, float]:
+    """`NAME=VALUE` as the name of an input and a number."""
+    name, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):
+        raise typer.BadParameter(f"`{text}` is not of the form NAME=VALUE, with a number")
+    return name, number
 
 
 def widths(text: str) -> tuple[int, ...]:

@@ -52,7 +52,8 @@ class Options:
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
     `result` names the output of an ONNX file, or a tensor inside it, that is computed; without it the importer
     chooses, and `say` gets what it chose, in words for people. `input_shapes` are pairs of an input's name (or nothing,
-    where there is one) and its shape, the batch first, for sizes that the file leaves open.
+    where there is one) and its shape, the batch first, for sizes that the file leaves open. `input_values` are pairs of
+    the name of an input that is a single number, the same for everybody, and that number.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -76,12 +77,13 @@ class Options:
     salt_of: Path | None = None
     result: str | None = None
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    input_values: tuple[tuple[str, float], ...] = ()
     say: Callable[[str], None] = silent
 
     @property
     def selection(self) -> Selection:
         """The part of the model that is compiled."""
-        return Selection(self.result, self.input_shapes)
+        return Selection(self.result, self.input_shapes, self.input_values)
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
@@ -92,7 +94,7 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
-        names += ["result", "input_shapes"]
+        names += ["result", "input_shapes", "input_values"]
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -129,7 +131,7 @@ def compile_model(
     if is_quantised(source):
         if options.selection != WHOLE:
             raise MisuseError(
-                f"{source} was trained with few bits and has one result: leave --result and --input-shape out"
+                f"{source} was trained with few bits and has one result: leave --result and --input-... out"
             )
         return compile_quantised(source, output, options)
     reading, text = options.reading or Reading(), None

@@ -15,6 +15,7 @@ from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
+from tacit.importers.forms.control import FIX
 from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
@@ -37,6 +38,7 @@ from tacit.importers.selection import select
 from tacit.importers.sequence import Ends, begin, convert
 from tacit.importers.source import WHOLE, Remarks, Selection
 from tacit.importers.tokens import reads_tokens
+from tacit.importers.values import fix_values
 
 MOST_NAMES = 5
 STATIC = {"Constant", "Shape", "Size"}
@@ -45,12 +47,12 @@ OTHERWISE = "rewrite the layer, or choose an earlier result (--result NAME)"
 REMEDIES: Mapping[str, str] = {
     "ArgMax": "leave it to the client: choose the scores it reads as the result (--result NAME)",
     "GRU": "use a network without recurrence",
-    "If": "trace the model for one size, so that it has no control flow",
+    "If": FIX,
     "LSTM": "use a network without recurrence",
-    "Loop": "trace the model for one size, so that it has no control flow",
+    "Loop": FIX,
     "NonMaxSuppression": "leave it to the client: choose the boxes and scores it reads as the result (--result NAME)",
     "RNN": "use a network without recurrence",
-    "Scan": "trace the model for one size, so that it has no control flow",
+    "Scan": FIX,
     "TopK": "leave it to the client: choose the scores it reads as the result (--result NAME)",
 }
 
@@ -98,6 +100,8 @@ def check(path: Path, sequence: int | None = None, public: bool = False, selecti
 
 def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems) -> None:
     """The ends, then the operators, then each node by itself."""
+    with problems.caught():
+        fix_values(model, selection.values)
     to_onnx(model)
     as_float32(model)
     try:
@@ -106,7 +110,7 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
         problems.add(error)
         select(model, WHOLE, [])
     with problems.caught():
-        plain(model, Remarks(problems.notes))
+        plain(model, selection, Remarks(problems.notes))
     with problems.caught():
         read_integers(model)
     with problems.caught():

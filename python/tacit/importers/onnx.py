@@ -19,6 +19,7 @@ from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import fix_sizes
 from tacit.importers.fold import infer_sizes, named, simplify
+from tacit.importers.forms.functions import inline
 from tacit.importers.forms.fused import adopt
 from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model, read_directory
@@ -32,6 +33,7 @@ from tacit.importers.sequence import OPERATORS, Ends, import_sequence
 from tacit.importers.source import WHOLE, Remarks, Selection, Source
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
+from tacit.importers.values import fix_values
 
 OPSETS = range(7, 26)
 BLOCKED = "com.microsoft.nchwc."
@@ -128,22 +130,24 @@ def read(
     if is_directory_of_model(path):
         if selection != WHOLE:
             raise MisuseError(
-                f"{path} is a directory of Hugging Face, whose result is known: leave --result and --input-shape out"
+                f"{path} is a directory of Hugging Face, whose ends are known: leave --result and --input-... out"
             )
         return read_directory(path, needed(path, sequence), public)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
     remarks = remarks or Remarks()
+    fix_values(model, selection.values)
     to_onnx(model)
     as_float32(model)
     select(model, selection, remarks.notes)
-    plain(model, remarks)
+    plain(model, selection, remarks)
     for error in refusals(model):
         raise error
     read_integers(model)
     if not reads_tokens(model):
         fix_sizes(model, selection.shapes, remarks.notes)
+        remarks.notes[:] = dict.fromkeys(remarks.notes)
         return model
     if selection.shapes:
         raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")
@@ -166,6 +170,7 @@ def load(path: Path) -> onnx.ModelProto:
         model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path, format="protobuf")
         adopt(model)
         onnx.checker.check_model(model)
+        model = inline(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
     except DecodeError as error:

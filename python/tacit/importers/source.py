@@ -35,17 +35,20 @@ class Seen:
 class Selection:
     """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer.
 
-    `shapes` are those of inputs by name, the batch first; without a name, of the only one.
+    `shapes` are those of inputs by name, the batch first; without a name, of the only one. `values` are those of inputs
+    that are single numbers and no secret.
     """
 
     result: str | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
         """What the options say that a file was compiled with."""
         result, shapes = noted.get("result"), noted.get("input_shapes") or ()
-        return cls(result, tuple((str(name), tuple(map(int, shape))) for name, shape in shapes))
+        values = tuple((str(name), float(value)) for name, value in noted.get("input_values") or ())
+        return cls(result, tuple((str(name), tuple(map(int, shape))) for name, shape in shapes), values)
 
 
 @dataclass
