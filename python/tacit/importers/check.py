@@ -16,7 +16,7 @@ from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.forms.control import FIX
-from tacit.importers.forms.plain import plain
+from tacit.importers.forms.plain import has_plain_form, plain
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
     KNOWN,
@@ -144,7 +144,7 @@ def unsupported(model: onnx.ModelProto) -> list[UnsupportedError]:
     for node in model.graph.node:
         if node.op_type in STATIC or (node.input and all(name in static for name in node.input if name)):
             static.update(node.output)
-        elif operator(node) not in KNOWN and node.name not in explained:
+        elif operator(node) not in KNOWN and node.name not in explained and not has_plain_form(node):
             unread.setdefault(operator(node), []).append(node.name)
     errors = []
     for kind, names in unread.items():

@@ -5,8 +5,8 @@ import onnx
 from tacit.importers.casts import as_float32
 from tacit.importers.extents import fix_sizes
 from tacit.importers.forms.control import controls, resolve
-from tacit.importers.forms.defuse import defuse
-from tacit.importers.forms.dequantise import dequantise
+from tacit.importers.forms.defuse import RULES, defuse
+from tacit.importers.forms.dequantise import dequantise, is_quantised
 from tacit.importers.forms.lists import unpack_lists
 from tacit.importers.selection import drop_inputs
 from tacit.importers.source import Remarks, Selection
@@ -27,3 +27,8 @@ def plain(model: onnx.ModelProto, selection: Selection, remarks: Remarks) -> Non
     dequantise(model, remarks)
     defuse(model)
     as_float32(model)
+
+
+def has_plain_form(node: onnx.NodeProto) -> bool:
+    """Whether a node is of a kind that is written as others; one that is still there was refused, or comes after it."""
+    return is_quantised(node) or controls(node) or node.op_type in RULES.get(node.domain, ())
