@@ -18,6 +18,7 @@ from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.extents import fix_sizes
+from tacit.importers.external import check_model, load_with_weights
 from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.forms.functions import inline
 from tacit.importers.forms.fused import adopt
@@ -167,9 +168,9 @@ def load(path: Path) -> onnx.ModelProto:
     if known:
         raise MisuseError(f"{path} {known}")
     try:
-        model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path, format="protobuf")
+        model = onnx.load_model_from_string(unpack(path)) if packed(path) else load_with_weights(path)
         adopt(model)
-        onnx.checker.check_model(model)
+        check_model(model)
         model = inline(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
@@ -277,8 +278,8 @@ def expose(
     sequence: int | None = None,
     public: bool = False,
     selection: Selection = WHOLE,
-) -> tuple[bytes, Signature]:
-    """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
+) -> tuple[onnx.ModelProto, Signature]:
+    """The model with the activations `tensors` added to its outputs; and its signature."""
     model = read(path, sequence, public, selection)
     signature = sign(model)
     known = {signature.input_name, *(name for node in model.graph.node for name in node.output)}
@@ -292,4 +293,4 @@ def expose(
     present = {signature.input_name, signature.output_name}
     added = [name for name in tensors if name not in present]
     model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in added)
-    return model.SerializeToString(), signature
+    return model, signature
