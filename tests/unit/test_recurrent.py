@@ -51,7 +51,7 @@ def test_the_batch_may_be_in_front(tmp_path, directions):
     expected = np.concatenate(
         [outputs(of_layout(0, directions).proto().SerializeToString(), x[k : k + 1]) for k in range(3)]
     )
-    np.testing.assert_allclose(outputs(rewritten, x), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(outputs(rewritten.SerializeToString(), x), expected, rtol=1e-4, atol=1e-5)
 
 
 REFUSED = {

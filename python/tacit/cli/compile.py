@@ -15,6 +15,7 @@ from tacit.cli.options import (
     Preprocess,
     Suite,
     Switch,
+    assigned,
     class_names,
     interval,
     pair,
@@ -154,6 +155,14 @@ class CompileOptions:
             "Without NAME of the only input.",
         ),
     ] = None
+    input_value: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Of an ONNX file with an input that is a single number and no secret, such as a sampling rate: "
+            "its value, the same for everybody; may be repeated.",
+        ),
+    ] = None
     state: Annotated[
         list[str] | None,
         typer.Option(
@@ -224,6 +233,7 @@ class CompileOptions:
             result=self.result,
             input_shapes=tuple(shape(text) for text in self.input_shape or ()),
             states=tuple(pair(text) for text in self.state or ()),
+            input_values=tuple(assigned(text) for text in self.input_value or ()),
             say=terminal.note,
             disabled=tuple(dict.fromkeys(switch.value for switch in self.disable_pass or ())),
         )

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -177,6 +178,18 @@ def pair(text: str) -> tuple[str, str]:
     if not (before and sign and after):
         raise typer.BadParameter(f"`{text}` is not of the form IN=OUT")
     return before, after
+
+
+def assigned(text: str) -> tuple[str, float]:
+    """`NAME=VALUE` as the name of an input and a number."""
+    name, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):
+        raise typer.BadParameter(f"`{text}` is not of the form NAME=VALUE, with a number")
+    return name, number
 
 
 def widths(text: str) -> tuple[int, ...]:

@@ -53,7 +53,8 @@ class Options:
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
     `result` names the output of an ONNX file, or a tensor inside it, that is computed; without it the importer
     chooses, and `say` gets what it chose, in words for people. `input_shapes` are pairs of an input's name (or nothing,
-    where there is one) and its shape, the batch first, for sizes that the file leaves open.
+    where there is one) and its shape, the batch first, for sizes that the file leaves open. `input_values` are pairs of
+    the name of an input that is a single number, the same for everybody, and that number.
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
     of several inputs or results, by name; unless given they follow from the calibration.
@@ -80,6 +81,7 @@ class Options:
     salt_of: Path | None = None
     result: str | None = None
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    input_values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, float], ...] = ()
     say: Callable[[str], None] = silent
@@ -87,7 +89,7 @@ class Options:
     @property
     def selection(self) -> Selection:
         """The part of the model that is compiled."""
-        return Selection(self.result, self.input_shapes, self.states, self.units)
+        return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units)
 
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
@@ -98,7 +100,7 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
-        names += ["result", "input_shapes", "states", "units"]
+        names += ["result", "input_shapes", "input_values", "states", "units"]
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -136,7 +138,7 @@ def compile_model(
     if is_quantised(source):
         if options.selection != WHOLE:
             raise MisuseError(
-                f"{source} was trained with few bits and has one result: leave --result and --input-shape out"
+                f"{source} was trained with few bits and has one result: leave --result and --input-... out"
             )
         return compile_quantised(source, output, options)
     reading, text = options.reading or Reading(), None

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 from numpy.typing import NDArray
+from onnx import TensorProto, numpy_helper
 
 from tacit.data.parts import unit_of_each
 from tacit.errors import MisuseError
+from tacit.importers.external import MOST_BYTES, weight_bytes
 from tacit.importers.onnx import expose
 from tacit.importers.source import WHOLE, Selection
 
 BATCH = 64
+SMALL = 1 << 12
+"""Constants of fewer bytes stay in a large model, which may need their values early."""
 BATCH_BYTES = 2**27
 """How much the tensors of a batch may take, as long as it has more than one example."""
 
@@ -32,12 +38,15 @@ class FloatModel:
 
         These are embedded if the embedding is `public`. Raises errors as the importer does.
         """
-        serialised, self.signature = expose(path, tensors, sequence, public, selection)
+        model, self.signature = expose(path, tensors, sequence, public, selection)
         options = onnxruntime.SessionOptions()
+        self.lent = lend_weights(model, options)
         options.log_severity_level = 3
         self.tensors = [*tensors] if tensors else [self.signature.output_name]
         try:
-            self.session = onnxruntime.InferenceSession(serialised, options, providers=["CPUExecutionProvider"])
+            self.session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
         except Exception as error:  # onnxruntime's own exceptions share no base class
             raise MisuseError(f"onnxruntime cannot load {path}: {error}") from error
 
@@ -87,3 +96,23 @@ class FloatModel:
         outputs = [values[name].reshape(len(values[name]), -1) for values in self.batches(x)]
         units = unit_of_each(self.signature.outputs)
         return (np.concatenate(outputs) * units).astype(np.float32)
+
+
+def lend_weights(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> list[Any]:
+    """Let onnxruntime read the constants of a large model where they are, in place: a message has room for 2 GiB.
+
+    They must live as long as the session does; the result holds them.
+    """
+    if weight_bytes(model) <= MOST_BYTES:
+        return []
+    names, arrays = [], []
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) > SMALL:
+            names.append(tensor.name)
+            arrays.append(numpy_helper.to_array(tensor))
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            tensor.external_data.add(key="location", value="lent")
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in arrays]
+    options.add_external_initializers(names, values)
+    return [*arrays, *values]

@@ -16,7 +16,8 @@ from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.ends import flatten_states, join
 from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
-from tacit.importers.forms.plain import plain
+from tacit.importers.forms.control import FIX
+from tacit.importers.forms.plain import has_plain_form, plain
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
     KNOWN,
@@ -39,6 +40,7 @@ from tacit.importers.sequence import Ends, begin, convert
 from tacit.importers.source import WHOLE, Remarks, Selection
 from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import reads_tokens
+from tacit.importers.values import fix_values
 
 MOST_NAMES = 5
 STATIC = {"Constant", "Shape", "Size"}
@@ -46,10 +48,10 @@ STATIC = {"Constant", "Shape", "Size"}
 OTHERWISE = "rewrite the layer, or choose an earlier result (--result NAME)"
 REMEDIES: Mapping[str, str] = {
     "ArgMax": "leave it to the client: choose the scores it reads as the result (--result NAME)",
-    "If": "trace the model for one size, so that it has no control flow",
-    "Loop": "trace the model for one size, so that it has no control flow",
+    "If": FIX,
+    "Loop": FIX,
     "NonMaxSuppression": "leave it to the client: choose the boxes and scores it reads as the result (--result NAME)",
-    "Scan": "trace the model for one size, so that it has no control flow",
+    "Scan": FIX,
     "TopK": "leave it to the client: choose the scores it reads as the result (--result NAME)",
 }
 
@@ -97,6 +99,8 @@ def check(path: Path, sequence: int | None = None, public: bool = False, selecti
 
 def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems) -> None:
     """The ends, then the operators, then each node by itself."""
+    with problems.caught():
+        fix_values(model, selection.values)
     to_onnx(model)
     as_float32(model)
     try:
@@ -107,7 +111,7 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
     for refusal in time_in_front(model):
         problems.add(refusal)
     with problems.caught():
-        plain(model, Remarks(problems.notes))
+        plain(model, selection, Remarks(problems.notes))
     with problems.caught():
         read_integers(model)
     with problems.caught():
@@ -146,7 +150,7 @@ def unsupported(model: onnx.ModelProto) -> list[UnsupportedError]:
     for node in model.graph.node:
         if node.op_type in STATIC or (node.input and all(name in static for name in node.input if name)):
             static.update(node.output)
-        elif operator(node) not in KNOWN and node.name not in explained:
+        elif operator(node) not in KNOWN and node.name not in explained and not has_plain_form(node):
             unread.setdefault(operator(node), []).append(node.name)
     errors = []
     for kind, names in unread.items():

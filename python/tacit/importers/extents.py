@@ -95,6 +95,9 @@ def demand_sizes(entry: onnx.ValueInfoProto, among: bool = False) -> None:
     An input `among` others may be a state.
     """
     size, shown = sizes(entry), declared_shape(entry)
+    if not size:
+        what = f"input `{entry.name}` is a single number"
+        raise UnsupportedError(f"{what}; say which one, if it is no secret: --input-value {entry.name}=VALUE")
     advice = f"pass the fixed size that you will run: --input-shape {entry.name}="
     if len(size) < 2:
         raise UnsupportedError(f"input `{entry.name}` has shape {shown}; its first dimension must be the batch")

@@ -54,8 +54,19 @@ def live(model: onnx.ModelProto) -> list[onnx.NodeProto]:
     for node in reversed(model.graph.node):
         if needed.intersection(name for name in node.output if name):
             needed.update(node.input)
+            needed.update(outer(node))
             found.append(node)
     return found[::-1]
+
+
+def outer(node: onnx.NodeProto) -> Iterator[str]:
+    """The tensors that the graphs inside a node read, their own among them."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield from (entry.name for entry in attribute.g.output)
+            for inner in attribute.g.node:
+                yield from inner.input
+                yield from outer(inner)
 
 
 def keep(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> None:

@@ -19,7 +19,9 @@ from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
 from tacit.importers.ends import RESULTS, flatten_states, input_parts, join, kept, result_parts
 from tacit.importers.extents import fix_sizes
+from tacit.importers.external import check_model, load_with_weights
 from tacit.importers.fold import infer_sizes, named, simplify
+from tacit.importers.forms.functions import inline
 from tacit.importers.forms.fused import adopt
 from tacit.importers.forms.plain import plain
 from tacit.importers.huggingface import is_directory_of_model, read_directory
@@ -33,6 +35,7 @@ from tacit.importers.source import MOST_AXES, WHOLE, Part, Remarks, Selection, S
 from tacit.importers.time_axis import time_in_front
 from tacit.importers.tokens import fix_tokens, length_of, reads_tokens
 from tacit.importers.unified import DOMAIN
+from tacit.importers.values import fix_values
 
 OPSETS = range(7, 26)
 BLOCKED = "com.microsoft.nchwc."
@@ -172,17 +175,18 @@ def read(
     if is_directory_of_model(path):
         if selection != WHOLE:
             raise MisuseError(
-                f"{path} is a directory of Hugging Face, whose result is known: leave --result and --input-shape out"
+                f"{path} is a directory of Hugging Face, whose ends are known: leave --result and --input-... out"
             )
         return read_directory(path, needed(path, sequence), public)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)
     remarks = remarks or Remarks()
+    fix_values(model, selection.values)
     to_onnx(model)
     as_float32(model)
     select(model, selection, remarks.notes)
-    plain(model, remarks)
+    plain(model, selection, remarks)
     for error in [*refusals(model), *time_in_front(model)]:
         raise error
     read_integers(model)
@@ -191,6 +195,7 @@ def read(
         states = {before for before, _ in selection.states}
         fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], remarks.notes)
         join(model, selection, remarks.notes)
+        remarks.notes[:] = dict.fromkeys(remarks.notes)
         return model
     if selection.shapes:
         raise MisuseError(f"{path} reads text: say how many tokens an input has by --sequence, not --input-shape")
@@ -210,9 +215,10 @@ def load(path: Path) -> onnx.ModelProto:
     if known:
         raise MisuseError(f"{path} {known}")
     try:
-        model = onnx.load_model_from_string(unpack(path)) if packed(path) else onnx.load(path, format="protobuf")
+        model = onnx.load_model_from_string(unpack(path)) if packed(path) else load_with_weights(path)
         adopt(model)
-        onnx.checker.check_model(model)
+        check_model(model)
+        model = inline(model)
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist") from None
     except DecodeError as error:
@@ -320,8 +326,8 @@ def expose(
     sequence: int | None = None,
     public: bool = False,
     selection: Selection = WHOLE,
-) -> tuple[bytes, Signature]:
-    """The model, serialised, with the activations `tensors` added to its outputs; and its signature."""
+) -> tuple[onnx.ModelProto, Signature]:
+    """The model with the activations `tensors` added to its outputs; and its signature."""
     model = read(path, sequence, public, selection)
     signature = sign(model, selection)
     known = {signature.input_name, *(before for before, _ in signature.states)}
@@ -341,4 +347,4 @@ def expose(
     present = {signature.input_name, signature.output_name, *(name for pair in signature.states for name in pair)}
     added = [name for name in tensors if name not in present]
     model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in added)
-    return model.SerializeToString(), signature
+    return model, signature

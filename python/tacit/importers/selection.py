@@ -8,7 +8,7 @@ import onnx
 from onnx import TensorProto, helper, shape_inference
 
 from tacit.errors import MisuseError
-from tacit.importers.fold import keep, live, without_weights
+from tacit.importers.fold import keep, live, outer, without_weights
 from tacit.importers.source import Selection
 
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
@@ -169,11 +169,3 @@ def drop_inputs(model: onnx.ModelProto) -> None:
         unused = [index for index, entry in enumerate(entries) if entry.name not in used]
         for index in reversed(unused):
             del entries[index]
-
-
-def outer(node: onnx.NodeProto) -> Iterable[str]:
-    """The tensors that the graphs inside a node read."""
-    for attribute in node.attribute:
-        for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from inner.input
-            yield from outer(inner)

@@ -75,12 +75,14 @@ class Selection:
     """The part of a file that is wanted: the tensor that is the `result`, or None for a choice by the importer.
 
     Several results have commas between. `shapes` are those of inputs by name, the batch first; without a name, of the
-    only one. `states` are pairs: an input that is kept from one example to the next, and the output that it is then.
-    `units` say for inputs and results, where there are several, how large 1 is in the tensor that they share.
+    only one. `values` are those of inputs that are single numbers and no secret. `states` are pairs: an input that is
+    kept from one example to the next, and the output that it is then. `units` say for inputs and results, where there
+    are several, how large 1 is in the tensor that they share.
     """
 
     result: str | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, float], ...] = ()
 
@@ -88,9 +90,10 @@ class Selection:
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
         """What the options say that a file was compiled with."""
         shapes = tuple((str(name), tuple(map(int, shape))) for name, shape in noted.get("input_shapes") or ())
+        values = tuple((str(name), float(value)) for name, value in noted.get("input_values") or ())
         states = tuple((str(before), str(after)) for before, after in noted.get("states") or ())
         units = tuple((str(name), float(unit)) for name, unit in noted.get("units") or ())
-        return cls(noted.get("result"), shapes, states, units)
+        return cls(noted.get("result"), shapes, values, states, units)
 
 
 @dataclass

@@ -5,6 +5,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import UnsupportedError
+from tacit.importers.fold import keep
 
 IDS, MASK, TYPES, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "position_ids"
 KINDS = {TensorProto.INT64: np.int64, TensorProto.INT32: np.int32}
@@ -28,9 +29,9 @@ def length_of(model: onnx.ModelProto) -> int | None:
 
 
 def fix_tokens(model: onnx.ModelProto, sequence: int) -> onnx.ModelProto:
-    """The model with one float32 input `x` (N, 2, sequence), tokens above and their mask below, and its first output.
+    """The model, changed in place, with one float32 input `x` (N, 2, sequence) and its first output.
 
-    Token types are 0. Raises `UnsupportedError` for inputs that are nothing of that.
+    The input has tokens above and their mask below; token types are 0. Raises `UnsupportedError` for inputs that are nothing of that.
     """
     given = inputs(model)
     for name, entry in given.items():
@@ -43,9 +44,7 @@ def fix_tokens(model: onnx.ModelProto, sequence: int) -> onnx.ModelProto:
     length = length_of(model)
     if length not in (None, sequence):
         raise UnsupportedError(f"the model reads {length} tokens and not {sequence}; export it at a dynamic length")
-    fixed = onnx.ModelProto()
-    fixed.CopyFrom(model)
-    graph = fixed.graph
+    graph = model.graph
     name = fresh(model, "x")
     for field in (graph.input, graph.value_info):
         del field[:]
@@ -53,13 +52,11 @@ def fix_tokens(model: onnx.ModelProto, sequence: int) -> onnx.ModelProto:
     graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 2, sequence]))
     graph.initializer.extend(constants(name, sequence))
     nodes = [node for entry in given.values() for node in provide(entry, name)]
-    nodes += list(model.graph.node)
-    del graph.node[:]
-    graph.node.extend(nodes)
+    keep(model, [*nodes, *graph.node])
     shape = graph.output[0].type.tensor_type.shape
     for axis, size in enumerate(shape.dim):
         size.dim_param = f"output{axis}"
-    return fixed
+    return model
 
 
 def constants(name: str, sequence: int) -> list[TensorProto]:

@@ -25,7 +25,7 @@ def dequantise(model: onnx.ModelProto, remarks: Remarks) -> None:
 
     Raises `UnsupportedError` naming the node for integers that are no rounded numbers.
     """
-    if not any(node.op_type in QUANTISED and node.domain in (*OWN, EXTRA) for node in model.graph.node):
+    if not any(is_quantised(node) for node in model.graph.node):
         return
     graph = Reals(model)
     others = {entry.name for entry in model.graph.output}
@@ -43,10 +43,15 @@ def dequantise(model: onnx.ModelProto, remarks: Remarks) -> None:
         remarks.notes.append(f"read {layers} as float{known}")
 
 
+def is_quantised(node: onnx.NodeProto) -> bool:
+    """Whether a node makes integers of numbers, computes with them, or makes numbers of them."""
+    return node.op_type in QUANTISED and node.domain in (*OWN, EXTRA)
+
+
 def convert(graph: Reals, node: onnx.NodeProto) -> None:
     """Write one node anew."""
     read = set(node.input)
-    if node.op_type in QUANTISED and node.domain in (*OWN, EXTRA):
+    if is_quantised(node):
         QUANTISED[node.op_type](graph, node)
     elif node.op_type == "Gather" and integral(graph, node.input[0]) and node.input[1] not in graph.fixed:
         choose(graph, node)
