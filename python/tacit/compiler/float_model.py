@@ -93,7 +93,8 @@ class FloatModel:
     def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """The output, flattened to (N, outputs)."""
         name = self.signature.output_name
-        outputs = [values[name].reshape(len(values[name]), -1) for values in self.batches(x)]
+        given = self.signature.input_name
+        outputs = [values[name].reshape(len(values[given]), -1) for values in self.batches(x)]
         units = unit_of_each(self.signature.outputs)
         return (np.concatenate(outputs) * units).astype(np.float32)
 

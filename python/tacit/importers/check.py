@@ -110,15 +110,15 @@ def check_graph(model: onnx.ModelProto, selection: Selection, problems: Problems
         select(model, WHOLE, [])
     for refusal in time_in_front(model):
         problems.add(refusal)
+    left = selection
     with problems.caught():
-        plain(model, selection, Remarks(problems.notes))
+        left = flatten_states(model, selection)
+    with problems.caught():
+        plain(model, left, Remarks(problems.notes))
     with problems.caught():
         read_integers(model)
     with problems.caught():
-        flatten_states(model, selection)
-    states = {before for before, _ in selection.states}
-    with problems.caught():
-        fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], problems.notes)
+        fix_sizes(model, left.shapes, problems.notes)
     for entry in computed(model):
         with problems.caught():
             demand_sizes(entry)

@@ -6,6 +6,7 @@ parts of very different size share one scale.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -27,8 +28,8 @@ def kept(selection: Selection) -> tuple[tuple[str, str], ...]:
     return tuple((f"{before}{KEPT}", f"{after}{KEPT}") for before, after in selection.states)
 
 
-def flatten_states(model: onnx.ModelProto, selection: Selection) -> None:
-    """Let each state be a vector, in place: its batch may be any axis.
+def flatten_states(model: onnx.ModelProto, selection: Selection) -> Selection:
+    """Let each state be a vector, in place: its batch may be any axis. Gives what is asked of the other inputs.
 
     Raises `MisuseError` for a state that is no input, and `UnsupportedError` for one of another type than float32.
     """
@@ -49,12 +50,14 @@ def flatten_states(model: onnx.ModelProto, selection: Selection) -> None:
         entry.CopyFrom(helper.make_tensor_value_info(flat, TensorProto.FLOAT, [1, length]))
         afters.append(helper.make_tensor_value_info(flat_after, TensorProto.FLOAT, [1, length]))
     if not nodes:
-        return
+        return selection
     made, asked = {after for _, after in selection.states}, named(selection.result, entries)
     results = [entry for entry in model.graph.output if entry.name not in made or entry.name in asked]
     del model.graph.output[:]
     model.graph.output.extend([*results, *afters])
     insert(model, nodes)
+    states = {before for before, _ in selection.states}
+    return replace(selection, shapes=tuple(pair for pair in selection.shapes if pair[0] not in states))
 
 
 def join(model: onnx.ModelProto, selection: Selection, notes: list[str]) -> None:

@@ -186,14 +186,13 @@ def read(
     to_onnx(model)
     as_float32(model)
     select(model, selection, remarks.notes)
-    plain(model, selection, remarks)
+    left = flatten_states(model, selection)
+    plain(model, left, remarks)
     for error in [*refusals(model), *time_in_front(model)]:
         raise error
     read_integers(model)
     if not reads_tokens(model):
-        flatten_states(model, selection)
-        states = {before for before, _ in selection.states}
-        fix_sizes(model, [pair for pair in selection.shapes if pair[0] not in states], remarks.notes)
+        fix_sizes(model, left.shapes, remarks.notes)
         join(model, selection, remarks.notes)
         remarks.notes[:] = dict.fromkeys(remarks.notes)
         return model

@@ -31,7 +31,7 @@ def length_of(model: onnx.ModelProto) -> int | None:
 def fix_tokens(model: onnx.ModelProto, sequence: int) -> onnx.ModelProto:
     """The model, changed in place, with one float32 input `x` (N, 2, sequence) and its first output.
 
-    The input has tokens above and their mask below; token types are 0. Raises `UnsupportedError` for inputs that are nothing of that.
+    The input has tokens above and their mask below; token types are 0. Raises `UnsupportedError` for other inputs.
     """
     given = inputs(model)
     for name, entry in given.items():

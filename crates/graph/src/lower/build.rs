@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Multipliers of a sum have at least this magnitude where possible.
 const SUM_FLOOR: f64 = 64.0;
 const SUM_CEILING: f64 = 16384.0;
-const SUM_SHIFT_LIMIT: u32 = 20;
+const SUM_SHIFT_LIMIT: u32 = 30;
 
 pub(super) struct Builder<'a> {
     pub(super) scales: Scales<'a>,
@@ -317,6 +317,10 @@ impl<'a> Builder<'a> {
         let factor = f64::from(shift).exp2();
         let multipliers =
             [multiplier(ratios[0] * factor, name)?, multiplier(ratios[1] * factor, name)?];
+        if multipliers == [0, 0] {
+            let what = "rounds all of its values to zero";
+            return Err(Error::unsupported(name, what, "calibrate with inputs like the real ones"));
+        }
         let shape = self.graph.tensors[inputs[0]].shape.clone();
         let output = self.tensor(output, &shape, Format { bits: 1, scale, signed: true });
         let op = Op::from(Sum { multipliers, accumulator_bits: 0, shift });

@@ -7,14 +7,20 @@ use std::collections::BTreeMap;
 /// ratio of its scale to its parent's.
 pub(super) struct Links<'a> {
     parents: BTreeMap<&'a str, (&'a str, f64)>,
-    /// The graph's input and its states, whose scales nothing else may choose.
-    fixed: Vec<&'a str>,
+    /// The graph's input and its states, whose scales nothing else may choose, and the tensors that
+    /// states are after an input, each with that of which it has the scale.
+    fixed: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Links<'a> {
     pub(super) fn new(program: &'a Program, activation_bits: u32) -> Self {
-        let states = program.source.states.iter().map(|state| state.name.as_str());
-        let fixed = [program.source.input.name.as_str()].into_iter().chain(states).collect();
+        let input = program.source.input.name.as_str();
+        let mut fixed = vec![(input, input)];
+        for state in &program.source.states {
+            fixed.extend(
+                [state.name.as_str(), state.after.as_str()].map(|name| (name, state.name.as_str())),
+            );
+        }
         let mut links = Self { parents: BTreeMap::new(), fixed };
         for node in &program.source.nodes {
             let dropped = dropped(program, node, activation_bits);
@@ -42,10 +48,11 @@ impl<'a> Links<'a> {
         (name, ratio)
     }
 
-    /// The first of the graph's input and its states that is in the class of `tensor`.
-    pub(super) fn fixed(&self, tensor: &str) -> Option<&'a str> {
+    /// The first tensor of fixed scale in the class of `tensor`, and the input or state whose scale
+    /// it has.
+    pub(super) fn fixed(&self, tensor: &str) -> Option<(&'a str, &'a str)> {
         let root = self.root(tensor).0;
-        self.fixed.iter().copied().find(|fixed| self.root(fixed).0 == root)
+        self.fixed.iter().copied().find(|(fixed, _)| self.root(fixed).0 == root)
     }
 
     /// Makes the scale of `b` that of `a` times `ratio`.

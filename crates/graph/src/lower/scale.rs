@@ -56,10 +56,10 @@ impl<'a> Scales<'a> {
     /// the ranges of what linear nodes and sums compute.
     pub(super) fn of(&self, tensor: &str) -> Result<f64> {
         let (root, ratio) = self.links.root(tensor);
-        if let Some(fixed) = self.links.fixed(tensor) {
-            let scale = match fixed == self.program.source.input.name {
+        if let Some((fixed, end)) = self.links.fixed(tensor) {
+            let scale = match end == self.program.source.input.name {
                 true => self.input()?.0,
-                false => self.state(fixed)?.0,
+                false => self.state(end)?.0,
             };
             return Ok(scale * ratio / self.links.root(fixed).1);
         }

@@ -6,11 +6,12 @@ use super::scale::Scales;
 use crate::error::{Error, Result};
 use crate::ir::{Format, Nonlinear, Op, State, Tensor};
 use crate::ops::Relu;
+use crate::ops::relu::MAX_SATURATE;
 use crate::source::Program;
 use crate::source::scaling::{levels, side};
 
 /// Bits that a state has beyond activations: its errors add up from input to input.
-const STATE_BITS: u32 = 4;
+const STATE_BITS: u32 = 6;
 
 /// Refuses states where the protocols keep none.
 pub(super) fn check(program: &Program, options: &Options) -> Result<()> {
@@ -25,7 +26,7 @@ pub(super) fn check(program: &Program, options: &Options) -> Result<()> {
 impl Scales<'_> {
     /// Scale and smallest integer of a state, which has `2 * -low` integers.
     pub(super) fn state(&self, name: &str) -> Result<(f64, i64)> {
-        let bits = self.activation_bits + STATE_BITS;
+        let bits = (self.activation_bits + STATE_BITS).min(MAX_SATURATE);
         let scale = side(self.own_range(name)?) / levels(bits - 1);
         Ok((scale, -(1 << (bits - 1))))
     }

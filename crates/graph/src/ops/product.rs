@@ -63,8 +63,9 @@ impl Operator for Product {
         fits.then_some(()).ok_or("a factor exceeds its width".into())
     }
 
-    fn reads(&self, _signed: bool, _range: Range) -> u32 {
-        self.factor_bits[0].max(self.factor_bits[1])
+    /// Each factor needs no more than its own width.
+    fn reads(&self, _signed: bool, range: Range) -> u32 {
+        range.width()
     }
 
     fn choose_widths(&mut self, inputs: &[Known], _accumulator: Option<u32>) {

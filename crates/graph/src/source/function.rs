@@ -55,6 +55,23 @@ impl Function {
         matches!(self, Self::Sqrt | Self::Log | Self::Reciprocal)
     }
 
+    /// The magnitude of arguments beyond which the function is within half of `step` of its limits;
+    /// nothing for a function without limits.
+    pub(crate) fn flat_beyond(self, step: f64) -> Option<f64> {
+        if !matches!(self, Self::Sigmoid | Self::Tanh | Self::Erf) {
+            return None;
+        }
+        let (mut inside, mut beyond) = (0.0, 64.0);
+        while beyond - inside > 1e-3 {
+            let middle = (inside + beyond) / 2.0;
+            match 1.0 - self.at(middle, 0.0, 0.0) > step / 2.0 {
+                true => inside = middle,
+                false => beyond = middle,
+            }
+        }
+        Some(beyond)
+    }
+
     /// Returns the function at `x`.
     pub fn at(self, x: f64, alpha: f64, beta: f64) -> f64 {
         match self {
@@ -129,6 +146,11 @@ mod tests {
             near(Function::Erf, x, y);
             near(Function::Erf, -x, -y);
         }
+        for (function, beyond) in [(Function::Tanh, 3.116), (Function::Sigmoid, 6.232)] {
+            let found = function.flat_beyond(1.0 / 255.0).unwrap_or_default();
+            assert!((found - beyond).abs() < 0.35, "{function:?} is flat beyond {found}");
+        }
+        assert_eq!(Function::Exp.flat_beyond(0.01), None);
         near(Function::Erf, 5.9, 1.0);
         near(Function::Erf, 7.0, 1.0);
         near(Function::Mish, 1.0, 0.865_098_388_267);

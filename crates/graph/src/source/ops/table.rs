@@ -42,7 +42,7 @@ impl SourceOperator for Table {
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
-        let (low, high) = around_zero(values.range(0)?);
+        let (low, high) = self.arguments(values)?;
         let (from, to) = values.output_range()?;
         let levels = levels(values.activation_bits());
         let side = if from < 0.0 { levels / 2.0 } else { levels };
@@ -62,7 +62,7 @@ impl SourceOperator for Table {
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
         let bits = bits(&*step.values());
-        let range = around_zero(step.values().range(0)?);
+        let range = self.arguments(&*step.values())?;
         if self.is_steep_on(range) && step.input(0)?.format.scale * levels(bits) * 2.0 <= range.1 {
             return self.lower_in_two(step, bits, range.1);
         }
@@ -92,6 +92,13 @@ impl SourceOperator for Table {
 }
 
 impl Table {
+    /// The range of arguments that are told apart: where the function is flat they need not be.
+    fn arguments(&self, values: &dyn Values) -> Result<(f64, f64)> {
+        let (low, high) = around_zero(values.range(0)?);
+        let beyond = self.function.flat_beyond(1.0 / levels(values.activation_bits()));
+        Ok(beyond.map_or((low, high), |most| (low.max(-most), high.min(most))))
+    }
+
     /// Whether a fine table beside a coarse one is worth its cost on values in `range`.
     fn is_steep_on(&self, range: (f64, f64)) -> bool {
         self.function.is_steep() && range.0 >= 0.0
