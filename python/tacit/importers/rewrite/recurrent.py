@@ -22,8 +22,10 @@ ORDERS = {"LSTM": (0, 2, 1, 3), "GRU": (0, 1, 2), "RNN": (0,)}
 """The gates of ONNX in the order in which a cell has them."""
 FUNCTIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 """Activation functions of each direction, unless a node names others."""
-MOST_STEPS = 512
-"""Longest sequence that is unrolled."""
+STEP_NODES = {"LSTM": (20, 26), "GRU": (23, 29), "RNN": (5, 9)}
+"""Nodes that a step becomes in the compiled model, of one direction and of two."""
+MOST_NODES = 4000
+"""Nodes that layers may become; a compiled model has at most 4096."""
 LENGTHS, STATE, MEMORY, PEEPHOLES = 4, 5, 6, 7
 """Where inputs of a node are that it may lack."""
 
@@ -34,7 +36,7 @@ def recurrent(w: Writer) -> tuple[str, ...]:
     backwards = DIRECTIONS.get(text(w.call.attributes.get("direction", "forward")))
     if backwards is None:
         w.call.refuse("in an unknown direction", "use forward, reverse or bidirectional")
-    check(w.call, steps)
+    check(w.call, steps, len(backwards))
     cell = cell_of(w, len(backwards))
     products = gates_of_input(w, cell, x)
     state, memory = (initial(w, index) for index in (STATE, MEMORY))
@@ -67,10 +69,11 @@ def sequence(w: Writer) -> tuple[str, int]:
     return x, steps
 
 
-def check(call: Call, steps: int) -> None:
-    """Refuse what no step expresses."""
-    if steps > MOST_STEPS:
-        call.refuse(f"of {steps} steps, where {MOST_STEPS} are possible", "cut inputs into shorter sequences")
+def check(call: Call, steps: int, parts: int) -> None:
+    """Refuse what no step expresses, and more steps than a compiled model has room for."""
+    most = MOST_NODES // STEP_NODES[call.operator][parts - 1]
+    if steps > most:
+        call.refuse(f"of {steps} steps, where {most} are possible", "cut inputs into shorter sequences")
     lengths = call.constant(LENGTHS, "length of the sequence")
     if lengths is not None and (lengths != steps).any():
         call.refuse("with a sequence_lens that differs from the length", "cut the input to the length that you run")
