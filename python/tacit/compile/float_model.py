@@ -43,9 +43,8 @@ class FloatModel:
         options.log_severity_level = 3
         self.tensors = [*tensors] if tensors else [self.signature.output_name]
         try:
-            self.session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            content = model.SerializeToString()
+            self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own exceptions share no base class
             raise MisuseError(f"onnxruntime cannot load {path}: {error}") from error
 

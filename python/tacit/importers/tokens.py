@@ -29,7 +29,7 @@ def length_of(model: onnx.ModelProto) -> int | None:
 
 
 def fix_tokens(model: onnx.ModelProto, sequence: int) -> onnx.ModelProto:
-    """The model, changed in place, with one float32 input `x` (N, 2, sequence), tokens above and their mask below, and its first output.
+    """The model, in place, with one float32 input `x` (N, 2, sequence), tokens above their mask, and its first output.
 
     Token types are 0. Raises `UnsupportedError` for inputs that are nothing of that.
     """
