@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 from tacit.errors import UnsupportedError
 from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
+from tacit.importers.guard import guarded
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
 from tacit.importers.rewrite.norms import NORMS
@@ -94,7 +95,8 @@ def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[s
 
 def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
     """The nodes that take the place of `node`, the last of which writes its output; None if it stays."""
-    result = REWRITES[node.op_type](writer)
+    with guarded(node.name, node.op_type):
+        result = REWRITES[node.op_type](writer)
     if result is None:
         return None
     if not any(result in written.output for written in writer.nodes):
