@@ -110,16 +110,17 @@ def multi_head(bias: bool) -> Callable[[], Network]:
     return build
 
 
-def own_attention(*, wide: bool, hides: bool = False, mask: bool = False) -> Callable[[], Network]:
+def own_attention(*, wide: bool, hides: bool = False, mask: bool = False, keys: int = 2) -> Callable[[], Network]:
     """Attention as ONNX has it since opset 23."""
 
     def build() -> Network:
         network = Network(ROWS if wide else (1, 2, 6, 8), opset=23)
         for name in "qkv":
             size = 16 if wide else 8
-            network.add("MatMul", inputs=["x", numbered(network, network.normal(size, size) * 1.5)], name=name)
+            made = size if name == "q" else size * keys // 2
+            network.add("MatMul", inputs=["x", numbered(network, network.normal(size, made) * 1.5)], name=name)
         names = [numbered(network, network.random.uniform(-1, 0, (1, 1, 6, 6)))] if mask else []
-        heads = {"q_num_heads": 2, "kv_num_heads": 2} if wide else {}
+        heads = {"q_num_heads": 2, "kv_num_heads": keys} if wide else {}
         return network.add("Attention", inputs=["q.out", "k.out", "v.out", *names], is_causal=int(hides), **heads)
 
     return build
@@ -182,6 +183,7 @@ FORMS: dict[str, Callable[[], Network]] = {
     "norm before opset 17": early_norm("LayerNormalization", "scale", "bias"),
     "own attention": own_attention(wide=False),
     "own attention of rows": own_attention(wide=True),
+    "own attention of two heads to one": own_attention(wide=True, keys=1),
     "own attention with a mask": own_attention(wide=True, mask=True),
     "own attention, causal": own_attention(wide=True, hides=True),
     "own rotary embedding": rotary((1, 2, 6, 8)),

@@ -67,7 +67,7 @@ def test_a_stream_keeps_its_state_between_two_processes(stream):
     assert done.report["max_error"] == 0
     expected = heard(session_of(path), x)
     values = model.real(done.prediction.outputs)
-    assert np.abs(values - expected).max() < 0.03 * np.abs(expected).max()
+    assert np.abs(values - expected).max() < 0.04 * np.abs(expected).max()
     # One chunk after another in an open session gives the same, and a new session begins anew.
     with Pair(model).server() as server, Client(server.address, pin=server.pin).session(12) as session:
         each = np.concatenate([session.predict(chunk).outputs for chunk in x])

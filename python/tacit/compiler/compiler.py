@@ -1,7 +1,8 @@
 """From a float model to a .tacit file: import, calibrate, compile."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,10 +18,10 @@ from tacit.compiler.quantize import calibrate
 from tacit.compiler.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
-from tacit.errors import MisuseError
+from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
-from tacit.importers.source import WHOLE, Selection
+from tacit.importers.source import WHOLE, Selection, Source
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -34,6 +35,10 @@ EXACT_WEIGHT_BITS = 5
 # Of suite ufo, where every bit of a weight is a transfer; the first and the last layer have 8.
 TRANSFERS_ACTIVATION_BITS = 6
 TRANSFERS_WEIGHT_BITS = 4
+
+
+ADVICE = "; "
+"""What stands between the reason of a refusal and what to do about it."""
 
 
 def silent(_: str) -> None:
@@ -143,6 +148,7 @@ def compile_model(
         return compile_quantised(source, output, options)
     reading, text = options.reading or Reading(), None
     graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
+    refuse_nothing(graph)
     for note in graph.notes:
         options.say(note)
     x = one_array(graph, x)
@@ -169,15 +175,41 @@ def compile_model(
     exact = options.suite == "lola"
     options = with_widths(options)
     entries = options.entries(source, text, x is not None)
-    summary: dict[str, Any] = json.loads(
-        _core.compile(graph.to_json(), weights, ranges, means, options.to_json(), str(output), entries)
-    )
+    with advised():
+        made = _core.compile(graph.to_json(), weights, ranges, means, options.to_json(), str(output), entries)
+    summary: dict[str, Any] = json.loads(made)
     if exact:
         summary["plan"] = str(write_plan(output))
     if text is not None:
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
     return summary
+
+
+@contextmanager
+def advised() -> Iterator[None]:
+    """Add what to do to a refusal of the engine, also of one of its passes, that does not say it."""
+    try:
+        yield
+    except (MisuseError, UnsupportedError) as error:
+        passes = isinstance(error, UnsupportedError) or str(error).startswith("after `")
+        if ADVICE in str(error) or not passes:
+            raise
+        again = UnsupportedError(f"{error}{ADVICE}change the layer, or choose an earlier result (--result NAME)")
+        again.node = getattr(error, "node", None)
+        raise again from error
+
+
+def refuse_nothing(source: Source) -> None:
+    """Raise `UnsupportedError` for a network whose result is its input."""
+    origins = {node.output: node.inputs[0] for node in source.nodes if node.operation["op"] == "Identity"}
+    name = source.output
+    while name in origins:
+        name = origins[name]
+    if name == source.input_name:
+        raise UnsupportedError(
+            f"the result `{source.output}` is the input itself; choose a result that is computed (--result NAME)"
+        )
 
 
 def compile_quantised(folder: Path, output: Path, options: Options) -> dict[str, Any]:

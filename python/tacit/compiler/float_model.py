@@ -17,6 +17,7 @@ from tacit.importers.onnx import expose
 from tacit.importers.source import WHOLE, Selection
 
 BATCH = 64
+AGAIN = "see that it runs the file by itself, and export the model again"
 SMALL = 1 << 12
 """Constants of fewer bytes stay in a large model, which may need their values early."""
 BATCH_BYTES = 2**27
@@ -44,11 +45,11 @@ class FloatModel:
         options.log_severity_level = 3
         self.tensors = [*tensors] if tensors else [self.signature.output_name]
         try:
-            self.session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            content = model.SerializeToString()
+            self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own exceptions share no base class
-            raise MisuseError(f"onnxruntime cannot load {path}: {error}") from error
+            raise MisuseError(f"onnxruntime cannot load {path}: {error}; {AGAIN}") from error
+        self.path = path
 
     def batches(self, x: NDArray[np.float32]) -> Iterator[dict[str, NDArray[np.float32]]]:
         """Values of the requested tensors for inputs (N, *shape), batch by batch; the first is one example.
@@ -68,7 +69,7 @@ class FloatModel:
         while start < len(x):
             part = x[start : start + size]
             # Asked for nothing, onnxruntime gives everything.
-            values = self.session.run(computed, {self.signature.input_name: part}) if computed else []
+            values = self.run(computed, {self.signature.input_name: part}) if computed else []
             start, size = start + size, self.batch(sum(value.nbytes for value in values) // size)
             yield {self.signature.input_name: part} | dict(zip(computed, values, strict=True))
 
@@ -82,9 +83,16 @@ class FloatModel:
         states = {name: np.zeros(shapes[name], np.float32) for name in befores}
         for part in x:
             feeds = {self.signature.input_name: part[None], **states}
-            values = dict(zip(computed, self.session.run(computed, feeds), strict=True))
+            values = dict(zip(computed, self.run(computed, feeds), strict=True))
             yield feeds | values
             states = {before: values[after] for before, after in self.signature.states}
+
+    def run(self, names: Sequence[str], feeds: dict[str, NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+        """Some tensors for a batch of inputs, by their names."""
+        try:
+            return list(self.session.run(names, feeds))
+        except Exception as error:  # onnxruntime's own exceptions share no base class
+            raise MisuseError(f"onnxruntime cannot run {self.path}: {error}; {AGAIN}") from error
 
     def batch(self, example: int) -> int:
         """How many examples make a batch when the tensors of one take `example` bytes."""

@@ -72,7 +72,9 @@ def calibrate(
         ranges |= clipped(observer, {name: ranges[name] for name in inner}, seen, percentile)
     if input_range is not None:
         low, high = ranges[source.input_name]
-        ranges[source.input_name] = (min(low, input_range[0]), max(high, input_range[1]))
+        least, most = source.bounds.get(source.input_name, (-np.inf, np.inf))
+        wide = (min(low, input_range[0]), max(high, input_range[1]))
+        ranges[source.input_name] = (max(wide[0], least), min(wide[1], most))
     return Calibration(ranges, means, beyond)
 
 

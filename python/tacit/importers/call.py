@@ -51,7 +51,9 @@ class Call:
 
     @property
     def output_shape(self) -> Shape:
-        """Shape of the first output."""
+        """Shape of the first output; one without a batch is refused."""
+        if self.outputs[0] not in self.shapes:
+            self.refuse(f"gives `{self.outputs[0]}`, which has no batch in front", "keep the batch as the first axis")
         return self.shapes[self.outputs[0]]
 
     def activation(self, index: int) -> str:

@@ -18,6 +18,7 @@ from tacit.importers.extents import computed, demand_sizes, fix_sizes
 from tacit.importers.fold import infer_sizes, simplify
 from tacit.importers.forms.control import FIX
 from tacit.importers.forms.plain import has_plain_form, plain
+from tacit.importers.guard import guarded
 from tacit.importers.huggingface import is_directory_of_model
 from tacit.importers.onnx import (
     KNOWN,
@@ -196,7 +197,8 @@ def check_plain(model: onnx.ModelProto, signature: Signature, constants: Constan
             lost.update(name for name in node.output if name not in shapes)
         else:
             with problems.caught():
-                CONVERTERS[node.op_type](prepare(node.name, node, shapes, constants))
+                with guarded(node.name, node.op_type):
+                    CONVERTERS[node.op_type](prepare(node.name, node, shapes, constants))
                 continue
             lost.update(name for name in node.output if name not in shapes)
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, numpy_helper, shape_inference
 
 from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.fold import without_weights
 
 Sizes = tuple[int, ...]
 SHAPED = {"Expand", "Reshape"}
@@ -59,6 +60,7 @@ def single_batch(model: onnx.ModelProto, entry: onnx.ValueInfoProto, notes: list
     size = sizes(entry)
     if len(size) < 2 or size[0] < 2:
         return
+    before = result_shape(model)
     entry.type.tensor_type.shape.dim[0].dim_value = 1
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
@@ -72,7 +74,24 @@ def single_batch(model: onnx.ModelProto, entry: onnx.ValueInfoProto, notes: list
                 shapes[name] = np.array([1, *shape[1:]], np.int64)
                 model.graph.initializer.append(numpy_helper.from_array(shapes[name], name))
             node.input[1] = name
+    after = result_shape(model)
+    for found, rows in ((before, size[0]), (after, 1)):
+        if found and found[0] not in (0, rows):
+            what = f"input `{entry.name}` has a fixed batch of {size[0]}, and the result mixes its examples"
+            name = model.graph.output[0].name
+            raise UnsupportedError(f"{what} (`{name}` has {found[0]} rows); export the model with a batch of 1")
     notes.append(f"input `{entry.name}` has a fixed batch of {size[0]}, which is compiled as 1")
+
+
+def result_shape(model: onnx.ModelProto) -> Sizes:
+    """The shape of the result as far as it can be inferred, 0 for lengths that are not known; nothing if nothing is."""
+    light = without_weights(model)
+    light.graph.output[0].type.tensor_type.ClearField("shape")
+    try:
+        inferred = shape_inference.infer_shapes(light, data_prop=True).graph.output[0]
+    except shape_inference.InferenceError:
+        return ()
+    return sizes(inferred)
 
 
 def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:

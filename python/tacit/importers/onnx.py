@@ -24,6 +24,7 @@ from tacit.importers.fold import infer_sizes, named, simplify
 from tacit.importers.forms.functions import inline
 from tacit.importers.forms.fused import adopt
 from tacit.importers.forms.plain import plain
+from tacit.importers.guard import guarded
 from tacit.importers.huggingface import is_directory_of_model, read_directory
 from tacit.importers.kinds import remedy
 from tacit.importers.operators import CONVERTERS
@@ -125,7 +126,8 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
     nodes = []
     for node in model.graph.node:
         call = prepare(node.name, node, shapes, constants)
-        converted = CONVERTERS[node.op_type](call)
+        with guarded(node.name, node.op_type):
+            converted = CONVERTERS[node.op_type](call)
         if isinstance(converted, dict):
             converted = [call.last([tensor for tensor in call.inputs if tensor and tensor not in constants], converted)]
         nodes.extend(converted)
@@ -224,7 +226,8 @@ def load(path: Path) -> onnx.ModelProto:
         raise MisuseError(f"{path} is no ONNX model, or not all of one: copy or export it again") from error
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = str(error).strip().splitlines()
-        raise MisuseError(f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}") from error
+        what = f"{path} is not a valid ONNX model: {reason[0] if reason else 'empty'}"
+        raise MisuseError(f"{what}; export it again, or copy it again if it was whole") from error
     version = opset_of(model)
     if version not in OPSETS and (version or any(not node.domain for node in model.graph.node)):
         advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"

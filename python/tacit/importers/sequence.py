@@ -16,6 +16,7 @@ from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax,
 from tacit.importers.call import Call, Shape
 from tacit.importers.draft import Draft
 from tacit.importers.fuse import fuse
+from tacit.importers.guard import guarded
 from tacit.importers.layout import Stored, in_order, without_batch
 from tacit.importers.masks import BITWISE, REARRANGING
 from tacit.importers.operators import CONVERTERS
@@ -90,8 +91,9 @@ def looks_up(calls: Sequence[Call]) -> bool:
 
 def convert(weaver: Weaver, call: Call) -> None:
     """Convert one node: what moves elements, then what is made of the mask, then everything else."""
-    if not weaver.rearranged(call) and not weaver.bitwise(call):
-        weaver.values.update(CONVERSIONS.get(call.operator, other)(weaver, call))
+    with guarded(call.name, call.operator):
+        if not weaver.rearranged(call) and not weaver.bitwise(call):
+            weaver.values.update(CONVERSIONS.get(call.operator, other)(weaver, call))
 
 
 def other(weaver: Weaver, call: Call) -> Values:

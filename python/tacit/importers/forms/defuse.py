@@ -8,6 +8,7 @@ from tacit.importers.fold import keep
 from tacit.importers.forms.fused import FUSED, Plain, Rule
 from tacit.importers.forms.fused_attention import ATTENTION, OWN_ATTENTION
 from tacit.importers.forms.graph import EXTRA, OWN
+from tacit.importers.guard import guarded
 
 RULES: Mapping[str, Mapping[str, Rule]] = {
     EXTRA: {**FUSED, **ATTENTION},
@@ -26,6 +27,7 @@ def defuse(model: onnx.ModelProto) -> None:
         if rule is None:
             graph.keep(node)
         else:
-            rule(graph, node)
+            with guarded(node.name, node.op_type):
+                rule(graph, node)
     keep(model, graph.nodes)
     del model.graph.value_info[:]

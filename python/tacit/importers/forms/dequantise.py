@@ -15,6 +15,7 @@ from tacit.importers.forms.codes import Reals
 from tacit.importers.forms.graph import EXTRA, OWN
 from tacit.importers.forms.integers import INTEGERS, scale_product, sum_cast
 from tacit.importers.forms.linear import LINEAR, MOVES, SHAPES, choose
+from tacit.importers.guard import guarded
 from tacit.importers.source import Remarks
 
 QUANTISED: Mapping[str, Callable[[Reals, onnx.NodeProto], None]] = {**INTEGERS, **LINEAR}
@@ -31,7 +32,8 @@ def dequantise(model: onnx.ModelProto, remarks: Remarks) -> None:
     others = {entry.name for entry in model.graph.output}
     others |= {name for node in model.graph.node for name in node.input if node.op_type not in LINEAR}
     for node in model.graph.node:
-        convert(graph, node)
+        with guarded(node.name, node.op_type):
+            convert(graph, node)
     share(graph, others)
     outputs(graph, remarks.notes)
     keep(model, graph.nodes)

@@ -15,6 +15,10 @@ from tacit.importers.forms.graph import given, settings
 HIDING = -10000.0
 """What is added to scores that nothing may come of, where a node does not say."""
 WHERE_SINCE = 9
+OWN_SETTINGS = {
+    *("is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap", "softmax_precision"),
+}
+"""The attributes of ONNX's own Attention that are read, or that say nothing here."""
 HEADS = (0, 2, 1, 3)
 
 
@@ -171,15 +175,20 @@ def own_attention(graph: Plain, node: onnx.NodeProto) -> None:
     """Attention of queries to keys, as ONNX has it since opset 23."""
     refuse_states(graph, node, 4, 5, 6)
     attributes = settings(node)
+    unknown = sorted(attributes.keys() - OWN_SETTINGS)
+    if unknown:
+        graph.refuse(node, f"with {', '.join(unknown)}", "leave it out, or export the model at opset 23")
     if float(attributes.get("softcap", 0.0)):
         graph.refuse(node, "with softcap", "use softcap=0")
-    if attributes.get("kv_num_heads", 0) != attributes.get("q_num_heads", 0):
-        graph.refuse(node, "with fewer heads of keys than of queries", "repeat keys and values before it")
     query, key, value = node.input[:3]
     wide = graph.rank(node, query) == 3
     if wide:
-        length, heads = graph.last(node, value), int(attributes["q_num_heads"])
-        query, key, value = (split(graph, node, name, heads) for name in (query, key, value))
+        many, few = int(attributes["q_num_heads"]), int(attributes["kv_num_heads"])
+        length = graph.last(node, value) // few * many
+        query, key, value = (split(graph, node, name, many if name == query else few) for name in (query, key, value))
+    else:
+        many, few = graph.shape(node, query)[1], graph.shape(node, key)[1]
+    key, value = (repeated(graph, node, name, many, few) for name in (key, value))
     read = Heads(query, key, value, scale_of(node, graph.last(node, query)))
     added = [own_mask(graph, node, node.input[3])] if given(node, 3) else []
     if attributes.get("is_causal", 0):
@@ -188,6 +197,16 @@ def own_attention(graph: Plain, node: onnx.NodeProto) -> None:
         joined(graph, node, attended(graph, node, read, added), length)
     else:
         attended(graph, node, read, added, node.output[0])
+
+
+def repeated(graph: Plain, node: onnx.NodeProto, x: str, many: int, few: int) -> str:
+    """Write keys or values of few heads for many heads of queries, each for several next to one another."""
+    if many == few:
+        return x
+    if not few or many % few:
+        graph.refuse(node, f"with {many} heads of queries and {few} of keys", "let one be a multiple of the other")
+    places = np.arange(many) // (many // few)
+    return graph.put(node, "Gather", [x, graph.numbers(node, *places.tolist())], axis=1)
 
 
 def own_mask(graph: Plain, node: onnx.NodeProto, mask: str) -> str:

@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 from tacit.errors import UnsupportedError
 from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
+from tacit.importers.guard import guarded
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
 from tacit.importers.rewrite.gates import GATES, define
@@ -116,7 +117,8 @@ def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[s
 
 def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
     """The nodes that take the place of `node`, which write its outputs; None if it stays."""
-    results = REWRITES[node.op_type](writer)
+    with guarded(node.name, node.op_type):
+        results = REWRITES[node.op_type](writer)
     if results is None:
         return None
     for output, result in zip(node.output, (results,) if isinstance(results, str) else results, strict=False):

@@ -51,6 +51,8 @@ def sampled(w: Writer, attributes: Mapping[str, Any], factors: NDArray[Any] | No
         factor = float(scales.get(axis + 1, length / shape[axis]))
         if length == shape[axis] and factor == 1:
             continue
+        if attributes.get("coordinate_transformation_mode") == "align_corners" and factor * shape[axis] != length:
+            w.call.refuse(f"with align_corners by {factor:g}, read in two ways", "give sizes in place of scales")
         x = one_axis(w, x, tuple(shape), axis, weights(w, attributes, shape[axis], length, factor))
         shape[axis] = length
     return x
