@@ -157,6 +157,7 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
     elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     yield from similarity_lines(report)
+    yield from nearness_lines(report)
     yield from measure_lines(report)
     if report.get("max_error") is not None:
         yield f"largest difference from the interpreter: {report['max_error']} in the last place"
@@ -178,9 +179,26 @@ def similarity_lines(report: dict[str, Any]) -> Iterator[str]:
             yield f"Spearman's rank correlation with the scores of {report['pairs']} pairs{whose}: {report[name]:.4f}"
 
 
+def nearness_lines(report: dict[str, Any]) -> Iterator[str]:
+    """How near results are to the float model's, by the metric that suits them, and in a word."""
+    if "verdict" not in report:
+        return
+    if "rmse" in report:
+        error, relative = report["rmse"], report["relative_rmse"]
+        yield f"error to the float model: {error:.4g} (root mean square; {relative:.2%} of its results' deviation)"
+        yield f"largest error to the float model: {report['largest_error']:.4g}; R2 {report['r2']:.5f}"
+    for name, what in (("token_accuracy", "tokens"), ("pixel_accuracy", "positions")):
+        if name in report:
+            yield f"{what} of the float model's class: {report[name]:.2%}"
+    if "mean_iou" in report:
+        yield f"mean intersection over union with the float model's map: {report['mean_iou']:.4f}"
+    yield f"next to the float model: {report['verdict']}"
+
+
 def measure_lines(report: dict[str, Any]) -> Iterator[str]:
     """Measures of classifiers of two classes and of estimates, private and in float."""
     names = {"f1": "F1", "matthews": "Matthews' correlation"}
+    names |= {"label_rmse": "root mean square error to the true values", "label_r2": "R2 with the true values"}
     if "pairs" not in report:
         names |= {"pearson": "Pearson's correlation", "spearman": "Spearman's rank correlation"}
     for prefix, whose in (("", ""), ("float_", " of the float model")):
