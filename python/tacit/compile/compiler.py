@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from tacit import _core
 from tacit.compile import metadata
-from tacit.compile.quantize import calibrate
+from tacit.compile.clipping import MINMAX, Clip, percentile
+from tacit.compile.clipping import parse as parse_clip
+from tacit.compile.equalise import WORTH, Widths, equalised
+from tacit.compile.quantize import calibrate, statistics
 from tacit.compile.reading import Reading, describe, of_text
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
-from tacit.importers.source import WHOLE, Selection
+from tacit.importers.source import WHOLE, Selection, Source
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -44,9 +47,12 @@ class Options:
 
     Of suite ufo they are 4 for weights and 6 for activations unless given, and `disabled` names passes left out.
 
-    `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
-    are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
-    means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
+    `clip` says where ranges of activations end: at the smallest and the largest value unless given
+    (`minmax`, `percentile:P`, `mse` or `kl`); `clip_percentile` P is another way to say `percentile:P`. `equalise`
+    moves factors of channels from layer to layer where less noise is expected (`on`), or much less (`auto`), and
+    `target_agreement` is what widths were searched for (`tacit.compile.target`). `bias_correction` takes what
+    rounding the weights does to the means of outputs out of the biases. `preprocessing` is stored for those who have
+    pixels.
     `salt_of` is a model file whose salt this one shall have: from the same network it has the same bytes then.
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
     `result` names the output of an ONNX file, or a tensor inside it, that is computed; without it the importer
@@ -63,6 +69,9 @@ class Options:
     rounding: Rounding = "stochastic"
     labels: tuple[str, ...] = ()
     clip_percentile: float | None = None
+    clip: str = "minmax"
+    equalise: Literal["auto", "on", "off"] = "auto"
+    target_agreement: float | None = None
     preprocessing: Preprocessing | None = None
     bias_correction: bool = True
     nonlinear: Nonlinear = "ot"
@@ -82,6 +91,16 @@ class Options:
         """The part of the model that is compiled."""
         return Selection(self.result, self.input_shapes)
 
+    @property
+    def clipping(self) -> Clip:
+        """How ranges of activations are clipped."""
+        clip = replace(parse_clip(self.clip), bits=self.activation_bits or ACTIVATION_BITS)
+        if self.clip_percentile is None:
+            return clip
+        if clip.method != "minmax":
+            raise MisuseError("two ways to clip: leave --clip or --clip-percentile out")
+        return percentile(self.clip_percentile)
+
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
         names = ("suite", "nonlinear", "weight_bits", "activation_bits", "rounding", "labels")
@@ -91,7 +110,9 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
-        names += ["result", "input_shapes"]
+        names += ["result", "input_shapes", "target_agreement"]
+        names += ["clip"] if self.clip != str(MINMAX) else []
+        names += ["equalise"] if self.equalise != "auto" else []
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -142,10 +163,11 @@ def compile_model(
         wanted = ["N", *graph.input_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
-    seen = calibrate(source, graph, x, input_range, options.clip_percentile)
+    options = with_widths(options)
+    graph = graph if x is None else evened(source, graph, x, options)
+    seen = calibrate(source, graph, x, input_range, options.clipping)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
-    options = with_widths(options)
     entries = options.entries(source, text, x is not None)
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output), entries)
@@ -156,6 +178,19 @@ def compile_model(
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
     return summary
+
+
+def evened(path: Path, graph: Source, x: NDArray[np.float32], options: Options) -> Source:
+    """The graph with the same function and more even channels, where the options want that."""
+    if options.equalise == "off" or options.suite == "lola":
+        return graph
+    widths = Widths(options.activation_bits or ACTIVATION_BITS, options.weight_bits or WEIGHT_BITS)
+    even = equalised(graph, statistics(path, graph, x), widths, WORTH[options.equalise])
+    if even.seen != graph.seen and options.equalise == "auto":
+        options.say(
+            "ranges of channels are very uneven: factors were moved between layers (--equalise off leaves them)"
+        )
+    return even
 
 
 def compile_quantised(folder: Path, output: Path, options: Options) -> dict[str, Any]:

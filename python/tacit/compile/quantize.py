@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compile.clipping import MINMAX, SATURATING, Clip
+from tacit.compile.equalise import Statistics, needed
 from tacit.compile.float_model import FloatModel
 from tacit.importers.source import Seen, Source
 
 Ranges = dict[str, tuple[float, float]]
 Means = dict[str, list[float]]
 SYNTHETIC_INPUTS = 64
+FEW = 256
+"""Examples that equalisation looks at."""
 BINS = 1 << 14
 UNIT = (0.0, 1.0)
 LINEAR = ("Conv", "Gemm")
@@ -34,15 +38,14 @@ def calibrate(
     source: Source,
     x: NDArray[np.float32] | None,
     input_range: tuple[float, float] | None = None,
-    percentile: float | None = None,
+    clip: Clip = MINMAX,
 ) -> Calibration:
     """Ranges of the input and of every tensor a node of `source` computes; means too when `x` is given.
 
     `x` is (N, *shape). Without it, inputs are drawn uniformly from `input_range` (default 0 to 1)
     under a fixed seed, which bounds the input but only guesses at the activations. With it, a
-    given `input_range` widens the range of the input, as examples need not reach its ends. With
-    `percentile` (above 50, below 100) the ranges between input and output leave out what lies
-    above it or below 100 less it. What fills texts up does not count. A batch at a time is in memory.
+    given `input_range` widens the range of the input, as examples need not reach its ends. The ranges
+    between input and output end where `clip` says. What fills texts up does not count. A batch at a time is in memory.
     """
     seen = source.observed()
     tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
@@ -53,13 +56,32 @@ def calibrate(
         x = synthetic(source, input_range)
     observer = Observer(model, x, vocabulary(source), source.masked)
     ranges, means = observed(observer, seen, read)
-    if percentile is not None:
-        inner = [node.output for node in source.nodes if node.output in seen and node.output != source.output]
-        ranges |= clipped(observer, {name: ranges[name] for name in inner}, seen, percentile)
+    if clip.method != "minmax":
+        ranges |= clipped(observer, {name: ranges[name] for name in to_clip(source, clip)}, seen, clip)
     if input_range is not None:
         low, high = ranges[source.input_name]
         ranges[source.input_name] = (min(low, input_range[0]), max(high, input_range[1]))
     return Calibration(ranges, means)
+
+
+def statistics(path: Path, source: Source, x: NDArray[np.float32]) -> dict[str, Statistics]:
+    """What equalisation asks of the channels of tensors that the model computes, on a few of the inputs."""
+    wanted = needed(source)
+    seen = {name: where for name, where in source.observed().items() if name in wanted}
+    if not seen:
+        return {}
+    tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
+    model = FloatModel(path, tensors, length(source), source.masked, source.selection)
+    observer = Observer(model, x[:: -(-len(x) // FEW)], vocabulary(source), source.masked)
+    peaks: dict[str, NDArray[np.float64]] = {}
+    squares: dict[str, NDArray[np.float64]] = {}
+    for values in observer.batches():
+        for name, where in seen.items():
+            rows = channel_rows(np.nan_to_num(values[where.tensor]), where.channel or 0)
+            peaks[name] = np.maximum(peaks.get(name, 0), np.abs(rows).max(axis=(0, 2)) * abs(where.factor))
+            power = np.square(rows, dtype=np.float64).mean(axis=2).sum(axis=0) * where.factor**2
+            squares[name] = squares.get(name, np.float64(0)) + power
+    return {name: Statistics(peaks[name].astype(np.float64), squares[name] / len(observer.x)) for name in seen}
 
 
 def linear_inputs(source: Source) -> tuple[str, ...]:
@@ -117,17 +139,32 @@ def settled(values: NDArray[np.float32], changed: NDArray[np.float32]) -> NDArra
 
 def observed(observer: Observer, seen: Mapping[str, Seen], read: tuple[str, ...]) -> tuple[Ranges, Means]:
     """Smallest and largest value of every tensor in `seen`, and the means of the channels of those in `read`."""
-    limits: Ranges = dict.fromkeys(observer.model.tensors, (np.inf, -np.inf))
+    limits = dict.fromkeys(((where.tensor, where.channel, where.factors) for where in seen.values()), (np.inf, -np.inf))
     sums: dict[str, NDArray[np.float64]] = {}
     for values in observer.batches():
-        for name, (low, high) in limits.items():
-            limits[name] = (min(low, float(np.nanmin(values[name]))), max(high, float(np.nanmax(values[name]))))
+        for key, (low, high) in limits.items():
+            tensor, channel, factors = key
+            found = multiplied(values[tensor], channel, factors)
+            limits[key] = (min(low, float(np.nanmin(found))), max(high, float(np.nanmax(found))))
         for name in read:
             where = seen[name]
-            total = channel_sums(values[where.tensor], where.channel or 0) * where.factor
+            found = multiplied(values[where.tensor], where.channel, where.factors)
+            total = channel_sums(found, where.channel or 0) * where.factor
             sums[name] = sums.get(name, np.float64(0)) + total
-    ranges = {name: scaled(limits[where.tensor], where.factor) for name, where in seen.items()}
+    ranges = {
+        name: scaled(limits[where.tensor, where.channel, where.factors], where.factor) for name, where in seen.items()
+    }
     return ranges, {name: (total / len(observer.x)).tolist() for name, total in sums.items()}
+
+
+def multiplied(values: NDArray[np.float32], channel: int | None, factors: tuple[float, ...]) -> NDArray[np.float32]:
+    """Values (N, ...) with the channels along axis `channel`, batch left out, times `factors` if there are any."""
+    if not factors or channel is None:
+        return values
+    shape = [1] * values.ndim
+    shape[channel + 1] = len(factors)
+    product: NDArray[np.float32] = values * np.array(factors, np.float32).reshape(shape)
+    return product
 
 
 def scaled(bounds: tuple[float, float], factor: float) -> tuple[float, float]:
@@ -136,38 +173,43 @@ def scaled(bounds: tuple[float, float], factor: float) -> tuple[float, float]:
     return low, high
 
 
+def channel_rows(values: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    """Values (N, ...) as (N, channels, rest), the channels being those along `axis`, batch left out."""
+    moved = np.moveaxis(values, axis + 1, 1) if values.ndim > 1 else values
+    channels = moved.shape[1] if moved.ndim > 1 else 1
+    return moved.reshape(len(values), channels, -1)
+
+
 def channel_sums(values: NDArray[np.float32], axis: int = 0) -> NDArray[np.float64]:
     """Sum over examples of the mean of each channel, for values (N, ...) that have their channels along `axis`.
 
     Positions with NaN in any channel do not count.
     """
-    moved = np.moveaxis(values, axis + 1, 1) if values.ndim > 1 else values
-    channels = moved.shape[1] if moved.ndim > 1 else 1
-    rows = moved.reshape(len(values), channels, -1)
+    rows = channel_rows(values, axis)
     present = ~np.isnan(rows).any(axis=1, keepdims=True)
     sums = np.where(present, rows, np.float32(0)).sum(axis=2, dtype=np.float64)
     total: NDArray[np.float64] = (sums / np.maximum(present.sum(axis=2), 1)).sum(axis=0)
     return total
 
 
-def clipped(observer: Observer, ranges: Ranges, seen: Mapping[str, Seen], percentile: float) -> Ranges:
-    """The part of each range between `100 - percentile` and `percentile`, to a bin of a histogram of it."""
+def clipped(observer: Observer, ranges: Ranges, seen: Mapping[str, Seen], clip: Clip) -> Ranges:
+    """The part of each range that `clip` chooses, by a histogram of it."""
     counts = {name: np.zeros(BINS, np.int64) for name, (low, high) in ranges.items() if low < high}
+    if not counts:
+        return {}
     for values in observer.batches():
         for name in counts:
-            present = values[seen[name].tensor]
-            present = present[~np.isnan(present)] * seen[name].factor
+            where = seen[name]
+            present = multiplied(values[where.tensor], where.channel, where.factors)
+            present = present[~np.isnan(present)] * where.factor
             counts[name] += np.histogram(present, BINS, ranges[name])[0]
-    return {name: central(count, ranges[name], percentile) for name, count in counts.items()}
+    return {name: clip.bounds(count, ranges[name]) for name, count in counts.items()}
 
 
-def central(counts: NDArray[np.int64], bounds: tuple[float, float], percentile: float) -> tuple[float, float]:
-    """The bins of a histogram over `bounds` from `100 - percentile` to `percentile`."""
-    share = counts.cumsum() / counts.sum()
-    edges = np.linspace(*bounds, len(counts) + 1)
-    first = int(np.searchsorted(share, 1 - percentile / 100, side="right"))
-    last = int(np.searchsorted(share, percentile / 100))
-    return float(edges[first]), float(edges[min(last, len(counts) - 1) + 1])
+def to_clip(source: Source, clip: Clip) -> list[str]:
+    """Tensors between input and output whose ranges `clip` chooses."""
+    inner = [node for node in source.nodes if node.output in source.observed() and node.output != source.output]
+    return [node.output for node in inner if not clip.only_saturating or node.operation["op"] in SATURATING]
 
 
 def synthetic(source: Source, input_range: tuple[float, float]) -> NDArray[np.float32]:

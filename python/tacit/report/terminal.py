@@ -126,6 +126,19 @@ def model_table(summary: dict[str, Any]) -> Table:
     return table
 
 
+def candidate_table(target: dict[str, Any]) -> Table:
+    """A row per candidate of a search for an agreement, cheapest first; the chosen one is marked."""
+    table = Table(title=f"Candidates, on {target['held_out']} held-out inputs", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("weights", "activations", "clip", "agreement", "bytes", ""):
+        table.add_column(heading, justify="left" if heading in ("clip", "") else "right")
+    widths = ("weight_bits", "activation_bits", "clip")
+    for one in target["candidates"]:
+        said = "chosen" if all(one[name] == target[name] for name in widths) else ""
+        cost = ("-", "-") if one["refused"] else (f"{one['agreement']:.4f}", size(one["bytes"]))
+        table.add_row(str(one["weight_bits"]), str(one["activation_bits"]), one["clip"], *cost, one["refused"] or said)
+    return table
+
+
 def knowledge_table(reveal: str) -> Table:
     """Who learned what in a session."""
     learned = {"output": "the logits of its inputs", "label": "the label of each input"}
