@@ -79,6 +79,12 @@ class CompileOptions:
             "auto: only where ranges are very uneven."
         ),
     ] = "auto"
+    weight_rounding: Annotated[
+        Literal["nearest", "fed-back"],
+        typer.Option(
+            help="fed-back: with DATA, each weight makes up for the rounding of others, which is worth a bit."
+        ),
+    ] = "nearest"
     target_agreement: Annotated[
         float | None,
         typer.Option(
@@ -217,6 +223,7 @@ class CompileOptions:
             clip=self.clip,
             equalise=self.equalise,
             target_agreement=self.target_agreement,
+            weight_rounding=self.weight_rounding,
             preprocessing=self.preprocessing(),
             bias_correction=not self.no_bias_correction,
             nonlinear=self.nonlinear or ("gc" if self.suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),

@@ -1,9 +1,10 @@
 """From a float model to a .tacit file: import, calibrate, compile."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,9 @@ from tacit.compile import metadata
 from tacit.compile.clipping import MINMAX, Clip, percentile
 from tacit.compile.clipping import parse as parse_clip
 from tacit.compile.equalise import WORTH, Widths, equalised
-from tacit.compile.quantize import calibrate, statistics
+from tacit.compile.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compile.reading import Reading, describe, of_text
+from tacit.compile.rounding import rounded
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
@@ -50,7 +52,8 @@ class Options:
     `clip` says where ranges of activations end: at the smallest and the largest value unless given
     (`minmax`, `percentile:P`, `mse` or `kl`); `clip_percentile` P is another way to say `percentile:P`. `equalise`
     moves factors of channels from layer to layer where less noise is expected (`on`), or much less (`auto`), and
-    `target_agreement` is what widths were searched for (`tacit.compile.target`). `bias_correction` takes what
+    `target_agreement` is what widths were searched for (`tacit.compile.target`). With `weight_rounding` `fed-back`
+    weights are rounded with the inputs in view. `bias_correction` takes what
     rounding the weights does to the means of outputs out of the biases. `preprocessing` is stored for those who have
     pixels.
     `salt_of` is a model file whose salt this one shall have: from the same network it has the same bytes then.
@@ -72,6 +75,7 @@ class Options:
     clip: str = "minmax"
     equalise: Literal["auto", "on", "off"] = "auto"
     target_agreement: float | None = None
+    weight_rounding: Literal["nearest", "fed-back"] = "nearest"
     preprocessing: Preprocessing | None = None
     bias_correction: bool = True
     nonlinear: Nonlinear = "ot"
@@ -113,6 +117,7 @@ class Options:
         names += ["result", "input_shapes", "target_agreement"]
         names += ["clip"] if self.clip != str(MINMAX) else []
         names += ["equalise"] if self.equalise != "auto" else []
+        names += ["weight_rounding"] if self.weight_rounding != "nearest" else []
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -168,6 +173,8 @@ def compile_model(
     seen = calibrate(source, graph, x, input_range, options.clipping)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
+    if options.weight_rounding == "fed-back" and x is not None:
+        graph = fed_back(source, graph, x, options, Calibration(seen.ranges, means))
     entries = options.entries(source, text, x is not None)
     summary: dict[str, Any] = json.loads(
         _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output), entries)
@@ -191,6 +198,20 @@ def evened(path: Path, graph: Source, x: NDArray[np.float32], options: Options) 
             "ranges of channels are very uneven: factors were moved between layers (--equalise off leaves them)"
         )
     return even
+
+
+def fed_back(path: Path, graph: Source, x: NDArray[np.float32], options: Options, seen: Calibration) -> Source:
+    """The graph with weights on the grid that the core chooses, rounded with the calibration inputs in view."""
+    if options.suite in ("lola", "ufo"):
+        raise MisuseError(f"suite {options.suite} has its own rounding of weights: leave --weight-rounding out")
+
+    def batches(tensors: list[str]) -> Iterator[Tensors]:
+        return batches_of(path, graph, x, tensors)
+
+    with TemporaryDirectory() as folder:
+        first = Path(folder) / "first.tacit"
+        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, seen.means, options.to_json(), str(first), {})
+        return rounded(graph, first, batches, options.weight_bits or WEIGHT_BITS, bool(seen.means))
 
 
 def compile_quantised(folder: Path, output: Path, options: Options) -> dict[str, Any]:

@@ -18,6 +18,8 @@ SYNTHETIC_INPUTS = 64
 FEW = 256
 """Examples that equalisation looks at."""
 BINS = 1 << 14
+MOST_COUNTED = 1 << 17
+"""Values of a batch of one tensor by which errors of clipping are estimated."""
 UNIT = (0.0, 1.0)
 LINEAR = ("Conv", "Gemm")
 SETTLED = 1e-5
@@ -70,18 +72,25 @@ def statistics(path: Path, source: Source, x: NDArray[np.float32]) -> dict[str, 
     seen = {name: where for name, where in source.observed().items() if name in wanted}
     if not seen:
         return {}
-    tensors = list(dict.fromkeys(where.tensor for where in seen.values()))
-    model = FloatModel(path, tensors, length(source), source.masked, source.selection)
-    observer = Observer(model, x[:: -(-len(x) // FEW)], vocabulary(source), source.masked)
     peaks: dict[str, NDArray[np.float64]] = {}
     squares: dict[str, NDArray[np.float64]] = {}
-    for values in observer.batches():
+    count = 0
+    for values in batches_of(path, source, x, list(dict.fromkeys(where.tensor for where in seen.values()))):
+        count += len(next(iter(values.values())))
         for name, where in seen.items():
             rows = channel_rows(np.nan_to_num(values[where.tensor]), where.channel or 0)
             peaks[name] = np.maximum(peaks.get(name, 0), np.abs(rows).max(axis=(0, 2)) * abs(where.factor))
             power = np.square(rows, dtype=np.float64).mean(axis=2).sum(axis=0) * where.factor**2
             squares[name] = squares.get(name, np.float64(0)) + power
-    return {name: Statistics(peaks[name].astype(np.float64), squares[name] / len(observer.x)) for name in seen}
+    return {name: Statistics(peaks[name].astype(np.float64), squares[name] / count) for name in seen}
+
+
+def batches_of(path: Path, source: Source, x: NDArray[np.float32], tensors: list[str]) -> Iterator[Tensors]:
+    """Values of some tensors on a few of the inputs, batch by batch; NaN where they depend on what fills texts up."""
+    if not tensors:
+        return
+    model = FloatModel(path, tensors, length(source), source.masked, source.selection)
+    yield from Observer(model, x[:: -(-len(x) // FEW)], vocabulary(source), source.masked).batches()
 
 
 def linear_inputs(source: Source) -> tuple[str, ...]:
@@ -201,9 +210,16 @@ def clipped(observer: Observer, ranges: Ranges, seen: Mapping[str, Seen], clip: 
         for name in counts:
             where = seen[name]
             present = multiplied(values[where.tensor], where.channel, where.factors)
+            present = thinned(present, clip)
             present = present[~np.isnan(present)] * where.factor
             counts[name] += np.histogram(present, BINS, ranges[name])[0]
     return {name: clip.bounds(count, ranges[name]) for name, count in counts.items()}
+
+
+def thinned(values: NDArray[np.float32], clip: Clip) -> NDArray[np.float32]:
+    """Enough of the values for a method that weighs errors; a percentile counts all."""
+    flat = values.reshape(-1)
+    return flat[:: -(-flat.size // MOST_COUNTED) | 1] if clip.only_saturating else flat
 
 
 def to_clip(source: Source, clip: Clip) -> list[str]:
