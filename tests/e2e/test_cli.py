@@ -41,7 +41,7 @@ COMMANDS = {
     ],
     "budget reset": ["--ledger", "--client", "--model", "--all"],
     "run": ["--network", "--reveal", "--threads"],
-    "evaluate": ["--network", "--mode", "--limit", "--model"],
+    "evaluate": ["--network", "--mode", "--limit", "--model", "--metric"],
     "bench model": ["--repeat", "--threads", "--network"],
     "bench relu": ["--count", "--bits", "--out-bits", "--saturate", "--repeat", "--network", "--suite"],
     "bench maxpool": ["--count", "--bits", "--window"],

@@ -60,7 +60,7 @@ def test_empty_batches_are_refused(tmp_path):
         load(saved(tmp_path, np.zeros((0, *SHAPE), np.float32)), SHAPE)
 
 
-@pytest.mark.parametrize("y", [np.zeros(3, np.int64), np.zeros((2, 1), np.int64), np.zeros(2, np.float32)])
+@pytest.mark.parametrize("y", [np.zeros(3, np.int64), np.zeros((2, 1), np.int64), np.zeros(3, np.float32)])
 def test_labels_that_do_not_fit_are_refused(tmp_path, y):
     with pytest.raises(MisuseError, match="need 2 integers"):
         load(saved(tmp_path, np.zeros((2, *SHAPE), np.float32), y=y), SHAPE)

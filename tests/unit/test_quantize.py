@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from networks import Network
 from tacit.compiler import Options, compile_model, float_model
+from tacit.compiler.clipping import percentile
 from tacit.compiler.float_model import FloatModel
 from tacit.compiler.quantize import calibrate
 from tacit.errors import MisuseError
@@ -101,7 +102,7 @@ def test_percentiles_cut_the_tails_between_input_and_output(tmp_path):
     network, x = outliers(20)
     path = network.save(tmp_path)
     whole = calibrate(path, import_onnx(path), x).ranges
-    cut = calibrate(path, import_onnx(path), x, percentile=99.5).ranges
+    cut = calibrate(path, import_onnx(path), x, clip=percentile(99.5)).ranges
     assert (cut["x"], cut["identity2.out"]) == (whole["x"], whole["identity2.out"])
     assert whole["middle.out"] == (0, 50)
     assert cut["middle.out"] == (0, pytest.approx(1, abs=0.02))
@@ -112,12 +113,12 @@ def test_percentiles_cut_the_tails_between_input_and_output(tmp_path):
 def test_a_high_percentile_keeps_everything(tmp_path):
     network, x = outliers(3)
     path = network.save(tmp_path)
-    assert calibrate(path, import_onnx(path), x, percentile=99.99999) == calibrate(path, import_onnx(path), x)
+    assert calibrate(path, import_onnx(path), x, clip=percentile(99.99999)) == calibrate(path, import_onnx(path), x)
 
 
 def test_constant_tensors_have_no_tails(tmp_path):
     path = Network(("N", 4)).add("Identity").add("Relu").save(tmp_path)
-    cut = calibrate(path, import_onnx(path), np.zeros((2, 4), np.float32), percentile=99).ranges
+    cut = calibrate(path, import_onnx(path), np.zeros((2, 4), np.float32), clip=percentile(99)).ranges
     assert cut["identity0.out"] == (0, 0)
 
 

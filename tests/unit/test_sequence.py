@@ -13,6 +13,7 @@ from encoders import HEADS, HIDDEN, LAYERS, VOCABULARY, Export, tokens, weights,
 from networks import Network
 from onnx import TensorProto, helper
 from source_run import evaluate
+from tacit.compiler.clipping import percentile
 from tacit.compiler.float_model import FloatModel
 from tacit.compiler.quantize import calibrate
 from tacit.errors import MisuseError, UnsupportedError
@@ -226,7 +227,7 @@ def test_calibration_sees_ranges_and_means_in_the_layout_of_the_source(tmp_path)
         np.testing.assert_allclose(seen.means[name], np.mean(means, axis=0), atol=1e-4)
         ends = [(v[name][:, kept[i]].min(), v[name][:, kept[i]].max()) for i, v in enumerate(tensors)]
         assert seen.ranges[name] == pytest.approx((min(e[0] for e in ends), max(e[1] for e in ends)), abs=1e-4)
-    clipped = calibrate(folder, source, x, None, 99.0)
+    clipped = calibrate(folder, source, x, clip=percentile(99.0))
     assert clipped.ranges["layer0.activation"][1] < seen.ranges["layer0.activation"][1]
 
 

@@ -76,6 +76,36 @@ class CompileOptions:
         float | None,
         typer.Option(min=50.1, max=99.99999, metavar="P", help="Cut activation ranges at percentile P, such as 99.99."),
     ] = None
+    clip: Annotated[
+        str,
+        typer.Option(
+            metavar="METHOD",
+            help="Where activation ranges end: minmax, percentile:P, mse (least squared error at the activations' "
+            "bits) or kl (least divergence of the histogram).",
+        ),
+    ] = "minmax"
+    equalise: Annotated[
+        Literal["auto", "on", "off"],
+        typer.Option(
+            help="With DATA, make ranges of channels even: factors move between layers and the function stays. "
+            "auto: only where ranges are very uneven."
+        ),
+    ] = "auto"
+    weight_rounding: Annotated[
+        Literal["nearest", "fed-back"],
+        typer.Option(
+            help="fed-back: with DATA, each weight makes up for the rounding of others, which is worth a bit."
+        ),
+    ] = "nearest"
+    target_agreement: Annotated[
+        float | None,
+        typer.Option(
+            min=0.5,
+            max=1.0,
+            metavar="P",
+            help="Search the cheapest bits and clipping that agree with the float model on this part of DATA.",
+        ),
+    ] = None
     no_bias_correction: Annotated[
         bool,
         typer.Option(
@@ -221,6 +251,10 @@ class CompileOptions:
             rounding=self.rounding,
             labels=class_names(self.labels) if self.labels is not None else own_labels(model),
             clip_percentile=self.clip_percentile,
+            clip=self.clip,
+            equalise=self.equalise,
+            target_agreement=self.target_agreement,
+            weight_rounding=self.weight_rounding,
             preprocessing=self.preprocessing(),
             bias_correction=not self.no_bias_correction,
             nonlinear=self.nonlinear or ("gc" if self.suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
@@ -277,6 +311,8 @@ def compile_command(
         terminal.emit_json(summary)
         return
     terminal.console.print(terminal.model_table(summary))
+    if "target" in summary:
+        terminal.console.print(terminal.candidate_table(summary["target"]))
     terminal.console.print(f"wrote {output}", highlight=False)
     if "plan" in summary:
         terminal.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
@@ -299,7 +335,12 @@ def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, An
         terminal.warn(
             f"no --calibrate: ranges are guessed from random inputs in [{low:g}, {high:g}]; accuracy may suffer"
         )
-    return compile_model(model, output, x, options.bounds, options.options(model, reading))
+    chosen = options.options(model, reading)
+    if chosen.target_agreement is not None:
+        from tacit.compiler.target import compile_to_target
+
+        return compile_to_target(model, output, x, options.bounds, chosen)
+    return compile_model(model, output, x, options.bounds, chosen)
 
 
 def report(model: Path, options: CompileOptions, json: bool) -> None:

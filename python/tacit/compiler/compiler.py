@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,14 @@ from numpy.typing import NDArray
 
 from tacit import _core
 from tacit.compiler import metadata
+from tacit.compiler.clipping import MINMAX, Clip, percentile
+from tacit.compiler.clipping import parse as parse_clip
+from tacit.compiler.equalise import WORTH, Widths, equalised
 from tacit.compiler.parts import needs_units, one_array, units
 from tacit.compiler.penalties import soften
-from tacit.compiler.quantize import calibrate
+from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compiler.reading import Reading, describe, of_text
+from tacit.compiler.rounding import rounded
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
@@ -51,9 +56,13 @@ class Options:
 
     Of suite ufo they are 4 for weights and 6 for activations unless given, and `disabled` names passes left out.
 
-    `clip_percentile` (above 50, below 100) cuts the tails of activation ranges; without it they
-    are the smallest and the largest value. `bias_correction` takes what rounding the weights does to the
-    means of outputs out of the biases. `preprocessing` is stored for those who have pixels.
+    `clip` says where ranges of activations end: at the smallest and the largest value unless given
+    (`minmax`, `percentile:P`, `mse` or `kl`); `clip_percentile` P is another way to say `percentile:P`. `equalise`
+    moves factors of channels from layer to layer where less noise is expected (`on`), or much less (`auto`), and
+    `target_agreement` is what widths were searched for (`tacit.compile.target`). With `weight_rounding` `fed-back`
+    weights are rounded with the inputs in view. `bias_correction` takes what
+    rounding the weights does to the means of outputs out of the biases. `preprocessing` is stored for those who have
+    pixels.
     `salt_of` is a model file whose salt this one shall have: from the same network it has the same bytes then.
     `accept_leakage` allows a suite that leaks more than the result. `reading` is for models of text.
     `result` names the output of an ONNX file, or a tensor inside it, that is computed; without it the importer
@@ -74,6 +83,10 @@ class Options:
     rounding: Rounding = "stochastic"
     labels: tuple[str, ...] = ()
     clip_percentile: float | None = None
+    clip: str = "minmax"
+    equalise: Literal["auto", "on", "off"] = "auto"
+    target_agreement: float | None = None
+    weight_rounding: Literal["nearest", "fed-back"] = "nearest"
     preprocessing: Preprocessing | None = None
     bias_correction: bool = True
     nonlinear: Nonlinear = "ot"
@@ -96,6 +109,16 @@ class Options:
         """The part of the model that is compiled."""
         return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units)
 
+    @property
+    def clipping(self) -> Clip:
+        """How ranges of activations are clipped."""
+        clip = replace(parse_clip(self.clip), bits=self.activation_bits or ACTIVATION_BITS)
+        if self.clip_percentile is None:
+            return clip
+        if clip.method != "minmax":
+            raise MisuseError("two ways to clip: leave --clip or --clip-percentile out")
+        return percentile(self.clip_percentile)
+
     def to_json(self) -> str:
         """Options as `_core.compile` reads them; a width must be there."""
         names = ("suite", "nonlinear", "weight_bits", "activation_bits", "rounding", "labels")
@@ -105,7 +128,10 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
-        names += ["result", "input_shapes", "input_values", "states", "units"]
+        names += ["result", "input_shapes", "input_values", "states", "units", "target_agreement"]
+        names += ["clip"] if self.clip != str(MINMAX) else []
+        names += ["equalise"] if self.equalise != "auto" else []
+        names += ["weight_rounding"] if self.weight_rounding != "nearest" else []
         names += ["margin_bits", "packing"] if self.suite == "lola" else []
         chosen = {name: getattr(self, name) for name in (*names, "disabled")}
         noted = {name: value for name, value in chosen.items() if value not in (None, ())}
@@ -163,18 +189,21 @@ def compile_model(
         wanted = ["N", *graph.example_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
     check_channels(graph.input_shape, options.preprocessing)
-    seen = calibrate(source, graph, x, input_range, options.clip_percentile)
+    options = with_widths(options)
+    graph = graph if x is None else evened(source, graph, x, options)
+    seen = calibrate(source, graph, x, input_range, options.clipping)
     for name, (low, high) in seen.beyond.items():
         least, most = graph.bounds[name]
         options.say(
             f"`{name}` reaches {low:.3g} to {high:.3g}; the quantised model cuts it to {least:.3g} to {most:.3g}, "
             "and this one does not; if it left an activation out, quantise again with QDQKeepRemovableActivations"
         )
-    weights, ranges = soften(graph, seen.ranges)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
-    options = with_widths(options)
+    if options.weight_rounding == "fed-back" and x is not None:
+        graph = fed_back(source, graph, x, options, Calibration(seen.ranges, means))
     entries = options.entries(source, text, x is not None)
+    weights, ranges = soften(graph, seen.ranges)
     with advised():
         made = _core.compile(graph.to_json(), weights, ranges, means, options.to_json(), str(output), entries)
     summary: dict[str, Any] = json.loads(made)
@@ -210,6 +239,33 @@ def refuse_nothing(source: Source) -> None:
         raise UnsupportedError(
             f"the result `{source.output}` is the input itself; choose a result that is computed (--result NAME)"
         )
+
+
+def evened(path: Path, graph: Source, x: NDArray[np.float32], options: Options) -> Source:
+    """The graph with the same function and more even channels, where the options want that."""
+    if options.equalise == "off" or options.suite == "lola":
+        return graph
+    widths = Widths(options.activation_bits or ACTIVATION_BITS, options.weight_bits or WEIGHT_BITS)
+    even = equalised(graph, statistics(path, graph, x), widths, WORTH[options.equalise])
+    if even.seen != graph.seen and options.equalise == "auto":
+        options.say(
+            "ranges of channels are very uneven: factors were moved between layers (--equalise off leaves them)"
+        )
+    return even
+
+
+def fed_back(path: Path, graph: Source, x: NDArray[np.float32], options: Options, seen: Calibration) -> Source:
+    """The graph with weights on the grid that the core chooses, rounded with the calibration inputs in view."""
+    if options.suite in ("lola", "ufo"):
+        raise MisuseError(f"suite {options.suite} has its own rounding of weights: leave --weight-rounding out")
+
+    def batches(tensors: list[str]) -> Iterator[Tensors]:
+        return batches_of(path, graph, x, tensors)
+
+    with TemporaryDirectory() as folder:
+        first = Path(folder) / "first.tacit"
+        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, seen.means, options.to_json(), str(first), {})
+        return rounded(graph, first, batches, options.weight_bits or WEIGHT_BITS, bool(seen.means))
 
 
 def compile_quantised(folder: Path, output: Path, options: Options) -> dict[str, Any]:

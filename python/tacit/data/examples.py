@@ -78,7 +78,8 @@ def load(
         raise MisuseError(f"{path} holds no input: its shape is {list(x.shape)}")
     if not np.isfinite(x).all():
         raise MisuseError(f"{path} holds NaN or infinity")
-    return Examples(np.ascontiguousarray(x), labels(path, arrays.get("y"), len(x)))
+    y = arrays.get("y")
+    return Examples(np.ascontiguousarray(x), labels(path, y, len(x)), scores(path, y, len(x)))
 
 
 def by_name(path: Path) -> dict[str, NDArray[Any]] | None:
@@ -180,9 +181,26 @@ def batch(path: Path, x: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray
 
 
 def labels(path: Path, y: NDArray[Any] | None, count: int) -> NDArray[np.int64] | None:
-    """Labels as int64 (N,), one for each input."""
-    if y is None:
+    """Labels as int64 (N,), one for each input; None where `y` holds numbers to be estimated."""
+    if y is None or estimates(y, count):
         return None
     if y.shape != (count,) or not np.issubdtype(y.dtype, np.integer):
-        raise MisuseError(f"{path} has labels `y` of shape {list(y.shape)} and type {y.dtype}; need {count} integers")
+        raise MisuseError(
+            f"{path} has labels `y` of shape {list(y.shape)} and type {y.dtype}; need {count} integers, or "
+            f"{count} floating-point numbers that a model estimates"
+        )
     return y.astype(np.int64)
+
+
+def estimates(y: NDArray[Any], count: int) -> bool:
+    """Whether `y` (N,) or (N, 1) holds numbers to be estimated rather than labels."""
+    return y.shape in ((count,), (count, 1)) and np.issubdtype(y.dtype, np.floating)
+
+
+def scores(path: Path, y: NDArray[Any] | None, count: int) -> NDArray[np.float64] | None:
+    """Numbers (N,) to be estimated, where `y` holds such."""
+    if y is None or not estimates(y, count):
+        return None
+    if not np.isfinite(y).all():
+        raise MisuseError(f"{path} has values `y` that are NaN or infinity")
+    return y.reshape(count).astype(np.float64)

@@ -23,12 +23,14 @@ class Node:
 class Seen:
     """What calibration sees of a tensor: the model's `tensor` times `factor`.
 
-    `channel` is the axis of it, batch left out, that is the first one here; None if there is none.
+    `channel` is the axis of it, batch left out, that is the first one here; None if there is none. `factors` multiply
+    its channels as well, one each, where there are any.
     """
 
     tensor: str
     factor: float = 1.0
     channel: int | None = 0
+    factors: tuple[float, ...] = ()
 
 
 MOST_AXES = 3

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tacit.data.corpus import Corpus
 from tacit.data.text import Embeddings, Text, cosines, spearman
 from tacit.errors import MisuseError
+from tacit.measure.quality import verdict
 from tacit.model import Model, Progress
 from tacit.session.pair import Pair
 
@@ -41,6 +42,7 @@ def evaluate(
     floats = plain(text, source, tokens.ids)
     near = cosines(embeddings, floats)
     compared = {"source": str(source), "cosine_mean": float(near.mean()), "cosine_min": float(near.min())}
+    compared |= {"metric": "embedding", "score": compared["cosine_mean"], "verdict": verdict(float(near.mean()))}
     return {**content, **compared, **ranked(corpus, floats, "float_")}
 
 

@@ -126,6 +126,19 @@ def model_table(summary: dict[str, Any]) -> Table:
     return table
 
 
+def candidate_table(target: dict[str, Any]) -> Table:
+    """A row per candidate of a search for an agreement, cheapest first; the chosen one is marked."""
+    table = Table(title=f"Candidates, on {target['held_out']} held-out inputs", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("weights", "activations", "clip", "agreement", "bytes", ""):
+        table.add_column(heading, justify="left" if heading in ("clip", "") else "right")
+    widths = ("weight_bits", "activation_bits", "clip")
+    for one in target["candidates"]:
+        said = "chosen" if all(one[name] == target[name] for name in widths) else ""
+        cost = ("-", "-") if one["refused"] else (f"{one['agreement']:.4f}", size(one["bytes"]))
+        table.add_row(str(one["weight_bits"]), str(one["activation_bits"]), one["clip"], *cost, one["refused"] or said)
+    return table
+
+
 def knowledge_table(reveal: str) -> Table:
     """Who learned what in a session."""
     learned = {"output": "the logits of its inputs", "label": "the label of each input"}
@@ -157,6 +170,7 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
     elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     yield from similarity_lines(report)
+    yield from nearness_lines(report)
     yield from measure_lines(report)
     if report.get("max_error") is not None:
         yield f"largest difference from the interpreter: {report['max_error']} in the last place"
@@ -178,9 +192,26 @@ def similarity_lines(report: dict[str, Any]) -> Iterator[str]:
             yield f"Spearman's rank correlation with the scores of {report['pairs']} pairs{whose}: {report[name]:.4f}"
 
 
+def nearness_lines(report: dict[str, Any]) -> Iterator[str]:
+    """How near results are to the float model's, by the metric that suits them, and in a word."""
+    if "verdict" not in report:
+        return
+    if "rmse" in report:
+        error, relative = report["rmse"], report["relative_rmse"]
+        yield f"error to the float model: {error:.4g} (root mean square; {relative:.2%} of its results' deviation)"
+        yield f"largest error to the float model: {report['largest_error']:.4g}; R2 {report['r2']:.5f}"
+    for name, what in (("token_accuracy", "tokens"), ("pixel_accuracy", "positions")):
+        if name in report:
+            yield f"{what} of the float model's class: {report[name]:.2%}"
+    if "mean_iou" in report:
+        yield f"mean intersection over union with the float model's map: {report['mean_iou']:.4f}"
+    yield f"next to the float model: {report['verdict']}"
+
+
 def measure_lines(report: dict[str, Any]) -> Iterator[str]:
     """Measures of classifiers of two classes and of estimates, private and in float."""
     names = {"f1": "F1", "matthews": "Matthews' correlation"}
+    names |= {"label_rmse": "root mean square error to the true values", "label_r2": "R2 with the true values"}
     if "pairs" not in report:
         names |= {"pearson": "Pearson's correlation", "spearman": "Spearman's rank correlation"}
     for prefix, whose in (("", ""), ("float_", " of the float model")):

@@ -9,7 +9,7 @@ from tacit.data.examples import Examples, load
 from tacit.data.preprocess import PRESETS
 from tacit.demo.digits import asset, write_test_set
 from tacit.errors import MisuseError
-from tacit.measure.evaluation import simulated
+from tacit.measure.evaluation import Reference, simulated
 from tacit.measure.operation import OperationPair, bench_operation
 from tacit.model import Model
 from tacit.session.pair import Pair
@@ -211,7 +211,7 @@ def table_6(full: bool, data: Path) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         for network, build in NETWORKS:
             model, examples, source = build(Path(folder), data, None if full else IMAGES)
-            scores = simulated(model, examples, source)
+            scores = simulated(model, examples, Reference(source))
             for what, paper, key in (("FALCON", network.accuracy, "top1"), ("plaintext", network.plain, "float_top1")):
                 rows.append(line(network.name, what, paper, 100 * float(np.float64(scores[key])), "%"))
     return {"rows": rows, "measured": []}

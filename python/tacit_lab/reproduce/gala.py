@@ -10,7 +10,7 @@ from tacit.data.examples import Examples
 from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
 from tacit.measure.architectures import ARCHITECTURES, Layer
-from tacit.measure.evaluation import simulated
+from tacit.measure.evaluation import Reference, simulated
 from tacit.measure.he_operations import count, plan_architecture
 from tacit.measure.operation import OperationPair, bench_operation
 from tacit.model import Model
@@ -263,4 +263,4 @@ def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -
     source = data / "models" / file
     seen = examples("cifar10_train_50k.npz", CALIBRATION).x
     compile_model(source, path, seen, options=Options(suite="gala"))
-    return simulated(Model(path), examples("cifar10_test.npz", images), source)
+    return simulated(Model(path), examples("cifar10_test.npz", images), Reference(source))
