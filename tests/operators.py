@@ -69,6 +69,12 @@ def of_a_square(operator: str, plus: float = 0.0) -> Callable[[], Network]:
     return build
 
 
+def power_of_a_half() -> Network:
+    """The square root by its exponent."""
+    network = of_a_square("Identity", 0.3)()
+    return network.add("Pow", floats(network, 0.5))
+
+
 def gated(*gate: str, scaled: float | None = None) -> Callable[[], Network]:
     """The input times a gate of it, as exporters write SiLU and Mish."""
 
@@ -203,6 +209,7 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "reciprocal": of_a_square("Reciprocal", 0.5),
     "square root": of_a_square("Sqrt"),
     "square root far from 0": of_a_square("Sqrt", 1.0),
+    "power of a half": power_of_a_half,
     "exponential": one("Exp"),
     "logarithm": logarithm,
     "sine": one("Sin"),

@@ -67,14 +67,16 @@ def shrink(w: Writer) -> str:
 
 
 def power(w: Writer) -> str | None:
-    """Pow with a small whole exponent, by products."""
+    """Pow with a small whole exponent, by products, and the square root."""
     exponent = w.call.required(1, "exponent")
+    if exponent.size == 1 and exponent.item() == -ROOT:
+        return w.put("Sqrt", w.x)
     if exponent.size == 1 and exponent.item() == ROOT:
         return None  # part of a norm, or refused by the importer
     whole = exponent.size == 1 and float(exponent.item()).is_integer()
     if not whole or not 1 <= exponent.item() <= MOST_PRODUCTS:
         what = f"{exponent.item():g}" if exponent.size == 1 else "that varies"
-        w.call.refuse(f"with an exponent {what}", f"use whole exponents from 1 to {MOST_PRODUCTS}")
+        w.call.refuse(f"with an exponent {what}", f"use 0.5 or whole exponents from 1 to {MOST_PRODUCTS}")
     if exponent.item() in (1, 2):
         return None if exponent.item() == 2 else w.x
     bits, square, result = int(exponent.item()), w.x, ""
