@@ -93,6 +93,8 @@ def candidates(source: Source, known: Container[str]) -> list[tuple[Group, list[
     root = joined(source)
     groups: dict[str, Group] = {}
     barred = {root(source.input_name), root(source.output)}
+    # What is kept from one input to the next must stay what it is.
+    barred |= {root(name) for state in source.states for name in (state.name, state.after)}
     for node in source.nodes:
         if node.operation["op"] in LINEAR:
             groups.setdefault(root(node.output), Group()).writers.append(node)
@@ -104,7 +106,11 @@ def candidates(source: Source, known: Container[str]) -> list[tuple[Group, list[
         members.setdefault(root(name), []).append(name)
         if name not in known:
             barred.add(root(name))
-    complete = {name: group for name, group in groups.items() if group.writers and group.readers}
+    complete = {
+        name: group
+        for name, group in groups.items()
+        if group.writers and group.readers and all(node.inputs[0] in known for node in group.writers)
+    }
     return [(group, members[name]) for name, group in complete.items() if name not in barred]
 
 
