@@ -97,18 +97,6 @@ def unrolled() -> Network:
     return network.add("Add", inputs=[network.constant("state", network.normal(1, 1, 3)), network.last]).add("Tanh")
 
 
-def streamed() -> Network:
-    """A step of a stream: state and memory are computed, here from the input's last row."""
-    network = Network(("N", 2, 3)).add("Transpose", name="turned", perm=[1, 0, 2])
-    bounds = [network.constant(f"bound{place}", np.array([place])) for place in range(3)]
-    for name, start, end in (("x1", 0, 1), ("before", 1, 2)):
-        network.add("Slice", inputs=["turned.out", bounds[start], bounds[end], bounds[0]], name=name)
-    layer(network, "LSTM", "x1.out", 3, "HC")
-    network.nodes[-1].input.extend(["", "before.out", "before.out"])
-    network.add("Concat", inputs=["rec.H", "rec.C"], axis=2)
-    return network.add("Transpose", perm=[1, 0, 2])
-
-
 def classifier() -> Network:
     """An LSTM whose last output is classified."""
     network = Network(("N", 3, 4)).add("Transpose", name="turned", perm=[1, 0, 2])
@@ -142,6 +130,5 @@ RECURRENT: dict[str, Callable[[], Network]] = {
     "rnn": recurrent("RNN", "YH"),
     "rnn of relus": recurrent("RNN", "H", activations=["Relu"], states=True),
     "layers": stacked,
-    "lstm of a stream": streamed,
     "unrolled": unrolled,
 }

@@ -66,8 +66,7 @@ class Cell:
     The gates of an LSTM are in the order input, forget, output, candidate; of a GRU update, reset, candidate.
     `bias` (directions, hidden) is what a GRU adds to the product of the state with the weights of the candidate
     before it is reset; None resets the state before that product. `joined` says that the rows of the candidate
-    are twice as large, so that one sigmoid gives all gates: `tanh(x) = 2*sigmoid(2*x) - 1`. `lasting` says that the
-    memory comes from elsewhere, as that of a stream: then what is forgotten is taken off a memory of more bits.
+    are twice as large, so that one sigmoid gives all gates: `tanh(x) = 2*sigmoid(2*x) - 1`.
     """
 
     w: Writer
@@ -76,7 +75,6 @@ class Cell:
     clip: float | None = None
     bias: NDArray[np.float32] | None = None
     joined: bool = False
-    lasting: bool = False
 
     @property
     def parts(self) -> int:
@@ -120,11 +118,6 @@ class Cell:
         """The gates from `first` to before `end` of a tensor of gates."""
         return self.w.slice(x, 1, first * self.hidden, end * self.hidden)
 
-    def coarse(self, x: str) -> str:
-        """The same tensor for readers that take few bits: a sum has a scale of its own, so that `x` keeps more."""
-        half = self.w.scale(x, 0.5)
-        return self.w.put("Add", half, half)
-
     def clipped(self, x: str) -> str:
         """What an activation function reads."""
         return x if self.clip is None else self.w.clip(x, -self.clip, self.clip)
@@ -148,18 +141,13 @@ def lstm(cell: Cell, gates: str, state: State, memory: State) -> tuple[str, Stat
     else:
         done = sigmoid.of(w, cell.gate(total, 0, 3))
         candidate = tanh.of(w, cell.gate(total, 3, 4))
-    fresh = w.put("Mul", cell.gate(done, 0, 1), candidate)
-    output, forget = cell.gate(done, 2, 3), cell.gate(done, 1, 2)
     if memory is None:
-        return w.put("Mul", output, last.of(w, fresh)), fresh
-    if cell.lasting:
-        # Rounding all of the memory anew in each step would add up.
-        lost = w.put("Mul", w.put("Sub", w.number(1.0), forget), cell.coarse(cell.named(memory)))
-        kept = w.put("Add", cell.named(memory), w.put("Sub", fresh, lost))
-        return w.put("Mul", output, last.of(w, cell.coarse(kept))), kept
-    # Products of their own leave gates and memory scales of their own, which one of both side by side would not.
-    kept = w.put("Add", fresh, w.put("Mul", forget, cell.named(memory)))
-    return w.put("Mul", output, last.of(w, kept)), kept
+        kept = w.put("Mul", cell.gate(done, 0, 1), candidate)
+    else:
+        # Products of their own leave gates and memory scales of their own, which one of both side by side would not.
+        fresh = w.put("Mul", cell.gate(done, 0, 1), candidate)
+        kept = w.put("Add", fresh, w.put("Mul", cell.gate(done, 1, 2), cell.named(memory)))
+    return w.put("Mul", cell.gate(done, 2, 3), last.of(w, kept)), kept
 
 
 def gru(cell: Cell, gates: str, state: State, _: State) -> tuple[str, State]:

@@ -40,7 +40,6 @@ def recurrent(w: Writer) -> tuple[str, ...]:
     cell = cell_of(w, len(backwards))
     products = gates_of_input(w, cell, x)
     state, memory = (initial(w, index) for index in (STATE, MEMORY))
-    cell = replace(cell, lasting=isinstance(memory, str))
     states: list[State] = []
     for step in range(steps):
         gates = gates_at(cell, products, [steps - 1 - step if turned else step for turned in backwards])
