@@ -46,13 +46,20 @@ ADVICE = "; "
 """What stands between the reason of a refusal and what to do about it."""
 
 
+# Of models with states, in which errors add up from input to input.
+STATE_ACTIVATION_BITS = 9
+STATE_WEIGHT_BITS = 10
+
+
 def silent(_: str) -> None:
     """Say nothing."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to quantise. Widths in bits, 8 unless given, of weights of text 10; `labels` names the classes, or is empty.
+    """How to quantise. Widths in bits, 8 unless given, of weights of text 10, of models with states 9 and 10.
+
+    `labels` names the classes, or is empty.
 
     Of suite ufo they are 4 for weights and 6 for activations unless given, and `disabled` names passes left out.
 
@@ -295,7 +302,9 @@ def with_widths(options: Options) -> Options:
         "lola": (EXACT_ACTIVATION_BITS, EXACT_WEIGHT_BITS),
         "ufo": (TRANSFERS_ACTIVATION_BITS, TRANSFERS_WEIGHT_BITS),
     }
-    activations, weights = widths.get(options.suite, (ACTIVATION_BITS, WEIGHT_BITS))
+    kept = (STATE_ACTIVATION_BITS, STATE_WEIGHT_BITS)
+    default = kept if options.states else (ACTIVATION_BITS, WEIGHT_BITS)
+    activations, weights = widths.get(options.suite, default)
     return replace(
         options,
         activation_bits=options.activation_bits or activations,
