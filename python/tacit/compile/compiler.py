@@ -20,7 +20,7 @@ from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
-from tacit.importers.source import WHOLE, Selection
+from tacit.importers.source import WHOLE, Selection, Source
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -141,6 +141,7 @@ def compile_model(
         return compile_quantised(source, output, options)
     reading, text = options.reading or Reading(), None
     graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
+    refuse_nothing(graph)
     for note in graph.notes:
         options.say(note)
     if options.reading is not None or graph.reads_tokens:
@@ -185,6 +186,18 @@ def advised() -> Iterator[None]:
         again = UnsupportedError(f"{error}{ADVICE}change the layer, or choose an earlier result (--result NAME)")
         again.node = getattr(error, "node", None)
         raise again from error
+
+
+def refuse_nothing(source: Source) -> None:
+    """Raise `UnsupportedError` for a network whose result is its input."""
+    origins = {node.output: node.inputs[0] for node in source.nodes if node.operation["op"] == "Identity"}
+    name = source.output
+    while name in origins:
+        name = origins[name]
+    if name == source.input_name:
+        raise UnsupportedError(
+            f"the result `{source.output}` is the input itself; choose a result that is computed (--result NAME)"
+        )
 
 
 def compile_quantised(folder: Path, output: Path, options: Options) -> dict[str, Any]:

@@ -69,20 +69,7 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     refuse_unknown(model.graph.node)
     rewrite(model, signature.input_name)
     source = import_graph(path, model, signature, public)
-    refuse_nothing(source)
     return replace(source, notes=tuple(remarks.notes), selection=selection, bounds=remarks.bounds)
-
-
-def refuse_nothing(source: Source) -> None:
-    """Raise `UnsupportedError` for a network whose result is its input."""
-    origins = {node.output: node.inputs[0] for node in source.nodes if node.operation["op"] == "Identity"}
-    name = source.output
-    while name in origins:
-        name = origins[name]
-    if name == source.input_name:
-        raise UnsupportedError(
-            f"the result `{source.output}` is the input itself; choose a result that is computed (--result NAME)"
-        )
 
 
 def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, public: bool) -> Source:
