@@ -61,7 +61,9 @@ def matmul(weaver: Weaver, call: Call) -> Values:
         read.append(weaver.draft.arranged(call, stored, places.reshape(matrices(batch, shape, places.shape[-2:]))))
     if first.exclusive:
         weaver.draft.first_alone.add(call.outputs[0])
-    return weaver.written(call, read, {"op": "MatMul"}, matrices(batch, shape, shape[-2:]), in_order(shape))
+    chooses = weaver.sequence > 0 and weaver.bits(weaver.values[call.inputs[0]]) is not None
+    operation = {"op": "MatMul", "mask": True} if chooses else {"op": "MatMul"}
+    return weaver.written(call, read, operation, matrices(batch, shape, shape[-2:]), in_order(shape))
 
 
 def matrices(batch: int, shape: Shape, matrix: Sequence[int]) -> Shape:
