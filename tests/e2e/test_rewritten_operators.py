@@ -4,16 +4,18 @@ import numpy as np
 import onnxruntime
 import pytest
 from operators import OPERATORS
+from stacks import STACKS
 from tacit.compile import Options, compile_model
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
 
 EXAMPLES = 48
+MODELS = OPERATORS | STACKS
 
 
-@pytest.mark.parametrize("case", OPERATORS)
+@pytest.mark.parametrize("case", MODELS)
 def test_integers_are_near_the_operator(case, tmp_path):
-    path = OPERATORS[case]().save(tmp_path)
+    path = MODELS[case]().save(tmp_path)
     shape = (EXAMPLES, *import_onnx(path).input_shape)
     x = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
     compile_model(path, tmp_path / "x.tacit", x, options=Options(rounding="exact"))

@@ -137,9 +137,17 @@ def batch(path: Path, x: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray
     """`x` with its leading batch axis, checked against the model's input shape."""
     if x.shape == shape:
         return x[None]
+    x = merged(x, shape)
     if x.shape[1:] != shape:
         raise MisuseError(f"{path} has shape {list(x.shape)}; the model takes {list(shape)} or {['N', *shape]}")
     return x
+
+
+def merged(x: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Inputs of more axes, such as volumes, with the first of them as one where that gives `shape`."""
+    inner = shape[1:]
+    whole = x.ndim > len(shape) + 1 and len(inner) > 0 and x.shape[-len(inner) :] == inner
+    return x.reshape(len(x), *shape) if whole and np.prod(x.shape[1:]) == np.prod(shape) else x
 
 
 def labels(path: Path, y: NDArray[Any] | None, count: int) -> NDArray[np.int64] | None:

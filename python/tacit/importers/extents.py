@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.layout import MOST_AXES
 
 Sizes = tuple[int, ...]
 SHAPED = {"Expand", "Reshape"}
@@ -27,6 +28,7 @@ def fix_sizes(model: onnx.ModelProto, shapes: Iterable[tuple[str, Sizes]], notes
     for entry in entries:
         single_batch(model, entry, notes)
         demand_sizes(entry)
+        merge_axes(model, entry, notes)
 
 
 def computed(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -72,6 +74,24 @@ def single_batch(model: onnx.ModelProto, entry: onnx.ValueInfoProto, notes: list
                 model.graph.initializer.append(numpy_helper.from_array(shapes[name], name))
             node.input[1] = name
     notes.append(f"input `{entry.name}` has a fixed batch of {size[0]}, which is compiled as 1")
+
+
+def merge_axes(model: onnx.ModelProto, entry: onnx.ValueInfoProto, notes: list[str]) -> None:
+    """Let an input of more axes than the engine has, such as a volume, be one whose first axes are merged, in place."""
+    own = sizes(entry)
+    if len(own) <= MOST_AXES + 1:
+        return
+    first = len(own) - MOST_AXES + 1
+    merged = (int(np.prod(own[1:first])), *own[first:])
+    name, shape = f"{entry.name}.merged", f"{entry.name}.shape"
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1, *own[1:]], np.int64), shape))
+    reshape = helper.make_node("Reshape", [name, shape], [entry.name], name=f"{entry.name}.split")
+    model.graph.node.insert(0, reshape)
+    notes.append(
+        f"input `{entry.name}` of shape {written(own[1:])} is given as {written(merged)}, its first axes merged"
+    )
+    kind, batch = entry.type.tensor_type.elem_type, own[0] or "N"
+    entry.CopyFrom(helper.make_tensor_value_info(name, kind, [batch, *merged]))
 
 
 def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:

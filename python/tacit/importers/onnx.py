@@ -98,11 +98,14 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
 def is_sequence(
     nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape] = MappingProxyType({})
 ) -> bool:
-    """Whether a model has operators of transformers, products of two activations, or tensors of many axes."""
+    """Whether a model has operators of transformers, products of two activations, or tensors beside (1, ...) of four.
+
+    Those have more axes, or another first axis than a batch of one.
+    """
     return any(
         node.op_type not in CONVERTERS
         or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
-        or any(len(sizes.get(name, ())) > MOST_AXES + 1 for name in node.output)
+        or any(len(sizes[name]) > MOST_AXES + 1 or sizes[name][:1] != (1,) for name in node.output if name in sizes)
         for node in nodes
     )
 
@@ -272,6 +275,8 @@ def expose(
         # The import rewrote nodes. What it computed from shapes holds for a batch of one.
         shaped = any(node.op_type in ("Shape", "Size") for node in model.graph.node)
         simplify(model, signature.input_name)
+        sizes = infer_sizes(model, signature.input_name)
+        shaped |= any(sizes.get(name, (1,))[:1] != (1,) for node in model.graph.node for name in node.output)
         rewrite(model, signature.input_name)
         signature = signature._replace(batched=signature.batched and not shaped)
     present = {signature.input_name, signature.output_name}

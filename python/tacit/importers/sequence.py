@@ -7,10 +7,12 @@ converted by them, on tensors in the model's own order.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import NamedTuple
 
 from tacit.importers.affine import add, gelu, in_place, multiply
 from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax, where
+from tacit.importers.axes import concat, pad, reduce_mean, usual
 from tacit.importers.call import Call, Shape
 from tacit.importers.draft import Draft
 from tacit.importers.fuse import fuse
@@ -107,8 +109,19 @@ def other(weaver: Weaver, call: Call) -> Values:
     return {name: Stored(name, in_order(weaver.sizes[name]), name, alone[name]) for name in made}
 
 
+def beside_usual(convert: Callable[[Weaver, Call], Values]) -> Callable[[Weaver, Call], Values]:
+    """`convert` for tensors with more axes than usual or without a batch, and `other` for all others."""
+
+    @wraps(convert)
+    def converted(weaver: Weaver, call: Call) -> Values:
+        return other(weaver, call) if usual(weaver, call) else convert(weaver, call)
+
+    return converted
+
+
 CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "Add": add,
+    "Concat": beside_usual(concat),
     "Div": multiply,
     "Gather": gather,
     "Gelu": gelu,
@@ -116,6 +129,8 @@ CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "LayerNormalization": layer_norm,
     "MatMul": matmul,
     "Mul": multiply,
+    "Pad": beside_usual(pad),
+    "ReduceMean": beside_usual(reduce_mean),
     "ReluSoftmax": relu_softmax,
     "Smu": smooth_maximum,
     "Softmax": softmax,

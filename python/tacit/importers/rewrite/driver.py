@@ -18,6 +18,7 @@ from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
+from tacit.importers.rewrite.lifting import LIFTED, lifted, lifts
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
@@ -42,7 +43,7 @@ MOST_ROUNDS = 8
 
 def rewrites(node: onnx.NodeProto) -> bool:
     """Whether a node may be rewritten."""
-    return node.op_type in REWRITES and node.domain in ("", "ai.onnx")
+    return (node.op_type in REWRITES or node.op_type in LIFTED) and node.domain in ("", "ai.onnx")
 
 
 def rewrite(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None = None) -> None:
@@ -69,9 +70,10 @@ def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[Unsuppor
     for node in model.graph.node:
         written = None
         if rewrites(node) and node.name not in left and any(name not in constants for name in node.input if name):
-            writer = Writer(called(node, shapes, constants), opset, writers)
+            writer = Writer(called(node, shapes, constants), opset, writers, sizes)
+            lifting = lifts(writer.call, sizes)
             try:
-                written = written_instead(node, writer, model)
+                written = written_instead(node, writer, model, lifting)
             except UnsupportedError as error:
                 if refused is None:
                     raise
@@ -92,9 +94,15 @@ def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[s
     return Call(node.name, node.op_type, list(node.input), attributes, shapes, constants, list(node.output))
 
 
-def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
-    """The nodes that take the place of `node`, the last of which writes its output; None if it stays."""
-    result = REWRITES[node.op_type](writer)
+def written_instead(
+    node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto, lifting: bool
+) -> list[onnx.NodeProto] | None:
+    """The nodes that take the place of `node`, the last of which writes its output; None if it stays.
+
+    A node that is `lifting` has no batch of one yet, and gets one.
+    """
+    how = lifted if lifting else REWRITES.get(node.op_type)
+    result = None if how is None else how(writer)
     if result is None:
         return None
     if not any(result in written.output for written in writer.nodes):

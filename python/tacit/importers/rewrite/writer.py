@@ -18,11 +18,15 @@ LISTED_SINCE = {"Pad": 11, "Slice": 10, "ReduceMean": 18, "Clip": 11}
 
 @dataclass
 class Writer:
-    """The node that is rewritten, and the nodes that take its place; axes and shapes leave the batch out."""
+    """The node that is rewritten, and the nodes that take its place; axes and shapes leave the batch out.
+
+    `sizes` have it, and are those of all tensors, with a batch in front or without.
+    """
 
     call: Call
     opset: int
     writers: Mapping[str, Callable[[], Call]] = field(default_factory=dict)
+    sizes: Mapping[str, Shape] = field(default_factory=dict)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
 
@@ -45,6 +49,12 @@ class Writer:
         if name not in self.call.shapes:
             self.call.refuse(f"on `{name}`, which is no activation of shape (batch, ...)", "keep the batch apart")
         return self.call.shapes[name]
+
+    def fronted(self, name: str, rank: int = 0) -> str:
+        """Write an activation with a batch of one in front of at least `rank` axes."""
+        size = self.sizes[name]
+        ones = [1] * max(1, rank + 1 - len(size))
+        return self.put("Reshape", name, self.numbers(*ones, *size))
 
     def put(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Write a node; gives the name of its output."""
