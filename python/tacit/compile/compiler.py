@@ -1,7 +1,7 @@
 """From a float model to a .tacit file: import, calibrate, compile."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +13,14 @@ from tacit import _core
 from tacit.compile import metadata
 from tacit.compile.quantize import calibrate
 from tacit.compile.reading import Reading, describe, of_text
+from tacit.compile.room import with_room
+from tacit.data.examples import merged
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
-from tacit.importers.source import WHOLE, Selection
+from tacit.importers.source import WHOLE, Selection, Source
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -138,6 +140,7 @@ def compile_model(
     if options.reading is not None or graph.reads_tokens:
         text = describe(source, graph, reading)
         options, x, input_range = of_text(options, graph, text, x)
+    x = None if x is None else merged(x, graph.input_shape)
     if x is not None and x.shape[1:] != graph.input_shape:
         wanted = ["N", *graph.input_shape]
         raise MisuseError(f"calibration inputs have shape {list(x.shape)}; the model takes {wanted}")
@@ -147,9 +150,15 @@ def compile_model(
     exact = options.suite == "lola"
     options = with_widths(options)
     entries = options.entries(source, text, x is not None)
-    summary: dict[str, Any] = json.loads(
-        _core.compile(graph.to_json(), dict(graph.weights), seen.ranges, means, options.to_json(), str(output), entries)
-    )
+
+    def make(graph: Source, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+        written = options.to_json(), str(output), entries
+        made: dict[str, Any] = json.loads(
+            _core.compile(graph.to_json(), dict(graph.weights), dict(ranges), means, *written)
+        )
+        return made
+
+    summary = with_room(graph, seen.ranges, make, options.say)
     if exact:
         summary["plan"] = str(write_plan(output))
     if text is not None:
