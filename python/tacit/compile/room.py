@@ -14,8 +14,6 @@ from tacit.importers.source import Node, Source
 TOO_WIDE = ("needs a width of", "a product of matrices without values")
 """What the compiler says of a layer or a product that does not fit."""
 ENDING = ".room"
-PART = ".narrow"
-"""What the compiler appends to the name of a product in narrow shares."""
 UNBOUNDED = 1e30
 MOST_CLIPS = 64
 Ranges = Mapping[str, tuple[float, float]]
@@ -45,8 +43,9 @@ def with_room(
 
 def clipped_before(graph: Source, ranges: Ranges, error: UnsupportedError) -> tuple[Source, Ranges] | None:
     """The graph with a clip before the layer that an error names, or else after it; None where that is no help."""
-    name = (error.node or "").removesuffix(PART)
-    layer = next((node for node in graph.nodes if node.name == name), None)
+    names = (error.node or "", (error.node or "").rpartition(".")[0])
+    layer = next((node for node in graph.nodes if node.name in names), None)
+    layer = layer or next((node for node in graph.nodes if node.output in names), None)
     if layer is None or not any(what in str(error) for what in TOO_WIDE):
         return None
     wide = [read for read in layer.inputs if read != graph.input_name and not read.endswith(ENDING)]
