@@ -14,6 +14,8 @@ from tacit.importers.weaver import Values, Weaver
 
 MATRIX = {"kernel": [1, 1], "stride": [1, 1], "padding": [0] * 4, "dilation": [1, 1], "groups": 1}
 """Geometry of a convolution that is a matrix product at every position."""
+MOST_NORMALISED = 8192
+"""Values over which the engine normalises at once."""
 
 
 def dense(weaver: Weaver, call: Call, stored: Stored, weight: NDArray[Any], bias: str | None) -> Values:
@@ -99,6 +101,9 @@ def layer_norm(weaver: Weaver, call: Call) -> Values:
         call.refuse("over several axes", "normalise over the last axis")
     if any(call.outputs[1:]):
         call.refuse("whose mean is used", "use its first output only")
+    if not 1 < places.shape[-1] <= MOST_NORMALISED:
+        advice = f"normalise over 2 to {MOST_NORMALISED} values, as with a smaller --input-shape"
+        call.refuse(f"over {places.shape[-1]} values", advice)
     factor, bias = call.required(1, "scale"), call.constant(2, "bias")
     channels = places.shape[-1:]
     roles = {"scale": factor, "bias": np.zeros(channels, np.float32) if bias is None else bias}
@@ -106,7 +111,7 @@ def layer_norm(weaver: Weaver, call: Call) -> Values:
     form = channels_first(places)
     # The engine takes factors and constants of norms of images only.
     form = form[:, None, None] if form.ndim == 1 else form
-    read = weaver.draft.arranged(call, stored, form)
+    read = weaver.draft.bounded(weaver.draft.arranged(call, stored, form))
     operation = {"op": "LayerNorm", "epsilon": float(call.attributes.get("epsilon", 1e-5)), **names}
     return weaver.written(call, [read], operation, tuple(form.shape), from_channels_first(places.shape))
 
