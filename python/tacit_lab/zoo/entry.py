@@ -39,7 +39,8 @@ class Entry:
         else:
             words.append(f"--calibrate {path}.npz")
         if self.input_shape:
-            words.append(f"--input-shape {'x'.join(map(str, self.input_shape))}")
+            name = "input=" if self.state else ""
+            words.append(f"--input-shape {name}{'x'.join(map(str, self.input_shape))}")
         if self.input_value:
             words.append(f"--input-value {self.input_value[0]}={self.input_value[1]:g}")
         if self.state:

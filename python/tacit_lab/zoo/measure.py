@@ -127,13 +127,19 @@ def private(model: Model, x: NDArray[np.float32]) -> dict[str, Any]:
 
 
 def inputs(entry: Entry, path: Path, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Inputs that calibrate, which are left beside the model, and others to compare: real ones where there are any."""
+    """Inputs that calibrate, which are left beside the model, and others to compare: real ones where there are any.
+
+    Those of a stream stay in order.
+    """
     examples = path.with_suffix(".npz")
     random = np.random.default_rng(0)
     large = np.prod(shape) > LARGE
     counts = (LARGE_CALIBRATION, LARGE_COMPARED) if large else (CALIBRATION, COMPARED)
     real = path.with_suffix(".real.npy")
-    if real.exists():
+    if entry.state:
+        x = np.load(real)
+        counts = (len(x) * 2 // 3, len(x) - len(x) * 2 // 3)
+    elif real.exists():
         x = np.load(real)[random.permutation(len(np.load(real)))[: sum(counts)]]
     elif entry.sequence:
         x = tokens(random, sum(counts), entry.sequence)
