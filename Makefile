@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -20,7 +20,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text test ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text models test ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -138,6 +138,12 @@ PEERS ?= operators networks
 peers: $(CORE) .venv/.text .venv-peers/.packages
 	.venv/bin/python bench/peers/run.py --only $(PEERS)
 
+# The model zoo (docs/zoo.md): models of PyTorch, Hugging Face, scikit-learn and others, compiled and compared with their float
+# models. Needs 6 GB for PyTorch and about half an hour; FILTER chooses names, and the others keep their numbers.
+models: $(CORE) build/venv-models/.packages build/venv-models/.shipped
+	mkdir -p build/zoo
+	PYTHONPATH=python build/venv-models/bin/python -m tacit_lab.zoo.command --folder build/zoo --out bench/results/zoo.json --page docs/zoo.md --filter '$(FILTER)'
+
 docs: build/venv-docs/.packages
 	build/venv-docs/bin/mkdocs build --strict --site-dir site
 
@@ -183,6 +189,10 @@ $(PACKAGES): requirements/main.lock
 build/venv-%/.packages: requirements/%.lock
 	$(PYTHON) -m venv build/venv-$*
 	build/venv-$*/$(INSTALL) requirements/$*.lock
+	touch $@
+
+build/venv-models/.shipped: build/venv-models/.packages requirements/shipped.lock
+	build/venv-models/$(INSTALL) requirements/shipped.lock --no-deps
 	touch $@
 
 .venv-train/.packages: requirements/train.lock

@@ -89,6 +89,13 @@ def gated(*gate: str, scaled: float | None = None) -> Callable[[], Network]:
     return build
 
 
+def known_factor() -> Network:
+    """The input times what a layer makes of it: a product whose left factor the client knows."""
+    network = Network(("N", 4, 4), opset=18)
+    made = network.add("MatMul", network.constant("w", network.normal(4, 4))).add("Relu").last
+    return network.add("MatMul", inputs=["x", made])
+
+
 def two(operator: str, shape: Sequence[int | str] = IMAGE, **attributes: Any) -> Callable[[], Network]:
     """The operator on two activations."""
 
@@ -204,6 +211,7 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "silu in two steps": gated("Sigmoid"),
     "silu of another slope": gated("Sigmoid", scaled=1.702),
     "mish in three steps": gated("Softplus", "Tanh"),
+    "product of the input by what is made of it": known_factor,
     "cosine": one("Cos"),
     "error function": one("Erf"),
     "reciprocal": of_a_square("Reciprocal", 0.5),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tacit.importers.layout import MOST_AXES
 from tacit.importers.source import Source
 
 ERF = np.vectorize(math.erf, otypes=[np.float64])
@@ -21,6 +22,7 @@ def evaluate(source: Source, x: Tensor) -> dict[str, Tensor]:
         inputs = [tensors[name] for name in node.inputs]
         assert node.output not in tensors, f"{node.output} is written twice"
         tensors[node.output] = OPERATORS[operation.pop("op")](inputs, operation, source.weights)
+        assert tensors[node.output].ndim <= MOST_AXES
     return tensors
 
 
@@ -28,14 +30,30 @@ def channels(value: Tensor, rank: int) -> Tensor:
     return value.reshape(-1, *[1] * (rank - 1)) if value.ndim == 1 else value
 
 
-def conv(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
-    (x,) = inputs
-    weight = weights[operation["weight"]]
+def windows(x: Tensor, operation: Mapping[str, Any], beside: float = 0.0) -> Tensor:
+    """The elements that a kernel covers at every position: (channels, height, width, kernel height, kernel width)."""
     assert x.ndim == 3
-    assert weight.shape[2:] == (1, 1)
-    product = np.tensordot(weight[:, :, 0, 0].astype(np.float64), x, 1)
+    (height, width), (top, left, bottom, right) = operation["kernel"], operation["padding"]
+    down, across = operation.get("dilation", [1, 1])
+    wide = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=beside)
+    reach = (height - 1) * down + 1, (width - 1) * across + 1
+    seen = np.lib.stride_tricks.sliding_window_view(wide, reach, axis=(1, 2))
+    return seen[:, :: operation["stride"][0], :: operation["stride"][1], ::down, ::across]
+
+
+def conv(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
+    weight, groups = weights[operation["weight"]].astype(np.float64), operation["groups"]
+    seen = windows(inputs[0], operation)
+    parts = seen.reshape(groups, -1, *seen.shape[1:])
+    kernels = weight.reshape(groups, -1, *weight.shape[1:])
+    product = np.einsum("gchwij,gocij->gohw", parts, kernels).reshape(len(weight), *seen.shape[1:3])
     bias = operation["bias"]
     return product if bias is None else product + channels(weights[bias], 3)
+
+
+def average_pool(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
+    assert operation["count_include_pad"] or not any(operation["padding"])
+    return windows(inputs[0], operation).mean(axis=(3, 4))
 
 
 def gemm(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
@@ -98,7 +116,7 @@ def mask(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]) -
 
 
 def table(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
-    functions = {"Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+    functions = {"Exp": np.exp, "Log": np.log, "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x))}
     return functions[operation["function"]](inputs[0])
 
 
@@ -113,7 +131,9 @@ def batch_normalization(inputs: list[Tensor], operation: Mapping[str, Any], weig
 OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, Tensor]], Tensor]] = {
     "Add": lambda inputs, _, __: inputs[0] + inputs[1],
     "AddConstant": lambda inputs, o, weights: inputs[0] + channels(weights[o["constant"]], inputs[0].ndim),
+    "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
+    "Concat": lambda inputs, _, __: np.concatenate(inputs),
     "Conv": conv,
     "Embedding": embedding,
     "Gelu": lambda inputs, _, __: inputs[0] * 0.5 * (1 + ERF(inputs[0] / math.sqrt(2))),
@@ -122,7 +142,9 @@ OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, 
     "LayerNorm": layer_norm,
     "Mask": mask,
     "MatMul": matmul,
+    "MaxPool": lambda inputs, o, _: windows(inputs[0], o, -np.inf).max(axis=(3, 4)),
     "Multiply": lambda inputs, _, __: inputs[0] * inputs[1],
+    "Pad": lambda inputs, o, _: np.pad(inputs[0], list(zip(o["before"], o["after"], strict=True))),
     "ReluSoftmax": relu_softmax,
     "Relu": lambda inputs, o, _: np.clip(inputs[0], 0, o["maximum"]),
     "Reshape": lambda inputs, o, _: inputs[0].reshape(o["shape"]),

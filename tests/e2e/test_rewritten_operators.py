@@ -5,13 +5,14 @@ import onnxruntime
 import pytest
 from operators import OPERATORS, spectrum
 from recurrences import RECURRENT, classifier
+from stacks import STACKS
 from tacit.compiler import Options, compile_model
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
 from tacit.session.pair import Pair
 
 EXAMPLES = 48
-CASES = {**OPERATORS, **RECURRENT, "spectrum": spectrum}
+CASES = {**OPERATORS, **RECURRENT, **STACKS, "spectrum": spectrum}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -108,6 +108,32 @@ def test_what_does_not_commute_keeps_its_factors(tmp_path, operator):
     assert not eligible(source, statistics(path, source, images()))
 
 
+def test_layers_behind_tensors_that_calibration_does_not_see(tmp_path):
+    """A shuffle of channels makes tensors that the model does not have, and layers read them."""
+    network = Network(("N", 4, 8, 8)).conv((4, 4, 1, 1)).add("Reshape", "split").add("Transpose", perm=[0, 2, 1, 3, 4])
+    network.constant("split", np.array([-1, 2, 2, 8, 8]))
+    network.constant("joined", np.array([-1, 4, 8, 8]))
+    path = network.add("Reshape", "joined").conv((4, 4, 3, 3)).add("Relu").conv((5, 4, 1, 1)).save(tmp_path)
+    x = np.random.default_rng(1).uniform(-1, 2, (30, 4, 8, 8)).astype(np.float32)
+    source = import_onnx(path)
+    found = statistics(path, source, x)
+    assert all(node.inputs[0] in found for group in eligible(source, found) for node in group.writers)
+    for equalise in ("auto", "on"):
+        compile_model(path, tmp_path / "x.tacit", x, options=Options(equalise=equalise))
+
+
+def test_channels_that_were_zero_in_calibration_get_no_factor(model):
+    source = import_onnx(model)
+    seen = statistics(model, source, images())
+    name = next(node.output for node in source.nodes if node.operation["op"] == "Relu")
+    channel = int(np.argmin(seen[name].peaks))
+    (group,) = (group for group in eligible(source, seen) if name in group.repeats)
+    for one in group.repeats:
+        seen[one].peaks[channel] = 0
+    even = equalised(source, seen, WIDTHS)
+    assert even.seen[name].factors[channel] == 1
+
+
 def test_the_input_and_the_output_keep_theirs(tmp_path):
     path = Network(("N", 3, 8, 8)).conv((4, 3, 1, 1)).add("Relu").save(tmp_path)
     source = import_onnx(path)

@@ -40,18 +40,12 @@ CASES = {
         lambda: Network().add("Relu", name="bad", domain="com.example"),
         ["`bad`", "com.example.Relu"],
     ),
-    "transposed batch": (
-        lambda: Network().add("Transpose", name="bad", perm=[1, 0, 2, 3]),
-        ["`bad`", "Transpose", "batch"],
-    ),
     "backward slice": (
         lambda: Network(("N", 4), opset=9).add("Slice", name="bad", starts=[-1], ends=[0], axes=[0]),
         ["`bad`", "Slice"],
     ),
     "clip to nothing": (lambda: clip(0, -1), ["`bad`", "Clip"]),
     "flatten of the batch": (lambda: Network().add("Flatten", axis=0, name="bad"), ["`bad`", "Flatten", "axis=1"]),
-    "flatten of half": (lambda: Network().add("Flatten", axis=2, name="bad"), ["`bad`", "Flatten"]),
-    "reshape into the batch": (lambda: reshaped([-1, 64]), ["`bad`", "Reshape", "batch"]),
     "dilated pool": (
         lambda: Network().add("MaxPool", name="bad", kernel_shape=[2, 2], dilations=[2, 2]),
         ["`bad`", "MaxPool", "dilations"],

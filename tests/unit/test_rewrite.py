@@ -6,10 +6,12 @@ import pytest
 from networks import Network
 from operators import OPERATORS, spectrum
 from recurrences import RECURRENT
+from source_run import evaluate
+from stacks import STACKS
 from tacit.importers.onnx import expose, import_onnx
 from tacit.importers.rewrite.magnitude import ERROR
 
-CASES = {**OPERATORS, **RECURRENT}
+CASES = {**OPERATORS, **RECURRENT, **STACKS}
 
 
 def run(model: bytes, name: str, x: np.ndarray) -> np.ndarray:
@@ -57,3 +59,14 @@ def test_magnitudes_are_within_a_quarter_of_a_percent(tmp_path):
     assert np.abs(ratio - 1).max() < ERROR + 1e-4
     assert np.abs(ratio - 1).max() > 0.9 * ERROR
     assert 0.0024 < ERROR < 0.00242
+
+
+@pytest.mark.parametrize("case", STACKS)
+def test_the_source_graph_computes_the_same(case, tmp_path):
+    path = STACKS[case]().save(tmp_path)
+    source = import_onnx(path)
+    rewritten, signature = expose(path, [])
+    x = np.random.default_rng(0).uniform(-1, 1, (1, *source.input_shape)).astype(np.float32)
+    expected = run(rewritten.SerializeToString(), signature.input_name, x)
+    found = evaluate(source, x[0])[source.output]
+    np.testing.assert_allclose(found.ravel(), expected.ravel(), rtol=1e-4, atol=1e-5)

@@ -16,8 +16,8 @@ CASES = {
     "celu of nothing": (one("Celu", name="bad", alpha=-1.0), ["Celu", "alpha=-1", "above 0"]),
     "computed slope": (two("PRelu", name="bad"), ["PRelu", "computed slope", "constant"]),
     "volume": (
-        with_constants("ConvTranspose", weights(4, 2, 2, 2, 2), shape=("N", 4, 3, 3, 3), name="bad"),
-        ["ConvTranspose", "two spatial", "1-D or 2-D"],
+        with_constants("ConvTranspose", weights(4, 2, 1, 2, 2, 2), shape=("N", 4, 1, 3, 3, 3), name="bad"),
+        ["ConvTranspose", "three spatial", "up to three"],
     ),
     "computed transposed kernel": (two("ConvTranspose", name="bad"), ["ConvTranspose", "computed weight", "constant"]),
     "crop and resize": (

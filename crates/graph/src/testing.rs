@@ -97,11 +97,11 @@ impl Builder {
         let across = [each * length, 1, length];
         let q = self.view(&q, &[heads, length, each], 0, &across);
         let v = self.view(&v, &[heads, length, each], 0, &across);
-        let scores = self.node(&[&q, &k], MatMul {});
+        let scores = self.node(&[&q, &k], MatMul { mask: false });
         let mask = self.view("x", &[heads, length, length], length, &[0, 0, 1]);
         let masked = self.node(&[&scores, &mask], Mask {});
         let weights = self.node(&[&masked], Softmax {});
-        let context = self.node(&[&weights, &v], MatMul {});
+        let context = self.node(&[&weights, &v], MatMul { mask: false });
         let turned = self.view(&context, &[heads, each, length], 0, &[each * length, 1, each]);
         let context = self.reshape(&turned, &[hidden, length, 1]);
         let out = self.dense(&context, hidden, hidden);
@@ -132,7 +132,7 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
     }
     let rows = builder.view(&n, &[length, hidden], 0, &[1, length]);
     let mask = builder.view("x", &[1, length], length, &[length, 1]);
-    let sum = builder.node(&[&mask, &rows], MatMul {});
+    let sum = builder.node(&[&mask, &rows], MatMul { mask: true });
     let output = builder.reshape(&sum, &[hidden]);
     let input = SourceInput { name: "x".into(), shape: vec![2, length] };
     let name = "encoder".into();
@@ -236,7 +236,7 @@ fn apply(
             unit * of(scale, 1.0) + of(bias, 0.0)
         };
         (0..x.len()).map(one).collect()
-    } else if let Some(MatMul {}) = op.get() {
+    } else if let Some(MatMul { .. }) = op.get() {
         let (inner, columns) = (from[0][from[0].len() - 1], to[to.len() - 1]);
         let height = to[to.len() - 2];
         let one = |i: usize| {

@@ -20,6 +20,7 @@ from tacit.compiler.parts import needs_units, one_array, units
 from tacit.compiler.penalties import soften
 from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compiler.reading import Reading, describe, of_text
+from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
@@ -211,9 +212,15 @@ def compile_model(
         graph = fed_back(source, graph, x, options, Calibration(seen.ranges, means))
     entries = options.entries(source, text, x is not None)
     weights, ranges = soften(graph, seen.ranges)
-    with advised():
-        made = _core.compile(graph.to_json(), weights, ranges, means, options.to_json(), str(output), entries)
-    summary: dict[str, Any] = json.loads(made)
+
+    def make(graph: Source, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+        written = options.to_json(), str(output), entries
+        with advised():
+            made = _core.compile(graph.to_json(), weights, dict(ranges), means, *written)
+        content: dict[str, Any] = json.loads(made)
+        return content
+
+    summary = with_room(graph, ranges, make, options.say)
     if exact:
         summary["plan"] = str(write_plan(output))
     if text is not None:

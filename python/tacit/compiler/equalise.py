@@ -28,6 +28,8 @@ WORTH = {"auto": 0.25, "on": 0.9}
 ROLES = ("weight", "bias")
 MOST = 64.0
 """The largest factor: inputs that calibration did not see may have larger values in a channel that it saw as small."""
+HEADROOM = 2.0
+"""Room above what calibration saw of a channel, for the same reason; the largest channel has none."""
 MULTIPLIER = 12
 """The typical multiplier of the output channel with the largest weights, of which other channels' are whole parts."""
 EXTRA_BITS = 3
@@ -96,7 +98,7 @@ def candidates(source: Source, known: Container[str]) -> list[tuple[Group, list[
     # What is kept from one input to the next must stay what it is.
     barred |= {root(name) for state in source.states for name in (state.name, state.after)}
     for node in source.nodes:
-        if node.operation["op"] in LINEAR:
+        if is_linear(node):
             groups.setdefault(root(node.output), Group()).writers.append(node)
             groups.setdefault(root(node.inputs[0]), Group()).readers.append(node)
         elif not commutes(node):
@@ -106,11 +108,8 @@ def candidates(source: Source, known: Container[str]) -> list[tuple[Group, list[
         members.setdefault(root(name), []).append(name)
         if name not in known:
             barred.add(root(name))
-    complete = {
-        name: group
-        for name, group in groups.items()
-        if group.writers and group.readers and all(node.inputs[0] in known for node in group.writers)
-    }
+            barred |= {root(node.output) for node in source.nodes if name in node.inputs and is_linear(node)}
+    complete = {name: group for name, group in groups.items() if group.writers and group.readers}
     return [(group, members[name]) for name, group in complete.items() if name not in barred]
 
 
@@ -135,6 +134,11 @@ def tensors(source: Source) -> list[str]:
     return list(dict.fromkeys((source.input_name, *(node.output for node in source.nodes))))
 
 
+def is_linear(node: Node) -> bool:
+    """Whether `node` is a layer with weights."""
+    return node.operation["op"] in LINEAR
+
+
 def commutes(node: Node) -> bool:
     """Whether positive factors of channels may move from what `node` reads to what it writes."""
     operation = node.operation
@@ -157,10 +161,19 @@ def fill(group: Group, members: Sequence[str], source: Source, statistics: Mappi
         if rest or not repeat:
             return False
         group.repeats[name] = repeat
-    used = [node.operation[role] for node in source.nodes if node.operation["op"] in LINEAR for role in ROLES]
+    used = [node.operation[role] for node in source.nodes if is_linear(node) for role in ROLES]
     own = [node.operation[role] for node in (*group.writers, *group.readers) for role in ROLES]
     shared = any(name is not None and used.count(name) > 1 for name in own)
-    return not shared and all(group.repeats[node.output] == 1 for node in group.writers)
+    fits = all(
+        reads(node, source) == len(statistics[node.inputs[0]].peaks) for node in (*group.writers, *group.readers)
+    )
+    return fits and not shared and all(group.repeats[node.output] == 1 for node in group.writers)
+
+
+def reads(node: Node, source: Source) -> int:
+    """Channels that a linear layer reads."""
+    groups = int(node.operation.get("groups", 1))
+    return int(source.weights[node.operation["weight"]].shape[1]) * groups
 
 
 class State:
@@ -179,7 +192,9 @@ class State:
         weights = np.max([self.largest(node) for node in group.writers], axis=0)
         if not peaks.max() or not weights.max():
             return
-        tried = [np.minimum(even(peaks, a) * even(weights, b), MOST) for a, b in product(POWERS, POWERS)]
+        room = peaks.max() / (HEADROOM * np.where(peaks > 0, peaks, peaks.max()))
+        most = np.clip(room, 1.0, MOST)
+        tried = [np.minimum(even(peaks, a) * even(weights, b), most) for a, b in product(POWERS, POWERS)]
         noises = [self.noise(group, factors) for factors in tried]
         best = int(np.argmin(noises))
         if noises[best] < self.worth * noises[0]:
@@ -274,7 +289,7 @@ def even(peaks: Vector, power: float) -> Vector:
     A channel that was always zero keeps what it has.
     """
     factors: Vector = np.where(peaks > 0, peaks / peaks.max(), 1.0) ** -power
-    return np.minimum(factors, MOST)
+    return factors
 
 
 def shared_out(node: Node, values: Vector, outputs: int) -> Vector:

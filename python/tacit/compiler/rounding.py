@@ -39,6 +39,7 @@ class Layer:
     rows: Matrix
     steps: Matrix
     largest: int
+    shape: tuple[int, ...]
     count: int = 0
     sums: Matrix = field(default_factory=lambda: np.zeros(0))
     products: Matrix = field(default_factory=lambda: np.zeros(0))
@@ -50,7 +51,7 @@ class Layer:
 
     def see(self, values: NDArray[np.float32], random: np.random.Generator) -> None:
         """Add a batch of the tensor that the layer reads to the moments."""
-        inputs = columns(values, self.where, self.node.operation, random)
+        inputs = columns(in_layout(values, self.where, self.shape), self.where.factor, self.node.operation, random)
         inputs = inputs[~np.isnan(inputs).any(axis=(1, 2))].transpose(1, 0, 2)
         if not self.count:
             self.sums = np.zeros((self.groups, inputs.shape[2]))
@@ -117,8 +118,9 @@ def on_grid(source: Source, compiled: Path, bits: int) -> list[Layer]:
         steps = np.maximum(np.ceil(np.abs(rows).max(axis=1) / largest / unit - 1e-9), 1) * unit
         values = integers.get(f"{node.name}.weight", np.zeros(0, np.int64)) * unit
         near = values.size == rows.size and is_near(values.reshape(rows.shape), rows, steps)
+        shape = tuple(graph["tensors"][step["inputs"][0]]["shape"])
         if near and rows.shape[1] <= MOST_INPUTS and can_see(node.operation, where):
-            layers.append(Layer(node, where, rows, steps, largest))
+            layers.append(Layer(node, where, rows, steps, largest, shape))
     return layers
 
 
@@ -154,27 +156,32 @@ def stored(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.int64]]]:
     return graph, arrays
 
 
-def columns(
-    values: NDArray[np.float32], where: Seen, operation: Mapping[str, Any], random: np.random.Generator
-) -> Matrix:
-    """What single outputs are computed from: inputs `[outputs looked at, groups, in of a group]`."""
-    groups = operation.get("groups", 1)
+def in_layout(values: NDArray[np.float32], where: Seen, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Values (N, ...) of the model's tensor with the channels first, in the shape of the layer's input."""
     moved = np.moveaxis(values, (where.channel or 0) + 1, 1)
     if where.factors:
         moved = moved * np.array(where.factors, np.float32).reshape(-1, *(1,) * (moved.ndim - 2))
+    return moved.reshape(len(values), *shape)
+
+
+def columns(
+    values: NDArray[np.float32], factor: float, operation: Mapping[str, Any], random: np.random.Generator
+) -> Matrix:
+    """What single outputs are computed from: inputs `[outputs looked at, groups, in of a group]`."""
+    groups = operation.get("groups", 1)
     if operation["op"] == "Gemm" or is_pointwise(operation):
-        flat = moved.reshape(len(moved), moved.shape[1], -1)
+        flat = values.reshape(len(values), values.shape[1], -1)
         chosen = some(flat.shape[2], random)
         seen = flat[:, :, chosen].transpose(0, 2, 1)
     else:
         top, left, bottom, right = operation["padding"]
-        padded = np.pad(moved, ((0, 0), (0, 0), (top, bottom), (left, right)))
+        padded = np.pad(values, ((0, 0), (0, 0), (top, bottom), (left, right)))
         (rows, across), (down, right) = operation["kernel"], operation["dilation"]
         windows = sliding_window_view(padded, ((rows - 1) * down + 1, (across - 1) * right + 1), axis=(2, 3))
         windows = windows[:, :, :: operation["stride"][0], :: operation["stride"][1], ::down, ::right]
         y, x = np.divmod(some(windows.shape[2] * windows.shape[3], random), windows.shape[3])
         seen = windows[:, :, y, x].transpose(0, 2, 1, 3, 4)
-    return seen.reshape(seen.shape[0] * seen.shape[1], groups, -1).astype(np.float64) * where.factor
+    return seen.reshape(seen.shape[0] * seen.shape[1], groups, -1).astype(np.float64) * factor
 
 
 def some(count: int, random: np.random.Generator) -> NDArray[np.int64]:

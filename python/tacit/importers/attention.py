@@ -14,6 +14,8 @@ from tacit.importers.weaver import Values, Weaver
 
 MATRIX = {"kernel": [1, 1], "stride": [1, 1], "padding": [0] * 4, "dilation": [1, 1], "groups": 1}
 """Geometry of a convolution that is a matrix product at every position."""
+MOST_NORMALISED = 8192
+"""Values over which the engine normalises at once."""
 
 
 def dense(weaver: Weaver, call: Call, stored: Stored, weight: NDArray[Any], bias: str | None) -> Values:
@@ -61,7 +63,9 @@ def matmul(weaver: Weaver, call: Call) -> Values:
         read.append(weaver.draft.arranged(call, stored, places.reshape(matrices(batch, shape, places.shape[-2:]))))
     if first.exclusive:
         weaver.draft.first_alone.add(call.outputs[0])
-    return weaver.written(call, read, {"op": "MatMul"}, matrices(batch, shape, shape[-2:]), in_order(shape))
+    chooses = weaver.sequence > 0 and weaver.bits(weaver.values[call.inputs[0]]) is not None
+    operation = {"op": "MatMul", "mask": True} if chooses else {"op": "MatMul"}
+    return weaver.written(call, read, operation, matrices(batch, shape, shape[-2:]), in_order(shape))
 
 
 def matrices(batch: int, shape: Shape, matrix: Sequence[int]) -> Shape:
@@ -97,6 +101,9 @@ def layer_norm(weaver: Weaver, call: Call) -> Values:
         call.refuse("over several axes", "normalise over the last axis")
     if any(call.outputs[1:]):
         call.refuse("whose mean is used", "use its first output only")
+    if not 1 < places.shape[-1] <= MOST_NORMALISED:
+        advice = f"normalise over 2 to {MOST_NORMALISED} values, as with a smaller --input-shape"
+        call.refuse(f"over {places.shape[-1]} values", advice)
     factor, bias = call.required(1, "scale"), call.constant(2, "bias")
     channels = places.shape[-1:]
     roles = {"scale": factor, "bias": np.zeros(channels, np.float32) if bias is None else bias}
@@ -104,7 +111,7 @@ def layer_norm(weaver: Weaver, call: Call) -> Values:
     form = channels_first(places)
     # The engine takes factors and constants of norms of images only.
     form = form[:, None, None] if form.ndim == 1 else form
-    read = weaver.draft.arranged(call, stored, form)
+    read = weaver.draft.bounded(weaver.draft.arranged(call, stored, form))
     operation = {"op": "LayerNorm", "epsilon": float(call.attributes.get("epsilon", 1e-5)), **names}
     return weaver.written(call, [read], operation, tuple(form.shape), from_channels_first(places.shape))
 

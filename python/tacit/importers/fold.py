@@ -185,11 +185,27 @@ def run(single: onnx.ModelProto, node: onnx.NodeProto) -> list[TensorProto] | No
     from onnx.reference import ReferenceEvaluator
 
     names = [name for name in node.output if name]
+    if node.op_type == "GatherElements" and not node.domain:
+        return gather_elements(single, node)
     try:
         values = ReferenceEvaluator(single).run(names, {})
     except Exception:  # noqa: BLE001 (operators raise whatever numpy does; the importer then refuses the node)
         return None
     return [numpy_helper.from_array(np.asarray(value), name) for name, value in zip(names, values, strict=True)]
+
+
+def gather_elements(single: onnx.ModelProto, node: onnx.NodeProto) -> list[TensorProto] | None:
+    """GatherElements, which the reference implementation has for equal lengths of the other axes only."""
+    stored = {entry.name: numpy_helper.to_array(entry) for entry in single.graph.initializer}
+    data, indices = (stored[name] for name in node.input)
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % max(data.ndim, 1)
+    if data.ndim != indices.ndim or not data.ndim:
+        return None
+    kept = tuple(slice(None) if other == axis else slice(length) for other, length in enumerate(indices.shape))
+    try:
+        return [tensor(node, np.take_along_axis(data[kept], indices, axis))]
+    except (IndexError, ValueError):
+        return None
 
 
 def compute(

@@ -50,8 +50,13 @@ BITWISE = {
     "Or",
     "Sub",
     "Where",
+    "Xor",
 }
 """Operators whose every result depends on one element of each input."""
+BOTH = 2
+"""Operands of a product."""
+LOGICAL = ("And", "Not", "Or", "Xor")
+"""Operators of truth values, which may come as the zeros and ones of the input itself."""
 Value = Stored | Masked
 
 
@@ -83,14 +88,32 @@ def masked(call: Call, values: Mapping[str, Masked], opset: int) -> Masked:
         (places,) = moved(call, values[call.inputs[0]].places, opset)
         return Masked(places, off, on)
     spread = [np.broadcast_to(values[name].places, off.shape) for name in call.inputs if name in values]
+    if call.operator in ("And", "Mul") and len(spread) == BOTH:
+        spread = of_keys(spread)
     if any((other != spread[0]).any() for other in spread[1:]):
         call.refuse("of two bits of the mask", "let each element of a mask depend on one key")
     return Masked(spread[0], off, on)
 
 
+def of_keys(spread: list[Places]) -> list[Places]:
+    """The keys' bits, of bits of queries multiplied by bits of keys: queries that are padding hide nothing.
+
+    What is computed of padding is read by nothing but padding, so that no other token notices.
+    """
+    square = spread[0].ndim > 1 and spread[0].shape[-1] == spread[0].shape[-2]
+    keys = [places for places in spread if square and (places == places[..., :1, :]).all()]
+    queries = [places for places in spread if square and (places == places[..., :, :1]).all()]
+    turned = len(keys) == len(queries) == 1 and (np.swapaxes(keys[0], -1, -2) == queries[0]).all()
+    return keys if turned else spread
+
+
 def result(call: Call, values: Mapping[str, Masked], role: str, opset: int) -> NDArray[np.generic]:
     """What a node gives when all bits of the mask are the same."""
     inputs = [getattr(values[name], role) if name in values else call.constants.get(name) for name in call.inputs]
+    if call.operator in LOGICAL:
+        inputs = [None if value is None else value.astype(bool) for value in inputs]
+    if call.operator == "Where" and inputs[0] is not None:
+        inputs[0] = inputs[0].astype(bool)
     found = compute(call.operator, call.attributes, inputs, len(call.outputs), opset)
     if found is None:
         call.refuse("of a mask cannot be computed", "simplify the export")

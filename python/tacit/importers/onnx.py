@@ -143,13 +143,16 @@ def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, 
 def is_sequence(
     nodes: Iterable[onnx.NodeProto], constants: Constants, sizes: Mapping[str, Shape] = MappingProxyType({})
 ) -> bool:
-    """Whether a model has operators of transformers, products of two activations, tensors of many axes, or time."""
+    """Whether a model has operators of transformers, products of two activations, time, or tensors of another form.
+
+    That is more axes than the engine has, or another first axis than a batch of one.
+    """
     nodes = list(nodes)
     return has_time_in_front(nodes, sizes) or any(
         node.op_type in FORMULAS
         or node.op_type not in CONVERTERS
         or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
-        or any(len(sizes.get(name, ())) > MOST_AXES + 1 for name in node.output)
+        or any(len(sizes[name]) > MOST_AXES + 1 or sizes[name][:1] != (1,) for name in node.output if name in sizes)
         for node in nodes
     )
 
@@ -344,6 +347,8 @@ def expose(
         # The import rewrote nodes. What it computed from shapes holds for a batch of one.
         shaped = any(node.op_type in ("Shape", "Size") for node in model.graph.node)
         simplify(model, signature.input_name)
+        sizes = infer_sizes(model, signature.input_name)
+        shaped |= any(sizes.get(name, (1,))[:1] != (1,) for node in model.graph.node for name in node.output)
         rewrite(model, signature.input_name)
         signature = signature._replace(batched=signature.batched and not shaped)
     present = {signature.input_name, signature.output_name, *(name for pair in signature.states for name in pair)}

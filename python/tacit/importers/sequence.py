@@ -7,12 +7,12 @@ converted by them, on tensors in the model's own order.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import NamedTuple
-
-import numpy as np
 
 from tacit.importers.affine import add, gelu, in_place, multiply
 from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax, where
+from tacit.importers.axes import concat, pad, reduce_mean, usual
 from tacit.importers.call import Call, Shape
 from tacit.importers.draft import Draft
 from tacit.importers.fuse import fuse
@@ -129,21 +129,19 @@ def other(weaver: Weaver, call: Call) -> Values:
     return {name: Stored(name, in_order(weaver.sizes[name]), name, alone[name]) for name in made}
 
 
-def concat(weaver: Weaver, call: Call) -> Values:
-    """Concat, also of tensors whose first axis is not the batch."""
-    shape, axis = weaver.sizes[call.outputs[0]], int(call.attributes["axis"])
-    if shape[:1] == (1,) and axis % len(shape):
-        return other(weaver, call)
-    parts = [weaver.stored(call, name) for name in call.inputs]
-    read = [weaver.draft.straight(call, part, (part.places.size,)) for part in parts]
-    starts = np.cumsum([0, *(part.places.size for part in parts)])
-    places = [start + in_order(part.places.shape) for start, part in zip(starts, parts, strict=False)]
-    return weaver.written(call, read, {"op": "Concat"}, (int(starts[-1]),), np.concatenate(places, axis))
+def beside_usual(convert: Callable[[Weaver, Call], Values]) -> Callable[[Weaver, Call], Values]:
+    """`convert` for tensors with more axes than usual or without a batch, and `other` for all others."""
+
+    @wraps(convert)
+    def converted(weaver: Weaver, call: Call) -> Values:
+        return other(weaver, call) if usual(weaver, call) else convert(weaver, call)
+
+    return converted
 
 
 CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "Add": add,
-    "Concat": concat,
+    "Concat": beside_usual(concat),
     "Div": multiply,
     "Gather": gather,
     "Gelu": gelu,
@@ -151,6 +149,8 @@ CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "LayerNormalization": layer_norm,
     "MatMul": matmul,
     "Mul": multiply,
+    "Pad": beside_usual(pad),
+    "ReduceMean": beside_usual(reduce_mean),
     "ReluSoftmax": relu_softmax,
     "Smu": smooth_maximum,
     "Softmax": softmax,

@@ -1,5 +1,7 @@
 """Exports of transformers, which read `input_ids` and `attention_mask`, get the one input that Tacit has."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -53,6 +55,7 @@ def fix_tokens(model: onnx.ModelProto, sequence: int) -> onnx.ModelProto:
     graph.initializer.extend(constants(name, sequence))
     nodes = [node for entry in given.values() for node in provide(entry, name)]
     keep(model, [*nodes, *graph.node])
+    fix_positions(graph, sequence)
     shape = graph.output[0].type.tensor_type.shape
     for axis, size in enumerate(shape.dim):
         size.dim_param = f"output{axis}"
@@ -79,6 +82,41 @@ def provide(entry: onnx.ValueInfoProto, name: str) -> list[onnx.NodeProto]:
     index = f"{name}.second" if role == MASK else f"{name}.first"
     nodes = [helper.make_node("Gather", [name, index], [row], name=row, axis=1)]
     return [*nodes, helper.make_node("Cast", [row], [role], name=f"{name}.{role}.cast", to=kind)]
+
+
+def fix_positions(graph: onnx.GraphProto, sequence: int) -> None:
+    """Let positions that are counted over all tokens but padding be those of a text without padding, in place.
+
+    Padding comes last, and nothing but itself reads what is computed of it.
+    """
+    writers = {name: node for node in graph.node for name in node.output}
+    for product in [node for node in graph.node if node.op_type == "Mul"]:
+        for count, real in (product.input, reversed(product.input)):
+            counted = writers.get(origin(count, writers))
+            if counted is None or counted.op_type != "CumSum" or not tells_padding(real, writers):
+                continue
+            if tells_padding(counted.input[0], writers):
+                kind = next(entry.i for entry in writers[real].attribute if entry.name == "to")
+                values = np.arange(1, sequence + 1)[None].astype(helper.tensor_dtype_to_np_dtype(kind))
+                graph.initializer.append(numpy_helper.from_array(values, product.output[0]))
+                graph.node.remove(product)
+                break
+
+
+def tells_padding(name: str, writers: Mapping[str, onnx.NodeProto]) -> bool:
+    """Whether a tensor of numbers is 1 for tokens that are not a certain one, and 0 for that."""
+    inverse = writers.get(origin(name, writers))
+    equal = writers.get(inverse.input[0]) if inverse is not None and inverse.op_type == "Not" else None
+    if equal is None or equal.op_type != "Equal" or name not in writers or writers[name].op_type != "Cast":
+        return False
+    return any(origin(read, writers) == IDS for read in equal.input)
+
+
+def origin(name: str, writers: Mapping[str, onnx.NodeProto]) -> str:
+    """The tensor that is cast to another type, perhaps more than once, until it is `name`."""
+    while name != IDS and name in writers and writers[name].op_type in ("Cast", "Identity"):
+        name = writers[name].input[0]
+    return name
 
 
 def fresh(model: onnx.ModelProto, base: str) -> str:

@@ -40,6 +40,8 @@ class Weaver:
         if not isinstance(stored, Stored):
             return False
         parts = moved(call, stored.places, self.opset)
+        if not all(places.size for places in parts):
+            call.refuse("gives an empty tensor", "keep at least one element")
         if not all(is_shown(places, self.draft.size(stored)) for places in parts):
             stored = self.draft.unmoved(call, stored)
             parts = moved(call, stored.places, self.opset)

@@ -79,8 +79,15 @@ impl Values for Around<'_> {
     }
 
     fn is_looked_up(&self, place: usize) -> bool {
-        let origin = self.place(place).and_then(|input| self.scales.origin(input));
-        origin.is_some_and(|node| node.op.table().is_some() || node.op.is::<AddConstant>())
+        let origin = |tensor: &String| self.scales.origin(tensor);
+        let Some(mut node) = self.place(place).and_then(origin) else { return false };
+        while node.op.is::<AddConstant>() {
+            match node.inputs.first().and_then(origin) {
+                Some(earlier) => node = earlier,
+                None => return true,
+            }
+        }
+        node.op.table().is_some()
     }
 
     fn is_clipped_by_readers(&self) -> bool {

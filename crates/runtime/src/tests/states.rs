@@ -95,7 +95,9 @@ fn a_hostile_state_is_refused() {
         assert_ne!(changed, offer);
         assert!(Plan::from_offer(&changed).is_err(), "{before} {after}");
     }
-    let wide = offer.replacen("\"range\":[-2048,2047]", "\"range\":[-9000000000000,2047]", 1);
+    let [low, high] = state.range;
+    let range = format!("\"range\":[{low},{high}]");
+    let wide = offer.replacen(&range, &format!("\"range\":[-9000000000000,{high}]"), 1);
     assert_ne!(wide, offer);
     assert!(Plan::from_offer(&wide).is_err());
 }

@@ -20,6 +20,7 @@ from tacit.importers.guard import guarded
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
 from tacit.importers.rewrite.formulas import FORMULAS
 from tacit.importers.rewrite.gates import GATES, define
+from tacit.importers.rewrite.lifting import LIFTED, lifted, lifts
 from tacit.importers.rewrite.magnitude import MAGNITUDE
 from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
@@ -64,7 +65,7 @@ MOST_ROUNDS = 8
 
 def rewrites(node: onnx.NodeProto) -> bool:
     """Whether a node may be rewritten."""
-    return node.op_type in REWRITES and node.domain in ("", "ai.onnx")
+    return (node.op_type in REWRITES or node.op_type in LIFTED) and node.domain in ("", "ai.onnx")
 
 
 def rewrite(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None = None) -> None:
@@ -92,8 +93,9 @@ def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[Unsuppor
         written = None
         if rewrites(node) and node.name not in left and any(name not in constants for name in node.input if name):
             writer = Writer(called(node, shapes, constants), opset, writers, sizes)
+            lifting = lifts(writer.call, sizes)
             try:
-                written = written_instead(node, writer, model)
+                written = written_instead(node, writer, model, lifting)
             except UnsupportedError as error:
                 if refused is None:
                     raise
@@ -115,10 +117,18 @@ def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[s
     return Call(node.name, node.op_type, list(node.input), attributes, shapes, constants, list(node.output))
 
 
-def written_instead(node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto) -> list[onnx.NodeProto] | None:
-    """The nodes that take the place of `node`, which write its outputs; None if it stays."""
+def written_instead(
+    node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto, lifting: bool
+) -> list[onnx.NodeProto] | None:
+    """The nodes that take the place of `node`, which write its outputs; None if it stays.
+
+    A node that is `lifting` has no batch of one yet, and gets one.
+    """
+    how = lifted if lifting else REWRITES.get(node.op_type)
+    if how is None:
+        return None
     with guarded(node.name, node.op_type):
-        results = REWRITES[node.op_type](writer)
+        results = how(writer)
     if results is None:
         return None
     for output, result in zip(node.output, (results,) if isinstance(results, str) else results, strict=False):

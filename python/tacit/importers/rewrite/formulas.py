@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tacit.importers.call import Call
-from tacit.importers.rearrange import axis_of, integers
+from tacit.importers.rearrange import integers
 from tacit.importers.rewrite.norms import root_mean_square
 from tacit.importers.rewrite.writer import Writer
 
@@ -48,7 +48,7 @@ def root(w: Writer, name: str) -> Length | None:
         name = call.inputs[0]
     if call is None:
         return None
-    if call.operator == "ReduceL2" and along_last(call):
+    if call.operator == "ReduceL2" and along_last(w, call):
         return Length(origin(w, call.inputs[0]), 0.0, False)
     return radicand(w, call.inputs[0]) if call.operator == "Sqrt" else None
 
@@ -63,7 +63,7 @@ def radicand(w: Writer, name: str) -> Length | None:
         epsilon = float(w.call.constants[constants[0]].item())
         (name,) = [other for other in total.inputs if other != constants[0]]
     reduced = writer_of(w, name, "ReduceMean", "ReduceSum")
-    if reduced is None or not along_last(reduced):
+    if reduced is None or not along_last(w, reduced):
         return None
     square = writer_of(w, reduced.inputs[0], "Mul", "Pow")
     if square is None:
@@ -74,13 +74,12 @@ def radicand(w: Writer, name: str) -> Length | None:
     return Length(x, epsilon, reduced.operator == "ReduceMean") if squares else None
 
 
-def along_last(call: Call) -> bool:
+def along_last(w: Writer, call: Call) -> bool:
     """Whether a reduction is along the last axis alone, which it keeps."""
-    if call.inputs[0] not in call.shapes or not call.attributes.get("keepdims", 1):
+    if call.inputs[0] not in w.sizes or not call.attributes.get("keepdims", 1):
         return False
-    rank = len(call.shapes[call.inputs[0]])
-    axes = integers(call, "axes", 1)
-    return axes is not None and len(axes) == 1 and axis_of(call, axes[0], rank) == rank - 1
+    axes, last = integers(call, "axes", 1), len(w.sizes[call.inputs[0]]) - 1
+    return axes is not None and len(axes) == 1 and axes[0] in (-1, last) and last > 0
 
 
 def inverse(w: Writer, name: str) -> Length | None:
@@ -111,13 +110,16 @@ def quotient(w: Writer) -> str | None:
     else:
         found = [(first, inverse(w, second)), (second, inverse(w, first))]
     for x, length in found:
-        if length is None or origin(w, x) != length.x or x not in w.call.shapes or centred(w, x):
+        if length is None or origin(w, x) != length.x or x not in w.sizes or centred(w, x):
             continue
-        shape = w.call.shapes[x]
-        count = shape[-1]
-        epsilon = length.epsilon if length.mean else length.epsilon / count
-        rows = w.reshape(root_mean_square(w, x, len(shape) - 1, epsilon), *shape)
-        return rows if length.mean else w.scale(rows, 1 / math.sqrt(count))
+        size = w.sizes[x]
+        epsilon = length.epsilon if length.mean else length.epsilon / size[-1]
+        if size[:1] == (1,):
+            rows = w.reshape(root_mean_square(w, x, size[1:], len(size) - 2, epsilon), *size[1:])
+        else:
+            whole = root_mean_square(w, w.fronted(x), size, len(size) - 1, epsilon)
+            rows = w.put("Reshape", whole, w.numbers(*size))
+        return rows if length.mean else w.scale(rows, 1 / math.sqrt(size[-1]))
     return None
 
 
@@ -126,4 +128,25 @@ def kept(_: Writer) -> str | None:
     return None
 
 
-FORMULAS: Mapping[str, Callable[[Writer], str | None]] = {"Div": quotient, "Mul": quotient, "ReduceL2": kept}
+def widened(w: Writer) -> str | None:
+    """A sum or product that is larger than any activation in it: the first one is repeated before."""
+    size, names = w.sizes.get(w.call.outputs[0]), [name for name in w.call.inputs if name not in w.call.constants]
+    sizes = [w.sizes.get(name) for name in names]
+    if size is None or None in sizes or size in sizes:
+        return None
+    wide = w.put("Expand", names[0], w.numbers(*size))
+    return w.put(w.call.operator, *(wide if name == names[0] else name for name in w.call.inputs))
+
+
+def product(w: Writer) -> str | None:
+    """Mul or Div: a quotient by a length, or one of a constant that is larger than the activation."""
+    return quotient(w) or widened(w)
+
+
+FORMULAS: Mapping[str, Callable[[Writer], str | None]] = {
+    "Add": widened,
+    "Div": product,
+    "Mul": product,
+    "ReduceL2": kept,
+    "Sub": widened,
+}

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tacit.importers.call import Shape
 from tacit.importers.rearrange import axis_of
 from tacit.importers.rewrite.writer import Writer
 
@@ -63,12 +64,11 @@ def layer_normalization(w: Writer) -> str | None:
     return w.reshape(w.put("LayerNormalization", rows, *flat, axis=-1, epsilon=epsilon), *w.shape)
 
 
-def root_mean_square(w: Writer, x: str, axis: int, epsilon: float) -> str:
-    """Write `x` divided by the root of its mean square over the axes from `axis` on, as rows.
+def root_mean_square(w: Writer, x: str, shape: Shape, axis: int, epsilon: float) -> str:
+    """Write `x` of `shape` divided by the root of its mean square over the axes from `axis` on, as rows.
 
     What is normalised is `x` beside its negative: that has mean 0, and the same mean square.
     """
-    shape = w.shape_of(x)
     count = math.prod(shape[axis:])
     rows = w.reshape(x, math.prod(shape[:axis]), count)
     both = w.put("Concat", rows, w.put("Neg", rows), axis=2)
@@ -78,7 +78,7 @@ def root_mean_square(w: Writer, x: str, axis: int, epsilon: float) -> str:
 def rms_normalization(w: Writer) -> str:
     """RMSNormalization over the last axes."""
     axis = axis_of(w.call, int(w.call.attributes.get("axis", -1)), len(w.shape))
-    rows = root_mean_square(w, w.x, axis, float(w.call.attributes.get("epsilon", 1e-5)))
+    rows = root_mean_square(w, w.x, w.shape, axis, float(w.call.attributes.get("epsilon", 1e-5)))
     factor = w.call.required(1, "scale")
     done = w.reshape(rows, *w.shape)
     return done if (factor == 1).all() else w.put("Mul", done, w.constant(factor))
@@ -91,7 +91,7 @@ def lp_normalization(w: Writer) -> str:
         w.call.refuse("with p=1", "use p=2")
     if axis != len(w.shape) - 1:
         w.call.refuse("along another axis than the last", "transpose it first")
-    rows = root_mean_square(w, w.x, axis, 0.0)
+    rows = root_mean_square(w, w.x, w.shape, axis, 0.0)
     return w.scale(w.reshape(rows, *w.shape), 1 / math.sqrt(w.shape[axis]))
 
 
@@ -99,6 +99,8 @@ def softmax(w: Writer) -> str | None:
     """Softmax along another axis than the last; before opset 13 along all axes from one on."""
     axis = axis_of(w.call, int(w.call.attributes.get("axis", -1 if w.opset >= SINGLE_SINCE else 1)), len(w.shape))
     last, shape = len(w.shape) - 1, w.shape
+    if shape[axis] == 1 and w.opset >= SINGLE_SINCE:
+        return w.put("Add", w.put("Mul", w.x, w.number(0.0)), w.number(1.0))
     if axis == last or w.x not in w.call.shapes:
         return None
     outer, length, inner = (math.prod(part) for part in (shape[:axis], shape[axis : axis + 1], shape[axis + 1 :]))
@@ -108,9 +110,25 @@ def softmax(w: Writer) -> str | None:
     return w.reshape(w.transpose(w.put("Softmax", turned, axis=-1), 0, 2, 1), *shape)
 
 
+def local_response(w: Writer) -> str:
+    """LRN: `x*(bias + alpha*mean of squares of near channels)^-beta`, the power by a logarithm and an exponential."""
+    channels, rest, size = w.shape[0], math.prod(w.shape[1:]), int(w.call.attributes["size"])
+    alpha, beta, bias = (float(w.call.attributes.get(name, default)) for name, default in LOCAL_RESPONSE)
+    if bias <= 0:
+        w.call.refuse(f"with bias={bias:g}", "use a bias above 0")
+    image = w.reshape(w.put("Mul", w.x, w.x), 1, channels, rest)
+    pads = [(size - 1) // 2, 0, size - 1 - (size - 1) // 2, 0]
+    mean = w.put("AveragePool", image, kernel_shape=[size, 1], pads=pads, count_include_pad=1)
+    below = w.put("Add", w.scale(w.reshape(mean, *w.shape), alpha), w.number(bias))
+    return w.put("Mul", w.x, w.put("Exp", w.scale(w.put("Log", below), -beta)))
+
+
+LOCAL_RESPONSE = (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))
+"""Attributes of LRN and their defaults."""
 NORMS: Mapping[str, Callable[[Writer], str | None]] = {
     "GroupNormalization": group_normalization,
     "InstanceNormalization": instance_normalization,
+    "LRN": local_response,
     "LayerNormalization": layer_normalization,
     "LpNormalization": lp_normalization,
     "RMSNormalization": rms_normalization,

@@ -2,6 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.importers.rewrite.writer import Writer
 
@@ -78,15 +82,58 @@ def result_of(w: Writer, x: str, have: list[str], want: str, sizes: Mapping[str,
 
 
 def matmul(w: Writer) -> str | None:
-    """MatMul of a constant matrix by an activation: a product along the last axis but one."""
-    if w.call.inputs[0] not in w.call.constants or w.call.inputs[1] in w.call.constants:
+    """MatMul of a constant matrix by an activation, along the last axis but one; or of one by many constant ones."""
+    constants = [index for index, name in enumerate(w.call.inputs) if name in w.call.constants]
+    if len(constants) != 1:
         return None
-    matrix, shape = w.call.constants[w.call.inputs[0]], w.shape_of(w.call.inputs[1])
-    if matrix.ndim != 2 or len(shape) < 2:
+    place = constants[0]
+    matrix, name = w.call.constants[w.call.inputs[place]], w.call.inputs[1 - place]
+    if matrix.ndim > MATRIX_AXES and math.prod(matrix.shape[:-2]) == 1:
+        matrix = matrix.reshape(matrix.shape[-2:])
+        if place == 1 and len(w.sizes.get(name, ())) >= MATRIX_AXES:
+            product, size = w.put("MatMul", name, w.constant(matrix)), w.sizes[w.call.outputs[0]]
+            return w.put("Reshape", product, w.numbers(*([-1, *size[1:]] if size[:1] == (1,) else size)))
+    if matrix.ndim > MATRIX_AXES and len(w.sizes.get(name, ())) >= MATRIX_AXES:
+        return by_many(w, name, matrix, first=place == 0)
+    if place == 1 or matrix.ndim != MATRIX_AXES or name not in w.call.shapes or len(w.shape_of(name)) < MATRIX_AXES:
         return None
-    return w.along(w.call.inputs[1], shape, len(shape) - 2, matrix)
+    shape = w.shape_of(name)
+    return w.along(name, shape, len(shape) - 2, matrix)
 
 
+def by_many(w: Writer, name: str, matrices: NDArray[Any], first: bool) -> str:
+    """An activation times a constant matrix per head, or per other leading axes: a grouped convolution of rows.
+
+    Leading axes along which the matrices are the same are positions of the convolution.
+    """
+    result = w.sizes[w.call.outputs[0]]
+    rank = len(result)
+    size = (1,) * (rank - len(w.sizes[name])) + w.sizes[name]
+    stack = matrices.reshape((1,) * (rank - matrices.ndim) + matrices.shape)
+    stack = stack if first else np.swapaxes(stack, -1, -2)  # (..., outputs, inputs)
+    batched = size[:1] == result[:1] == (1,)
+    leading = range(int(batched), rank - 2)
+    groups = [axis for axis in leading if stack.shape[axis] > 1]
+    free = [axis for axis in leading if axis not in groups]
+    inner, kept = (rank - 2, rank - 1) if first else (rank - 1, rank - 2)
+    outputs, inputs = stack.shape[-2:]
+    first_axis = -1 if batched else 1
+    x = w.put("Reshape", name, w.numbers(*([-1, *size[1:]] if batched else size)))
+    if any(size[axis] != result[axis] for axis in leading):
+        size = (*result[:-2], *size[-2:])
+        x = w.put("Expand", x, w.numbers(*size))
+    order = [*([0] if batched else []), *groups, inner, *free, kept]
+    count, positions = (math.prod(size[axis] for axis in part) for part in (groups, [*free, kept]))
+    turned = w.put("Transpose", x, perm=order)
+    image = w.put("Reshape", turned, w.numbers(first_axis, count * inputs, positions, 1))
+    kernel = w.constant(stack.reshape(count * outputs, inputs, 1, 1))
+    made = w.put("Conv", image, kernel, group=count, kernel_shape=[1, 1])
+    lengths = [outputs if axis == inner else size[axis] for axis in order]
+    back = w.put("Reshape", made, w.numbers(*([-1, *lengths[1:]] if batched else lengths)))
+    return w.put("Transpose", back, perm=[order.index(axis) for axis in range(rank)])
+
+
+MATRIX_AXES = 2
 PRODUCTS: Mapping[str, Callable[[Writer], str | None]] = {
     "Einsum": einsum,
     "MatMul": matmul,

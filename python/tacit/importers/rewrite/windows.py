@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.importers.operators import padding
+from tacit.importers.rewrite import volumes
+from tacit.importers.rewrite.volumes import VOLUME_AXES
 from tacit.importers.rewrite.writer import Writer
 
 IMAGE_AXES = 3
@@ -37,13 +39,17 @@ def flat(w: Writer, weight: NDArray[Any] | None = None) -> str:
 
 
 def convolution(w: Writer) -> str | None:
-    """Conv along one axis."""
+    """Conv along one axis or three."""
     weight = w.call.required(1, "weight")
+    if len(w.shape) == VOLUME_AXES and weight.ndim == VOLUME_AXES + 1:
+        return volumes.convolution(w)
     return flat(w, weight) if weight.ndim == IMAGE_AXES and len(w.shape) == IMAGE_AXES - 1 else None
 
 
 def batch_normalization(w: Writer) -> str | None:
-    """BatchNormalization of channels along one axis."""
+    """BatchNormalization of channels along one axis or three."""
+    if len(w.shape) == VOLUME_AXES:
+        return volumes.batch_normalization(w)
     return flat(w) if len(w.shape) == IMAGE_AXES - 1 else None
 
 
@@ -62,6 +68,8 @@ def max_pool(w: Writer) -> str | None:
         w.call.refuse("whose indices are used", "use its first output only")
     if len(w.shape) == IMAGE_AXES - 1:
         return flat(w)
+    if len(w.shape) == VOLUME_AXES:
+        return volumes.pool(w)
     if len(w.shape) != IMAGE_AXES or not w.call.attributes.get("ceil_mode", 0):
         return None
     if any(d != 1 for d in w.call.attributes.get("dilations", [])):
@@ -78,6 +86,8 @@ def average_pool(w: Writer) -> str | None:
     """
     if len(w.shape) == IMAGE_AXES - 1:
         return flat(w)
+    if len(w.shape) == VOLUME_AXES:
+        return volumes.pool(w)
     if len(w.shape) != IMAGE_AXES:
         return None
     kernel, stride, dilation = (listed(w, name, 1, 2) for name in ("kernel_shape", "strides", "dilations"))
@@ -122,8 +132,10 @@ def transposed_convolution(w: Writer) -> str:
     weight, bias = w.call.required(1, "weight"), w.call.constant(2, "bias")
     if len(w.shape) == IMAGE_AXES - 1 and weight.ndim == IMAGE_AXES:
         return flat(w, weight)
+    if len(w.shape) == VOLUME_AXES and weight.ndim == VOLUME_AXES + 1:
+        return volumes.transposed_convolution(w)
     if len(w.shape) != IMAGE_AXES or weight.ndim != IMAGE_AXES + 1:
-        w.call.refuse("with more than two spatial dimensions", "use 1-D or 2-D layers")
+        w.call.refuse("with more than three spatial dimensions", "use layers of up to three")
     stride, dilation = listed(w, "strides", 1, 2), listed(w, "dilations", 1, 2)
     groups = int(w.call.attributes.get("group", 1))
     weight = stretched(weight, dilation)

@@ -20,7 +20,7 @@ LISTED_SINCE = {"Pad": 11, "Slice": 10, "ReduceMean": 18, "Clip": 11}
 class Writer:
     """The node that is rewritten, and the nodes that take its place; axes and shapes leave the batch out.
 
-    `sizes` are the shapes of all tensors with the batch of one, wherever that is.
+    `sizes` are the shapes of all tensors with the batch of one, wherever that is, or without one.
     """
 
     call: Call
@@ -49,6 +49,12 @@ class Writer:
         if name not in self.call.shapes:
             self.call.refuse(f"on `{name}`, which is no activation of shape (batch, ...)", "keep the batch apart")
         return self.call.shapes[name]
+
+    def fronted(self, name: str, rank: int = 0) -> str:
+        """Write an activation with a batch of one in front of at least `rank` axes."""
+        size = self.sizes[name]
+        ones = [1] * max(1, rank + 1 - len(size))
+        return self.put("Reshape", name, self.numbers(*ones, *size))
 
     def put(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Write a node; gives the name of its output."""

@@ -17,7 +17,11 @@ const ROUNDED: f64 = 1e-6;
 /// Product of two tensors as matrices, `[.., rows, inner]` and `[.., inner, columns]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MatMul {}
+pub struct MatMul {
+    /// Whether the first is a mask of zeros and ones, which the client knows: its 1 is the integer 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mask: bool,
+}
 
 impl SourceOperator for MatMul {
     fn kind(&self) -> &'static str {
@@ -33,7 +37,7 @@ impl SourceOperator for MatMul {
     }
 
     fn mask_place(&self, values: &dyn Values) -> Option<usize> {
-        values.is_known(0).then_some(0)
+        (self.mask && values.is_known(0)).then_some(0)
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
@@ -42,7 +46,7 @@ impl SourceOperator for MatMul {
         let scaled =
             |place| Ok((Place::Input(place), side(values.range(place)?) / levels(activation - 1)));
         let mut demands = inputs.map(scaled).collect::<Result<Vec<_>>>()?;
-        if !values.is_known(0) {
+        if !self.by_mask(values) {
             demands.push((Place::Output, side(values.output_range()?) / levels(activation + 1)));
         }
         Ok(demands)
@@ -50,8 +54,7 @@ impl SourceOperator for MatMul {
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
         self.clip_factors(step)?;
-        // A mask's 1 is the integer 1.
-        let by_client = step.values().is_known(0);
+        let by_client = self.by_mask(&*step.values());
         let mut product = step.input(1)?.format.scale;
         if !by_client {
             product *= step.input(0)?.format.scale;
@@ -70,6 +73,11 @@ impl SourceOperator for MatMul {
 }
 
 impl MatMul {
+    /// Whether it sums what a mask chooses.
+    fn by_mask(&self, values: &dyn Values) -> bool {
+        self.mask && values.is_known(0)
+    }
+
     /// Clips factors that may choose their scales, but for those that are bounded anyway.
     fn clip_factors(&self, step: &mut dyn Lowering) -> Result<()> {
         if ![0, 1].into_iter().all(|place| step.values().is_shared(place)) {

@@ -1,0 +1,40 @@
+"""What the zoo says of a model, before it is made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+Shape = tuple[int, ...]
+RANDOM = "random weights, fixed seed"
+TRAINED = "trained weights"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model: `make` writes its ONNX file, and raises `ImportError` where a package is missing.
+
+    `sequence` is the number of tokens of a model that reads text, 0 for others; `input_shape` fixes dynamic sizes,
+    the batch first. A `private` one is also run between two parties over loopback.
+    """
+
+    name: str
+    family: str
+    source: str
+    licence: str
+    make: Callable[[Path], None]
+    weights: str = RANDOM
+    sequence: int = 0
+    input_shape: Shape = ()
+    private: bool = False
+
+    def command(self, folder: str) -> str:
+        """How people compile it, once they have inputs to calibrate it."""
+        path = f"{folder}/{self.name}"
+        words = [f"tacit compile {path}.onnx -o {path}.tacit"]
+        if self.sequence:
+            words.append(f"--sequence {self.sequence} --tokenizer {folder}/tokenizer.json")
+        else:
+            words.append(f"--calibrate {path}.npz")
+        if self.input_shape:
+            words.append(f"--input-shape {'x'.join(map(str, self.input_shape))}")
+        return " ".join(words)

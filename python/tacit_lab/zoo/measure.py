@@ -1,0 +1,125 @@
+"""One model of the zoo: made, compiled, compared with its float model, and perhaps run."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tacit.compiler.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
+from tacit.compiler.reading import Reading
+from tacit.errors import TacitError
+from tacit.importers.onnx import import_onnx
+from tacit.importers.source import Selection
+from tacit.model import Model
+from tacit.session.pair import Pair
+
+from tacit_lab.zoo.entry import Entry
+
+CALIBRATION, COMPARED = 16, 4
+"""Inputs that calibrate, and others that are compared."""
+LARGE, LARGE_CALIBRATION, LARGE_COMPARED = 50_000, 6, 2
+"""Elements of an input from which on there are fewer inputs."""
+WORDS, FIRST_WORD = 120, 3
+
+
+def measure(entry: Entry, folder: Path) -> dict[str, Any]:
+    """A row of the table; `error` says why there are no numbers."""
+    path = folder / f"{entry.name}.onnx"
+    row: dict[str, Any] = {
+        "name": entry.name,
+        "family": entry.family,
+        "source": entry.source,
+        "licence": entry.licence,
+        "weights": entry.weights,
+        "command": entry.command("build/zoo"),
+    }
+    try:
+        if not path.exists():
+            entry.make(path)
+        return row | compiled(entry, path)
+    except ImportError as error:
+        return row | {"skipped": f"package {error.name} is missing (make models installs it)"}
+    except TacitError as error:
+        return row | {"error": str(error)}
+
+
+def compiled(entry: Entry, path: Path) -> dict[str, Any]:
+    """Sizes, seconds, and how near the integers are to the floats."""
+    shapes = (("", entry.input_shape),) if entry.input_shape else ()
+    sequence, selection = entry.sequence or None, Selection(None, shapes)
+    shape = import_onnx(path, sequence, selection=selection).input_shape
+    given, compared = inputs(entry, path, shape)
+    reading = Reading(entry.sequence, tokenizer(path.parent)) if entry.sequence else None
+    options = Options(reading=reading, input_shapes=shapes)
+    start = time.perf_counter()
+    compile_model(path, path.with_suffix(".tacit"), given, options=options)
+    seconds = time.perf_counter() - start
+    model = Model(path.with_suffix(".tacit"))
+    floats = FloatModel(path, (), sequence, selection=selection)(compared).astype(np.float64)
+    integers = model.simulate(compared).reshape(len(compared), -1) * model.output_scale
+    plan = model.plan()
+    row = {
+        "relative_rmse": float(np.sqrt(((integers - floats) ** 2).mean()) / max(floats.std(), 1e-12)),
+        "agreement": float((integers.argmax(1) == floats.argmax(1)).mean()) if floats.shape[1] > 1 else None,
+        "inputs": len(compared),
+        "bytes": sum(plan["bytes"].values()),
+        "rounds": plan["rounds"],
+        "predicted_seconds": plan["seconds"],
+        "compile_seconds": seconds,
+    }
+    return row | (private(model, compared[:1]) if entry.private else {})
+
+
+def private(model: Model, x: NDArray[np.float32]) -> dict[str, Any]:
+    """One session between two processes over loopback."""
+    report = Pair(model, threads=1).run(x, None).report
+    kept = ("seconds", "bytes", "rounds", "identical", "max_difference")
+    return {"private": {name: report[name] for name in kept if name in report}}
+
+
+def inputs(entry: Entry, path: Path, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Inputs that calibrate, which are left beside the model, and others to compare: real ones where there are any."""
+    examples = path.with_suffix(".npz")
+    random = np.random.default_rng(0)
+    large = np.prod(shape) > LARGE
+    counts = (LARGE_CALIBRATION, LARGE_COMPARED) if large else (CALIBRATION, COMPARED)
+    real = path.with_suffix(".real.npy")
+    if real.exists():
+        x = np.load(real)[random.permutation(len(np.load(real)))[: sum(counts)]]
+    elif entry.sequence:
+        x = tokens(random, sum(counts), entry.sequence)
+    else:
+        x = random.standard_normal((sum(counts), *shape)).astype(np.float32)
+    np.savez(examples, x=x[: counts[0]])
+    return x[: counts[0]], x[counts[0] :]
+
+
+def tokens(random: np.random.Generator, count: int, sequence: int) -> NDArray[np.float32]:
+    """Random texts of various lengths above their masks."""
+    x = np.zeros((count, 2, sequence), np.float32)
+    for example in x:
+        length = int(random.integers(sequence // 2, sequence + 1))
+        example[0, :length] = random.integers(FIRST_WORD, WORDS, length)
+        example[1, :length] = 1
+    return x
+
+
+def tokenizer(folder: Path) -> Path:
+    """A tokenizer of as many words as the models of text know."""
+    path = folder / "tokenizer.json"
+    special = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2}
+    vocabulary = special | {f"w{index}": index for index in range(FIRST_WORD, WORDS)}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
+    empty = dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder"))
+    content: dict[str, Any] = {
+        "version": "1.0",
+        **empty,
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "Whitespace"},
+        "model": model,
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path

@@ -1,0 +1,94 @@
+"""Classifiers and segmentation of torchvision and timm."""
+
+from pathlib import Path
+from typing import Any
+
+from tacit_lab.zoo.entry import Entry
+
+SIDE, CLASSES = 64, 10
+TORCHVISION = {
+    "resnet18": {},
+    "resnet50": {},
+    "mobilenet_v2": {},
+    "mobilenet_v3_small": {},
+    "shufflenet_v2_x0_5": {},
+    "densenet121": {},
+    "efficientnet_b0": {},
+    "squeezenet1_1": {},
+    "mnasnet0_5": {},
+    "regnet_y_400mf": {},
+    "convnext_tiny": {},
+    "swin_t": {},
+    "googlenet": {"aux_logits": False, "init_weights": True},
+}
+"""Names of torchvision, and what they are made with."""
+TIMM: dict[str, tuple[int, dict[str, Any]]] = {
+    "vit_tiny_patch16_224": (224, {}),
+    "deit_tiny_patch16_224": (SIDE, {"img_size": SIDE}),
+    "swin_tiny_patch4_window7_224": (SIDE, {"img_size": SIDE, "window_size": 4}),
+    "ghostnet_100": (SIDE, {}),
+    "mobilevit_xxs": (128, {}),
+    "mixer_s32_224": (SIDE, {"img_size": SIDE}),
+    "poolformer_s12": (SIDE, {}),
+    "levit_128s": (224, {}),
+    "efficientformer_l1": (224, {}),
+    "coat_tiny": (SIDE, {"img_size": SIDE}),
+    "repvgg_a0": (SIDE, {}),
+    "hrnet_w18_small": (SIDE, {}),
+    "res2net50_26w_4s": (SIDE, {}),
+    "edgenext_xx_small": (SIDE, {}),
+    "fastvit_t8": (SIDE, {}),
+    "mobileone_s0": (SIDE, {}),
+    "tinynet_e": (SIDE, {}),
+}
+"""Names of timm, the side of an image, and what they are made with."""
+SEGMENTATION = ("lraspp_mobilenet_v3_large",)
+PRIVATE = {"squeezenet1_1", "resnet18", "tinynet_e"}
+"""Those that are small enough to be run each time."""
+
+
+def of_torchvision(name: str, options: dict[str, Any]) -> Entry:
+    """A classifier of torchvision."""
+
+    def make(path: Path) -> None:
+        from torchvision import models
+
+        from tacit_lab.zoo.export import image
+
+        image(lambda: getattr(models, name)(weights=None, num_classes=CLASSES, **options), (3, SIDE, SIDE))(path)
+
+    return Entry(f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, private=name in PRIVATE)
+
+
+def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
+    """A classifier of timm."""
+
+    def make(path: Path) -> None:
+        import timm
+
+        from tacit_lab.zoo.export import image
+
+        image(lambda: timm.create_model(name, pretrained=False, num_classes=CLASSES, **options), (3, side, side))(path)
+
+    return Entry(f"timm-{name}", "vision", "timm", "Apache-2.0", make, private=name in PRIVATE)
+
+
+def segmentation(name: str) -> Entry:
+    """Segmentation of torchvision."""
+
+    def make(path: Path) -> None:
+        from torchvision.models import segmentation as models
+
+        from tacit_lab.zoo.export import Named, image
+
+        options = {"weights": None, "weights_backbone": None, "num_classes": CLASSES}
+        image(lambda: Named(getattr(models, name)(**options), "out"), (3, SIDE, SIDE))(path)
+
+    return Entry(f"torchvision-{name}", "segmentation", "torchvision", "BSD-3-Clause", make)
+
+
+ENTRIES = (
+    *(of_torchvision(name, options) for name, options in TORCHVISION.items()),
+    *(of_timm(name, side, options) for name, (side, options) in TIMM.items()),
+    *(segmentation(name) for name in SEGMENTATION),
+)
