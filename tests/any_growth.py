@@ -119,9 +119,7 @@ def window(growth: AnyGrowth, pool: bool = False) -> tuple[dict[str, Any], tuple
         before.append(top)
         after.append(bottom)
         same = -(-length // stride)
-        sizes.append(
-            same if automatic and automatic != "VALID" else (length + top + bottom - span) // stride + 1
-        )
+        sizes.append(same if automatic and automatic != "VALID" else (length + top + bottom - span) // stride + 1)
     if pool:
         del attributes["dilations"]
     if automatic:

@@ -146,7 +146,9 @@ def reduce(growth: AnyGrowth) -> None:
     axes = sorted(int(axis) for axis in growth.random.permutation(growth.rank)[:count] + 1)
     kinds = ["ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare"]
     kept = growth.maybe()
-    shape = tuple(1 if axis + 1 in axes else size for axis, size in enumerate(growth.shape) if kept or axis + 1 not in axes)
+    shape = tuple(
+        1 if axis + 1 in axes else size for axis, size in enumerate(growth.shape) if kept or axis + 1 not in axes
+    )
     if shape:
         growth.axes(growth.pick(kinds), axes, shape, keepdims=int(kept))
 
