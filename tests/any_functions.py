@@ -6,8 +6,8 @@ import numpy as np
 from any_growth import AnyGrowth
 
 PLAIN = {
-    **{name: 1 for name in ("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Softplus", "Softsign", "Exp", "Sin", "Cos")},
-    **{name: 9 for name in ("Erf", "Selu", "Elu", "HardSigmoid", "LeakyRelu")},
+    **dict.fromkeys(("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Softplus", "Softsign", "Exp", "Sin", "Cos"), 1),
+    **dict.fromkeys(("Erf", "Selu", "Elu", "HardSigmoid", "LeakyRelu"), 9),
     "Celu": 12,
     "HardSwish": 14,
     "Mish": 18,

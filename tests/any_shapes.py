@@ -81,10 +81,7 @@ def shaped(growth: AnyGrowth) -> None:
         left //= sizes[-1]
     shape = (*sizes, left)
     given = [*shape]
-    if growth.batch == "N" or growth.maybe():
-        front = 0
-    else:
-        front = 1
+    front = 0 if growth.batch == "N" or growth.maybe() else 1
     if growth.maybe():
         given[growth.upto(len(given)) - 1] = -1
     growth.add("Reshape", growth.constant(np.array([front, *given])), shape=shape)
