@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from networks import Network
-from operators import IMAGE, floats, gated, ints, one, with_constants
+from operators import IMAGE, floats, gated, ints, one, weights, with_constants
 
 
 def at(opset: int, build: Callable[[], Network]) -> Callable[[], Network]:
@@ -46,6 +46,8 @@ NEIGHBOURS: dict[str, Callable[[], Network]] = {
     "concat of a tensor twice": twice_beside_another,
     "dropout of a volume": dropout_of_a_volume,
     "softmax of single values at opset 11": one("Softmax", ("N", 4, 1, 1), opset=11, axis=2),
+    "einsum by a constant per channel": with_constants("Einsum", weights(4, 6, 5), equation="bchw,cwk->bchk"),
+    "einsum by a constant per column": with_constants("Einsum", weights(6, 4, 3), equation="bchw,wcd->bwdh"),
     "resize linear to one row": with_constants(
         "Resize",
         None,
