@@ -96,6 +96,23 @@ def known_factor() -> Network:
     return network.add("MatMul", inputs=["x", made])
 
 
+def quotient(constant: bool) -> Callable[[], Network]:
+    """The input, or a constant, by a sum that is never near 0."""
+
+    def build() -> Network:
+        network = Network(IMAGE, opset=18)
+        below = network.add("Mul", inputs=["x", "x"]).add("Add", floats(network, 0.5)).last
+        return network.add("Div", inputs=[floats(network, 2.0) if constant else "x", below])
+
+    return build
+
+
+def lengths() -> Network:
+    """The lengths of rows, which nothing is divided by."""
+    network = Network(("N", 4, 9), opset=18)
+    return network.add("ReduceL2", ints(network, 2), keepdims=1)
+
+
 def two(operator: str, shape: Sequence[int | str] = IMAGE, **attributes: Any) -> Callable[[], Network]:
     """The operator on two activations."""
 
@@ -212,6 +229,9 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "silu of another slope": gated("Sigmoid", scaled=1.702),
     "mish in three steps": gated("Softplus", "Tanh"),
     "product of the input by what is made of it": known_factor,
+    "lengths of rows": lengths,
+    "quotient of activations": quotient(False),
+    "quotient of a constant": quotient(True),
     "cosine": one("Cos"),
     "error function": one("Erf"),
     "reciprocal": of_a_square("Reciprocal", 0.5),

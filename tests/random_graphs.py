@@ -334,7 +334,7 @@ KINDS: dict[str, Kind] = {
     "matmul_rows": matmul_rows,
 }
 REWRITTEN: dict[str, Kind] = {"average_pool_border": average_pool_border}
-REFUSED: dict[str, Kind] = {"sign": unary("Sign")}
+REFUSED: dict[str, Kind] = {"atan": unary("Atan")}
 
 
 def grow(seed: int, kinds: dict[str, Kind] = KINDS) -> Growth:

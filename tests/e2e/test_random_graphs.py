@@ -136,9 +136,9 @@ def test_rewritten_kinds_run(seed, tmp_path, pool):
 
 def test_refused_kinds_name_the_node(tmp_path):
     growth = Growth(0)
-    REFUSED["sign"](growth)
+    REFUSED["atan"](growth)
     source = growth.network.save(tmp_path)
-    with pytest.raises(UnsupportedError, match=r"sign\d+.*Sign is not supported"):
+    with pytest.raises(UnsupportedError, match=r"atan\d+.*Atan is not supported"):
         compile_model(source, tmp_path / "x.tacit")
 
 

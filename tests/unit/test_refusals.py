@@ -51,10 +51,6 @@ CASES = {
         ["`bad`", "MaxPool", "dilations"],
     ),
     "double weights": (lambda: constant_of(np.float64), ["MatMul", "float32"]),
-    "quotient of activations": (
-        lambda: Network(("N", 3, 8, 8)).add("Softmax", name="s").add("Div", inputs=["x", "s.out"], name="bad"),
-        ["`bad`", "Div", "Softmax"],
-    ),
     "a test for numbers": (
         lambda: Network(("N", 8)).add("IsNaN", name="bad").add("Cast", to=TensorProto.FLOAT),
         ["`bad`", "IsNaN", "formula"],

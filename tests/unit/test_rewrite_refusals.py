@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from networks import Network
 from operators import floats, one, two, weights, with_constants
+from tacit.compiler import compile_model
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.rewrite import rewrite
@@ -77,3 +78,11 @@ def test_all_refusals_can_be_had_at_once():
     rewrite(model, "x", refused)
     assert [error.node for error in refused] == ["first", "second"]
     assert [node.op_type for node in model.graph.node] == ["Relu", "Mul", "Sub", "Shrink", "Celu"]
+
+
+def test_divisors_on_both_sides_of_zero_are_refused(tmp_path):
+    network = Network(("N", 4)).gemm(4, 4, "fc")
+    path = network.add("Div", inputs=["x", network.last], name="bad").save(tmp_path)
+    x = np.random.default_rng(0).uniform(-1, 1, (32, 4)).astype(np.float32)
+    with pytest.raises(UnsupportedError, match=r"`bad.*on both sides of 0; keep the divisor above 0"):
+        compile_model(path, tmp_path / "x.tacit", x)

@@ -13,7 +13,7 @@ from tacit.importers.draft import LINEAR
 from tacit.importers.elementwise import plus, scale, times
 from tacit.importers.layout import Masked, Stored
 from tacit.importers.masks import hides
-from tacit.importers.source import Seen
+from tacit.importers.source import Node, Seen
 from tacit.importers.weaver import Values, Weaver
 
 
@@ -106,12 +106,11 @@ def multiply(weaver: Weaver, call: Call) -> Values:
     """Mul or Div by a constant, or Mul of two activations."""
     constants = [index for index, name in enumerate(call.inputs) if name in call.constants]
     divides = call.operator == "Div"
-    if not constants:
-        if divides:
-            call.refuse("by an activation", "use LayerNormalization or Softmax where that is meant")
-        return combined(weaver, call, "Multiply")
     if divides and constants != [1]:
-        call.refuse("of a constant by an activation", "divide by a constant")
+        call = by_inverse(weaver, call)
+        divides = False
+    if not constants:
+        return combined(weaver, call, "Multiply")
     value = call.constants[call.inputs[constants[0]]]
     if divides and not value.all():
         call.refuse("by zero", "use a divisor that is not zero")
@@ -124,6 +123,16 @@ def multiply(weaver: Weaver, call: Call) -> Values:
     stored = weaver.draft.own_form(call, stored)
     moved_factor = constant_at(weaver, call, stored, factor)
     return in_place(weaver, call, name, lambda local: times(local, moved_factor[None]))
+
+
+def by_inverse(weaver: Weaver, call: Call) -> Call:
+    """A Div by an activation as a Mul by its reciprocal, which is looked up."""
+    divisor = weaver.draft.own_form(call, weaver.stored(call, call.inputs[1]))
+    table = {"op": "Table", "function": "Reciprocal", "alpha": 0.0, "beta": 0.0}
+    fresh = weaver.draft.fresh(call.name, "inverse")
+    name = weaver.draft.put(Node(fresh, (divisor.name,), fresh, table), weaver.draft.shapes[divisor.name])
+    weaver.values[name] = replace(divisor, name=name, tensor=name, exclusive=False)
+    return replace(call, operator="Mul", inputs=[call.inputs[0], name])
 
 
 def combined(weaver: Weaver, call: Call, operator: str, negative: bool = False) -> Values:

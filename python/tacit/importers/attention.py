@@ -116,7 +116,7 @@ def layer_norm(weaver: Weaver, call: Call) -> Values:
     form = channels_first(places)
     # The engine takes factors and constants of norms of images only.
     form = form[:, None, None] if form.ndim == 1 else form
-    read = weaver.draft.bounded(weaver.draft.arranged(call, stored, form))
+    read = weaver.draft.arranged(call, stored, form)
     operation = {"op": "LayerNorm", "epsilon": float(call.attributes.get("epsilon", 1e-5)), **names}
     return weaver.written(call, [read], operation, tuple(form.shape), from_channels_first(places.shape))
 

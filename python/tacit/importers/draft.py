@@ -14,7 +14,6 @@ from tacit.importers.source import Node, Seen, Source, State
 from tacit.importers.views import views
 
 LINEAR = ("Conv", "Gemm")
-LOOKED_UP = ("Embedding", "Table")
 
 
 @dataclass
@@ -77,28 +76,6 @@ class Draft:
         """A node of one input that the model does not have."""
         fresh = self.fresh(name, suffix)
         return self.put(Node(fresh, (name,), fresh, operation), shape)
-
-    def bounded(self, name: str) -> str:
-        """`name`, for a reader that takes a constant added for one added to a table's values, and does not clip those.
-
-        Where the values are no table's, two negations keep it from being taken for that.
-        """
-        origin = self.origin(name)
-        added = self.nodes.get(origin)
-        if added is None or added.operation["op"] != "AddConstant":
-            return name
-        while added is not None and added.operation["op"] == "AddConstant":
-            added = self.nodes.get(self.origin(added.inputs[0]))
-        if added is not None and added.operation["op"] in LOOKED_UP:
-            return name
-        shape, negation = self.shapes[name], {"op": "Scale", "factor": -1.0}
-        return self.local(self.local(name, "negated", negation, shape), "bounded", negation, shape)
-
-    def origin(self, name: str) -> str:
-        """The tensor whose elements `name` shows, perhaps with zeros around them."""
-        while name in self.nodes and self.nodes[name].operation["op"] in ("Pad", "Reshape", "View"):
-            name = self.nodes[name].inputs[0]
-        return name
 
     def fresh(self, name: str, suffix: str) -> str:
         """A name that no tensor has."""

@@ -152,6 +152,7 @@ def is_sequence(
         node.op_type in FORMULAS
         or node.op_type not in CONVERTERS
         or (node.op_type == "MatMul" and constants.keys().isdisjoint(node.input))
+        or (node.op_type == "Div" and node.input[1] not in constants)
         or any(len(sizes[name]) > MOST_AXES + 1 or sizes[name][:1] != (1,) for name in node.output if name in sizes)
         for node in nodes
     )

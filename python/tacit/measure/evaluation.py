@@ -18,6 +18,8 @@ from tacit.report import metrics
 from tacit.report.metrics import Values
 from tacit.session.pair import Pair
 
+CHANCE = 0
+"""Where the rounding of the default protocols begins to be drawn."""
 MEASURES = ("f1", "matthews", "pearson", "spearman", "label_rmse", "label_r2")
 
 
@@ -92,6 +94,8 @@ def simulated(
 ) -> dict[str, Any]:
     """The integer interpreter in this process; with the float model, its `float_top1` and their `agreement`.
 
+    The `stochastic_agreement` is that of the default protocols' rounding, which is drawn.
+
     Fields of the `metric` say how near the results are.
     """
     began = monotonic()
@@ -104,7 +108,10 @@ def simulated(
     known = scored(wanted, examples, began)
     compared = {f"float_{name}": value for name, value in known.items() if name in ("top1", *MEASURES)}
     if not estimates(outputs):
-        compared["agreement"] = float((np.array(content["output"]) == np.array(known["output"])).mean())
+        labels = np.array(known["output"])
+        compared["agreement"] = float((np.array(content["output"]) == labels).mean())
+        by_chance = model.simulate(examples.x, progress, CHANCE).argmax(axis=1)
+        compared["stochastic_agreement"] = float((by_chance == labels).mean())
     return {**content, "source": str(source), **compared, **near(metric, outputs, wanted, model)}
 
 

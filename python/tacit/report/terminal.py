@@ -166,7 +166,8 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
         if report["float_top1"] is not None:
             yield f"top-1 accuracy of the float model: {report['float_top1']:.2%}"
         if "agreement" in report:
-            yield f"labels equal to the float model's: {report['agreement']:.2%}"
+            by_chance = f", {report['stochastic_agreement']:.2%} with stochastic rounding"
+            yield f"labels equal to the float model's: {report['agreement']:.2%}{by_chance}"
     elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     yield from similarity_lines(report)

@@ -14,7 +14,8 @@ class Entry:
     """A model: `make` writes its ONNX file, and raises `ImportError` where a package is missing.
 
     `sequence` is the number of tokens of a model that reads text, 0 for others; `input_shape` fixes dynamic sizes,
-    the batch first. A `private` one is also run between two parties over loopback.
+    the batch first, and `state` names an input that is kept and its next value. A `private` one is also run between two
+    parties over loopback.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Entry:
     weights: str = RANDOM
     sequence: int = 0
     input_shape: Shape = ()
+    input_value: tuple[str, float] | None = None
+    state: tuple[str, str] | None = None
     private: bool = False
 
     def command(self, folder: str) -> str:
@@ -36,5 +39,10 @@ class Entry:
         else:
             words.append(f"--calibrate {path}.npz")
         if self.input_shape:
-            words.append(f"--input-shape {'x'.join(map(str, self.input_shape))}")
+            name = "input=" if self.state else ""
+            words.append(f"--input-shape {name}{'x'.join(map(str, self.input_shape))}")
+        if self.input_value:
+            words.append(f"--input-value {self.input_value[0]}={self.input_value[1]:g}")
+        if self.state:
+            words.append(f"--state {'='.join(self.state)}")
         return " ".join(words)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,8 @@ from numpy.typing import NDArray
 from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.float_model import FloatModel
 from tacit.compiler.reading import Reading
-from tacit.errors import TacitError
+from tacit.errors import TacitError, UnsupportedError
 from tacit.importers.onnx import import_onnx
-from tacit.importers.source import Selection
 from tacit.model import Model
 from tacit.session.pair import Pair
 
@@ -23,6 +23,12 @@ CALIBRATION, COMPARED = 16, 4
 LARGE, LARGE_CALIBRATION, LARGE_COMPARED = 50_000, 6, 2
 """Elements of an input from which on there are fewer inputs."""
 WORDS, FIRST_WORD = 120, 3
+WIDTHS = (8, 10, 12)
+"""Bits of weights and activations that are tried one after another."""
+NEAR = 0.05
+"""The relative error at which no wider ones are tried."""
+Array = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 
 def measure(entry: Entry, folder: Path) -> dict[str, Any]:
@@ -47,30 +53,70 @@ def measure(entry: Entry, folder: Path) -> dict[str, Any]:
 
 
 def compiled(entry: Entry, path: Path) -> dict[str, Any]:
-    """Sizes, seconds, and how near the integers are to the floats."""
-    shapes = (("", entry.input_shape),) if entry.input_shape else ()
-    sequence, selection = entry.sequence or None, Selection(None, shapes)
-    shape = import_onnx(path, sequence, selection=selection).input_shape
-    given, compared = inputs(entry, path, shape)
-    reading = Reading(entry.sequence, tokenizer(path.parent)) if entry.sequence else None
-    options = Options(reading=reading, input_shapes=shapes)
+    """Sizes, seconds, and how near the integers are to the floats, at the narrowest widths that are near enough."""
+    options = options_of(entry, path.parent)
+    sequence = entry.sequence or None
+    graph = import_onnx(path, sequence, selection=options.selection)
+    given, compared = inputs(entry, path, graph.example_shape)
+    floats = FloatModel(path, (), sequence, selection=options.selection)(
+        compared.reshape(-1, *graph.input_shape)
+    ).astype(np.float64)
+    row: dict[str, Any] = {}
+    for bits in WIDTHS:
+        wide = replace(options, activation_bits=bits, weight_bits=bits)
+        try:
+            row = at_widths(path, wide, given, compared, floats)
+        except UnsupportedError:
+            if not row:
+                raise
+            break
+        if row["relative_rmse"] <= NEAR:
+            break
+    model = Model(path.with_suffix(".tacit"))
+    return row | (private(model, compared[:1]) if entry.private else {})
+
+
+def options_of(entry: Entry, folder: Path) -> Options:
+    """How the model is compiled, its widths apart."""
+    shapes = (("" if entry.state is None else "input", entry.input_shape),) if entry.input_shape else ()
+    reading = Reading(entry.sequence, tokenizer(folder)) if entry.sequence else None
+    values = () if entry.input_value is None else (entry.input_value,)
+    states = () if entry.state is None else (entry.state,)
+    return Options(reading=reading, input_shapes=shapes, input_values=values, states=states)
+
+
+def at_widths(path: Path, options: Options, given: Array, compared: Array, floats: Floats) -> dict[str, Any]:
+    """The row of the model with the widths of `options`, which it leaves beside its source."""
     start = time.perf_counter()
-    compile_model(path, path.with_suffix(".tacit"), given, options=options)
+    written = path.with_suffix(".next.tacit")
+    compile_model(path, written, given, options=options)
+    written.replace(path.with_suffix(".tacit"))
     seconds = time.perf_counter() - start
     model = Model(path.with_suffix(".tacit"))
-    floats = FloatModel(path, (), sequence, selection=selection)(compared).astype(np.float64)
-    integers = model.simulate(compared).reshape(len(compared), -1) * model.output_scale
+    exact, chance = (model.real(model.simulate(compared, seed=seed)) for seed in (None, 0))
     plan = model.plan()
-    row = {
-        "relative_rmse": float(np.sqrt(((integers - floats) ** 2).mean()) / max(floats.std(), 1e-12)),
-        "agreement": float((integers.argmax(1) == floats.argmax(1)).mean()) if floats.shape[1] > 1 else None,
+    return {
+        "bits": options.activation_bits,
+        "relative_rmse": relative(exact, floats),
+        "stochastic_relative_rmse": relative(chance, floats),
+        "agreement": agreement(exact, floats),
+        "stochastic_agreement": agreement(chance, floats),
         "inputs": len(compared),
         "bytes": sum(plan["bytes"].values()),
         "rounds": plan["rounds"],
         "predicted_seconds": plan["seconds"],
         "compile_seconds": seconds,
     }
-    return row | (private(model, compared[:1]) if entry.private else {})
+
+
+def relative(found: Floats, floats: Floats) -> float:
+    """Root of the mean square of differences, over the deviation of the float results."""
+    return float(np.sqrt(((found - floats) ** 2).mean()) / max(floats.std(), 1e-12))
+
+
+def agreement(found: Floats, floats: Floats) -> float | None:
+    """Share of inputs with the same largest result; None for a single number."""
+    return float((found.argmax(1) == floats.argmax(1)).mean()) if floats.shape[1] > 1 else None
 
 
 def private(model: Model, x: NDArray[np.float32]) -> dict[str, Any]:
@@ -81,13 +127,19 @@ def private(model: Model, x: NDArray[np.float32]) -> dict[str, Any]:
 
 
 def inputs(entry: Entry, path: Path, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Inputs that calibrate, which are left beside the model, and others to compare: real ones where there are any."""
+    """Inputs that calibrate, which are left beside the model, and others to compare: real ones where there are any.
+
+    Those of a stream stay in order.
+    """
     examples = path.with_suffix(".npz")
     random = np.random.default_rng(0)
     large = np.prod(shape) > LARGE
     counts = (LARGE_CALIBRATION, LARGE_COMPARED) if large else (CALIBRATION, COMPARED)
     real = path.with_suffix(".real.npy")
-    if real.exists():
+    if entry.state:
+        x = np.load(real)
+        counts = (len(x) * 2 // 3, len(x) - len(x) * 2 // 3)
+    elif real.exists():
         x = np.load(real)[random.permutation(len(np.load(real)))[: sum(counts)]]
     elif entry.sequence:
         x = tokens(random, sum(counts), entry.sequence)

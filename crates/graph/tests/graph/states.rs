@@ -1,8 +1,8 @@
-//! Tensors that are kept from one input to the next.
+//! Tensors that are kept from one input to the next, and the parts of inputs and results.
 
 use tacit_graph::{
-    Error, FloatTensor, Floats, Model, Nonlinear, Options, Ranges, Rounding, Source, digest,
-    interpret, interpret_batch, lower, variants, verify_model,
+    Error, FloatTensor, Floats, Graph, Model, Nonlinear, Options, Part, Ranges, Rounding, Source,
+    digest, interpret, interpret_batch, lower, variants, verify_model,
 };
 
 /// A running mean: `after = x / 2 + before / 2`, of which the client learns twice.
@@ -110,5 +110,55 @@ fn a_state_without_a_next_value_is_refused() {
         let (source, floats) = (Source::from_json(&text).unwrap(), floats());
         let error = lower(source, floats, &ranges().into(), &Options::default()).unwrap_err();
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    }
+}
+
+/// The mean with two inputs of one value each, the second a hundred times larger.
+fn in_parts() -> Model {
+    let mut source = Source::from_json(MEAN).unwrap();
+    let part = |name: &str, unit| Part { name: name.into(), shape: vec![1, 1, 1, 1], unit };
+    source.inputs = vec![part("small", 1.0), part("large", 100.0)];
+    source.outputs = vec![part("twice small", 1.0), part("twice large", 100.0)];
+    lower(source, floats(), &ranges().into(), &Options::default()).unwrap()
+}
+
+#[test]
+fn parts_have_units_of_their_own() {
+    let (model, plain) = (in_parts(), mean(&Options::default()).unwrap());
+    let input = model.graph.quantize_input(&[0.5, 50.0]).unwrap();
+    assert_eq!(input, plain.graph.quantize_input(&[0.5, 0.5]).unwrap());
+    let output = interpret(&model, &input).unwrap();
+    let got = model.graph.dequantize_output(&output);
+    assert!((got[0] - 0.5).abs() < 0.02 && (got[1] - 50.0).abs() < 2.0, "{got:?}");
+    assert_eq!(model.graph.input_shape(), [2]);
+    let text = model.graph.public_json();
+    assert_eq!(Graph::from_json(&text).unwrap().inputs, model.graph.inputs);
+    assert_ne!(digest(&model.graph), digest(&plain.graph));
+}
+
+#[test]
+fn one_part_gives_its_shape() {
+    let mut model = mean(&Options::default()).unwrap();
+    model.graph.inputs = vec![Part { name: "x".into(), shape: vec![1, 2, 1, 1], unit: 1.0 }];
+    assert_eq!(model.graph.input_shape(), [1, 2, 1, 1]);
+    assert_eq!(model.graph.output_shape(), [2]);
+    verify_model(&model).unwrap();
+}
+
+#[test]
+fn parts_that_cannot_be_are_refused() {
+    let changes: [&dyn Fn(&mut Part); 6] = [
+        &|part| part.unit = 0.0,
+        &|part| part.unit = f64::NAN,
+        &|part| part.shape = vec![2],
+        &|part| part.shape = vec![usize::MAX, usize::MAX],
+        &|part| part.shape = vec![1; 17],
+        &|part| part.name = "large".into(),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut model = in_parts();
+        change(&mut model.graph.inputs[0]);
+        let error = verify_model(&model).unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{index}: {error}");
     }
 }

@@ -79,7 +79,7 @@ fn a_batch_of_inputs_of_one_stream_is_refused() {
 fn a_hostile_state_is_refused() {
     let model = recurrent(&mut Random::seeded(44), Rounding::Exact);
     let offer = Plan::new(model.graph.clone(), Settings::default()).unwrap().offer();
-    let [state] = &model.graph.states[..] else { panic!("one state") };
+    let state = model.graph.states.first().unwrap();
     let (before, after) = (state.before, state.after);
     let place = |before: usize, after: usize| format!(r#""before":{before},"after":{after}"#);
     for (before, after) in [

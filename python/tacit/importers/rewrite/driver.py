@@ -26,7 +26,7 @@ from tacit.importers.rewrite.norms import NORMS
 from tacit.importers.rewrite.pointwise import POINTWISE
 from tacit.importers.rewrite.products import PRODUCTS
 from tacit.importers.rewrite.recurrent import RECURRENT
-from tacit.importers.rewrite.reductions import REDUCTIONS
+from tacit.importers.rewrite.reductions import REDUCTIONS, reduce_l2
 from tacit.importers.rewrite.sampling import SAMPLING
 from tacit.importers.rewrite.windows import WINDOWS
 from tacit.importers.rewrite.writer import Writer
@@ -59,6 +59,8 @@ REWRITES: Mapping[str, Rewriting] = {
     **WINDOWS,
     "Mul": either(FORMULAS["Mul"], GATES["Mul"]),
 }
+LATE: Mapping[str, Rewriting] = {"ReduceL2": reduce_l2}
+"""Rewritings of what no formula has taken in."""
 MOST_ROUNDS = 8
 """Rounds after which rewritings of rewritings must have come to an end."""
 
@@ -75,12 +77,21 @@ def rewrite(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedEr
     error is appended to it instead, and the node stays as it is.
     """
     for _ in range(MOST_ROUNDS):
-        if not any(rewrites(node) for node in model.graph.node) or not rewrite_once(model, input_name, refused):
+        if any(rewrites(node) for node in model.graph.node) and rewrite_once(model, input_name, refused):
+            continue
+        if not any(node.op_type in LATE for node in model.graph.node):
+            return
+        if not rewrite_once(model, input_name, refused, LATE):
             return
 
 
-def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[UnsupportedError] | None) -> bool:
-    """Rewrite each node at most once; tells whether any was."""
+def rewrite_once(
+    model: onnx.ModelProto,
+    input_name: str,
+    refused: list[UnsupportedError] | None,
+    registry: Mapping[str, Rewriting] = REWRITES,
+) -> bool:
+    """Rewrite each node at most once, as `registry` says; tells whether any was."""
     sizes = infer_sizes(model, input_name)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     shapes = {name: size[1:] for name, size in sizes.items() if name not in constants and size[:1] == (1,)}
@@ -91,11 +102,13 @@ def rewrite_once(model: onnx.ModelProto, input_name: str, refused: list[Unsuppor
     changed = False
     for node in model.graph.node:
         written = None
-        if rewrites(node) and node.name not in left and any(name not in constants for name in node.input if name):
+        wanted = rewrites(node) if registry is REWRITES else node.op_type in registry
+        if wanted and node.name not in left and any(name not in constants for name in node.input if name):
             writer = Writer(called(node, shapes, constants), opset, writers, sizes)
-            lifting = lifts(writer.call, sizes)
+            lifting = registry is REWRITES and lifts(writer.call, sizes)
+            how = lifted if lifting else registry.get(node.op_type)
             try:
-                written = written_instead(node, writer, model, lifting)
+                written = written_instead(node, writer, model, how)
             except UnsupportedError as error:
                 if refused is None:
                     raise
@@ -118,13 +131,9 @@ def called(node: onnx.NodeProto, shapes: Mapping[str, Any], constants: Mapping[s
 
 
 def written_instead(
-    node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto, lifting: bool
+    node: onnx.NodeProto, writer: Writer, model: onnx.ModelProto, how: Rewriting | None
 ) -> list[onnx.NodeProto] | None:
-    """The nodes that take the place of `node`, which write its outputs; None if it stays.
-
-    A node that is `lifting` has no batch of one yet, and gets one.
-    """
-    how = lifted if lifting else REWRITES.get(node.op_type)
+    """The nodes that take the place of `node`, which write its outputs; None if it stays."""
     if how is None:
         return None
     with guarded(node.name, node.op_type):

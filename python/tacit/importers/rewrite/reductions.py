@@ -71,6 +71,11 @@ def reduce_sum_square(w: Writer) -> str:
     return square if unreduced(w) else summed(w, square)
 
 
+def reduce_l2(w: Writer) -> str:
+    """ReduceL2: the root of the sum of squares."""
+    return w.put("Sqrt", summed(w, w.put("Mul", w.x, w.x)))
+
+
 def reduce_extreme(w: Writer) -> str:
     """ReduceMax or ReduceMin: pools over each group of neighbouring axes; the smallest is the largest negated."""
     if unreduced(w):

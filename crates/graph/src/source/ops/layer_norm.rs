@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Room above what calibration saw before a norm.
 const MARGIN: f64 = 1.1;
+/// Most bits of activations that sums of a norm have room for.
+const MOST_BITS: u32 = 9;
 
 /// Brings values to mean 0 and deviation 1 along the first axis, then per channel times
 /// `scale` plus `bias` where there are such.
@@ -57,7 +59,7 @@ impl SourceOperator for LayerNorm {
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
-        let all = levels(values.activation_bits() + HIDDEN_BITS);
+        let all = levels(finest(values) + HIDDEN_BITS);
         let input = side(values.range(0)?) * MARGIN / all;
         let columns = values.shape(0)[0] as f64;
         Ok(vec![(Place::Input(0), input), (Place::Output, columns.sqrt() / (all - 1.0))])
@@ -76,7 +78,7 @@ impl SourceOperator for LayerNorm {
         }
         // A table's values are what they are.
         if !step.values().is_looked_up(0) {
-            let bits = step.values().activation_bits() + HIDDEN_BITS + 1;
+            let bits = finest(&*step.values()) + HIDDEN_BITS + 1;
             let range = step.values().range(0)?;
             clip_within(step, 0, "clip", range, bits)?;
         }
@@ -89,4 +91,9 @@ impl SourceOperator for LayerNorm {
         let format = Format { bits, scale: 1.0 / unit, signed: true };
         extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], 1.0, true) })
     }
+}
+
+/// The bits of activations that a norm works with: wider values would not fit its sums.
+fn finest(values: &dyn Values) -> u32 {
+    values.activation_bits().min(MOST_BITS)
 }

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 /// The finest scale of scores: what counts below a maximum has seven bits, and a mask fits
 /// beside it.
 const FINEST: f64 = NOTHING / 127.0;
+/// Most bits of activations whose scores and results a softmax has room for.
+const MOST_BITS: u32 = 11;
 
 /// Softmax along the last axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +44,7 @@ impl SourceOperator for Softmax {
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
-        let activation = values.activation_bits();
+        let activation = finest(values);
         let scores = side(values.unmasked_range(0)?) / levels(activation);
         Ok(vec![(Place::Input(0), scores.max(FINEST)), (Place::Output, 1.0 / peak(activation))])
     }
@@ -56,7 +58,7 @@ impl SourceOperator for Softmax {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
-        let bits = step.values().activation_bits();
+        let bits = finest(&*step.values());
         if !step.values().is_masked(0) {
             let range = step.values().range(0)?;
             clip_within(step, 0, "clip", range, bits + 1)?;
@@ -66,4 +68,9 @@ impl SourceOperator for Softmax {
         let format = Format { bits, scale: 1.0 / peak(bits), signed: false };
         extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], scale, false) })
     }
+}
+
+/// The bits of activations that a softmax works with: scores have one more, and twelve at most.
+fn finest(values: &dyn Values) -> u32 {
+    values.activation_bits().min(MOST_BITS)
 }

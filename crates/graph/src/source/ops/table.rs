@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 const TABLE_BITS: u32 = 8;
 /// How many times finer a second table is where a function is steep, in bits.
 const FINE_BITS: u32 = 5;
+/// The part of the largest divisor below which its inverse is taken for that of this part.
+const NEXT_TO_ZERO: f64 = 1.0 / 8192.0;
 
 /// A smooth function, by a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,9 +62,24 @@ impl SourceOperator for Table {
         true
     }
 
+    fn derived_range(&self, values: &dyn Values) -> Result<Option<(f64, f64)>> {
+        if self.function != Function::Reciprocal {
+            return Ok(None);
+        }
+        let (low, high) = values.range(0)?;
+        // A divisor that comes next to 0 has no bound worth the name.
+        let least = low.abs().max(high.abs()) * NEXT_TO_ZERO;
+        let ends = [low, high].map(|end| 1.0 / if end.abs() < least { least } else { end });
+        Ok(Some((ends[0].min(ends[1]), ends[0].max(ends[1]))))
+    }
+
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
         let bits = bits(&*step.values());
         let range = self.arguments(&*step.values())?;
+        if self.function == Function::Reciprocal && range.0 < 0.0 && range.1 > 0.0 {
+            let what = "divides by values on both sides of 0";
+            return Err(step.refuse(what, "keep the divisor above 0, as a sum with a constant is"));
+        }
         if self.is_steep_on(range) && step.input(0)?.format.scale * levels(bits) * 2.0 <= range.1 {
             return self.lower_in_two(step, bits, range.1);
         }
