@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from neighbours import NEIGHBOURS
 from operators import OPERATORS, spectrum
 from recurrences import RECURRENT, classifier
 from stacks import STACKS
@@ -12,7 +13,7 @@ from tacit.model import Model
 from tacit.session.pair import Pair
 
 EXAMPLES = 48
-CASES = {**OPERATORS, **RECURRENT, **STACKS, "spectrum": spectrum}
+CASES = {**OPERATORS, **RECURRENT, **STACKS, **NEIGHBOURS, "spectrum": spectrum}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from neighbours import NEIGHBOURS
 from networks import Network
 from operators import OPERATORS, spectrum
 from recurrences import RECURRENT
@@ -11,7 +12,7 @@ from stacks import STACKS
 from tacit.importers.onnx import expose, import_onnx
 from tacit.importers.rewrite.magnitude import ERROR
 
-CASES = {**OPERATORS, **RECURRENT, **STACKS}
+CASES = {**OPERATORS, **RECURRENT, **STACKS, **NEIGHBOURS}
 
 
 def run(model: bytes, name: str, x: np.ndarray) -> np.ndarray:

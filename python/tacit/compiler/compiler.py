@@ -45,6 +45,8 @@ TRANSFERS_WEIGHT_BITS = 4
 
 ADVICE = "; "
 """What stands between the reason of a refusal and what to do about it."""
+REFUSED = "node `{}` is not supported; "
+"""How the engine begins a refusal, before the reason."""
 
 
 # Of models with states, in which errors add up from input to input.
@@ -236,7 +238,7 @@ def advised() -> Iterator[None]:
         yield
     except (MisuseError, UnsupportedError) as error:
         passes = isinstance(error, UnsupportedError) or str(error).startswith("after `")
-        if ADVICE in str(error) or not passes:
+        if ADVICE in str(error).removeprefix(REFUSED.format(getattr(error, "node", None))) or not passes:
             raise
         again = UnsupportedError(f"{error}{ADVICE}change the layer, or choose an earlier result (--result NAME)")
         again.node = getattr(error, "node", None)

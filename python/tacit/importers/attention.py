@@ -14,6 +14,8 @@ from tacit.importers.weaver import Values, Weaver
 
 MATRIX = {"kernel": [1, 1], "stride": [1, 1], "padding": [0] * 4, "dilation": [1, 1], "groups": 1}
 """Geometry of a convolution that is a matrix product at every position."""
+MOST_CLASSES = 4096
+"""Most values of a softmax."""
 MOST_NORMALISED = 8192
 """Values over which the engine normalises at once."""
 
@@ -79,6 +81,9 @@ def softmax(weaver: Weaver, call: Call) -> Values:
     default = -1 if weaver.opset >= 13 else 1
     if int(call.attributes.get("axis", default)) not in (-1, stored.places.ndim - 1):
         call.refuse("along another axis than the last", "transpose it first")
+    if stored.places.shape[-1] > MOST_CLASSES:
+        advice = f"choose the scores that it reads, whose order is the same (--result {call.inputs[0]})"
+        call.refuse(f"over {stored.places.shape[-1]} values, more than {MOST_CLASSES}", advice)
     return along_last_axis(weaver, call, {"op": "Softmax"})
 
 

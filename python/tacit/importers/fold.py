@@ -109,11 +109,19 @@ def infer_sizes(model: onnx.ModelProto, input_name: str) -> Sizes:
     return known_sizes([*inferred.input, *inferred.value_info, *inferred.output])
 
 
+UNINFERRED = ("GroupNormalization",)
+"""Operators whose result has the shape of their first input, which ONNX does not infer."""
+
+
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with constants that are too large for a shape declared only: inference copies all it gets."""
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     graph, listed = light.graph, {entry.name for entry in model.graph.input}
     graph.node.extend(model.graph.node)
+    for node in graph.node:
+        if node.op_type in UNINFERRED and node.domain in ("", "ai.onnx"):
+            same_shape = helper.make_node("Identity", node.input[:1], node.output[:1], node.name)
+            node.CopyFrom(same_shape)
     graph.input.extend(model.graph.input)
     graph.output.extend(model.graph.output)
     for stored in model.graph.initializer:

@@ -25,9 +25,9 @@ from tacit.importers.unified import relu_softmax, smooth_maximum
 from tacit.importers.weaver import Values, Weaver
 
 IN_PLACE = {
-    *("Ceil", "Clip", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish"),
-    *("Neg", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Silu", "Sin", "Softplus", "Softsign", "Sqrt"),
-    "Tanh",
+    *("Ceil", "Clip", "Cos", "Dropout", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "Identity"),
+    *("LeakyRelu", "Log", "Mish", "Neg", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Silu", "Sin"),
+    *("Softplus", "Softsign", "Sqrt", "Tanh"),
 }
 """Operators of one activation that work element by element, wherever these lie."""
 FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
@@ -119,7 +119,7 @@ def other(weaver: Weaver, call: Call) -> Values:
     shapes |= {read[name]: shapes[name] for name in names}
     local = replace(call, inputs=[read.get(name, name) for name in call.inputs], shapes=shapes)
     converted = CONVERTERS[call.operator](local)
-    nodes = [local.last(list(read.values()), converted)] if isinstance(converted, dict) else converted
+    nodes = [local.last([read[name] for name in names], converted)] if isinstance(converted, dict) else converted
     for node in nodes:
         weaver.draft.put(node, shapes.get(node.output, ()))
     weaver.draft.weights.update(local.weights)

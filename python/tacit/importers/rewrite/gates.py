@@ -14,15 +14,17 @@ from tacit.importers.rewrite.writer import Writer
 from tacit.importers.unified import DOMAIN, parameter
 
 SILU, MISH = "Silu", "Mish"
+NUMBERS_SINCE = 12
+"""The opset since which a function can read an attribute as a tensor; before it there is only SiLU of slope 1."""
 
 
 def functions(opset: int) -> list[onnx.FunctionProto]:
     """`Silu`, which is `x*sigmoid(alpha*x)`, and `Mish`, which is `x*tanh(softplus(x))`, in operators of ONNX."""
     versions = [helper.make_opsetid("", opset)]
+    scaled = [parameter("alpha"), helper.make_node("Mul", ["x", "alpha"], ["scaled"])] if opset >= NUMBERS_SINCE else []
     silu = [
-        parameter("alpha"),
-        helper.make_node("Mul", ["x", "alpha"], ["scaled"]),
-        helper.make_node("Sigmoid", ["scaled"], ["gate"]),
+        *scaled,
+        helper.make_node("Sigmoid", ["scaled" if scaled else "x"], ["gate"]),
         helper.make_node("Mul", ["x", "gate"], ["y"]),
     ]
     mish = [
@@ -56,7 +58,7 @@ def gated(w: Writer) -> str | None:
             continue
         if call.operator == "Sigmoid":
             alpha = 1.0 if call.inputs[0] == x else multiple(w, call.inputs[0], x)
-            if alpha:
+            if alpha and (alpha == 1 or w.opset >= NUMBERS_SINCE):
                 return w.put(SILU, x, domain=DOMAIN, alpha=alpha)
         if call.operator == "Tanh":
             soft = w.written(call.inputs[0])

@@ -99,7 +99,7 @@ def softmax(w: Writer) -> str | None:
     """Softmax along another axis than the last; before opset 13 along all axes from one on."""
     axis = axis_of(w.call, int(w.call.attributes.get("axis", -1 if w.opset >= SINGLE_SINCE else 1)), len(w.shape))
     last, shape = len(w.shape) - 1, w.shape
-    if shape[axis] == 1 and w.opset >= SINGLE_SINCE:
+    if shape[axis] == 1 if w.opset >= SINGLE_SINCE else math.prod(shape[axis:]) == 1:
         return w.put("Add", w.put("Mul", w.x, w.number(0.0)), w.number(1.0))
     if axis == last or w.x not in w.call.shapes:
         return None

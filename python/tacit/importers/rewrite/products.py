@@ -35,21 +35,22 @@ def einsum(w: Writer) -> str:
 
 
 def by_constant(w: Writer, names: list[str], terms: tuple[str, str, str], equation: str) -> str:
-    """An activation times a constant: letters of both that are in the result too are refused."""
+    """An activation times a constant, one matrix for each place of the letters that all three have."""
     first, second, result = terms
-    summed = [letter for letter in first if letter in second]
-    if any(letter in result for letter in summed) or not summed:
-        w.call.refuse(f"`{equation}` by a constant", "use a product of matrices")
+    shared = [letter for letter in first if letter in second and letter in result]
+    summed = [letter for letter in first if letter in second and letter not in result]
+    if not summed:
+        w.call.refuse(f"`{equation}` by a constant", "use Mul, or a product of matrices")
     kept = [letter for letter in first if letter not in second]
     made = [letter for letter in second if letter not in first]
     value = w.call.constants[names[1]]
     sizes = dict(zip(first, w.shape_of(names[0]), strict=True)) | dict(zip(second, value.shape, strict=True))
-    inner = math.prod(sizes[letter] for letter in summed)
-    matrix = value.transpose([second.index(letter) for letter in (*summed, *made)]).reshape(inner, -1)
-    rows = arranged(w, names[0], first, [*kept, *summed], sizes)
-    shape = (math.prod(sizes[letter] for letter in kept), inner)
-    product = w.put("MatMul", w.reshape(rows, *shape), w.constant(matrix))
-    return result_of(w, product, [*kept, *made], result, sizes)
+    count, rows, inner = (math.prod(sizes[letter] for letter in part) for part in (shared, kept, summed))
+    leading = [count] if shared else []
+    matrix = value.transpose([second.index(letter) for letter in (*shared, *summed, *made)])
+    x = w.reshape(arranged(w, names[0], first, [*shared, *kept, *summed], sizes), *leading, rows, inner)
+    product = w.put("MatMul", x, w.constant(matrix.reshape(*leading, inner, -1)))
+    return result_of(w, product, [*shared, *kept, *made], result, sizes)
 
 
 def of_two(w: Writer, names: list[str], terms: tuple[str, str, str]) -> str:

@@ -61,6 +61,9 @@ def sampled(w: Writer, attributes: Mapping[str, Any], factors: NDArray[Any] | No
 def weights(w: Writer, attributes: Mapping[str, Any], size: int, length: int, factor: float) -> NDArray[np.float32]:
     """The matrix (length, size) of one axis, from the reference implementation."""
     eye = np.eye(size, dtype=np.float32)[None, None]
+    if length == 1 and attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel":
+        # ONNX says coordinate 0, and its reference implementation takes another.
+        return eye[0, 0, :1]
     scales = np.array([1, 1, 1, factor], np.float32)
     found = compute("Resize", attributes, [eye, None, scales], 1, OPSET)
     if found is None or found[0].shape[-1] != length:
