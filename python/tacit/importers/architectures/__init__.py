@@ -1,0 +1,25 @@
+"""Architectures that are written as ONNX models from a configuration and weights, by `model_type`.
+
+An architecture is one module and one line here.
+"""
+
+from collections.abc import Mapping
+
+from tacit.importers.architectures.albert import ALBERT
+from tacit.importers.architectures.bert import BERT, DISTILBERT, ROBERTA
+from tacit.importers.architectures.deberta import DEBERTA
+from tacit.importers.architectures.electra import ELECTRA
+from tacit.importers.architectures.mpnet import MPNET
+from tacit.importers.architectures.text import TextArchitecture
+
+TEXTS: Mapping[str, TextArchitecture] = {
+    "albert": ALBERT,
+    "bert": BERT,
+    "camembert": ROBERTA,
+    "deberta-v2": DEBERTA,
+    "distilbert": DISTILBERT,
+    "electra": ELECTRA,
+    "mpnet": MPNET,
+    "roberta": ROBERTA,
+    "xlm-roberta": ROBERTA,
+}
