@@ -30,10 +30,14 @@ def channels(value: Tensor, rank: int) -> Tensor:
 
 def conv(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
     (x,) = inputs
-    weight = weights[operation["weight"]]
+    weight = weights[operation["weight"]].astype(np.float64)
+    height, width = weight.shape[2:]
     assert x.ndim == 3
-    assert weight.shape[2:] == (1, 1)
-    product = np.tensordot(weight[:, :, 0, 0].astype(np.float64), x, 1)
+    # Kernels are side by side.
+    assert operation["stride"] == [height, width]
+    assert not any(operation["padding"])
+    blocks = x.reshape(x.shape[0], x.shape[1] // height, height, x.shape[2] // width, width)
+    product = np.einsum("oihw,iahbw->oab", weight, blocks)
     bias = operation["bias"]
     return product if bias is None else product + channels(weights[bias], 3)
 
@@ -114,6 +118,7 @@ OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, 
     "Add": lambda inputs, _, __: inputs[0] + inputs[1],
     "AddConstant": lambda inputs, o, weights: inputs[0] + channels(weights[o["constant"]], inputs[0].ndim),
     "BatchNormalization": batch_normalization,
+    "Concat": lambda inputs, _, __: np.concatenate(inputs),
     "Conv": conv,
     "Embedding": embedding,
     "Gelu": lambda inputs, _, __: inputs[0] * 0.5 * (1 + ERF(inputs[0] / math.sqrt(2))),

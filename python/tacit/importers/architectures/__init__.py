@@ -9,6 +9,7 @@ from tacit.importers.architectures.albert import ALBERT
 from tacit.importers.architectures.bert import BERT, DISTILBERT, ROBERTA
 from tacit.importers.architectures.deberta import DEBERTA
 from tacit.importers.architectures.electra import ELECTRA
+from tacit.importers.architectures.modernbert import MODERNBERT
 from tacit.importers.architectures.mpnet import MPNET
 from tacit.importers.architectures.text import TextArchitecture
 
@@ -19,6 +20,7 @@ TEXTS: Mapping[str, TextArchitecture] = {
     "deberta-v2": DEBERTA,
     "distilbert": DISTILBERT,
     "electra": ELECTRA,
+    "modernbert": MODERNBERT,
     "mpnet": MPNET,
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
