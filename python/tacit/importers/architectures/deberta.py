@@ -1,7 +1,7 @@
 """DeBERTa, versions 2 and 3: scores also have products of states with embeddings of distances.
 
-Keys of distances are constants, so that the product of a query with them is a dense layer on the states themselves, with
-one output per head and distance; which of them belongs to a key is a matter of order.
+Keys of distances are constants, so that the product of queries with them is a dense layer with one output per head and
+distance; which of them belongs to a key is a matter of order.
 """
 
 import numpy as np
@@ -89,15 +89,18 @@ def distances(config: Config, weights: Weights, sequence: int) -> Array:
     return found
 
 
-def related(weights: Weights, encoder: Encoder, content: str, position: str, embedded: Array) -> tuple[Array, Array]:
-    """Weight (heads distances, hidden) and bias of the products of a projection with that of the distances."""
-    split = (encoder.heads, encoder.hidden // encoder.heads, -1)
-    kernel = weights[f"{content}.weight"].reshape(split)
-    bias = weights[f"{content}.bias"].reshape(split)
-    turned = (embedded @ weights[f"{position}.weight"].T + weights[f"{position}.bias"]).T.reshape(split)
-    weight = np.einsum("hdp,hdi->hpi", turned, kernel) * encoder.factor
-    constant = np.einsum("hdp,hdi->hpi", turned, bias) * encoder.factor
-    return weight.reshape(-1, encoder.hidden).astype(np.float32), constant.ravel().astype(np.float32)
+def related(weights: Weights, encoder: Encoder, position: str, embedded: Array) -> Array:
+    """Weight (heads distances, hidden) of the products of queries or keys with a projection of the distances.
+
+    Each head has its own block; all else is 0.
+    """
+    heads_, width = encoder.heads, encoder.hidden // encoder.heads
+    projected = embedded @ weights[f"{position}.weight"].T + weights[f"{position}.bias"]
+    split = projected.reshape(-1, heads_, width)
+    found = np.zeros((heads_, len(embedded), heads_, width), np.float32)
+    for head in range(heads_):
+        found[head, :, head] = split[:, head]
+    return found.reshape(-1, encoder.hidden)
 
 
 def by_token(graph: Graph, at: str, x: str, heads_: int, sequence: int) -> str:
@@ -125,18 +128,21 @@ def layers(graph: Graph, written: Written, x: str) -> str:
     config, sequence = written.config, written.sequence
     embedded, shared = distances(config, graph.weights, sequence), bool(config.get("share_att_key", False))
 
-    def one(graph: Graph, encoder: Encoder, layer: int, x: str, kind: str) -> str:
+    def one(graph: Graph, encoder: Encoder, layer: int, kind: str) -> str:
         names, at, of_queries = encoder.names.of(layer), f"layer{layer}.{kind}", kind == "c2p"
-        content, other = (names.query, names.key) if of_queries else (names.key, names.query)
         own = f"encoder.layer.{layer}.attention.self.pos_{'key' if of_queries else 'query'}_proj"
+        other = names.key if of_queries else names.query
         # The table has distances from key to query; queries need them the other way round.
         table = embedded[::-1] if of_queries else embedded
-        products = graph.linear(at, x, *related(graph.weights, encoder, content, other if shared else own, table))
+        weight = related(graph.weights, encoder, other if shared else own, table)
+        # Queries are scaled already.
+        content = f"layer{layer}.query.scaled" if of_queries else f"layer{layer}.key"
+        products = graph.linear(at, content, weight if of_queries else weight * np.float32(encoder.factor), None)
         found = by_token(graph, at, products, encoder.heads, sequence)
         return found if of_queries else graph.add("Transpose", f"{at}.turned", found, perm=[0, 1, 3, 2])
 
-    def term(graph: Graph, encoder: Encoder, layer: int, x: str) -> str | None:
-        found = [one(graph, encoder, layer, x, kind) for kind in kinds(config)]
+    def term(graph: Graph, encoder: Encoder, layer: int) -> str | None:
+        found = [one(graph, encoder, layer, kind) for kind in kinds(config)]
         return graph.add("Add", f"layer{layer}.related", *found) if len(found) == 2 else (found or [None])[0]
 
     return post_norm.layers(graph, describe(config), written, x, term)

@@ -55,7 +55,7 @@ def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers, with the bias."""
     added = graph.constant("relative.bias", bias(written.config, graph.weights, written.sequence))
 
-    def term(_graph: Graph, _encoder: Encoder, _layer: int, _x: str) -> str:
+    def term(_graph: Graph, _encoder: Encoder, _layer: int) -> str:
         return added
 
     return post_norm.layers(graph, post_norm.describe(written.config, NAMES), written, x, term)

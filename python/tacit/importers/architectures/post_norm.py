@@ -77,11 +77,14 @@ class Encoder:
         return float(1 / np.sqrt(self.hidden // self.heads * self.parts))
 
 
-Term = Callable[[Graph, Encoder, int, str], str | None]
-"""Writes what is added to the scores of a layer (N, heads, sequence, sequence), given the states; None adds nothing."""
+Term = Callable[[Graph, Encoder, int], str | None]
+"""Writes what is added to the scores of a layer (N, heads, sequence, sequence), given its number; None adds nothing.
+
+Tensors `layer0.query.scaled` and `layer0.key` (N, sequence, hidden) are there already.
+"""
 
 
-def nothing(_graph: Graph, _encoder: Encoder, _layer: int, _x: str) -> None:
+def nothing(_graph: Graph, _encoder: Encoder, _layer: int) -> None:
     """Scores are products of queries and keys alone."""
 
 
@@ -130,7 +133,7 @@ def block(graph: Graph, encoder: Encoder, x: str, penalty: str | None, layer: in
     """One layer: attention, then the two dense layers; each with a sum and a norm after it. None masks nothing."""
     names, at = encoder.names.of(layer), f"layer{layer}"
     query, key, value = projections(graph, encoder, x, at, names)
-    scores = scored(graph, at, query, key, term(graph, encoder, layer, x), penalty)
+    scores = scored(graph, at, query, key, term(graph, encoder, layer), penalty)
     shares = chances(graph, encoder, f"{at}.weights", scores, layer)
     context = attended(graph, encoder.hidden, at, shares, value)
     dense = graph.dense(f"{at}.attended", context, names.attended)
