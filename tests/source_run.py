@@ -102,7 +102,7 @@ def mask(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]) -
 
 
 def table(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
-    functions = {"Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+    functions = {"Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "Silu": lambda x: x / (1 + np.exp(-x))}
     return functions[operation["function"]](inputs[0])
 
 
@@ -129,6 +129,7 @@ OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, 
     "MatMul": matmul,
     "Multiply": lambda inputs, _, __: inputs[0] * inputs[1],
     "ReluSoftmax": relu_softmax,
+    "Pad": lambda inputs, o, _: np.pad(inputs[0], list(zip(o["before"], o["after"], strict=True))),
     "Relu": lambda inputs, o, _: np.clip(inputs[0], 0, o["maximum"]),
     "Reshape": lambda inputs, o, _: inputs[0].reshape(o["shape"]),
     "Scale": lambda inputs, o, _: inputs[0] * o["factor"],

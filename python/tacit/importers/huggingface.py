@@ -8,11 +8,11 @@ import onnx
 
 from tacit.data.embedding import Embedding
 from tacit.data.text import Pooling
-from tacit.importers.architectures import TEXTS, TextArchitecture
+from tacit.importers.architectures import IMAGES, TEXTS, image
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Weights
 from tacit.importers.architectures.heads import Kind
-from tacit.importers.architectures.text import Written, sound, write
+from tacit.importers.architectures.text import TextArchitecture, Written, sound, write
 from tacit.importers.directory import Present, read_json, read_list, read_weights, renamed
 
 PLAIN = ("Model", "ForMaskedLM", "ForPreTraining")
@@ -37,8 +37,7 @@ def read_directory(folder: Path, sequence: int, public: bool = False) -> onnx.Mo
     for, and `UnsupportedError` naming what the configuration asks for that Tacit does not have.
     """
     architecture, config, weights = load(folder)
-    name = str(config.get("_name_or_path") or folder.resolve().name)
-    return write(architecture, Written(config, sequence, "mask"), weights, head(config), name, public)
+    return write(architecture, Written(config, sequence, "mask"), weights, head(config), named(config), public)
 
 
 def public_embedding(folder: Path, sequence: int) -> Embedding:
@@ -50,12 +49,32 @@ def public_embedding(folder: Path, sequence: int) -> Embedding:
     return Embedding(tables.words.astype(np.float16), tables.placed(sequence), factor, bias, tables.epsilon)
 
 
+def read_images(folder: Path) -> onnx.ModelProto:
+    """The network of pictures in `folder` as an ONNX model; raises as `read_directory` does."""
+    config = configuration(folder)
+    architecture = IMAGES[str(config.get("model_type"))]
+    image.end_of(architecture, config)
+    architecture.check(config)
+    weights = Present(folder, renamed(read_weights(folder), architecture.prefix))
+    return image.write(architecture, config, weights, named(config))
+
+
+def reads_pictures(folder: Path) -> bool:
+    """Whether `folder` is a directory of a network that reads pictures."""
+    return is_directory_of_model(folder) and configuration(folder).get("model_type") in IMAGES
+
+
+def named(config: Config) -> str:
+    """A name of the model."""
+    return str(config.get("_name_or_path") or config.folder.resolve().name)
+
+
 def load(folder: Path) -> tuple[TextArchitecture, Config, Weights]:
     """The architecture, what the configuration says, checked, and the weights."""
     config = configuration(folder)
     architecture = TEXTS.get(str(config.get("model_type")))
     if architecture is None:
-        known = f"use an encoder among {', '.join(TEXTS)}, or export the model to ONNX (torch.onnx.export)"
+        known = f"use a model among {', '.join(sorted({*TEXTS, *IMAGES}))}, or export it to ONNX (torch.onnx.export)"
         config.refuse(f"model_type `{config.get('model_type')}`", f"{known} and compile that file")
     head(config)
     architecture.check(config)

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 
 from tacit.importers.architectures.albert import ALBERT
 from tacit.importers.architectures.bert import BERT, DISTILBERT, ROBERTA
+from tacit.importers.architectures.clip import CLIP_VISION
 from tacit.importers.architectures.deberta import DEBERTA
 from tacit.importers.architectures.electra import ELECTRA
+from tacit.importers.architectures.image import ImageArchitecture
 from tacit.importers.architectures.modernbert import MODERNBERT
 from tacit.importers.architectures.mpnet import MPNET
 from tacit.importers.architectures.text import TextArchitecture
+from tacit.importers.architectures.vit import DEIT, VIT
 
 TEXTS: Mapping[str, TextArchitecture] = {
     "albert": ALBERT,
@@ -25,3 +28,4 @@ TEXTS: Mapping[str, TextArchitecture] = {
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
 }
+IMAGES: Mapping[str, ImageArchitecture] = {"clip_vision_model": CLIP_VISION, "deit": DEIT, "vit": VIT}
