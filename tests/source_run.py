@@ -114,9 +114,16 @@ def batch_normalization(inputs: list[Tensor], operation: Mapping[str, Any], weig
     return scale * (x - mean) / np.sqrt(variance + operation["epsilon"]) + bias
 
 
+def average_pool(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
+    (x,) = inputs
+    assert operation["kernel"] == [x.shape[1], 1]
+    return x.mean(axis=1, keepdims=True)
+
+
 OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, Tensor]], Tensor]] = {
     "Add": lambda inputs, _, __: inputs[0] + inputs[1],
     "AddConstant": lambda inputs, o, weights: inputs[0] + channels(weights[o["constant"]], inputs[0].ndim),
+    "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Concat": lambda inputs, _, __: np.concatenate(inputs),
     "Conv": conv,

@@ -8,7 +8,7 @@ import onnx
 
 from tacit.data.embedding import Embedding
 from tacit.data.text import Pooling
-from tacit.importers.architectures import IMAGES, TEXTS, image
+from tacit.importers.architectures import IMAGES, INSTEAD, TEXTS, image
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Weights
 from tacit.importers.architectures.heads import Kind
@@ -72,10 +72,13 @@ def named(config: Config) -> str:
 def load(folder: Path) -> tuple[TextArchitecture, Config, Weights]:
     """The architecture, what the configuration says, checked, and the weights."""
     config = configuration(folder)
-    architecture = TEXTS.get(str(config.get("model_type")))
+    kind = config.get("model_type")
+    if kind in INSTEAD:
+        config.refuse(f"model_type `{kind}`", INSTEAD[kind])
+    architecture = TEXTS.get(str(kind))
     if architecture is None:
         known = f"use a model among {', '.join(sorted({*TEXTS, *IMAGES}))}, or export it to ONNX (torch.onnx.export)"
-        config.refuse(f"model_type `{config.get('model_type')}`", f"{known} and compile that file")
+        config.refuse(f"model_type `{kind}`", f"{known} and compile that file")
     head(config)
     architecture.check(config)
     return architecture, config, Present(folder, renamed(read_weights(folder), architecture.prefix))
@@ -124,6 +127,13 @@ def pooling_of(folder: Path) -> Pooling:
     """What the output of the model in `folder` is: sums or states of tokens, classes, or numbers per token."""
     config = configuration(folder)
     return head(config) if config.get("model_type") in TEXTS else "hidden"
+
+
+def classifies(folder: Path) -> bool:
+    """Whether the output of the model in `folder` is a number per class, of a text or a picture."""
+    if reads_pictures(folder):
+        return image.CLASSIFIER in configuration(folder).architecture()
+    return pooling_of(folder) == "classes"
 
 
 def padding(folder: Path) -> int:

@@ -13,6 +13,7 @@ from tacit.importers.architectures.electra import ELECTRA
 from tacit.importers.architectures.image import ImageArchitecture
 from tacit.importers.architectures.modernbert import MODERNBERT
 from tacit.importers.architectures.mpnet import MPNET
+from tacit.importers.architectures.swin import SWIN
 from tacit.importers.architectures.text import TextArchitecture
 from tacit.importers.architectures.vit import DEIT, VIT
 
@@ -28,4 +29,15 @@ TEXTS: Mapping[str, TextArchitecture] = {
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
 }
-IMAGES: Mapping[str, ImageArchitecture] = {"clip_vision_model": CLIP_VISION, "deit": DEIT, "vit": VIT}
+IMAGES: Mapping[str, ImageArchitecture] = {
+    "clip_vision_model": CLIP_VISION,
+    "deit": DEIT,
+    "swin": SWIN,
+    "vit": VIT,
+}
+INSTEAD: Mapping[str, str] = {
+    "clip": "save one half alone: CLIPVisionModelWithProjection.from_pretrained(...).save_pretrained(...) reads pictures",
+    "clip_text_model": "its tokens see only those before them, which takes a mask that is not secret; use a sentence "
+    "transformer, or let clients embed texts themselves",
+}
+"""What to do about models that are not supported though parts of them are, or that are often asked for."""
